@@ -15,11 +15,14 @@ export const TAG = {
   utf8String: 0x0c,
   sequence: 0x30,
   set: 0x31,
+  numericString: 0x12,
   printableString: 0x13,
   teletexString: 0x14,
   ia5String: 0x16,
   utcTime: 0x17,
   generalizedTime: 0x18,
+  visibleString: 0x1a,
+  universalString: 0x1c,
   bmpString: 0x1e,
 } as const;
 
