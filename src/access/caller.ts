@@ -1,0 +1,72 @@
+import type { Mount } from '../mounts/mount.ts';
+import type { Acl } from './acl.ts';
+
+/** A token as the request's checks saw it; the token itself is not kept. */
+export interface TokenFacts {
+  /** Keyed hash of the token, the key of its row. */
+  id: string;
+  accessor: string;
+  policies: readonly string[];
+  identity_policies: readonly string[];
+  display_name: string;
+  entity_id: string;
+  type: 'service' | 'batch';
+  orphan: boolean;
+  /** Where it was made, e.g. `auth/token/create`. */
+  path: string;
+  meta: Readonly<Record<string, string>> | null;
+  /** 0: unlimited; otherwise uses left, this request counted. */
+  num_uses: number;
+  /** Unix seconds; undefined for a token that does not run out. */
+  expires_at: number | undefined;
+}
+
+/** Request facts that the audit record of a call is built from. */
+export interface RecordFacts {
+  route: string;
+  operation: string;
+  path: string;
+  remote_address: string;
+  /** Allow-listed request fields. */
+  request: Record<string, unknown>;
+  /** Allow-listed facts of the outcome, added by the operation (`serial_number`, `lease_id`). */
+  outcome: Record<string, unknown>;
+}
+
+/**
+ * Who is asking, through which mount, and what may be said about it afterwards.
+ * One object a request; operations pass it on and never build one, but for jobs (`systemCaller`).
+ */
+export interface Caller {
+  readonly request_id: string;
+  /** Undefined on public endpoints and for the server's own periodic work. */
+  readonly token: TokenFacts | undefined;
+  /** Undefined exactly when `token` is. */
+  readonly acl: Acl | undefined;
+  /** The mount that the path led to. */
+  readonly mount: Mount;
+  /** Values for `{{identity.…}}` templates; undefined without an entity. */
+  readonly identity: IdentityFacts | undefined;
+  /** Request headers that the mount passes through, lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Seconds asked for with X-Vault-Wrap-TTL. */
+  readonly wrap_ttl: number | undefined;
+  readonly record: RecordFacts;
+  /** Set once a write set carried the record, so that the pipeline adds no second one. */
+  recorded: boolean;
+}
+
+/** What role and policy templates may refer to. */
+export interface IdentityFacts {
+  id: string;
+  name: string;
+  metadata: Readonly<Record<string, string>>;
+  aliases: readonly {
+    mount_accessor: string;
+    id: string;
+    name: string;
+    metadata: Readonly<Record<string, string>>;
+    custom_metadata: Readonly<Record<string, string>>;
+  }[];
+  groups: readonly { id: string; name: string; metadata: Readonly<Record<string, string>> }[];
+}

@@ -1,0 +1,58 @@
+import type { Logger } from 'pino';
+import type { Caller } from './access/caller.ts';
+import type { AuditTrail } from './audit/trail.ts';
+import type { Config } from './config.ts';
+import type { Barrier } from './seal/barrier.ts';
+import type { Db } from './store/database.ts';
+import type { Store } from './store/store.ts';
+import type { Effect } from './store/write.ts';
+
+/**
+ * What operations may reach, built once at start (`start.ts`) and handed to each of them.
+ * Everything that is neither a value nor a pure function comes from here, so a test can
+ * give an operation another clock, another chance or another database.
+ */
+export interface App {
+  readonly config: Config;
+  readonly store: Store;
+  /** Reads only; every write is a value given to {@link App.commit}. */
+  readonly db: Db;
+  readonly barrier: Barrier;
+  readonly audit: AuditTrail;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  now(): number;
+  randomBytes(length: number): Uint8Array;
+  /** A random identifier in the form of RFC 9562, version 4. */
+  newId(): string;
+  /**
+   * Makes one write set durable, all or nothing, with the audit record of the caller's
+   * request in it. Resolves when nothing can undo it.
+   *
+   * @throws Failure `conflict` when a guard or a unique key refuses it, `unavailable` when
+   *   the database cannot take it; nothing was written then
+   */
+  commit(caller: Caller, effects: readonly Effect[]): Promise<void>;
+  /**
+   * Configuration that the hot path needs, loaded once and forgotten when any node changes
+   * configuration (`config_version`). Never for anything that must be exact at each request.
+   */
+  cached<T>(key: string, load: () => Promise<T>): Promise<T>;
+  /** Registers work to be done, in reverse order of registration, when the server stops. */
+  onClose(close: () => Promise<void> | void): void;
+}
+
+/**
+ * State that belongs to one running server and one feature: a key pool, a thread, a cache.
+ * Made at first use, one for each `App`, so that two servers in one test never share it.
+ */
+export function perApp<T>(make: (app: App) => T): (app: App) => T {
+  const made = new WeakMap<App, T>();
+  return (app) => {
+    const known = made.get(app);
+    if (known !== undefined) return known;
+    const fresh = make(app);
+    made.set(app, fresh);
+    return fresh;
+  };
+}

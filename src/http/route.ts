@@ -1,0 +1,117 @@
+import type { z } from 'zod';
+import type { Caller } from '../access/caller.ts';
+import type { App } from '../app.ts';
+import type { FailureKind } from '../core/failure.ts';
+
+export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
+export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
+
+/** What an operation of the Vault API hands back; `wire/vault.ts` makes the envelope of it. */
+export interface Answer<Data = unknown> {
+  /** The payload; `null` for an envelope without one, absent for an empty 204. */
+  data?: Data;
+  warnings?: string[];
+  lease?: { id: string; seconds: number; renewable: boolean };
+  auth?: AuthAnswer;
+  /** Other than 200 (with payload) or 204 (without). */
+  status?: number;
+  /** Bytes as they are, instead of an envelope. Empty bytes are a 204. */
+  raw?: RawAnswer;
+  /** Already dressed JSON text (sys/health and its like, which have no envelope). */
+  bare?: Record<string, unknown>;
+  /** Keys of `data` repeated beside the envelope's own, for readers of old. */
+  flat?: boolean;
+  /** When the thing read last changed, Unix milliseconds; answers conditional reads. */
+  last_modified?: number;
+  /** Further headers; sent if the mount's `allowed_response_headers` has them. */
+  headers?: Record<string, string>;
+}
+
+export interface RawAnswer {
+  content_type: string;
+  body: Uint8Array | string;
+}
+
+/** The `auth` object of a log-in or a made token. */
+export interface AuthAnswer {
+  client_token: string;
+  accessor: string;
+  policies: readonly string[];
+  token_policies: readonly string[];
+  identity_policies?: readonly string[];
+  metadata: Readonly<Record<string, string>> | null;
+  lease_duration: number;
+  renewable: boolean;
+  entity_id: string;
+  token_type: 'service' | 'batch';
+  orphan: boolean;
+  mfa_requirement: null;
+  num_uses: number;
+}
+
+export interface Access {
+  capability: Capability;
+  /** The path is root-protected: `sudo` is needed besides. */
+  sudo?: boolean;
+  /**
+   * For writes that need `create` when the thing is new and `update` when it is there;
+   * without it a write always needs `capability`.
+   */
+  exists?(app: App, caller: Caller, params: Readonly<Record<string, string>>): Promise<boolean>;
+}
+
+/** One endpoint, whole: what it does, who may call it, what goes in and out, what it is for. */
+export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodType = z.ZodType> {
+  /** The operationId that clients of this API already know. */
+  id: string;
+  method: Method;
+  /**
+   * OpenAPI template: `/v1/{mount}/roles/{name}`, `/v1/auth/{mount}/login/{username}`,
+   * `/v1/sys/mounts/{path}`. A last segment `{path+}` takes the rest of the path.
+   */
+  path: `/v1/${string}`;
+  summary: string;
+  /** Sections of the standards implemented here, e.g. `RFC 6960 §4.2`. */
+  see?: readonly string[];
+  /** Checked before `run`. `public` is spelt out, so that openness is never an oversight. */
+  access: 'public' | Access;
+  /** Answered also while the server is sealed or not initialised. */
+  while_sealed?: boolean;
+  input: In;
+  output: Out;
+  /** Refusals a client should be ready for; they become the documented error responses. */
+  failures: readonly FailureKind[];
+  /** Request fields that the audit record may hold as they are. Everything else stays out of it. */
+  audit?: readonly string[];
+  /** Public reads of which only a count is kept. */
+  counted?: boolean;
+  /** The body's form: `json` (default), or bytes as they come, given to `run` as `input.body`. */
+  body?: 'json' | 'bytes';
+  /** Largest body in bytes; by default 64 KiB on public endpoints, 32 MiB elsewhere. */
+  max_body?: number;
+  /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */
+  path_forms?: Readonly<Record<string, RegExp>>;
+  run(app: App, caller: Caller, input: z.output<In>): Promise<Answer<z.output<Out>>>;
+}
+
+/** A route in a list of routes: its input and output types are known only to itself. */
+export interface AnyRoute extends Omit<Route, 'run'> {
+  run(app: App, caller: Caller, input: Record<string, unknown>): Promise<Answer>;
+}
+
+/** Declares an endpoint of the Vault API. */
+export function vaultRoute<In extends z.ZodObject, Out extends z.ZodType>(
+  route: Route<In, Out>,
+): AnyRoute {
+  const { run, ...rest } = route;
+  return {
+    ...rest,
+    // The schema is applied here, once, so `run` gets exactly what it declared.
+    run: (app, caller, input) => run(app, caller, checkInput(route.input, input)),
+  };
+}
+
+/** @throws z.ZodError which `wire/` turns into a refusal that names the field */
+function checkInput<In extends z.ZodObject>(schema: In, input: Record<string, unknown>) {
+  return schema.parse(input);
+}

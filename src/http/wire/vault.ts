@@ -1,0 +1,126 @@
+import { ZodError } from 'zod';
+import { Failure, type FailureKind } from '../../core/failure.ts';
+import { fieldErrors } from '../../core/fields.ts';
+import type { Answer } from '../route.ts';
+
+/** A response ready to be sent. */
+export interface Dressed {
+  status: number;
+  headers: Record<string, string>;
+  body: string | Uint8Array | undefined;
+}
+
+export interface WrapInfo {
+  token: string;
+  accessor: string;
+  ttl: number;
+  creation_time: string;
+  creation_path: string;
+  wrapped_accessor?: string;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** Dresses what an operation handed back as the Vault API does (contract 1.1 to 1.5). */
+export function dressAnswer(
+  answer: Answer,
+  request: { id: string; mount_type: string; warnings: readonly string[] },
+): Dressed {
+  if (answer.raw) {
+    const { body, content_type } = answer.raw;
+    if (body.length === 0) return { status: answer.status ?? 204, headers: {}, body: undefined };
+    return { status: answer.status ?? 200, headers: { 'content-type': content_type }, body };
+  }
+  if (answer.bare) {
+    const body = `${JSON.stringify(answer.bare)}\n`;
+    return { status: answer.status ?? 200, headers: JSON_TYPE, body };
+  }
+  const warnings = [...(answer.warnings ?? []), ...request.warnings];
+  if (answer.data === undefined && !answer.auth && !answer.lease && !answer.warnings?.length) {
+    return { status: answer.status ?? 204, headers: JSON_TYPE, body: undefined };
+  }
+  const envelope = {
+    request_id: request.id,
+    lease_id: answer.lease?.id ?? '',
+    renewable: answer.lease?.renewable ?? false,
+    lease_duration: answer.lease?.seconds ?? 0,
+    data: answer.data ?? null,
+    wrap_info: null,
+    warnings: warnings.length > 0 ? warnings : null,
+    auth: answer.auth ?? null,
+    mount_type: request.mount_type,
+  };
+  // Old readers of sys/ look for the payload's keys beside the envelope's own.
+  const whole = answer.flat ? { ...(answer.data as object), ...envelope } : envelope;
+  return { status: answer.status ?? 200, headers: JSON_TYPE, body: `${JSON.stringify(whole)}\n` };
+}
+
+/** The envelope that stands for a wrapped answer (contract 1.3). */
+export function dressWrapped(wrap_info: WrapInfo): Dressed {
+  const envelope = {
+    request_id: '',
+    lease_id: '',
+    renewable: false,
+    lease_duration: 0,
+    data: null,
+    wrap_info,
+    warnings: null,
+    auth: null,
+  };
+  return { status: 200, headers: JSON_TYPE, body: `${JSON.stringify(envelope)}\n` };
+}
+
+const STATUS: Record<FailureKind, number> = {
+  invalid: 400,
+  unauthenticated: 403,
+  forbidden: 403,
+  not_found: 404,
+  unsupported: 405,
+  conflict: 400,
+  too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  // Client libraries tell an unknown issuer or key by this status (contract 1.6).
+  unresolved: 500,
+  unavailable: 503,
+};
+
+/** Upstream formats refusals of its core, unlike those of an engine, as a list of one. */
+const listOfOne = (text: string): string => `1 error occurred:\n\t* ${text}\n\n`;
+
+/** Dresses a refusal; `undefined` for what is no refusal but a bug. */
+export function dressFailure(error: unknown): Dressed | undefined {
+  if (error instanceof ZodError) {
+    const [text = 'the request could not be read'] = Object.entries(fieldErrors(error)).map(
+      ([field, wanted]) =>
+        `Field validation failed: error converting input for field "${field}": ${wanted}`,
+    );
+    return refusal(400, [text]);
+  }
+  if (!(error instanceof Failure)) return undefined;
+  const dressed = refusal(STATUS[error.kind], failureTexts(error), error.detail.warnings);
+  if (error.detail.retry_after !== undefined) {
+    dressed.headers['retry-after'] = String(error.detail.retry_after);
+  }
+  return dressed;
+}
+
+function failureTexts(error: Failure): string[] {
+  switch (error.kind) {
+    case 'unauthenticated':
+    case 'forbidden':
+    case 'unsupported':
+      return [listOfOne(error.message)];
+    case 'not_found':
+      if (error.message === '') return [];
+      return error.message === 'unsupported path' ? [listOfOne(error.message)] : [error.message];
+    default:
+      return [error.message];
+  }
+}
+
+/** An error body: `{"errors":[…]}`, with warnings where there are any. */
+export function refusal(status: number, errors: string[], warnings?: string[]): Dressed {
+  const body = warnings?.length ? { errors, warnings } : { errors };
+  return { status, headers: { ...JSON_TYPE }, body: `${JSON.stringify(body)}\n` };
+}
