@@ -407,7 +407,7 @@ export function readAscii(value: DerValue): string {
 }
 
 const latin1 = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).latin1Slice();
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 
 function decodeString({ tag, content, offset }: DerValue): string | undefined {
   switch (tag) {

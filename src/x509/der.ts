@@ -48,6 +48,18 @@ export function tlv(tag: number, ...parts: Uint8Array[]): Uint8Array {
   return out;
 }
 
+/**
+ * Tag and length alone, for a value whose content stands elsewhere and is too long to be copied twice.
+ *
+ * @throws RangeError beyond 2^32 - 1 content bytes
+ */
+export function header(tag: number, length: number): Uint8Array {
+  const out = new Uint8Array(lengthSize(length) + 1);
+  out[0] = tag;
+  writeLength(out, 1, length);
+  return out;
+}
+
 function lengthSize(length: number): number {
   if (length < 0x80) return 1;
   if (length <= 0xff) return 2;
@@ -84,8 +96,9 @@ export const contextConstructed = (number: number, ...parts: Uint8Array[]): Uint
 export const contextPrimitive = (number: number, content: Uint8Array): Uint8Array =>
   tlv(0x80 | number, content);
 
-/** INTEGER from a number or bigint of any sign. */
+/** INTEGER from a whole number of any sign. */
 export function integer(value: number | bigint): Uint8Array {
+  if (value >= 0 && value < 0x80) return Uint8Array.of(TAG.integer, 1, Number(value));
   let rest = BigInt(value);
   const bytes: number[] = [];
   do {
@@ -98,7 +111,7 @@ export function integer(value: number | bigint): Uint8Array {
   return tlv(TAG.integer, Uint8Array.from(bytes));
 }
 
-/** A positive INTEGER from its big-endian magnitude; leading zeros are dropped, a sign byte added. */
+/** An INTEGER from its big-endian magnitude; leading zeros are dropped, a sign byte added. */
 export function unsignedInteger(magnitude: Uint8Array): Uint8Array {
   let start = 0;
   while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
@@ -135,12 +148,29 @@ export function namedBitString(bits: readonly number[]): Uint8Array {
 }
 
 const OID_TEXT = /^[0-2](\.(0|[1-9]\d{0,38})){1,63}$/;
+const MAX_OID_BYTES = 128;
+const MAX_ARC = (1n << 128n) - 1n;
 
-/** Says whether a text is an object identifier in dotted form that {@link oid} can encode. */
+/**
+ * Says whether a text is an object identifier in dotted form that {@link oid} can encode:
+ * at most 64 arcs of at most 128 bits, 128 bytes in all. The reader has the same bounds.
+ */
 export function isOid(text: string): boolean {
-  if (!OID_TEXT.test(text)) return false;
-  const [first, second] = text.split('.');
-  return first === '2' || Number(second) < 40;
+  return encodeArcs(text) !== undefined;
+}
+
+function encodeArcs(text: string): number[] | undefined {
+  if (!OID_TEXT.test(text)) return undefined;
+  const [root = 0n, second = 0n, ...others] = text.split('.').map(BigInt);
+  if (root < 2n && second >= 40n) return undefined;
+  const content: number[] = [];
+  for (const arc of [root * 40n + second, ...others]) {
+    if (arc > MAX_ARC) return undefined;
+    const bytes = [Number(arc & 0x7fn)];
+    for (let rest = arc >> 7n; rest > 0n; rest >>= 7n) bytes.unshift(Number(rest & 0x7fn) | 0x80);
+    content.push(...bytes);
+  }
+  return content.length > MAX_OID_BYTES ? undefined : content;
 }
 
 const oidCache = new Map<string, Uint8Array>();
@@ -149,15 +179,8 @@ const oidCache = new Map<string, Uint8Array>();
 export function oid(text: string): Uint8Array {
   const known = oidCache.get(text);
   if (known) return known;
-  if (!isOid(text)) throw new RangeError('not an object identifier');
-  const arcs = text.split('.').map(BigInt);
-  const content: number[] = [];
-  const values = [(arcs[0] ?? 0n) * 40n + (arcs[1] ?? 0n), ...arcs.slice(2)];
-  for (const value of values) {
-    const bytes = [Number(value & 0x7fn)];
-    for (let rest = value >> 7n; rest > 0n; rest >>= 7n) bytes.unshift(Number(rest & 0x7fn) | 0x80);
-    content.push(...bytes);
-  }
+  const content = encodeArcs(text);
+  if (!content) throw new RangeError('not an object identifier');
   const encoded = tlv(TAG.oid, Uint8Array.from(content));
   // Only our own constants repeat; a bound keeps hostile input from growing the table.
   if (oidCache.size < 512) oidCache.set(text, encoded);
@@ -174,6 +197,7 @@ export const ia5String = (text: string): Uint8Array => tlv(TAG.ia5String, encode
 export const directoryString = (text: string): Uint8Array =>
   tlv(PRINTABLE.test(text) ? TAG.printableString : TAG.utf8String, encoder.encode(text));
 
+const ascii = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 const two = (value: number): string => String(value).padStart(2, '0');
 
 /**
@@ -185,15 +209,21 @@ export function time(seconds: number): Uint8Array {
   const date = new Date(seconds * 1000);
   const year = date.getUTCFullYear();
   return year >= 1950 && year < 2050
-    ? tlv(TAG.utcTime, encoder.encode(`${two(year % 100)}${clock(date)}`))
+    ? tlv(TAG.utcTime, ascii(`${two(year % 100)}${clock(date)}`))
     : generalizedTime(seconds);
 }
 
-/** GeneralizedTime without fraction, as RFC 5280 §4.1.2.5.2 and RFC 6960 §4.2.2.1 want it. */
+/**
+ * GeneralizedTime without fraction, as RFC 5280 §4.1.2.5.2 and RFC 6960 §4.2.2.1 want it.
+ *
+ * @param seconds Unix time, whole seconds, year 0 to 9999
+ * @throws RangeError outside that
+ */
 export function generalizedTime(seconds: number): Uint8Array {
   const date = new Date(seconds * 1000);
-  const year = String(date.getUTCFullYear()).padStart(4, '0');
-  return tlv(TAG.generalizedTime, encoder.encode(`${year}${clock(date)}`));
+  const year = date.getUTCFullYear();
+  if (!(year >= 0 && year <= 9999)) throw new RangeError('a time outside the years 0 to 9999');
+  return tlv(TAG.generalizedTime, ascii(`${String(year).padStart(4, '0')}${clock(date)}`));
 }
 
 function clock(date: Date): string {

@@ -1,0 +1,42 @@
+/** Serial numbers of certificates: bytes inside, colon hex wherever people see them. */
+
+/** Longest serial number that is accepted, in bytes; what we issue has the 20 of RFC 5280 §4.1.2.2. */
+export const MAX_SERIAL_BYTES = 64;
+
+/**
+ * The text form clients see, e.g. `17:ab:09`.
+ *
+ * @param magnitude big-endian bytes; leading zeros are left out
+ */
+export function formatSerial(magnitude: Uint8Array): string {
+  let start = 0;
+  while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
+  return formatColonHex(magnitude.subarray(start));
+}
+
+/** Bytes as lower-case pairs with colons between, as key identifiers are shown. */
+export function formatColonHex(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex');
+  let text = hex.slice(0, 2);
+  for (let at = 2; at < hex.length; at += 2) text += `:${hex.slice(at, at + 2)}`;
+  return text;
+}
+
+const PAIRS = /^[0-9a-f]{2}(?:([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2})*)?$/i;
+const DIGITS = /^[0-9a-f]+$/i;
+
+/**
+ * The bytes of a serial number as clients write it: `17:ab:09`, `17-ab-09` or `17ab09`, any case.
+ *
+ * @returns the magnitude without leading zeros, or undefined when the text is no serial number
+ */
+export function parseSerial(text: string): Uint8Array | undefined {
+  if (text.length > 3 * (MAX_SERIAL_BYTES + 1)) return undefined;
+  if (!PAIRS.test(text) && !DIGITS.test(text)) return undefined;
+  const digits = text.replaceAll(/[:-]/g, '');
+  const bytes = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
+  let start = 0;
+  while (start < bytes.length - 1 && bytes[start] === 0) start++;
+  const magnitude = bytes.subarray(start);
+  return magnitude.length <= MAX_SERIAL_BYTES ? magnitude : undefined;
+}
