@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import {
+  choice,
+  duration,
+  durationText,
+  type Field,
+  fieldErrors,
+  flag,
+  instant,
+  integer,
+  list,
+  mergePatch,
+  optional,
+  patchOf,
+  stringMap,
+  text,
+  timestampText,
+} from './fields.ts';
+
+const REFUSED = Symbol('refused');
+
+const cases: [kind: string, field: Field<unknown>, sent: unknown, read: unknown][] = [
+  ['text', text(), 'a', 'a'],
+  ['text', text(), 5, '5'],
+  ['text', text(), true, '1'],
+  ['text', text(), ['a'], REFUSED],
+  ['text', text(), {}, REFUSED],
+  ['integer', integer(), 7, 7],
+  ['integer', integer(), '-1', -1],
+  ['integer', integer(), 1.5, REFUSED],
+  ['integer', integer(), '0x10', REFUSED],
+  ['integer', integer(), '1e3', REFUSED],
+  ['integer', integer(), 'x', REFUSED],
+  ['flag', flag(), true, true],
+  ['flag', flag(), 'TRUE', true],
+  ['flag', flag(), 't', true],
+  ['flag', flag(), 0, false],
+  ['flag', flag(), '0', false],
+  ['flag', flag(), 'yes', REFUSED],
+  ['flag', flag(), 2, REFUSED],
+  ['flag', flag(), '', REFUSED],
+  ['duration', duration(), 3600, 3600],
+  ['duration', duration(), '3600', 3600],
+  ['duration', duration(), '72h', 259_200],
+  ['duration', duration(), '1.5h', 5400],
+  ['duration', duration(), '1h30m', 5400],
+  ['duration', duration(), '1500ms', 1],
+  ['duration', duration(), '7d', 604_800],
+  ['duration', duration(), '', 0],
+  ['duration', duration(), '1w', REFUSED],
+  ['duration', duration(), '1y', REFUSED],
+  ['duration', duration(), 'h', REFUSED],
+  ['duration', duration(), '1h 30m', REFUSED],
+  ['duration', duration(), -1, REFUSED],
+  ['duration', duration(), '-1h', REFUSED],
+  ['duration', duration(), '1e30', REFUSED],
+  ['duration', duration(), '99999999999999h', REFUSED],
+  ['durationText', durationText(), '72h', '72h'],
+  ['durationText', durationText(), 3600, '3600'],
+  ['list', list(), 'a, b,c', ['a', 'b', 'c']],
+  ['list', list(), ['a', 'b'], ['a', 'b']],
+  ['list', list(), ['Foo, Inc.'], ['Foo, Inc.']],
+  ['list', list(), '["a,b","c"]', ['a,b', 'c']],
+  ['list', list(), '', []],
+  ['list', list(), [], []],
+  ['list', list(), 5, ['5']],
+  ['list', list(), ['a', 5], ['a', '5']],
+  ['list', list(), 'a,a', ['a', 'a']],
+  ['list', list(), [['a']], REFUSED],
+  ['list', list(), { a: 1 }, REFUSED],
+  ['list', list(), [null], REFUSED],
+  ['timestampText', timestampText(), '9999-12-31T23:59:59Z', '9999-12-31T23:59:59Z'],
+  ['timestampText', timestampText(), '', ''],
+  ['timestampText', timestampText(), '2030-01-01', REFUSED],
+  ['timestampText', timestampText(), '2030-02-31T00:00:00Z', REFUSED],
+  ['instant', instant(), 1_600_000_000, 1_600_000_000],
+  ['instant', instant(), '2020-09-13T12:26:40Z', 1_600_000_000],
+  ['instant', instant(), 'yesterday', REFUSED],
+  ['stringMap', stringMap(), { a: 'b', c: 1 }, { a: 'b', c: '1' }],
+  ['stringMap', stringMap(), 'a=b,c=d', { a: 'b', c: 'd' }],
+  ['stringMap', stringMap(), { a: [] }, REFUSED],
+  ['stringMap', stringMap(), 'a', REFUSED],
+  ['choice', choice(['err', 'permit']), 'err', 'err'],
+  ['choice', choice(['err', 'permit']), 'ERR', REFUSED],
+];
+
+for (const [kind, field, sent, read] of cases) {
+  const verdict = read === REFUSED ? 'is refused' : `reads as ${JSON.stringify(read)}`;
+  test(`${kind}: ${JSON.stringify(sent)} ${verdict}`, () => {
+    const result = field.safeParse(sent);
+    assert.deepEqual(result.success ? result.data : REFUSED, read);
+  });
+}
+
+test('missing and null both fall to the default, and null is refused where there is none', () => {
+  const schema = z.object({ d: duration(30), l: list(['a']) });
+  assert.deepEqual(schema.parse({}), { d: 30, l: ['a'] });
+  assert.deepEqual(schema.parse({ d: null, l: null }), { d: 30, l: ['a'] });
+  assert.equal(z.object({ d: duration() }).safeParse({ d: null }).success, false);
+});
+
+test('a default list is a new one each time', () => {
+  const field = list(['a']);
+  field.parse(undefined).push('b');
+  assert.deepEqual(field.parse(undefined), ['a']);
+});
+
+test('an optional field answers nothing for null, and still refuses what is not of its kind', () => {
+  const schema = z.object({ l: optional(list()) });
+  assert.equal(schema.parse({ l: null }).l, undefined);
+  assert.deepEqual(schema.parse({}), {});
+  assert.equal(schema.safeParse({ l: {} }).success, false);
+});
+
+test('a patch keeps no defaults: what is left out or null stays as it was', () => {
+  const patch = patchOf({
+    ttl: duration(30).describe('Validity.'),
+    on: flag(true),
+    names: list([]),
+  });
+  const before = { ttl: 5, on: false, names: ['a'] };
+  assert.deepEqual(mergePatch(before, patch.parse({})), before);
+  assert.deepEqual(mergePatch(before, patch.parse({ ttl: null, on: null })), before);
+  assert.deepEqual(mergePatch(before, patch.parse({ names: [], ttl: 0 })), {
+    ttl: 0,
+    on: false,
+    names: [],
+  });
+  assert.equal(patch.safeParse({ ttl: -1 }).success, false);
+});
+
+test('a refusal names each field and what it takes', () => {
+  const schema = z.object({ ttl: duration(0), on: flag(false), name: text() });
+  const result = schema.safeParse({ ttl: '-5s', on: 'maybe' });
+  assert.ok(result.error);
+  assert.deepEqual(fieldErrors(result.error), {
+    ttl: 'cannot provide negative value',
+    on: 'true or false',
+    name: 'a value is required, a string',
+  });
+});
+
+test('both sides of every conversion can be documented, with defaults and descriptions', () => {
+  const schema = z.object({ ttl: duration(30).describe('Validity.'), names: optional(list()) });
+  const input = z.toJSONSchema(schema, { io: 'input' });
+  assert.deepEqual(input.properties?.ttl, {
+    default: 30,
+    description: 'Validity.',
+    type: 'integer',
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+  });
+  assert.deepEqual(z.toJSONSchema(schema, { io: 'output' }).required, ['ttl']);
+  const patch = z.toJSONSchema(patchOf({ ttl: duration(30).describe('Validity.') }), {
+    io: 'input',
+  });
+  assert.equal(JSON.stringify(patch).includes('default'), false);
+  assert.equal(JSON.stringify(patch).includes('Validity.'), true);
+});

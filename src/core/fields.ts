@@ -1,0 +1,334 @@
+import { z } from 'zod';
+import { parseDuration } from './durations.ts';
+import { parseTimestamp } from './timestamps.ts';
+
+/**
+ * The kinds of input field that requests have. Each converts what clients are known to send
+ * (`"true"`, `"72h"`, `"a,b"`) into one type, and can be documented on both sides of that
+ * conversion.
+ *
+ * A kind called with a default answers it when the field is missing or null:
+ * `duration(30)`, `flag(false)`. Called without one, the field must be sent, unless it is
+ * wrapped in {@link optional}.
+ */
+export type Field<Out> = z.ZodPipe<z.ZodTransform<Out, unknown>, z.ZodType<Out>>;
+export type FieldWithDefault<Out> = z.ZodPrefault<Field<Out>>;
+export type OptionalField<Out> = z.ZodPipe<
+  z.ZodTransform<unknown, unknown>,
+  z.ZodOptional<z.ZodType<Out>>
+>;
+
+interface Kind<Out> {
+  /** What the field takes; the message when it is sent something else. */
+  accepts: string;
+  /** Never sees undefined or null. @returns `undefined` when the value is not of this kind */
+  convert(value: unknown): Out | undefined;
+  /** A reason of its own for refusing this value, more telling than `accepts`. */
+  because?(value: unknown): string | undefined;
+  output: z.ZodType<Out>;
+}
+
+function makeField<Out>(kind: Kind<Out>, byDefault: Out | undefined): Field<Out> {
+  const conversion = new z.ZodTransform({
+    type: 'transform',
+    transform: (value, context): Out => {
+      if (value === undefined || value === null) {
+        if (byDefault !== undefined) return byDefault;
+        return refuse(context, `a value is required, ${kind.accepts}`);
+      }
+      const converted = kind.convert(value);
+      if (converted !== undefined) return converted;
+      return refuse(context, kind.because?.(value) ?? kind.accepts);
+    },
+  }) as z.ZodTransform<Out, unknown>;
+  return new z.ZodPipe({ type: 'pipe', in: conversion, out: kind.output }) as Field<Out>;
+}
+
+function refuse(context: z.core.ParsePayload, message: string): never {
+  context.issues.push({ code: 'custom', message, input: context.value, continue: false });
+  return z.NEVER;
+}
+
+/** A field kind as callers see it: with a default, or required. */
+interface FieldKind<Out> {
+  (): Field<Out>;
+  (byDefault: Out): FieldWithDefault<Out>;
+}
+
+function fieldKind<Out>(kind: Kind<Out>): FieldKind<Out> {
+  function make(): Field<Out>;
+  function make(byDefault: Out): FieldWithDefault<Out>;
+  function make(byDefault?: Out): Field<Out> | FieldWithDefault<Out> {
+    const field = makeField(kind, byDefault);
+    return byDefault === undefined ? field : field.prefault(byDefault);
+  }
+  return make;
+}
+
+/** Text as it is; numbers and booleans become their text (`true` is `1`, as older servers had it). */
+export const text: FieldKind<string> = fieldKind({
+  accepts: 'a string',
+  convert: convertText,
+  output: z.string(),
+});
+
+/** A whole number, or its decimal text. The empty text counts as nothing sent. */
+export const integer: FieldKind<number> = fieldKind({
+  accepts: 'a whole number',
+  convert: convertInteger,
+  output: z.int(),
+});
+
+/** true or false; also `1`, `t`, `0`, `f` and their like, as text or number. */
+export const flag: FieldKind<boolean> = fieldKind({
+  accepts: 'true or false',
+  convert: convertFlag,
+  output: z.boolean(),
+});
+
+/**
+ * A length of time in whole seconds: a number, or text such as `90s`, `1h30m`, `7d`. The empty
+ * text is 0. Fractions are dropped. Negative values are refused.
+ */
+export const duration: FieldKind<number> = fieldKind({
+  accepts: 'a duration: seconds, or text such as "90s", "1h30m" or "7d"',
+  convert: (value) => {
+    const seconds = convertSeconds(value);
+    return seconds === undefined || seconds < 0 ? undefined : Math.trunc(seconds);
+  },
+  because: (value) =>
+    (convertSeconds(value) ?? 0) < 0 ? 'cannot provide negative value' : undefined,
+  output: z.int().min(0),
+});
+
+/**
+ * A length of time that is kept, and read back, as the text it was written in; a number becomes
+ * its decimal text. Whether it parses is for the rules of the record to say (`parseDuration`).
+ */
+export const durationText: FieldKind<string> = fieldKind({
+  accepts: 'a duration as text, such as "90s", "72h" or "7d"',
+  convert: convertText,
+  output: z.string(),
+});
+
+/**
+ * A list of strings: an array, or one string with commas between the items, or one string that
+ * holds a JSON array. Items are trimmed; numbers become text; the empty string is the empty list.
+ */
+export const list: FieldKind<string[]> = fieldKind({
+  accepts: 'a list of strings, or one string with commas between the items',
+  convert: convertList,
+  output: z.array(z.string()),
+});
+
+/** An RFC 3339 timestamp kept as text, e.g. `2030-01-31T12:00:00Z`; empty for none. */
+export const timestampText: FieldKind<string> = fieldKind({
+  accepts: 'an RFC 3339 timestamp, such as "2030-01-31T12:00:00Z"',
+  convert: (value) => {
+    const written = typeof value === 'string' ? value : undefined;
+    return written === '' || (written !== undefined && parseTimestamp(written) !== undefined)
+      ? written
+      : undefined;
+  },
+  output: z.string(),
+});
+
+/** An instant in Unix seconds, sent as that number or as an RFC 3339 timestamp. */
+export const instant: FieldKind<number> = fieldKind({
+  accepts: 'an RFC 3339 timestamp, or Unix seconds',
+  convert: (value) =>
+    (typeof value === 'string' ? parseTimestamp(value) : undefined) ?? convertInteger(value),
+  output: z.int(),
+});
+
+/** Names with text values: an object, or `k=v` text, one or a list of them. */
+export const stringMap: FieldKind<Record<string, string>> = fieldKind({
+  accepts: 'an object with string values, or a list of "key=value"',
+  convert: convertStringMap,
+  output: z.record(z.string(), z.string()),
+});
+
+/** Any JSON object, unconverted. */
+export const jsonObject: FieldKind<Record<string, unknown>> = fieldKind({
+  accepts: 'an object',
+  convert: (value) => (isPlainObject(value) ? value : undefined),
+  output: z.record(z.string(), z.unknown()),
+});
+
+/** A list of JSON objects, unconverted. */
+export const objectList: FieldKind<Record<string, unknown>[]> = fieldKind({
+  accepts: 'a list of objects',
+  convert: (value) => (Array.isArray(value) && value.every(isPlainObject) ? value : undefined),
+  output: z.array(z.record(z.string(), z.unknown())),
+});
+
+/** One of a fixed set of words. */
+export function choice<const Word extends string>(words: readonly Word[]): Field<Word>;
+export function choice<const Word extends string>(
+  words: readonly Word[],
+  byDefault: Word,
+): FieldWithDefault<Word>;
+export function choice<const Word extends string>(
+  words: readonly Word[],
+  byDefault?: Word,
+): Field<Word> | FieldWithDefault<Word> {
+  const make = fieldKind<Word>({
+    accepts: `one of ${words.map((word) => `"${word}"`).join(', ')}`,
+    convert: (value) => words.find((word) => word === value),
+    output: z.enum(words),
+  });
+  return byDefault === undefined ? make() : make(byDefault);
+}
+
+/** A field that may be left out, with no default; null counts as left out. */
+export function optional<Out>(kind: z.ZodType<Out>): OptionalField<Out> {
+  const described = z
+    .transform<unknown, unknown>((value) => (value === null ? undefined : value))
+    .pipe(kind.optional());
+  return kind.description === undefined ? described : described.describe(kind.description);
+}
+
+type Inner<F> = F extends z.ZodPrefault<infer Kind extends z.ZodType> ? Kind : F;
+export type PatchShape<Shape extends Record<string, z.ZodType>> = {
+  [Name in keyof Shape]: OptionalField<z.output<Inner<Shape[Name]>>>;
+};
+
+/**
+ * The input of a partial update: every field may be left out, and none falls to its default.
+ * Apply the result with {@link mergePatch}.
+ */
+export function patchOf<Shape extends Record<string, z.ZodType>>(
+  fields: Shape,
+): z.ZodObject<PatchShape<Shape>> {
+  const shape: Record<string, z.ZodType> = {};
+  for (const [name, declared] of Object.entries(fields)) {
+    const kind = declared instanceof z.ZodPrefault ? declared.unwrap() : declared;
+    const patch = optional(kind as z.ZodType);
+    shape[name] = declared.description === undefined ? patch : patch.describe(declared.description);
+  }
+  return z.object(shape as PatchShape<Shape>);
+}
+
+/** A copy of the record with the sent fields replaced; a field that is undefined was not sent. */
+export function mergePatch<Whole extends object>(
+  existing: Whole,
+  patch: { [Name in keyof Whole]?: Whole[Name] | undefined },
+): Whole {
+  const merged = { ...existing };
+  for (const name in patch) {
+    const value = patch[name];
+    if (value !== undefined) merged[name] = value;
+  }
+  return merged;
+}
+
+/** What is wrong with each field, by its name: the first complaint for each. */
+export function fieldErrors(error: z.core.$ZodError): Record<string, string> {
+  const errors: Record<string, string> = {};
+  for (const issue of error.issues) {
+    const name = String(issue.path[0] ?? '');
+    if (!Object.hasOwn(errors, name)) errors[name] = issue.message;
+  }
+  return errors;
+}
+
+function convertText(value: unknown): string | undefined {
+  switch (typeof value) {
+    case 'string':
+      return value;
+    case 'number':
+      return String(value);
+    case 'boolean':
+      return value ? '1' : '0';
+    default:
+      return undefined;
+  }
+}
+
+function convertInteger(value: unknown): number | undefined {
+  const number =
+    typeof value === 'string' && /^[+-]?\d{1,16}$/.test(value)
+      ? Number(value)
+      : typeof value === 'boolean'
+        ? Number(value)
+        : value;
+  return typeof number === 'number' && Number.isSafeInteger(number) ? number + 0 : undefined;
+}
+
+function convertFlag(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  switch (typeof value === 'string' ? value.toLowerCase() : value) {
+    case 1:
+    case '1':
+    case 't':
+    case 'true':
+      return true;
+    case 0:
+    case '0':
+    case 'f':
+    case 'false':
+      return false;
+    default:
+      return undefined;
+  }
+}
+
+function convertSeconds(value: unknown): number | undefined {
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined;
+  return parseDuration(String(value));
+}
+
+function convertList(value: unknown): string[] | undefined {
+  if (Array.isArray(value)) {
+    const items: string[] = [];
+    for (const item of value) {
+      const written = convertText(item);
+      if (written === undefined) return undefined;
+      items.push(written.trim());
+    }
+    return items;
+  }
+  const written = convertText(value);
+  if (written === undefined) return undefined;
+  const trimmed = written.trim();
+  if (trimmed === '') return [];
+  if (trimmed.startsWith('[') && trimmed.endsWith(']')) {
+    const parsed = parseJson(trimmed);
+    if (Array.isArray(parsed)) return convertList(parsed);
+  }
+  return trimmed.split(',').map((item) => item.trim());
+}
+
+function convertStringMap(value: unknown): Record<string, string> | undefined {
+  const pairs: [string, string][] = [];
+  if (isPlainObject(value)) {
+    for (const [key, entry] of Object.entries(value)) {
+      const written = convertText(entry);
+      if (written === undefined) return undefined;
+      pairs.push([key, written]);
+    }
+    return Object.fromEntries(pairs);
+  }
+  if (typeof value === 'string' && value.trim().startsWith('{')) {
+    const parsed = parseJson(value);
+    return isPlainObject(parsed) ? convertStringMap(parsed) : undefined;
+  }
+  for (const item of convertList(value) ?? ['']) {
+    const equals = item.indexOf('=');
+    if (equals < 1) return undefined;
+    pairs.push([item.slice(0, equals).trim(), item.slice(equals + 1).trim()]);
+  }
+  return Object.fromEntries(pairs);
+}
+
+function parseJson(written: string): unknown {
+  try {
+    return JSON.parse(written);
+  } catch {
+    return undefined;
+  }
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,46 @@
+const RFC_3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
+/**
+ * Reads an RFC 3339 timestamp, e.g. `2030-01-31T12:00:00Z` or `9999-12-31T23:59:59+02:00`.
+ * Fractions of a second are dropped.
+ *
+ * @returns Unix seconds, or `undefined` when the text is no such timestamp (a 31 February, too)
+ * @see RFC 3339 §5.6
+ */
+export function parseTimestamp(text: string): number | undefined {
+  const match = RFC_3339.exec(text);
+  if (!match) return undefined;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number);
+  if (
+    year === undefined ||
+    month === undefined ||
+    day === undefined ||
+    hour === undefined ||
+    minute === undefined ||
+    second === undefined ||
+    month < 1 ||
+    month > 12 ||
+    day < 1 ||
+    hour > 23 ||
+    minute > 59 ||
+    second > 59
+  ) {
+    return undefined;
+  }
+  // setUTCFullYear, because Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  date.setUTCHours(hour, minute, second);
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
+  const offsetHours = Number(match[8] ?? 0);
+  const offsetMinutes = Number(match[9] ?? 0);
+  if (offsetHours > 23 || offsetMinutes > 59) return undefined;
+  const offset = (offsetHours * 60 + offsetMinutes) * 60;
+  return date.getTime() / 1000 - (match[7] === '-' ? -offset : offset);
+}
+
+/** Writes Unix seconds as an RFC 3339 timestamp in UTC, e.g. `2030-01-31T12:00:00Z`. */
+export function formatTimestamp(seconds: number): string {
+  return new Date(Math.floor(seconds) * 1000).toISOString().replace('.000Z', 'Z');
+}
