@@ -1,0 +1,53 @@
+import type { Engine } from './columns.ts';
+import type { Effect } from './write.ts';
+
+/** What the committer thread is started with. */
+export type CommitterOptions =
+  | { engine: 'sqlite'; file: string; node: string }
+  | { engine: 'postgres'; url: string; node: string };
+
+/** The write sets of one transaction, each of which stands or falls alone. */
+export type Batch = readonly (readonly Effect[])[];
+
+/**
+ * Why one set was not written. `unavailable`: the database could not take it, or nobody
+ * knows whether it did; `bug`: a statement that can never work.
+ */
+export interface Refusal {
+  kind: 'conflict' | 'unavailable' | 'bug';
+  message: string;
+}
+
+/** One outcome for each set of the batch, in order; null: it is durable. */
+export interface BatchResult {
+  outcomes: (Refusal | null)[];
+  /** The configuration's version after the batch, when a set of it changed configuration. */
+  config_version?: number;
+}
+
+/** One engine's way of writing batches; it holds the head of the audit chain. */
+export interface BatchWriter {
+  /** Never throws: whatever goes wrong is an outcome. */
+  run(batch: Batch): BatchResult | Promise<BatchResult>;
+  close(): void | Promise<void>;
+}
+
+export type ToCommitter = { type: 'batch'; batch: Batch } | { type: 'close' };
+
+export type FromCommitter =
+  | { type: 'ready'; engine: Engine }
+  | { type: 'refused'; message: string }
+  | { type: 'done'; result: BatchResult }
+  | { type: 'log'; level: 'info' | 'warn' | 'error'; message: string; detail: LogDetail };
+
+export type LogDetail = Record<string, string | number>;
+
+/** The conflict of a write whose guard did not hold. */
+export function guardRefusal(conflict: string | undefined): Refusal {
+  const message = conflict ?? 'it was changed by somebody else in the meantime: read it again';
+  return { kind: 'conflict', message };
+}
+
+export function refuseAll(batch: Batch, refusal: Refusal): BatchResult {
+  return { outcomes: batch.map(() => refusal) };
+}

@@ -1,0 +1,256 @@
+import { Worker } from 'node:worker_threads';
+import { Failure } from '../core/failure.ts';
+import type {
+  BatchResult,
+  CommitterOptions,
+  FromCommitter,
+  LogDetail,
+  Refusal,
+  ToCommitter,
+} from './batch.ts';
+import { type Effect, isAuditEntry, type Value } from './write.ts';
+
+/** Where the store says what went wrong; pino's logger is one. */
+export interface StoreLog {
+  info(detail: LogDetail, message: string): void;
+  warn(detail: LogDetail, message: string): void;
+  error(detail: LogDetail, message: string): void;
+}
+
+export interface CommitterStats {
+  /** Sets that wait for the batch in flight. */
+  waiting: number;
+  in_flight: number;
+  batches: number;
+  sets: number;
+  refused: number;
+  largest_batch: number;
+  /** False once the committer thread has ended: nothing can be written any more. */
+  alive: boolean;
+}
+
+interface Waiting {
+  effects: readonly Effect[];
+  resolve(): void;
+  reject(reason: Error): void;
+}
+
+/** Statements in one transaction; more would keep the first of its sets waiting too long. */
+const BATCH_EFFECTS = 4096;
+
+/** Sets that may wait; more means that the database does not keep up, and waiting is no help. */
+const MAX_WAITING = 20_000;
+
+/**
+ * The side of the committer that the program talks to. While one batch is being made
+ * durable, everything that comes in waits together and becomes the next batch.
+ */
+export class Committer {
+  readonly #worker: Worker;
+  readonly #log: StoreLog;
+  readonly #onConfigVersion: (version: number) => void;
+  #waiting: Waiting[] = [];
+  #inFlight: Waiting[] = [];
+  #scheduled = false;
+  #closing = false;
+  #death: Failure | undefined;
+  #deathListeners: ((death: Failure) => void)[] = [];
+  #idleListeners: (() => void)[] = [];
+  #batches = 0;
+  #sets = 0;
+  #refused = 0;
+  #largest = 0;
+
+  private constructor(worker: Worker, log: StoreLog, onConfigVersion: (version: number) => void) {
+    this.#worker = worker;
+    this.#log = log;
+    this.#onConfigVersion = onConfigVersion;
+  }
+
+  /**
+   * Starts the thread and waits until it can write.
+   *
+   * @param onConfigVersion is told of each new version before the sets that made it resolve
+   * @throws Failure `unavailable` when the database cannot be opened
+   */
+  static async start(
+    options: CommitterOptions,
+    log: StoreLog,
+    onConfigVersion: (version: number) => void,
+  ): Promise<Committer> {
+    const file = import.meta.url.endsWith('.ts') ? 'committer-thread.ts' : 'committer-thread.js';
+    const worker = new Worker(new URL(file, import.meta.url), {
+      workerData: options,
+      name: 'committer',
+    });
+    const committer = new Committer(worker, log, onConfigVersion);
+    await committer.#opened();
+    return committer;
+  }
+
+  /** See `Store.commit`. */
+  commit(effects: readonly Effect[]): Promise<void> {
+    if (effects.length === 0) return Promise.resolve();
+    if (this.#death !== undefined) return Promise.reject(this.#death);
+    if (this.#closing) {
+      return Promise.reject(new Failure('unavailable', 'the server is stopping'));
+    }
+    if (this.#waiting.length >= MAX_WAITING) {
+      const failure = new Failure('unavailable', 'too many writes are waiting for the database', {
+        retry_after: 1,
+      });
+      return Promise.reject(failure);
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ effects: portable(effects), resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Called once, when the thread ends although nobody closed it; the process should end too. */
+  onDeath(listener: (death: Failure) => void): void {
+    if (this.#death !== undefined) listener(this.#death);
+    else this.#deathListeners.push(listener);
+  }
+
+  stats(): CommitterStats {
+    return {
+      waiting: this.#waiting.length,
+      in_flight: this.#inFlight.length,
+      batches: this.#batches,
+      sets: this.#sets,
+      refused: this.#refused,
+      largest_batch: this.#largest,
+      alive: this.#death === undefined,
+    };
+  }
+
+  /** Lets everything that waits be written, then ends the thread. */
+  async close(): Promise<void> {
+    if (this.#closing || this.#death !== undefined) return;
+    this.#closing = true;
+    if (this.#inFlight.length > 0 || this.#waiting.length > 0) {
+      await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
+    }
+    const ended = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()));
+    this.#send({ type: 'close' });
+    await ended;
+  }
+
+  #opened(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.onDeath(reject);
+      this.#worker.on('message', (message: FromCommitter) => {
+        if (message.type === 'ready') {
+          this.#deathListeners = [];
+          resolve();
+        } else if (message.type === 'refused') {
+          this.#deathListeners = [];
+          this.#closing = true;
+          reject(new Failure('unavailable', message.message));
+        } else if (message.type === 'done') {
+          this.#finish(message.result);
+        } else {
+          this.#log[message.level](message.detail, message.message);
+        }
+      });
+      this.#worker.on('error', (error: unknown) => this.#die(String(error)));
+      this.#worker.on('exit', (code) => {
+        // Nothing waits any more when a close was asked for.
+        if (!this.#closing || this.#inFlight.length > 0) this.#die(`exit code ${code}`);
+      });
+    });
+  }
+
+  /** After this turn of the event loop, so that requests answered in one turn go together. */
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight.length > 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#dispatch();
+    });
+  }
+
+  #dispatch(): void {
+    if (this.#death !== undefined || this.#inFlight.length > 0) return;
+    let effects = 0;
+    let taken = 0;
+    for (const { effects: set } of this.#waiting) {
+      effects += set.length;
+      if (taken > 0 && effects > BATCH_EFFECTS) break;
+      taken += 1;
+    }
+    if (taken === 0) return;
+    this.#inFlight = this.#waiting.slice(0, taken);
+    this.#waiting = this.#waiting.slice(taken);
+    this.#batches += 1;
+    this.#sets += taken;
+    this.#largest = Math.max(this.#largest, taken);
+    this.#send({ type: 'batch', batch: this.#inFlight.map((set) => set.effects) });
+  }
+
+  #send(message: ToCommitter): void {
+    this.#worker.postMessage(message);
+  }
+
+  #finish(result: BatchResult): void {
+    const finished = this.#inFlight;
+    this.#inFlight = [];
+    if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
+    for (const [index, set] of finished.entries()) {
+      const outcome = result.outcomes[index];
+      if (outcome === null) {
+        set.resolve();
+      } else {
+        this.#refused += 1;
+        set.reject(errorOf(outcome));
+      }
+    }
+    if (this.#waiting.length > 0) {
+      this.#schedule();
+      return;
+    }
+    for (const listener of this.#idleListeners.splice(0)) listener();
+  }
+
+  #die(why: string): void {
+    if (this.#death !== undefined) return;
+    const death = new Failure('unavailable', 'the server cannot write any more');
+    this.#death = death;
+    this.#log.error({ why }, 'the committer has ended: nothing can be written');
+    const lost = [...this.#inFlight, ...this.#waiting];
+    this.#inFlight = [];
+    this.#waiting = [];
+    for (const set of lost) set.reject(death);
+    for (const listener of this.#idleListeners.splice(0)) listener();
+    for (const listener of this.#deathListeners.splice(0)) listener(death);
+  }
+}
+
+function errorOf(refusal: Refusal | undefined): Error {
+  if (refusal === undefined) return new Error('the committer gave no outcome for a write set');
+  if (refusal.kind === 'bug') return new Error(`a statement failed: ${refusal.message}`);
+  return new Failure(refusal.kind, refusal.message);
+}
+
+/**
+ * Makes a set fit to be copied to the thread.
+ *
+ * @throws Failure `invalid` for text with a zero character, which PostgreSQL cannot store and
+ *   which ends a name early in too many other programs
+ */
+function portable(effects: readonly Effect[]): readonly Effect[] {
+  return effects.map((effect) =>
+    isAuditEntry(effect) ? effect : { ...effect, parameters: effect.parameters.map(portableValue) },
+  );
+}
+
+function portableValue(value: Value): Value {
+  if (typeof value === 'string' && value.includes('\0')) {
+    throw new Failure('invalid', 'text must not contain the character U+0000');
+  }
+  // A view would be copied with all the memory that lies around it.
+  if (value instanceof Uint8Array) return new Uint8Array(value);
+  return value;
+}

@@ -1,0 +1,34 @@
+import { Failure } from '../core/failure.ts';
+import type { ColumnTypes } from './columns.ts';
+import { foundation } from './migrations/0001-foundation.ts';
+
+/** One step of the schema. Never edited once released; the next step corrects it. */
+export interface Migration {
+  number: number;
+  name: string;
+  /** The statements, in order, in the words of one engine. */
+  up(types: ColumnTypes): string[];
+}
+
+/** In order of their numbers; a new one is added at the end. */
+export const MIGRATIONS: readonly Migration[] = [foundation];
+
+/**
+ * Works out which steps a database still needs.
+ *
+ * @param applied the number of its last step, 0 for an empty database
+ * @throws Failure `unavailable` when a later program has already changed the database
+ */
+export function planMigrations(
+  applied: number,
+  known: readonly Migration[] = MIGRATIONS,
+): readonly Migration[] {
+  const newest = known.at(-1)?.number ?? 0;
+  if (applied > newest) {
+    throw new Failure(
+      'unavailable',
+      `the database is at schema ${applied} and this program knows schemas up to ${newest}: start the program that last used the database, or a later one`,
+    );
+  }
+  return known.filter((migration) => migration.number > applied);
+}

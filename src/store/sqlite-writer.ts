@@ -1,0 +1,190 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { type ChainHead, chainRecord, chainStart } from '../audit/chain.ts';
+import { Failure } from '../core/failure.ts';
+import {
+  type Batch,
+  type BatchResult,
+  type BatchWriter,
+  guardRefusal,
+  type Refusal,
+  refuseAll,
+} from './batch.ts';
+import { columnTypes } from './columns.ts';
+import { bumpsConfigVersion, READ_CONFIG_VERSION } from './config-version.ts';
+import { planMigrations } from './migrations.ts';
+import { BUSY_TIMEOUT_MS, isStatementError, resultCode, StatementCache } from './sqlite-reader.ts';
+import { type Effect, isAuditEntry, type Write } from './write.ts';
+
+const INSERT_AUDIT_ENTRY =
+  'insert into audit_entry (node, seq, time_ms, record, prev_hash, hash) values ($1, $2, $3, $4, $5, $6)';
+
+/** Thrown inside a set to leave it; never leaves this file. */
+class Refused extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+/**
+ * The one connection that writes. A batch is one transaction and one wait for the disk; a
+ * savepoint around each set lets it be refused alone.
+ */
+export class SqliteWriter implements BatchWriter {
+  readonly #database: DatabaseSync;
+  readonly #statements: StatementCache<StatementSync>;
+  readonly #node: string;
+  #head: ChainHead;
+
+  /**
+   * Opens the file, creating it if needed, and brings its schema up to date.
+   *
+   * @throws Failure `unavailable` when it was written by a later program
+   */
+  constructor(file: string, node: string) {
+    this.#node = node;
+    this.#database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
+    this.#database.exec('pragma journal_mode = wal');
+    // Waits for the disk at every commit; `normal` would lose the last ones at a power cut.
+    this.#database.exec('pragma synchronous = full');
+    // Moves pages to the main file less often than the default of 1000: the wait is shorter.
+    this.#database.exec('pragma wal_autocheckpoint = 4000');
+    this.#statements = new StatementCache((sql) => this.#database.prepare(sql));
+    migrate(this.#database);
+    this.#head = readHead(this.#database, node);
+  }
+
+  run(batch: Batch): BatchResult {
+    const headBefore = this.#head;
+    try {
+      this.#database.exec('begin immediate');
+      const outcomes = batch.map((set) => this.#runSet(set, batch.length > 1));
+      if (batch.length === 1 && outcomes[0] !== null) {
+        this.#database.exec('rollback');
+        this.#head = headBefore;
+        return { outcomes };
+      }
+      const bumped = batch.some((set, index) => !outcomes[index] && bumpsConfigVersion(set));
+      const { version } = (bumped && this.#statements.get(READ_CONFIG_VERSION).get()) || {};
+      this.#database.exec('commit');
+      return typeof version === 'number' ? { outcomes, config_version: version } : { outcomes };
+    } catch (error) {
+      this.#head = headBefore;
+      this.#leaveTransaction();
+      return refuseAll(batch, {
+        kind: 'unavailable',
+        message: `the database did not take the write: ${messageOf(error)}`,
+      });
+    }
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #runSet(set: readonly Effect[], guarded: boolean): Refusal | null {
+    const headBefore = this.#head;
+    if (guarded) this.#statements.get('savepoint write_set').run();
+    try {
+      for (const effect of set) {
+        if (isAuditEntry(effect)) this.#chain(effect.audit);
+        else this.#write(effect);
+      }
+      if (guarded) this.#statements.get('release write_set').run();
+      return null;
+    } catch (error) {
+      // A full disk or a broken file takes the whole transaction down; it has ended already.
+      if (!(error instanceof Refused) && !isStatementError(error)) throw error;
+      if (!this.#database.isTransaction) throw error;
+      this.#head = headBefore;
+      if (guarded) {
+        this.#statements.get('rollback to write_set').run();
+        this.#statements.get('release write_set').run();
+      }
+      return error instanceof Refused ? error.refusal : { kind: 'bug', message: messageOf(error) };
+    }
+  }
+
+  #write(write: Write): void {
+    let touched: number | bigint;
+    try {
+      touched = this.#statements.get(write.sql).run(...write.parameters).changes;
+    } catch (error) {
+      const taken = takenKey(error);
+      if (taken === undefined) throw error;
+      throw new Refused({ kind: 'conflict', message: write.conflict ?? taken });
+    }
+    if (write.rows !== undefined && touched !== write.rows) {
+      throw new Refused(guardRefusal(write.conflict));
+    }
+  }
+
+  #chain(record: string): void {
+    const next = chainRecord(this.#head, record);
+    this.#statements
+      .get(INSERT_AUDIT_ENTRY)
+      .run(this.#node, next.seq, Date.now(), record, this.#head.hash, next.hash);
+    this.#head = next;
+  }
+
+  #leaveTransaction(): void {
+    try {
+      if (this.#database.isTransaction) this.#database.exec('rollback');
+    } catch {
+      // The connection is broken: the next batch meets the same error and says so.
+    }
+  }
+}
+
+const CONSTRAINT_FOREIGN_KEY = 787;
+const CONSTRAINT_KEYS = new Set([1555 /* primary key */, 2067 /* unique */, 2579 /* rowid */]);
+
+/** What to say of a broken key, or undefined when it was something else that broke. */
+function takenKey(error: unknown): string | undefined {
+  const code = resultCode(error);
+  if (code === CONSTRAINT_FOREIGN_KEY) return 'something it refers to does not exist any more';
+  if (code === undefined || !CONSTRAINT_KEYS.has(code)) return undefined;
+  // `UNIQUE constraint failed: thing.mount_id, thing.name`; only for people to read.
+  const columns = messageOf(error).split(': ').at(-1) ?? '';
+  return `it exists already: ${columns}`;
+}
+
+function migrate(database: DatabaseSync): void {
+  database.exec('begin immediate');
+  try {
+    database.exec(
+      'create table if not exists schema_migration (number integer not null primary key, name text not null, applied_at integer not null) strict',
+    );
+    const { number } =
+      database.prepare('select max(number) as number from schema_migration').get() ?? {};
+    const applied = typeof number === 'number' ? number : 0;
+    const record = database.prepare('insert into schema_migration values (?, ?, ?)');
+    for (const migration of planMigrations(applied)) {
+      for (const statement of migration.up(columnTypes('sqlite'))) database.exec(statement);
+      record.run(migration.number, migration.name, Math.floor(Date.now() / 1000));
+    }
+    database.exec('commit');
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback');
+    database.close();
+    throw error;
+  }
+}
+
+function readHead(database: DatabaseSync, node: string): ChainHead {
+  const last = database
+    .prepare('select seq, hash from audit_entry where node = ? order by seq desc limit 1')
+    .get(node);
+  if (last === undefined) return chainStart(node);
+  const { seq, hash } = last;
+  if (typeof seq !== 'number' || !(hash instanceof Uint8Array)) {
+    throw new Failure('unavailable', 'the audit chain cannot be read');
+  }
+  return { seq, hash };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

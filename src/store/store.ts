@@ -1,0 +1,142 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Failure } from '../core/failure.ts';
+import { backupSqlite } from './backup.ts';
+import type { Engine } from './columns.ts';
+import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
+import { createDb, type Db, prepared } from './database.ts';
+import { SqliteReader } from './sqlite-reader.ts';
+import type { Effect } from './write.ts';
+
+export type { StoreLog } from './committer.ts';
+
+const readVersion = prepared((build) => build.selectFrom('config_version').select('version'));
+
+export type StoreOptions = (
+  | {
+      engine: 'sqlite';
+      /** Created when it does not exist; one process at a time may have it open. */
+      directory: string;
+      /** Names this server's audit chain; `local` unless given. */
+      node_name?: string;
+    }
+  | {
+      engine: 'postgres';
+      /** `postgres://user:password@host:port/database?sslmode=…` */
+      url: string;
+      /** Names this node and its audit chain; no other process may use it at the same time. */
+      node_name: string;
+      /** Connections for reading, 10 unless given. */
+      pool?: number;
+    }
+) & { log?: StoreLog };
+
+export interface Store {
+  readonly engine: Engine;
+  readonly db: Db;
+  /**
+   * Makes one write set durable, all or nothing, and resolves when nothing can undo it.
+   * Sets that wait at the same time share a transaction; none of them sees another's refusal.
+   *
+   * @throws Failure `conflict` when a row count or a key refuses the set; `invalid` for text
+   *   that cannot be stored; `unavailable` when the database cannot take it, or when the
+   *   connection was lost so that nobody knows whether it did
+   */
+  commit(effects: readonly Effect[]): Promise<void>;
+  /**
+   * The number that grows with every change of configuration. On PostgreSQL the change of
+   * another node is seen within half a second at the latest.
+   *
+   * @throws Failure `unavailable` when that promise cannot be kept
+   */
+  configVersion(): number | Promise<number>;
+  /** Calls back after a change, on this node before the `commit` that made it resolves. */
+  onConfigChange(listener: (version: number) => void): void;
+  /** Calls back when this process can never write again; it should end. */
+  onDeath(listener: (death: Failure) => void): void;
+  stats(): CommitterStats;
+  /**
+   * Copies the database as it is at one moment into a new file, while work goes on. SQLite
+   * only: PostgreSQL has its own tools.
+   *
+   * @throws Failure `conflict` when the file exists
+   */
+  backup?(file: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the database, creating it or bringing its schema up to date.
+ *
+ * @throws Failure `unavailable` with one line for the operator: it cannot be reached, another
+ *   process has it, or a later program has changed it
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const log = options.log ?? CONSOLE_LOG;
+  if (options.engine === 'sqlite') {
+    return openSqlite(options.directory, options.node_name ?? 'local', log);
+  }
+  throw new Failure('unavailable', 'PostgreSQL is not there yet');
+}
+
+async function openSqlite(directory: string, node: string, log: StoreLog): Promise<Store> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const file = join(directory, 'gatehouse.db');
+  // SQLite gives its other files the mode of this one.
+  closeSync(openSync(file, 'a', 0o600));
+  const lock = lockDirectory(directory);
+  const listeners = new Set<(version: number) => void>();
+  try {
+    const committer = await Committer.start({ engine: 'sqlite', file, node }, log, (version) => {
+      for (const listener of listeners) listener(version);
+    });
+    const reader = new SqliteReader(file);
+    const db = createDb(reader);
+    return {
+      engine: 'sqlite',
+      db,
+      commit: (effects) => committer.commit(effects),
+      configVersion: () =>
+        readVersion.first(db, {}).then((row) => {
+          if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
+          return row.version;
+        }),
+      onConfigChange: (listener) => listeners.add(listener),
+      onDeath: (listener) => committer.onDeath(listener),
+      stats: () => committer.stats(),
+      backup: (target) => backupSqlite(file, target),
+      close: async () => {
+        await committer.close();
+        await reader.close();
+        lock.close();
+      },
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+/**
+ * Keeps a second process out: the committer holds the head of the audit chain in memory.
+ * The lock is the operating system's and ends with the process, however that ends.
+ */
+function lockDirectory(directory: string): DatabaseSync {
+  const lock = new DatabaseSync(join(directory, 'lock'), { timeout: 0 });
+  try {
+    lock.exec('pragma locking_mode = exclusive; begin exclusive');
+    return lock;
+  } catch (cause) {
+    lock.close();
+    throw new Failure('unavailable', `another process has the directory ${directory} open`, {
+      cause,
+    });
+  }
+}
+
+const CONSOLE_LOG: StoreLog = {
+  info: () => {},
+  warn: (detail, message) => console.error(message, detail),
+  error: (detail, message) => console.error(message, detail),
+};

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe } from 'node:test';
+import { Client } from 'pg';
+import { openStore, type Store, type StoreLog, type StoreOptions } from '../../src/store/store.ts';
+
+/** Opens a fresh, empty database; everything is closed and removed when the suite is over. */
+export type Open = (options?: { node_name?: string }) => Promise<Store>;
+
+/** A database that can be opened more than once: again after a close, or as a second node. */
+export interface Place {
+  options(node_name?: string): StoreOptions;
+  remove(): Promise<void>;
+}
+
+const POSTGRES_URL = process.env['GATEHOUSE_TEST_POSTGRES'];
+
+let skipSaid = false;
+
+/**
+ * Runs a suite on each engine: SQLite in a temporary directory always, PostgreSQL when
+ * `GATEHOUSE_TEST_POSTGRES` is the URL of a server where databases may be created.
+ */
+export function eachEngine(
+  name: string,
+  suite: (open: Open, engine: 'sqlite' | 'postgres') => void,
+): void {
+  eachPlace(name, (newPlace, engine) => {
+    const stores: Store[] = [];
+    const open: Open = async ({ node_name } = {}) => {
+      const place = await newPlace();
+      const store = await openStore(place.options(node_name));
+      stores.push(store);
+      return store;
+    };
+    // Registered after the one that removes the places, and so run before it.
+    after(async () => {
+      for (const store of stores) await store.close();
+    });
+    suite(open, engine);
+  });
+}
+
+/** As {@link eachEngine}, for suites that open a database themselves. */
+export function eachPlace(
+  name: string,
+  suite: (newPlace: () => Promise<Place>, engine: 'sqlite' | 'postgres') => void,
+): void {
+  const engines = [
+    { engine: 'sqlite' as const, make: async () => sqlitePlace() },
+    ...(POSTGRES_URL === undefined
+      ? []
+      : [{ engine: 'postgres' as const, make: () => postgresPlace(POSTGRES_URL) }]),
+  ];
+  if (POSTGRES_URL === undefined && !skipSaid) {
+    skipSaid = true;
+    console.error(
+      'PostgreSQL is left out: GATEHOUSE_TEST_POSTGRES is not set (see test/support/postgres.ts)',
+    );
+  }
+  for (const { engine, make } of engines) {
+    describe(`${name} (${engine})`, () => {
+      const places: Place[] = [];
+      suite(async () => {
+        const place = await make();
+        places.push(place);
+        return place;
+      }, engine);
+      after(async () => {
+        for (const place of places) await place.remove();
+      });
+    });
+  }
+}
+
+export function sqlitePlace(): Place {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  return {
+    options: (node_name = 'test') => ({ engine: 'sqlite', directory, node_name, log: QUIET }),
+    remove: async () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** @param server URL of a server; the database of this place gets a name of its own */
+export async function postgresPlace(server: string): Promise<Place> {
+  const name = `gatehouse_test_${randomBytes(6).toString('hex')}`;
+  // Ordered otherwise by default, so that a key without byte order shows.
+  await runOn(server, `create database ${name} template template0 encoding 'UTF8'`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return {
+    options: (node_name = 'test') => ({
+      engine: 'postgres',
+      url: url.href,
+      node_name,
+      pool: 4,
+      log: QUIET,
+    }),
+    remove: () => runOn(server, `drop database if exists ${name} with (force)`),
+  };
+}
+
+async function runOn(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Tests break things on purpose; what is logged then would only confuse. */
+const QUIET: StoreLog = { info: () => {}, warn: () => {}, error: () => {} };
