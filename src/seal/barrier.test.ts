@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Failure } from '../core/failure.ts';
+import { Barrier } from './barrier.ts';
+import { KEYRING_KEY_RANDOMNESS, type KeyringRow, openKeyring, wrapKeyringKey } from './keyring.ts';
+
+/** Counts up, so that no two calls give the same bytes. */
+function countingBytes(): (length: number) => Uint8Array {
+  let next = 0;
+  return (length) => Uint8Array.from({ length }, () => (next++ * 31 + 7) & 0xff);
+}
+
+const randomBytes = countingBytes();
+const root = () => new Uint8Array(32).fill(1);
+const key = (use: KeyringRow['use'], term: number): KeyringRow =>
+  wrapKeyringKey({
+    root_key: root(),
+    use,
+    term,
+    random: randomBytes(KEYRING_KEY_RANDOMNESS),
+    created_at: 1000 + term,
+  });
+const rows = [key('hash', 0), key('data', 1)];
+const place = { table: 'pki_key', column: 'private_sealed', row: 'k-1' };
+const plaintext = Buffer.from('a private key');
+
+async function unlocked(stored = rows): Promise<Barrier> {
+  const barrier = new Barrier(countingBytes());
+  await barrier.unlock(openKeyring(root(), stored));
+  return barrier;
+}
+
+const sealedFailure = (thrown: unknown) =>
+  thrown instanceof Failure &&
+  thrown.kind === 'unavailable' &&
+  thrown.message === 'Vault is sealed';
+
+test('what is sealed for a place opens there', async () => {
+  const barrier = await unlocked();
+  const sealed = barrier.seal('pki-key', place, plaintext);
+  assert.ok(!Buffer.from(sealed).includes(plaintext));
+  assert.deepEqual(barrier.open('pki-key', place, sealed), plaintext);
+});
+
+test('the same value is sealed to other bytes each time', async () => {
+  const barrier = await unlocked();
+  const first = barrier.seal('config', place, plaintext);
+  assert.notDeepEqual(barrier.seal('config', place, plaintext), first);
+});
+
+test('what is sealed for one purpose does not open for another', async () => {
+  const barrier = await unlocked();
+  const sealed = barrier.seal('pki-key', place, plaintext);
+  assert.throws(() => barrier.open('config', place, sealed), /was changed/);
+});
+
+test('what is sealed for one row does not open in another', async () => {
+  const barrier = await unlocked();
+  const sealed = barrier.seal('pki-key', place, plaintext);
+  assert.throws(() => barrier.open('pki-key', { ...place, row: 'k-2' }, sealed), /was changed/);
+});
+
+test('bytes that are no envelope are a fault, named by their place', async () => {
+  const barrier = await unlocked();
+  assert.throws(
+    () => barrier.open('config', place, plaintext),
+    /pki_key\.private_sealed of row k-1 holds no sealed value/,
+  );
+});
+
+const uses: [name: string, use: (barrier: Barrier) => unknown][] = [
+  ['seal', (barrier) => barrier.seal('config', place, plaintext)],
+  ['open', (barrier) => barrier.open('config', place, plaintext)],
+  ['hmac', (barrier) => barrier.hmac('token', 'hvs.x')],
+  ['generation', (barrier) => barrier.generation()],
+  ['nextGeneration', (barrier) => barrier.nextGeneration(0)],
+  ['holdsRootKey', (barrier) => barrier.holdsRootKey(root())],
+];
+for (const [name, use] of uses) {
+  test(`${name} is refused before the server is unsealed, and after it is sealed`, async () => {
+    assert.throws(() => use(new Barrier(countingBytes())), sealedFailure);
+    const barrier = await unlocked();
+    await barrier.lock();
+    assert.equal(barrier.sealed, true);
+    assert.throws(() => use(barrier), sealedFailure);
+  });
+}
+
+test('sealing the server wipes the keys that it took over', async () => {
+  const barrier = new Barrier(countingBytes());
+  const keyring = openKeyring(root(), rows);
+  const keys = [keyring.root_key, keyring.hash_key];
+  for (const generation of keyring.generations.values()) keys.push(generation.key);
+  await barrier.unlock(keyring);
+  assert.ok(keys.every((bytes) => bytes.some((byte) => byte !== 0)));
+  await barrier.lock();
+  assert.ok(keys.every((bytes) => bytes.every((byte) => byte === 0)));
+});
+
+test('listeners hear of unsealing and sealing once each', async () => {
+  const barrier = new Barrier(countingBytes());
+  const heard: string[] = [];
+  barrier.onUnlock(() => void heard.push(`unsealed: ${!barrier.sealed}`));
+  barrier.onLock(() => void heard.push(`sealed: ${barrier.sealed}`));
+  await barrier.unlock(openKeyring(root(), rows));
+  await barrier.unlock(openKeyring(root(), rows));
+  await barrier.lock();
+  await barrier.lock();
+  assert.deepEqual(heard, ['unsealed: true', 'sealed: true']);
+});
+
+test('a keyed hash is the same at every unsealing and differs by purpose and by data', async () => {
+  const [barrier, again] = [await unlocked(), await unlocked()];
+  const hash = barrier.hmac('token', 'hvs.x');
+  assert.equal(hash.length, 32);
+  assert.deepEqual(again.hmac('token', Buffer.from('hvs.x')), hash);
+  assert.notDeepEqual(barrier.hmac('audit', 'hvs.x'), hash);
+  assert.notDeepEqual(barrier.hmac('token', 'hvs.y'), hash);
+});
+
+test('a new generation seals from its reload on; old values and hashes stay as they are', async () => {
+  const barrier = await unlocked();
+  const old = barrier.seal('config', place, plaintext);
+  const hash = barrier.hmac('token', 'hvs.x');
+  const next = barrier.nextGeneration(2000);
+  assert.equal(barrier.generation().term, 1);
+
+  barrier.reload([...rows, next]);
+  assert.deepEqual(barrier.generation(), { term: 2, created_at: 2000, sealings: 0 });
+  const young = barrier.seal('config', place, plaintext);
+  assert.equal(young[4], 2);
+  assert.deepEqual(barrier.open('config', place, old), plaintext);
+  assert.deepEqual(barrier.open('config', place, young), plaintext);
+  assert.deepEqual(barrier.hmac('token', 'hvs.x'), hash);
+  assert.equal(barrier.generation().sealings, 1);
+});
+
+test('a value of a generation that this node has not loaded is a refusal to try again', async () => {
+  const barrier = await unlocked();
+  const elsewhere = await unlocked();
+  elsewhere.reload([...rows, elsewhere.nextGeneration(2000)]);
+  const sealed = elsewhere.seal('config', place, plaintext);
+  assert.throws(
+    () => barrier.open('config', place, sealed),
+    (thrown) => thrown instanceof Failure && thrown.detail.retry_after === 1,
+  );
+});
+
+test('a reload with nothing new keeps everything, and one while sealed does nothing', async () => {
+  const barrier = await unlocked();
+  barrier.seal('config', place, plaintext);
+  barrier.reload(rows);
+  assert.equal(barrier.generation().sealings, 1);
+  await barrier.lock();
+  barrier.reload([...rows, key('data', 2)]);
+  assert.equal(barrier.sealed, true);
+});
+
+test('the root key is recognised, and no other', async () => {
+  const barrier = await unlocked();
+  assert.equal(barrier.holdsRootKey(root()), true);
+  assert.equal(barrier.holdsRootKey(new Uint8Array(32).fill(2)), false);
+  assert.equal(barrier.holdsRootKey(root().subarray(1)), false);
+});

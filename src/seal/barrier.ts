@@ -1,0 +1,204 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { Failure } from '../core/failure.ts';
+import { envelopeKeyId, NONCE_LENGTH, openEnvelope, type Place, sealEnvelope } from './envelope.ts';
+import {
+  dataKey,
+  hashKey,
+  KEYRING_KEY_RANDOMNESS,
+  type Keyring,
+  type KeyringRow,
+  openKeyring,
+  type Purpose,
+  wipeKeyring,
+  wrapKeyringKey,
+} from './keyring.ts';
+
+/** The keys while they are usable, with those derived from them so far. */
+interface Unlocked {
+  keyring: Keyring;
+  /** By purpose and term. */
+  dataKeys: Map<string, Uint8Array>;
+  hashKeys: Map<Purpose, Uint8Array>;
+  /** Values sealed with the newest term since it was unlocked here. */
+  sealings: number;
+}
+
+type Listener = () => void | Promise<void>;
+
+/**
+ * The keys of the running server, and the only place that holds them. Sealed, it holds none:
+ * nothing can be opened, sealed or looked up by keyed hash, and every attempt is a Failure
+ * `unavailable`. Memory only; what is stored belongs to `store.ts`.
+ */
+export class Barrier {
+  readonly #randomBytes: (length: number) => Uint8Array;
+  readonly #onUnlock: Listener[] = [];
+  readonly #onLock: Listener[] = [];
+  #unlocked: Unlocked | undefined;
+
+  constructor(randomBytes: (length: number) => Uint8Array) {
+    this.#randomBytes = randomBytes;
+  }
+
+  get sealed(): boolean {
+    return this.#unlocked === undefined;
+  }
+
+  /** Calls `listener` whenever the server has been unsealed, before the unsealing is answered. */
+  onUnlock(listener: Listener): void {
+    this.#onUnlock.push(listener);
+  }
+
+  /** Calls `listener` whenever the server has been sealed; the keys are gone by then. */
+  onLock(listener: Listener): void {
+    this.#onLock.push(listener);
+  }
+
+  /** Takes over a keyring: the server is unsealed from here on. One that is already open stays. */
+  async unlock(keyring: Keyring): Promise<void> {
+    if (this.#unlocked !== undefined) {
+      wipeKeyring(keyring);
+      return;
+    }
+    this.#unlocked = { keyring, dataKeys: new Map(), hashKeys: new Map(), sealings: 0 };
+    for (const listener of this.#onUnlock) await listener();
+  }
+
+  /** Wipes every key: the server is sealed from here on. */
+  async lock(): Promise<void> {
+    const unlocked = this.#unlocked;
+    if (unlocked === undefined) return;
+    this.#unlocked = undefined;
+    forgetDerived(unlocked);
+    wipeKeyring(unlocked.keyring);
+    for (const listener of this.#onLock) await listener();
+  }
+
+  /**
+   * Seals a value for the column of a row, with the newest generation of the purpose's key.
+   *
+   * @throws Failure `unavailable` when sealed
+   */
+  seal(purpose: Purpose, place: Place, plaintext: Uint8Array): Uint8Array {
+    const unlocked = this.#require();
+    const { term } = unlocked.keyring;
+    const key = dataKeyOf(unlocked, purpose, term);
+    if (key === undefined) throw new Error(`the keyring has no generation ${term}`);
+    unlocked.sealings += 1;
+    const nonce = this.#randomBytes(NONCE_LENGTH);
+    return sealEnvelope({ key, key_id: term, nonce, place, plaintext });
+  }
+
+  /**
+   * Opens what {@link seal} made for the same purpose and place. The caller wipes what must
+   * not stay in memory.
+   *
+   * @throws Failure `unavailable` when sealed, or when another node has made a newer generation
+   *   that this one has not loaded yet
+   * @throws Error if the value was changed or moved
+   */
+  open(purpose: Purpose, place: Place, sealed: Uint8Array): Uint8Array {
+    const unlocked = this.#require();
+    const term = envelopeKeyId(sealed);
+    if (term === undefined) throw new Error(`${placeText(place)} holds no sealed value`);
+    const key = dataKeyOf(unlocked, purpose, term);
+    if (key === undefined) {
+      throw new Failure('unavailable', 'keys are being renewed, try again', { retry_after: 1 });
+    }
+    const opened = openEnvelope({ key, place, sealed });
+    if (opened === undefined) throw new Error(`${placeText(place)} does not open: it was changed`);
+    return opened;
+  }
+
+  /**
+   * A keyed hash (HMAC-SHA-256) that stays the same for the life of the installation, so rows
+   * can be looked up by it. Nobody without the keys can check a guess against it.
+   *
+   * @throws Failure `unavailable` when sealed
+   */
+  hmac(purpose: Purpose, data: string | Uint8Array): Buffer {
+    const unlocked = this.#require();
+    let key = unlocked.hashKeys.get(purpose);
+    if (key === undefined) {
+      key = hashKey(unlocked.keyring, purpose);
+      unlocked.hashKeys.set(purpose, key);
+    }
+    return createHmac('sha256', key).update(data).digest();
+  }
+
+  /**
+   * The newest generation of data keys.
+   *
+   * @returns its number, when it was made (Unix seconds), and how many values this node has
+   *   sealed with it since it was unsealed
+   * @throws Failure `unavailable` when sealed
+   */
+  generation(): { term: number; created_at: number; sealings: number } {
+    const { keyring, sealings } = this.#require();
+    const created_at = keyring.generations.get(keyring.term)?.created_at ?? 0;
+    return { term: keyring.term, created_at, sealings };
+  }
+
+  /**
+   * Makes the next generation of data keys, as a row to be stored. It is in use once
+   * {@link reload} is given it back, that is, after it is durable.
+   *
+   * @param created_at Unix seconds
+   * @throws Failure `unavailable` when sealed
+   */
+  nextGeneration(created_at: number): KeyringRow {
+    const { keyring } = this.#require();
+    const random = this.#randomBytes(KEYRING_KEY_RANDOMNESS);
+    const term = keyring.term + 1;
+    return wrapKeyringKey({ root_key: keyring.root_key, use: 'data', term, random, created_at });
+  }
+
+  /** Takes the stored keys again, after this node or another one has added some. */
+  reload(rows: readonly KeyringRow[]): void {
+    const unlocked = this.#unlocked;
+    if (unlocked === undefined) return;
+    const old = unlocked.keyring;
+    if (!rows.some((row) => row.use === 'data' && !old.generations.has(row.term))) return;
+    const keyring = openKeyring(Uint8Array.from(old.root_key), rows);
+    forgetDerived(unlocked);
+    wipeKeyring(old);
+    this.#unlocked = { keyring, dataKeys: new Map(), hashKeys: new Map(), sealings: 0 };
+  }
+
+  /**
+   * Whether these bytes are the root key in use, compared in constant time.
+   *
+   * @throws Failure `unavailable` when sealed
+   */
+  holdsRootKey(candidate: Uint8Array): boolean {
+    const { root_key } = this.#require().keyring;
+    return candidate.length === root_key.length && timingSafeEqual(candidate, root_key);
+  }
+
+  #require(): Unlocked {
+    if (this.#unlocked === undefined) throw new Failure('unavailable', 'Vault is sealed');
+    return this.#unlocked;
+  }
+}
+
+function dataKeyOf(unlocked: Unlocked, purpose: Purpose, term: number): Uint8Array | undefined {
+  const id = `${purpose}/${term}`;
+  const known = unlocked.dataKeys.get(id);
+  if (known !== undefined) return known;
+  const generation = unlocked.keyring.generations.get(term);
+  if (generation === undefined) return undefined;
+  const key = dataKey(generation, purpose);
+  unlocked.dataKeys.set(id, key);
+  return key;
+}
+
+function forgetDerived(unlocked: Unlocked): void {
+  for (const key of unlocked.dataKeys.values()) key.fill(0);
+  for (const key of unlocked.hashKeys.values()) key.fill(0);
+  unlocked.dataKeys.clear();
+  unlocked.hashKeys.clear();
+}
+
+function placeText(place: Place): string {
+  return `${place.table}.${place.column} of row ${place.row}`;
+}
