@@ -75,6 +75,8 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   see?: readonly string[];
   /** Checked before `run`. `public` is spelt out, so that openness is never an oversight. */
   access: 'public' | Access;
+  /** Public, but a token that comes along is looked at (what it may see is shown). */
+  identify?: boolean;
   /** Answered also while the server is sealed or not initialised. */
   while_sealed?: boolean;
   input: In;

@@ -1,0 +1,24 @@
+import type { Caller } from '../access/caller.ts';
+import type { AuditEntry } from '../store/write.ts';
+import type { RecordedEnd } from './record.ts';
+
+/**
+ * Where records of requests go. A request with an effect has its record in the write set of
+ * that effect; every other authenticated request is noted, and notes are written in groups.
+ */
+export interface AuditTrail {
+  /** The record of a request, to be committed with its effect. */
+  entryOf(caller: Caller): AuditEntry;
+  /**
+   * Notes a request without an effect.
+   *
+   * @returns when the note is durable, if the server is set to wait for that; else at once
+   * @throws Failure `unavailable` when notes can no longer be written: nothing is answered then
+   */
+  note(caller: Caller, end: RecordedEnd): Promise<void>;
+  /** Counts a public read that leaves no record. */
+  count(route: string): void;
+  counts(): ReadonlyMap<string, number>;
+  /** Writes what is waiting. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,369 @@
+import { randomUUID } from 'node:crypto';
+import { judgeAccess } from '../access/acl.ts';
+import type { Caller, RecordFacts } from '../access/caller.ts';
+import { authenticate } from '../access/tokens/operations.ts';
+import type { App } from '../app.ts';
+import { parseDuration } from '../core/durations.ts';
+import { Failure } from '../core/failure.ts';
+import type { Mount } from '../mounts/mount.ts';
+import { readMounts, requireSystemMount } from '../mounts/operations.ts';
+import { parseFormBody, parseJsonBody } from './json.ts';
+import { canonicalisePath } from './path.ts';
+import type { AnyRoute, Answer, Capability, Method } from './route.ts';
+import { findMount, type Match, type PathRouter } from './router.ts';
+import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
+
+/** A request as the listener read it. */
+export interface HttpRequest {
+  method: string;
+  /** As it came: path and query, nothing decoded. */
+  url: string;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  remote_address: string;
+  /** Reads the whole body; called at most once, after the caller is known. */
+  readBody(limit: number): Promise<Uint8Array>;
+}
+
+/** The compiled routes of every engine. */
+export interface Routers {
+  system: PathRouter;
+  secret: ReadonlyMap<string, PathRouter>;
+  auth: ReadonlyMap<string, PathRouter>;
+}
+
+const PUBLIC_BODY = 64 * 1024;
+const PRIVATE_BODY = 32 * 1024 * 1024;
+
+/** Where a path leads: the mount, and what is declared there. */
+interface Target {
+  mount: Mount;
+  match: Match | undefined;
+}
+
+/** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */
+export async function handle(
+  app: App,
+  routers: Routers,
+  request: HttpRequest,
+): Promise<Dressed> {
+  const id = randomUUID();
+  try {
+    return await answer(app, routers, request, id);
+  } catch (error) {
+    const dressed = dressFailure(error);
+    if (dressed) return dressed;
+    app.log.error({ err: error, request_id: id }, 'a request failed');
+    return refusal(500, [`internal error, see the server's log for request ${id}`]);
+  }
+}
+
+async function answer(
+  app: App,
+  routers: Routers,
+  request: HttpRequest,
+  request_id: string,
+): Promise<Dressed> {
+  const { path, slash, query } = canonicalisePath(request.url);
+  const method = methodOf(request.method, query);
+  const target = await locate(app, routers, path);
+  const route = target?.match && chooseRoute(target.match, method);
+  if (app.barrier.sealed && !route?.while_sealed) {
+    throw new Failure('unavailable', 'Vault is sealed');
+  }
+  refuseNamespace(request);
+
+  const isPublicPath = Object.values(target?.match?.routes ?? {}).some(
+    (declared) => declared.access === 'public',
+  );
+  const text = tokenOf(request);
+  const known =
+    isPublicPath && !route?.identify
+      ? undefined
+      : text === undefined || app.barrier.sealed
+        ? undefined
+        : await authenticate(app, text);
+  if (!isPublicPath && !known) {
+    throw new Failure('unauthenticated', 'permission denied');
+  }
+  if (!target) {
+    throw new Failure('not_found', `no handler for route "${path}". route entry not found.`);
+  }
+  const { mount, match } = target;
+  const aclPath = method === 'LIST' || slash ? `${path}/` : path;
+  if (!match || !route || !method) {
+    // What is not there is told only to those who might have used it.
+    if (known && method && !judgeAccess(known.acl, { path: aclPath, operation: OPERATION[method], sudoRequired: false }).allowed) {
+      throw new Failure('forbidden', 'permission denied');
+    }
+    throw match
+      ? new Failure('unsupported', 'unsupported operation')
+      : new Failure('not_found', 'unsupported path');
+  }
+
+  const fields = await readFields(request, route, method, query);
+  const input: Record<string, unknown> = { ...fields, ...match.params };
+  const caller: Caller = {
+    request_id,
+    token: known?.token,
+    acl: known?.acl,
+    identity: known?.identity,
+    mount,
+    headers: passedHeaders(mount, request),
+    wrap_ttl: wrapTtlOf(request),
+    record: recordOf(route, method, path, request, input),
+    recorded: false,
+  };
+  try {
+    if (route.access !== 'public' && known) {
+      await permit(app, caller, route, { acl: known.acl, path: aclPath, method, fields, params: match.params });
+    }
+    const result = await route.run(app, caller, input);
+    if (caller.token && !caller.recorded) await app.audit.note(caller, { status: 'done' });
+    else if (!caller.token) app.audit.count(route.id);
+    return dress(caller, route, result, { fields, params: match.params });
+  } catch (error) {
+    if (caller.token && !caller.recorded && !app.barrier.sealed) {
+      const end = error instanceof Failure ? { status: 'refused' as const, error: error.message } : { status: 'failed' as const };
+      await app.audit.note(caller, end);
+    }
+    throw error;
+  }
+}
+
+const OPERATION: Record<Method, Capability> = {
+  GET: 'read',
+  LIST: 'list',
+  POST: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+function methodOf(method: string, query: URLSearchParams): Method | undefined {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return asksForList(query) ? 'LIST' : 'GET';
+    case 'LINK': // how LIST passes the parser, see list-verb.ts
+    case 'LIST':
+      return 'LIST';
+    case 'POST':
+    case 'PUT':
+      return 'POST';
+    case 'PATCH':
+      return 'PATCH';
+    case 'DELETE':
+      return 'DELETE';
+    default:
+      return undefined;
+  }
+}
+
+function asksForList(query: URLSearchParams): boolean {
+  const asked = query.get('list');
+  if (asked === null || asked === '') return false;
+  if (/^(1|t|true)$/i.test(asked)) return true;
+  if (/^(0|f|false)$/i.test(asked)) return false;
+  throw new Failure('invalid', `query parameter "list" must be true or false, not "${asked}"`);
+}
+
+function chooseRoute(match: Match, method: Method | undefined): AnyRoute | undefined {
+  return method && match.routes[method];
+}
+
+async function locate(app: App, routers: Routers, path: string): Promise<Target | undefined> {
+  if (path === 'sys' || path.startsWith('sys/')) {
+    const match = routers.system.find(path.slice('sys'.length) || '/');
+    // Before the first start is finished there are no mounts, and sys/ must answer all the same.
+    const mount =
+      app.barrier.sealed && match ? SEALED_SYSTEM : await requireSystemMount(app);
+    return { mount, match };
+  }
+  if (app.barrier.sealed) return undefined;
+  const hit = findMount(await readMounts(app), path);
+  if (!hit) return undefined;
+  const routes = (hit.mount.kind === 'auth' ? routers.auth : routers.secret).get(hit.mount.type);
+  return { mount: hit.mount, match: routes?.find(hit.rest) };
+}
+
+/** Stands for `sys/` while nothing can be read. */
+const SEALED_SYSTEM: Mount = {
+  id: '',
+  kind: 'secret',
+  path: 'sys/',
+  type: 'system',
+  accessor: '',
+  description: '',
+  local: false,
+  seal_wrap: false,
+  external_entropy_access: false,
+  options: null,
+  config: {
+    default_lease_ttl: 0,
+    max_lease_ttl: 0,
+    force_no_cache: false,
+    listing_visibility: '',
+    passthrough_request_headers: [],
+    allowed_response_headers: [],
+    audit_non_hmac_request_keys: [],
+    audit_non_hmac_response_keys: [],
+    allowed_managed_keys: [],
+    delegated_auth_accessors: [],
+    token_type: '',
+  },
+};
+
+function refuseNamespace(request: HttpRequest): void {
+  const namespace = header(request, 'x-vault-namespace')?.replace(/^\/|\/$/g, '');
+  if (namespace && namespace !== 'root') {
+    throw new Failure('not_found', `no namespace "${namespace}": this server has the root namespace only`);
+  }
+}
+
+function header(request: HttpRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function tokenOf(request: HttpRequest): string | undefined {
+  const own = header(request, 'x-vault-token');
+  if (own) return own;
+  const bearer = /^bearer (\S+)$/i.exec(header(request, 'authorization') ?? '');
+  return bearer?.[1];
+}
+
+function wrapTtlOf(request: HttpRequest): number | undefined {
+  const asked = header(request, 'x-vault-wrap-ttl');
+  if (!asked) return undefined;
+  const seconds = parseDuration(asked);
+  if (seconds === undefined || seconds < 0) {
+    throw new Failure('invalid', 'header "X-Vault-Wrap-TTL" must be a duration of zero or more');
+  }
+  return seconds === 0 ? undefined : Math.trunc(seconds);
+}
+
+async function readFields(
+  request: HttpRequest,
+  route: AnyRoute,
+  method: Method,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  const limit = route.max_body ?? (route.access === 'public' ? PUBLIC_BODY : PRIVATE_BODY);
+  if (route.body === 'bytes') return { body: await request.readBody(limit) };
+  if (method === 'GET' || method === 'LIST' || method === 'DELETE') {
+    const fields: Record<string, unknown> = Object.create(null);
+    for (const [name, value] of query) if (name !== 'list') fields[name] = value;
+    return fields;
+  }
+  const type = (header(request, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
+  if (method === 'PATCH' && type !== 'application/merge-patch+json') {
+    throw new Failure('unsupported_media_type', 'PATCH requires Content-Type of application/merge-patch+json');
+  }
+  const body = await request.readBody(limit);
+  if (body.length === 0) return {};
+  const first = body[0];
+  const looksLikeJson = first === 0x7b || first === 0x5b;
+  return type === 'application/x-www-form-urlencoded' && !looksLikeJson
+    ? parseFormBody(body)
+    : parseJsonBody(body);
+}
+
+function passedHeaders(mount: Mount, request: HttpRequest): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const name of mount.config.passthrough_request_headers) {
+    const lower = name.toLowerCase();
+    if (lower === 'x-vault-token' || lower === 'authorization') continue;
+    const value = header(request, lower);
+    if (value !== undefined) passed[lower] = value;
+  }
+  return passed;
+}
+
+function recordOf(
+  route: AnyRoute,
+  method: Method,
+  path: string,
+  request: HttpRequest,
+  input: Record<string, unknown>,
+): RecordFacts {
+  const facts: Record<string, unknown> = {};
+  for (const name of route.audit ?? []) if (input[name] !== undefined) facts[name] = input[name];
+  return {
+    route: route.id,
+    operation: OPERATION[method],
+    path,
+    remote_address: request.remote_address,
+    request: facts,
+    outcome: {},
+  };
+}
+
+interface Permission {
+  acl: NonNullable<Caller['acl']>;
+  path: string;
+  method: Method;
+  fields: Record<string, unknown>;
+  params: Readonly<Record<string, string>>;
+}
+
+async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permission): Promise<void> {
+  if (route.access === 'public') return;
+  const { capability, sudo, exists } = route.access;
+  const operation =
+    exists && !(await exists(app, caller, asked.params)) ? ('create' as const) : capability;
+  const verdict = judgeAccess(asked.acl, {
+    path: asked.path,
+    operation,
+    sudoRequired: sudo ?? false,
+    parameters: asked.fields,
+    ...(caller.wrap_ttl === undefined ? {} : { wrapTtl: caller.wrap_ttl }),
+  });
+  if (!verdict.allowed) throw new Failure('forbidden', 'permission denied');
+}
+
+function dress(
+  caller: Caller,
+  route: AnyRoute,
+  result: Answer,
+  sent: { fields: Record<string, unknown>; params: Readonly<Record<string, string>> },
+): Dressed {
+  const { mount } = caller;
+  const allowed = new Set(mount.config.allowed_response_headers.map((name) => name.toLowerCase()));
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(result.headers ?? {})) {
+    if (allowed.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
+  }
+  if (result.last_modified !== undefined) {
+    const since = Date.parse(caller.headers['if-modified-since'] ?? '');
+    if (allowed.has('last-modified')) {
+      headers['last-modified'] = new Date(result.last_modified).toUTCString();
+    }
+    if (result.last_modified < since) return { status: 304, headers, body: undefined };
+  }
+  const dressed = dressAnswer(result, {
+    id: caller.request_id,
+    mount_type: mount.type,
+    warnings: route.body === 'bytes' ? [] : parameterWarnings(route, sent),
+  });
+  Object.assign(dressed.headers, headers);
+  return dressed;
+}
+
+function parameterWarnings(
+  route: AnyRoute,
+  sent: { fields: Record<string, unknown>; params: Readonly<Record<string, string>> },
+): string[] {
+  const names = Object.keys(sent.fields);
+  const unknown = names.filter((name) => !(name in route.input.shape)).sort();
+  const replaced = names.filter((name) => name in sent.params).sort();
+  const warnings: string[] = [];
+  if (unknown.length > 0) {
+    warnings.push(`Endpoint ignored these unrecognized parameters: [${unknown.join(' ')}]`);
+  }
+  if (replaced.length > 0) {
+    warnings.push(
+      `Endpoint replaced the value of these parameters with the values captured from the endpoint's path: [${replaced.join(' ')}]`,
+    );
+  }
+  return warnings;
+}
+

@@ -1,0 +1,275 @@
+import type { Caller } from '../access/caller.ts';
+import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
+import type { App } from '../app.ts';
+import { Failure } from '../core/failure.ts';
+import type { Answer } from '../http/route.ts';
+import { bumpConfigVersion } from '../store/config-version.ts';
+import type { Effect } from '../store/write.ts';
+import { effectiveLeaseTtls, fullPath, type Mount, type MountKind } from './mount.ts';
+import {
+  describeMount,
+  EMPTY_CONFIG,
+  LISTS,
+  type MountSettings,
+  planConfig,
+  planMountPath,
+  requireEngineType,
+} from './rules.ts';
+import { deleteMount, findRemount, insertMount, insertRemount, listMounts, saveMount } from './store.ts';
+
+/** All mounts by the path that clients write, and what each engine's data is deleted with. */
+export async function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
+  return app.cached('mounts', async () => {
+    const mounts = await listMounts(app.db);
+    return new Map(mounts.map((mount) => [fullPath(mount), mount]));
+  });
+}
+
+/** The mount that is always there; its routes are the server's own. */
+export async function requireSystemMount(app: App): Promise<Mount> {
+  const mount = (await readMounts(app)).get('sys/');
+  if (!mount) throw new Failure('unavailable', 'the server is not initialised');
+  return mount;
+}
+
+interface NewMount {
+  kind: MountKind;
+  path: string;
+  type: string;
+  description: string;
+  config: MountSettings;
+  options: Record<string, string> | null;
+  local: boolean;
+  seal_wrap: boolean;
+  external_entropy_access: boolean;
+}
+
+function accessorOf(app: App, mount: { kind: MountKind; type: string }): string {
+  const suffix = Buffer.from(app.randomBytes(4)).toString('hex');
+  return `${mount.kind === 'auth' ? 'auth_' : ''}${mount.type}_${suffix}`;
+}
+
+/** The mounts every server has from its first start: the write set of `sys/init` holds them. */
+export function planFirstMounts(app: App): Effect[] {
+  const first = (kind: MountKind, path: string, type: string, description: string): Mount => ({
+    id: app.newId(),
+    kind,
+    path,
+    type,
+    accessor: accessorOf(app, { kind, type }),
+    description,
+    local: path === 'cubbyhole/',
+    seal_wrap: path === 'sys/',
+    external_entropy_access: false,
+    options: null,
+    config: {
+      ...EMPTY_CONFIG,
+      passthrough_request_headers:
+        path === 'sys/' ? ['Accept'] : path === 'identity/' ? ['Authorization'] : [],
+    },
+  });
+  return [
+    insertMount(first('secret', 'sys/', 'system', 'system endpoints used for control, policy and debugging')),
+    insertMount(first('secret', 'identity/', 'identity', 'identity store')),
+    insertMount(first('secret', 'cubbyhole/', 'cubbyhole', 'per-token private secret storage')),
+    insertMount(first('auth', 'token/', 'token', 'token based credentials')),
+    bumpConfigVersion(),
+  ];
+}
+
+/** Mounts an engine at a path of its own. */
+export async function enableMount(app: App, caller: Caller, input: NewMount): Promise<Answer> {
+  requireEngineType(input.kind, input.type);
+  const taken = [...(await readMounts(app)).values()].filter((mount) => mount.kind === input.kind);
+  const path = planMountPath(input.kind, input.path, taken.map((mount) => mount.path));
+  const mount: Mount = {
+    id: app.newId(),
+    kind: input.kind,
+    path,
+    type: input.type,
+    accessor: accessorOf(app, input),
+    description: input.description,
+    local: input.local,
+    seal_wrap: input.seal_wrap,
+    external_entropy_access: input.external_entropy_access,
+    options: input.options,
+    config: planConfig(EMPTY_CONFIG, input.config),
+  };
+  await app.commit(caller, [insertMount(mount), bumpConfigVersion()]);
+  return {};
+}
+
+/** Removes a mount; data under its id is out of reach at once. */
+export async function disableMount(
+  app: App,
+  caller: Caller,
+  input: { kind: MountKind; path: string },
+): Promise<Answer> {
+  const mount = await findByPath(app, input);
+  if (!mount) return {};
+  requireRemovable(mount);
+  await app.commit(caller, [deleteMount(mount.id), bumpConfigVersion()]);
+  return {};
+}
+
+function requireRemovable(mount: Mount): void {
+  if (['sys/', 'identity/', 'cubbyhole/', 'auth/token/'].includes(fullPath(mount))) {
+    throw new Failure('invalid', `cannot unmount "${fullPath(mount)}": it belongs to the server`);
+  }
+}
+
+async function findByPath(
+  app: App,
+  input: { kind: MountKind; path: string },
+): Promise<Mount | undefined> {
+  const path = `${input.path.replace(/\/$/, '')}/`;
+  return (await readMounts(app)).get(fullPath({ kind: input.kind, path }));
+}
+
+/** All mounts of a kind, as `sys/mounts` and `sys/auth` answer them. */
+export async function describeMounts(app: App, kind: MountKind): Promise<Answer> {
+  const mounts = [...(await readMounts(app)).values()].filter((mount) => mount.kind === kind);
+  const data = Object.fromEntries(mounts.map((mount) => [mount.path, describeMount(mount)]));
+  return { data, flat: true };
+}
+
+export async function readMount(
+  app: App,
+  input: { kind: MountKind; path: string },
+): Promise<Answer> {
+  const mount = await findByPath(app, input);
+  if (!mount) {
+    const what = input.kind === 'auth' ? 'No auth engine at' : 'No secret engine mount at';
+    throw new Failure('invalid', `${what} ${input.path.replace(/\/$/, '')}/`);
+  }
+  return { data: describeMount(mount), flat: true };
+}
+
+export async function readTune(
+  app: App,
+  input: { kind: MountKind; path: string },
+): Promise<Answer> {
+  const mount = await findByPath(app, input);
+  if (!mount) throw untunable(input);
+  const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
+  const { config } = mount;
+  const lists = Object.fromEntries(
+    LISTS.filter((name) => config[name].length > 0).map((name) => [name, config[name]]),
+  );
+  return {
+    flat: true,
+    data: {
+      description: mount.description,
+      default_lease_ttl: default_ttl,
+      max_lease_ttl: max_ttl,
+      force_no_cache: config.force_no_cache,
+      ...(mount.options && Object.keys(mount.options).length > 0 ? { options: mount.options } : {}),
+      ...(mount.kind === 'auth' ? { token_type: config.token_type || 'default-service' } : {}),
+      ...(config.listing_visibility === '' ? {} : { listing_visibility: config.listing_visibility }),
+      ...lists,
+    },
+  };
+}
+
+function untunable(input: { kind: MountKind; path: string }): Failure {
+  const path = fullPath({ kind: input.kind, path: `${input.path.replace(/\/$/, '')}/` });
+  return new Failure('invalid', `tune of path "${path}" failed: no mount entry found`);
+}
+
+/** Changes what is sent of a mount's settings and keeps the rest. */
+export async function tuneMount(
+  app: App,
+  caller: Caller,
+  input: {
+    kind: MountKind;
+    path: string;
+    description?: string | undefined;
+    options?: Record<string, string> | undefined;
+    config: MountSettings;
+  },
+): Promise<Answer> {
+  const mount = await findByPath(app, input);
+  if (!mount) throw untunable(input);
+  const next: Mount = {
+    ...mount,
+    description: input.description ?? mount.description,
+    options: input.options ? { ...mount.options, ...input.options } : mount.options,
+    config: planConfig(mount.config, input.config),
+  };
+  await app.commit(caller, [saveMount(next), bumpConfigVersion()]);
+  return {};
+}
+
+/** Moves a mount; its data belongs to its id and does not move. */
+export async function remount(
+  app: App,
+  caller: Caller,
+  input: { from: string; to: string },
+): Promise<Answer> {
+  const mounts = await readMounts(app);
+  const source = mounts.get(`${input.from.replace(/^\/|\/$/g, '')}/`);
+  if (!source) throw new Failure('invalid', `no matching mount at "${input.from}"`);
+  requireRemovable(source);
+  const target = input.to.replace(/^\/|\/$/g, '');
+  if (source.kind === 'auth' && !target.startsWith('auth/')) {
+    throw new Failure('invalid', `cannot remount auth mount to non-auth mount "${target}/"`);
+  }
+  const wanted = source.kind === 'auth' ? target.slice('auth/'.length) : target;
+  const others = [...mounts.values()].filter(({ kind, id }) => kind === source.kind && id !== source.id);
+  if (others.some(({ path }) => path === `${wanted}/`)) {
+    throw new Failure('invalid', `path already in use at "${target}/"`);
+  }
+  const path = planMountPath(source.kind, wanted, others.map((mount) => mount.path));
+  const id = app.newId();
+  const move = { id, source: fullPath(source), target: fullPath({ kind: source.kind, path }), status: 'success' };
+  await app.commit(caller, [saveMount({ ...source, path }), insertRemount(move), bumpConfigVersion()]);
+  return {
+    data: { migration_id: id },
+    warnings: ['Mount migration has been queued. Progress will be reported in the server logs.'],
+  };
+}
+
+export async function readRemount(app: App, input: { id: string }): Promise<Answer> {
+  const move = await findRemount(app.db, input.id);
+  if (!move) throw new Failure('not_found', '');
+  return {
+    data: {
+      migration_id: move.id,
+      migration_info: { source_mount: move.source, target_mount: move.target, status: move.status },
+    },
+  };
+}
+
+/** What the caller may see of the mounts; without a token, those listed for everybody. */
+export async function listVisibleMounts(app: App, caller: Caller): Promise<Answer> {
+  const groups: Record<MountKind, Record<string, unknown>> = { secret: {}, auth: {} };
+  for (const mount of (await readMounts(app)).values()) {
+    if (caller.acl && hasAccessBeneath(caller.acl, fullPath(mount))) {
+      groups[mount.kind][mount.path] = describeMount(mount);
+    } else if (mount.config.listing_visibility === 'unauth') {
+      const { type, description, options } = mount;
+      groups[mount.kind][mount.path] = { type, description, options };
+    }
+  }
+  return { data: groups };
+}
+
+export async function readVisibleMount(
+  app: App,
+  caller: Caller,
+  input: { path: string },
+): Promise<Answer> {
+  const wanted = input.path.replace(/\/$/, '');
+  for (const [path, mount] of await readMounts(app)) {
+    if (!`${wanted}/`.startsWith(path)) continue;
+    const verdict =
+      caller.acl && judgeAccess(caller.acl, { path: wanted, operation: 'read', sudoRequired: false });
+    if (verdict?.allowed || (caller.acl && hasAccessBeneath(caller.acl, path))) {
+      return { data: { ...describeMount(mount), path: mount.path } };
+    }
+  }
+  throw new Failure(
+    'forbidden',
+    `preflight capability check returned 403, please ensure client's policies grant access to path "${wanted}/"`,
+  );
+}

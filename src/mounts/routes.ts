@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import type { Caller } from '../access/caller.ts';
+import type { App } from '../app.ts';
+import { flag, integer, list, optional, stringMap, text } from '../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../http/route.ts';
+import type { MountKind } from './mount.ts';
+import {
+  describeMounts,
+  disableMount,
+  enableMount,
+  listVisibleMounts,
+  readMount,
+  readRemount,
+  readTune,
+  readVisibleMount,
+  remount,
+  tuneMount,
+} from './operations.ts';
+
+const path = text().describe('Where the engine is mounted, with or without a trailing slash.');
+const ttl = z.union([z.string(), z.number(), z.null()]).optional();
+const settings = {
+  default_lease_ttl: ttl.describe('Seconds, text such as "8760h", or "system". 0: the server\'s.'),
+  max_lease_ttl: ttl.describe('Seconds, text such as "87600h", or "system". 0: the server\'s.'),
+  force_no_cache: optional(flag()).describe('Kept and answered; nothing is cached beyond its truth here.'),
+  listing_visibility: optional(text()).describe('"unauth" lists the mount to everybody, "hidden" or "" does not.'),
+  passthrough_request_headers: optional(list()).describe('Request headers the engine may see.'),
+  allowed_response_headers: optional(list()).describe('Response headers the engine may set.'),
+  audit_non_hmac_request_keys: optional(list()).describe('Kept for clients that set it.'),
+  audit_non_hmac_response_keys: optional(list()).describe('Kept for clients that set it.'),
+  allowed_managed_keys: optional(list()).describe('Names of managed keys that the mount may use.'),
+  delegated_auth_accessors: optional(list()).describe('Auth mounts that protocols of this mount may log in with.'),
+  token_type: optional(text()).describe('Auth mounts: what kind of token a log-in makes.'),
+};
+const rest = { path: /^[^/].*$/ };
+const anything = z.record(z.string(), z.unknown());
+
+function mountRoutes(kind: MountKind, base: '/v1/sys/mounts' | '/v1/sys/auth'): AnyRoute[] {
+  const name = kind === 'auth' ? 'auth' : 'mounts';
+  // Enabling and disabling ways to log in is a root-protected matter; secret engines are not.
+  const sudo = kind === 'auth';
+  return [
+    vaultRoute({
+      id: `${name}-list`,
+      method: 'GET',
+      path: base,
+      summary: kind === 'auth' ? 'List auth methods' : 'List secret engines',
+      access: { capability: 'read' },
+      input: z.object({}),
+      output: anything,
+      failures: [],
+      run: (app) => describeMounts(app, kind),
+    }),
+    vaultRoute({
+      id: `${name}-read`,
+      method: 'GET',
+      path: `${base}/{path+}`,
+      summary: 'Read a mount, or its tuning at `…/tune`',
+      access: { capability: 'read' },
+      path_forms: rest,
+      input: z.object({ path }),
+      output: anything,
+      failures: ['invalid'],
+      run: (app, _caller, input) =>
+        input.path.endsWith('/tune')
+          ? readTune(app, { kind, path: input.path.slice(0, -'/tune'.length) })
+          : readMount(app, { kind, path: input.path }),
+    }),
+    vaultRoute({
+      id: `${name}-write`,
+      method: 'POST',
+      path: `${base}/{path+}`,
+      summary: 'Mount an engine, or tune a mount at `…/tune`',
+      access: { capability: 'update', sudo },
+      path_forms: rest,
+      audit: ['path', 'type', 'description'],
+      input: z.object({
+        path,
+        type: text('').describe('The kind of engine.'),
+        plugin_name: optional(text()).describe('Old way to name the kind.'),
+        description: optional(text()).describe('For people.'),
+        config: z.object(settings).prefault({}),
+        options: optional(stringMap()).describe('Options of the engine.'),
+        local: flag(false),
+        seal_wrap: flag(false),
+        external_entropy_access: flag(false),
+        plugin_version: optional(text()),
+        version: optional(integer()),
+        ...settings,
+      }),
+      output: anything,
+      failures: ['invalid', 'conflict'],
+      run: (app, caller, input) => writeMount(app, caller, kind, input),
+    }),
+    vaultRoute({
+      id: `${name}-disable`,
+      method: 'DELETE',
+      path: `${base}/{path+}`,
+      summary: 'Unmount an engine and delete its data',
+      access: { capability: 'delete', sudo },
+      path_forms: rest,
+      audit: ['path'],
+      input: z.object({ path }),
+      output: anything,
+      failures: ['invalid'],
+      run: (app, caller, input) => disableMount(app, caller, { kind, path: input.path }),
+    }),
+  ];
+}
+
+interface MountInput {
+  path: string;
+  type: string;
+  plugin_name?: string | undefined;
+  description?: string | undefined;
+  config: Record<string, unknown>;
+  options?: Record<string, string> | undefined;
+  local: boolean;
+  seal_wrap: boolean;
+  external_entropy_access: boolean;
+}
+
+function writeMount(app: App, caller: Caller, kind: MountKind, input: MountInput) {
+  if (input.path.endsWith('/tune')) {
+    const target = input.path.slice(0, -'/tune'.length);
+    return tuneMount(app, caller, { ...input, kind, path: target, config: input });
+  }
+  return enableMount(app, caller, {
+    ...input,
+    kind,
+    type: input.type || (input.plugin_name ?? ''),
+    description: input.description ?? '',
+    options: input.options ?? (kind === 'auth' ? null : {}),
+  });
+}
+
+export const mountSystemRoutes: AnyRoute[] = [
+  ...mountRoutes('secret', '/v1/sys/mounts'),
+  ...mountRoutes('auth', '/v1/sys/auth'),
+  vaultRoute({
+    id: 'remount',
+    method: 'POST',
+    path: '/v1/sys/remount',
+    summary: 'Move a mount to another path',
+    access: { capability: 'update', sudo: true },
+    audit: ['from', 'to'],
+    input: z.object({ from: text(), to: text() }),
+    output: z.object({ migration_id: z.string() }),
+    failures: ['invalid', 'conflict'],
+    run: remount,
+  }),
+  vaultRoute({
+    id: 'remount-status',
+    method: 'GET',
+    path: '/v1/sys/remount/status/{id}',
+    summary: 'Read how a move ended',
+    access: { capability: 'read' },
+    input: z.object({ id: text() }),
+    output: anything,
+    failures: ['not_found'],
+    run: (app, _caller, input) => readRemount(app, input),
+  }),
+  vaultRoute({
+    id: 'internal-ui-list-enabled-visible-mounts',
+    method: 'GET',
+    path: '/v1/sys/internal/ui/mounts',
+    summary: 'List the mounts that the caller may see',
+    access: 'public',
+    identify: true,
+    input: z.object({}),
+    output: anything,
+    failures: [],
+    run: (app, caller) => listVisibleMounts(app, caller),
+  }),
+  vaultRoute({
+    id: 'internal-ui-read-mount-information',
+    method: 'GET',
+    path: '/v1/sys/internal/ui/mounts/{path+}',
+    summary: 'Read the mount that a path belongs to',
+    access: 'public',
+    identify: true,
+    path_forms: rest,
+    input: z.object({ path }),
+    output: anything,
+    failures: ['forbidden'],
+    run: readVisibleMount,
+  }),
+];

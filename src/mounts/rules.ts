@@ -1,0 +1,187 @@
+import { parseDuration } from '../core/durations.ts';
+import { Failure } from '../core/failure.ts';
+import { type Mount, type MountConfig, type MountKind, SYSTEM_LEASE_TTL } from './mount.ts';
+
+/** Engine types that can be mounted, by kind. */
+export const SECRET_TYPES = ['pki'] as const;
+
+/**
+ * Auth types that can be mounted. Nobody can log in yet with one that has no engine here;
+ * it is kept, listed and read back under its own type.
+ */
+export const AUTH_TYPES = [
+  'userpass', 'approle', 'cert', 'ldap', 'jwt', 'oidc', 'github', 'radius', 'kubernetes',
+  'aws', 'azure', 'gcp', 'okta', 'kerberos', 'cf', 'alicloud', 'oci',
+] as const; // biome-ignore format: one table
+
+/** First path segments that belong to the server itself or to the access broker's resources. */
+const RESERVED: ReadonlySet<string> = new Set([
+  'sys', 'auth', 'cubbyhole', 'identity', 'targets', 'scopes', 'users', 'groups', 'roles',
+  'auth-methods', 'auth-tokens', 'accounts', 'managed-groups', 'host-catalogs', 'host-sets',
+  'hosts', 'credential-stores', 'credential-libraries', 'credentials', 'aliases', 'sessions',
+  'session-recordings', 'storage-buckets', 'workers', 'policies', 'billing',
+]); // biome-ignore format: one table
+
+const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+export const EMPTY_CONFIG: MountConfig = {
+  default_lease_ttl: 0,
+  max_lease_ttl: 0,
+  force_no_cache: false,
+  listing_visibility: '',
+  passthrough_request_headers: [],
+  allowed_response_headers: [],
+  audit_non_hmac_request_keys: [],
+  audit_non_hmac_response_keys: [],
+  allowed_managed_keys: [],
+  delegated_auth_accessors: [],
+  token_type: '',
+};
+
+/**
+ * Checks a path to mount at and gives it its trailing slash.
+ *
+ * @param taken paths of the same kind that are in use, each with a trailing slash
+ * @throws Failure `invalid` naming what is wrong with it
+ */
+export function planMountPath(kind: MountKind, wanted: string, taken: readonly string[]): string {
+  const segments = wanted.replace(/\/$/, '').split('/');
+  if (!segments.every((segment) => SEGMENT.test(segment)) || segments.length > 8) {
+    throw new Failure(
+      'invalid',
+      `path "${wanted}" cannot be mounted: up to 8 segments of letters, digits, ".", "_" and "-", each beginning with a letter or digit`,
+    );
+  }
+  const [first = ''] = segments;
+  if (kind === 'secret' && RESERVED.has(first)) {
+    throw new Failure('invalid', `cannot mount at "${wanted}": the word "${first}" is reserved`);
+  }
+  if (kind === 'auth' && first === 'token') {
+    throw new Failure('invalid', 'cannot mount at "token/": token credential backend cannot be mounted');
+  }
+  const path = `${segments.join('/')}/`;
+  const clash = taken.find((other) => other.startsWith(path) || path.startsWith(other));
+  if (clash) throw new Failure('invalid', `path is already in use at ${clash}`);
+  return path;
+}
+
+/** @throws Failure `invalid` when there is no such engine */
+export function requireEngineType(kind: MountKind, type: string): void {
+  const known: readonly string[] = kind === 'auth' ? AUTH_TYPES : SECRET_TYPES;
+  if (type === '') throw new Failure('invalid', 'backend type must be specified as a string');
+  if (!known.includes(type)) {
+    throw new Failure(
+      'invalid',
+      `plugin not found in the catalog: ${type}; type is one of ${known.join(', ')}`,
+    );
+  }
+}
+
+/** Settings as requests carry them; what is absent stays as it is. */
+export interface MountSettings {
+  default_lease_ttl?: unknown;
+  max_lease_ttl?: unknown;
+  force_no_cache?: boolean | undefined;
+  listing_visibility?: string | undefined;
+  passthrough_request_headers?: string[] | undefined;
+  allowed_response_headers?: string[] | undefined;
+  audit_non_hmac_request_keys?: string[] | undefined;
+  audit_non_hmac_response_keys?: string[] | undefined;
+  allowed_managed_keys?: string[] | undefined;
+  delegated_auth_accessors?: string[] | undefined;
+  token_type?: string | undefined;
+}
+
+const VISIBILITIES = ['', 'hidden', 'unauth'] as const;
+
+/**
+ * Applies settings to a mount's configuration.
+ *
+ * @throws Failure `invalid` for times that are none or contradict each other
+ */
+export function planConfig(config: MountConfig, settings: MountSettings): MountConfig {
+  const next: MountConfig = { ...config };
+  if (settings.default_lease_ttl !== undefined) {
+    next.default_lease_ttl = leaseTtl('default', settings.default_lease_ttl);
+  }
+  if (settings.max_lease_ttl !== undefined) {
+    next.max_lease_ttl = leaseTtl('max', settings.max_lease_ttl);
+  }
+  const max = next.max_lease_ttl || SYSTEM_LEASE_TTL;
+  if (next.default_lease_ttl > max) {
+    throw new Failure(
+      'invalid',
+      next.max_lease_ttl > 0
+        ? `given default lease TTL greater than given max lease TTL: backend max lease TTL of ${max} would be less than backend default lease TTL of ${next.default_lease_ttl}`
+        : `given default lease TTL greater than system max lease TTL of ${max}`,
+    );
+  }
+  const visibility = settings.listing_visibility;
+  if (visibility !== undefined) {
+    const known = VISIBILITIES.find((name) => name === visibility);
+    if (known === undefined) {
+      throw new Failure('invalid', `invalid listing_visibility "${visibility}": "", "hidden" or "unauth"`);
+    }
+    next.listing_visibility = known;
+  }
+  if (settings.force_no_cache !== undefined) next.force_no_cache = settings.force_no_cache;
+  if (settings.token_type !== undefined) next.token_type = settings.token_type;
+  for (const name of LISTS) {
+    const value = settings[name];
+    if (value !== undefined) next[name] = value.filter((item) => item !== '');
+  }
+  return next;
+}
+
+/** The optional lists of a mount's configuration; an empty one is left out of answers. */
+export const LISTS = [
+  'passthrough_request_headers',
+  'allowed_response_headers',
+  'audit_non_hmac_request_keys',
+  'audit_non_hmac_response_keys',
+  'allowed_managed_keys',
+  'delegated_auth_accessors',
+] as const;
+
+function leaseTtl(which: 'default' | 'max', value: unknown): number {
+  if (value === 'system' || value === '' || value === null) return 0;
+  const seconds =
+    typeof value === 'number' ? value : typeof value === 'string' ? parseDuration(value) : undefined;
+  if (seconds === undefined || !Number.isFinite(seconds) || seconds < 0) {
+    throw new Failure(
+      'invalid',
+      `unable to parse ${which} TTL of "${String(value)}": seconds, or text such as "8760h"`,
+    );
+  }
+  return Math.trunc(seconds);
+}
+
+/** The entry of `sys/mounts` and `sys/auth` (contract 4.4). */
+export function describeMount(mount: Mount): Record<string, unknown> {
+  const { config } = mount;
+  const lists = Object.fromEntries(
+    LISTS.filter((name) => config[name].length > 0).map((name) => [name, config[name]]),
+  );
+  return {
+    accessor: mount.accessor,
+    config: {
+      default_lease_ttl: config.default_lease_ttl,
+      force_no_cache: config.force_no_cache,
+      max_lease_ttl: config.max_lease_ttl,
+      ...(config.listing_visibility === '' ? {} : { listing_visibility: config.listing_visibility }),
+      ...(mount.kind === 'auth' ? { token_type: config.token_type || 'default-service' } : {}),
+      ...lists,
+    },
+    deprecation_status: 'supported',
+    description: mount.description,
+    external_entropy_access: mount.external_entropy_access,
+    local: mount.local,
+    options: mount.options,
+    plugin_version: '',
+    running_plugin_version: 'v1.21.5+builtin.vault',
+    running_sha256: '',
+    seal_wrap: mount.seal_wrap,
+    type: mount.type,
+    uuid: mount.id,
+  };
+}
