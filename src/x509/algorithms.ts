@@ -1,0 +1,245 @@
+/** Signature algorithms: their names, their encodings, which suits a key, signing and verifying. */
+
+import { constants, type KeyObject, sign, verify as verifyBytes } from 'node:crypto';
+import { contextConstructed, integer, nullValue, oid, sequence } from './der.ts';
+import type { DerValue } from './der-reader.ts';
+import type { KeyDescription, KeyType } from './keys.ts';
+import { HASH_OID, SIGNATURE_OID } from './oids.ts';
+
+/** The names clients use, as in `revocation_signature_algorithm`. */
+export type SignatureAlgorithm =
+  | 'SHA256WithRSA'
+  | 'SHA384WithRSA'
+  | 'SHA512WithRSA'
+  | 'SHA256WithRSAPSS'
+  | 'SHA384WithRSAPSS'
+  | 'SHA512WithRSAPSS'
+  | 'ECDSAWithSHA256'
+  | 'ECDSAWithSHA384'
+  | 'ECDSAWithSHA512'
+  | 'PureEd25519';
+
+interface AlgorithmFacts {
+  key_type: KeyType;
+  /** Undefined where the algorithm hashes by itself. */
+  hash: 'sha256' | 'sha384' | 'sha512' | undefined;
+  pss: boolean;
+  /** AlgorithmIdentifier as we write it. */
+  identifier: Uint8Array;
+  /** Other encodings that mean the same and are met. */
+  variants: Uint8Array[];
+}
+
+type Hash = keyof typeof HASH_OID;
+const HASH_BYTES = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 } as const;
+
+function rsa(hash: 'sha256' | 'sha384' | 'sha512'): AlgorithmFacts {
+  const name = oid(SIGNATURE_OID[`${hash}WithRSAEncryption`]);
+  return {
+    key_type: 'rsa',
+    hash,
+    pss: false,
+    identifier: sequence(name, nullValue()),
+    // RFC 4055 §5: the parameters should be NULL, and their absence is to be accepted.
+    variants: [sequence(name)],
+  };
+}
+
+/** RSASSA-PSS-params, RFC 4055 §3.1; the salt is as long as the hash, the trailer field the default. */
+function pss(hash: 'sha256' | 'sha384' | 'sha512'): AlgorithmFacts {
+  const encode = (inner: Uint8Array, salt: number): Uint8Array =>
+    sequence(
+      oid(SIGNATURE_OID.rsassaPss),
+      sequence(
+        contextConstructed(0, inner),
+        contextConstructed(1, sequence(oid(SIGNATURE_OID.mgf1), inner)),
+        contextConstructed(2, integer(salt)),
+      ),
+    );
+  const withNull = hashIdentifier(hash);
+  // RFC 4055 §2.1: the hash's parameters may be absent as well.
+  const without = sequence(oid(HASH_OID[hash]));
+  const salt = HASH_BYTES[hash];
+  return {
+    key_type: 'rsa',
+    hash,
+    pss: true,
+    identifier: encode(withNull, salt),
+    variants: [encode(without, salt)],
+  };
+}
+
+function ecdsa(hash: 'sha256' | 'sha384' | 'sha512', name: string): AlgorithmFacts {
+  return { key_type: 'ec', hash, pss: false, identifier: sequence(oid(name)), variants: [] };
+}
+
+const ALGORITHMS: Record<SignatureAlgorithm, AlgorithmFacts> = {
+  SHA256WithRSA: rsa('sha256'),
+  SHA384WithRSA: rsa('sha384'),
+  SHA512WithRSA: rsa('sha512'),
+  SHA256WithRSAPSS: pss('sha256'),
+  SHA384WithRSAPSS: pss('sha384'),
+  SHA512WithRSAPSS: pss('sha512'),
+  ECDSAWithSHA256: ecdsa('sha256', SIGNATURE_OID.ecdsaWithSha256),
+  ECDSAWithSHA384: ecdsa('sha384', SIGNATURE_OID.ecdsaWithSha384),
+  ECDSAWithSHA512: ecdsa('sha512', SIGNATURE_OID.ecdsaWithSha512),
+  PureEd25519: {
+    key_type: 'ed25519',
+    hash: undefined,
+    pss: false,
+    identifier: sequence(oid(SIGNATURE_OID.ed25519)),
+    variants: [],
+  },
+};
+
+const isName = (text: string): text is SignatureAlgorithm => Object.hasOwn(ALGORITHMS, text);
+
+/** Every name, in the order of the type. */
+export const SIGNATURE_ALGORITHMS: readonly SignatureAlgorithm[] =
+  Object.keys(ALGORITHMS).filter(isName);
+
+/** The algorithm of that name, spelt exactly, if we have it. */
+export function findSignatureAlgorithm(name: string): SignatureAlgorithm | undefined {
+  return isName(name) ? name : undefined;
+}
+
+/** AlgorithmIdentifier of a hash, parameters NULL, as OCSP's CertID and PSS have it. */
+export function hashIdentifier(hash: Hash): Uint8Array {
+  return sequence(oid(HASH_OID[hash]), nullValue());
+}
+
+/** AlgorithmIdentifier, the whole SEQUENCE. Shared bytes: not to be changed. */
+export function algorithmIdentifier(name: SignatureAlgorithm): Uint8Array {
+  return ALGORITHMS[name].identifier;
+}
+
+const byEncoding = new Map<string, SignatureAlgorithm>();
+for (const name of SIGNATURE_ALGORITHMS) {
+  const { identifier, variants } = ALGORITHMS[name];
+  for (const encoded of [identifier, ...variants]) byEncoding.set(keyOf(encoded), name);
+}
+
+function keyOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
+/**
+ * The algorithm an AlgorithmIdentifier names.
+ *
+ * @returns undefined for one we do not verify: SHA-1 and older, PSS with another salt, other families
+ */
+export function parseAlgorithmIdentifier(value: DerValue): SignatureAlgorithm | undefined {
+  return value.raw.length <= 128 ? byEncoding.get(keyOf(value.raw)) : undefined;
+}
+
+export interface SignaturePreferences {
+  /** Of the key that signs. */
+  key_type: KeyType;
+  key_bits: number;
+  /** 256, 384 or 512; only an RSA key honours it. 0 and absent mean 256. */
+  signature_bits?: number;
+  /** Only an RSA key honours it. */
+  use_pss?: boolean;
+}
+
+/** The algorithm a key signs with: for RSA by wish, for a curve by its size, else there is only one. */
+export function chooseSignatureAlgorithm(wanted: SignaturePreferences): SignatureAlgorithm {
+  switch (wanted.key_type) {
+    case 'ed25519':
+      return 'PureEd25519';
+    case 'ec':
+      if (wanted.key_bits <= 256) return 'ECDSAWithSHA256';
+      return wanted.key_bits <= 384 ? 'ECDSAWithSHA384' : 'ECDSAWithSHA512';
+    case 'rsa': {
+      const bits =
+        wanted.signature_bits === 384 || wanted.signature_bits === 512
+          ? wanted.signature_bits
+          : 256;
+      return wanted.use_pss ? `SHA${bits}WithRSAPSS` : `SHA${bits}WithRSA`;
+    }
+  }
+}
+
+/** Says whether a key of this kind can sign with the algorithm. */
+export function fitsKey(name: SignatureAlgorithm, key_type: KeyType): boolean {
+  return ALGORITHMS[name].key_type === key_type;
+}
+
+/** The same algorithm in its PKCS #1 v1.5 form, for readers of OCSP answers that know no PSS. */
+export function withoutPss(name: SignatureAlgorithm): SignatureAlgorithm {
+  switch (name) {
+    case 'SHA256WithRSAPSS':
+      return 'SHA256WithRSA';
+    case 'SHA384WithRSAPSS':
+      return 'SHA384WithRSA';
+    case 'SHA512WithRSAPSS':
+      return 'SHA512WithRSA';
+    default:
+      return name;
+  }
+}
+
+/** Says whether a signature by such a key is quick enough to be made on the calling thread. */
+export function isCheap(key: KeyDescription): boolean {
+  return key.key_type === 'ed25519' || (key.key_type === 'ec' && key.key_bits === 256);
+}
+
+const PSS_OPTIONS = {
+  padding: constants.RSA_PKCS1_PSS_PADDING,
+  saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+} as const;
+
+/**
+ * Signs on the calling thread.
+ *
+ * @throws Error when key and algorithm do not go together
+ */
+export function signSync(key: KeyObject, name: SignatureAlgorithm, data: Uint8Array): Uint8Array {
+  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
+  requireKeyType(key, key_type);
+  return sign(hash ?? null, data, usesPss ? { key, ...PSS_OPTIONS } : key);
+}
+
+/** Signs in the thread pool. @throws Error when key and algorithm do not go together */
+export async function signAsync(
+  key: KeyObject,
+  name: SignatureAlgorithm,
+  data: Uint8Array,
+): Promise<Uint8Array> {
+  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
+  requireKeyType(key, key_type);
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  sign(hash ?? null, data, usesPss ? { key, ...PSS_OPTIONS } : { key }, (error, signature) => {
+    if (error) reject(error);
+    else resolve(signature);
+  });
+  return promise;
+}
+
+function requireKeyType(key: KeyObject, key_type: KeyType): void {
+  if (key.asymmetricKeyType !== key_type) {
+    throw new Error(`a key of type ${key.asymmetricKeyType} for a signature of type ${key_type}`);
+  }
+}
+
+/** Says whether the signature is right; a key of another kind than the algorithm's makes it wrong. */
+export function verify(
+  publicKey: KeyObject,
+  name: SignatureAlgorithm,
+  data: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
+  if (publicKey.asymmetricKeyType !== key_type) return false;
+  try {
+    return verifyBytes(
+      hash ?? null,
+      data,
+      usesPss ? { key: publicKey, ...PSS_OPTIONS } : publicKey,
+      signature,
+    );
+  } catch {
+    // The library refuses some wrong signatures instead of finding them wrong.
+    return false;
+  }
+}

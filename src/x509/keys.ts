@@ -1,0 +1,246 @@
+/** Public keys as certificates carry them: which kinds there are, how they are written and known. */
+
+import { createPublicKey, hash, type KeyObject } from 'node:crypto';
+import { Failure } from '../core/failure.ts';
+import { bitString, nullValue, oid, sequence, TAG, unsignedInteger } from './der.ts';
+import {
+  DerFields,
+  type DerValue,
+  readDer,
+  readOid,
+  readUnsigned,
+  readWholeBitString,
+} from './der-reader.ts';
+import { CURVE_OID, KEY_OID } from './oids.ts';
+
+export type KeyType = 'rsa' | 'ec' | 'ed25519';
+
+export interface KeyDescription {
+  key_type: KeyType;
+  /** Modulus or curve size; 0 for Ed25519, which has only one. */
+  key_bits: number;
+}
+
+export type CurveBits = keyof typeof CURVE_OID;
+
+/** Modulus sizes that can be read. What may be generated or certified is the rules' affair. */
+const RSA_READABLE = { min: 512, max: 16_384 };
+
+const RSA_BITS = [2048, 3072, 4096, 8192];
+const EC_BITS: readonly CurveBits[] = [224, 256, 384, 521];
+
+/** The curve of that size, if it is one of ours. */
+export function findCurve(key_bits: number): CurveBits | undefined {
+  return EC_BITS.find((bits) => bits === key_bits);
+}
+
+/** Name by which the cryptographic library knows a curve. */
+export const CURVE_NAME: Record<CurveBits, string> = {
+  224: 'secp224r1',
+  256: 'prime256v1',
+  384: 'secp384r1',
+  521: 'secp521r1',
+};
+
+export type KeyVerdict =
+  | { allowed: true; key_type: KeyType; key_bits: number }
+  | { allowed: false; because: string };
+
+/**
+ * Says whether a key of this kind may be generated, and of which size when none was asked for (0):
+ * RSA 2048, a curve of 256. The size is ignored for Ed25519.
+ */
+export function judgeKeyParameters(key_type: string, key_bits: number): KeyVerdict {
+  switch (key_type) {
+    case 'ed25519':
+      return { allowed: true, key_type, key_bits: 0 };
+    case 'rsa': {
+      const bits = key_bits === 0 ? 2048 : key_bits;
+      if (bits < 2048) {
+        return {
+          allowed: false,
+          because: `RSA keys < 2048 bits are unsafe and not supported: got ${bits}`,
+        };
+      }
+      return RSA_BITS.includes(bits)
+        ? { allowed: true, key_type, key_bits: bits }
+        : {
+            allowed: false,
+            because: `unsupported bit length for RSA key: ${bits}; key_bits may be ${RSA_BITS.join(', ')}`,
+          };
+    }
+    case 'ec': {
+      const bits = findCurve(key_bits === 0 ? 256 : key_bits);
+      return bits
+        ? { allowed: true, key_type, key_bits: bits }
+        : {
+            allowed: false,
+            because: `unsupported bit length for EC key: ${key_bits}; key_bits may be ${EC_BITS.join(', ')}`,
+          };
+    }
+    default:
+      return {
+        allowed: false,
+        because: `unknown key type ${JSON.stringify(key_type.slice(0, 64))}; key_type may be rsa, ec, ed25519`,
+      };
+  }
+}
+
+const NULL = nullValue();
+const ED25519_BYTES = 32;
+
+/**
+ * What kind of key a SubjectPublicKeyInfo holds. That a curve point lies on its curve is found out
+ * when the key is used ({@link parsePublicKey}).
+ *
+ * @throws Failure `invalid` for kinds, curves and encodings that are not supported, and for an RSA
+ *   key no generator makes: an even modulus, an exponent that is even, 1 or of more than 32 bits
+ * @see RFC 3279 §2.3.1, RFC 5480 §2, RFC 8410 §4
+ */
+export function describePublicKey(subjectPublicKeyInfo: Uint8Array): KeyDescription {
+  const { algorithm, parameters, key } = readPublicKeyInfo(readDer(subjectPublicKeyInfo));
+  switch (algorithm) {
+    case KEY_OID.rsaEncryption:
+      if (parameters?.tag !== TAG.null) throw unsupported('an RSA key with unknown parameters');
+      return { key_type: 'rsa', key_bits: measureRsa(key) };
+    case KEY_OID.ecPublicKey: {
+      if (parameters?.tag !== TAG.oid) throw unsupported('an EC key without a named curve');
+      const curve = readOid(parameters);
+      const bits = EC_BITS.find((size) => CURVE_OID[size] === curve);
+      if (!bits) throw unsupported(`the curve ${curve}`);
+      if (key[0] !== 4 || key.length !== 1 + 2 * fieldBytes(bits)) {
+        throw unsupported('an EC point that is not uncompressed');
+      }
+      return { key_type: 'ec', key_bits: bits };
+    }
+    case KEY_OID.ed25519:
+      if (parameters || key.length !== ED25519_BYTES) throw unsupported('a misshapen Ed25519 key');
+      return { key_type: 'ed25519', key_bits: 0 };
+    default:
+      throw unsupported(`the key algorithm ${algorithm}`);
+  }
+}
+
+function unsupported(what: string): Failure {
+  return new Failure(
+    'invalid',
+    `public key not supported: ${what}; RSA, EC on P-224, P-256, P-384 or P-521, and Ed25519 are`,
+  );
+}
+
+/** Bytes of a coordinate on the curve. */
+export const fieldBytes = (bits: CurveBits): number => Math.ceil(bits / 8);
+
+function measureRsa(key: Uint8Array): number {
+  const fields = new DerFields(readDer(key));
+  const modulus = readUnsigned(fields.take());
+  const exponent = readUnsigned(fields.take());
+  fields.end();
+  const key_bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
+  if (key_bits < RSA_READABLE.min || key_bits > RSA_READABLE.max) {
+    throw unsupported(`an RSA modulus of ${key_bits} bits`);
+  }
+  if (((modulus[modulus.length - 1] ?? 0) & 1) === 0) throw unsupported('an even RSA modulus');
+  const last = exponent[exponent.length - 1] ?? 0;
+  // A long exponent makes each verification slow, and that is all it is good for.
+  if (exponent.length > 4 || (last & 1) === 0 || (exponent.length === 1 && last === 1)) {
+    throw unsupported('an RSA exponent that is even, 1, or of more than 32 bits');
+  }
+  return key_bits;
+}
+
+interface PublicKeyInfo {
+  algorithm: string;
+  parameters: DerValue | undefined;
+  /** Contents of subjectPublicKey. */
+  key: Uint8Array;
+}
+
+function readPublicKeyInfo(value: DerValue): PublicKeyInfo {
+  const fields = new DerFields(value);
+  const identifier = new DerFields(fields.take());
+  const key = readWholeBitString(fields.take());
+  fields.end();
+  const algorithm = readOid(identifier.take());
+  const parameters = identifier.tag === undefined ? undefined : identifier.take();
+  identifier.end();
+  return { algorithm, parameters, key };
+}
+
+/**
+ * The key identifier of method one: SHA-1 of the contents of subjectPublicKey.
+ *
+ * @throws DerError when the bytes are no SubjectPublicKeyInfo
+ * @see RFC 5280 §4.2.1.2
+ */
+export function keyIdentifier(subjectPublicKeyInfo: Uint8Array): Uint8Array {
+  return hash('sha1', readPublicKeyInfo(readDer(subjectPublicKeyInfo)).key, 'buffer');
+}
+
+/**
+ * A key that can verify.
+ *
+ * @throws Failure `invalid` as {@link describePublicKey}, and for a point that is not on its curve
+ */
+export function parsePublicKey(subjectPublicKeyInfo: Uint8Array): KeyObject {
+  describePublicKey(subjectPublicKeyInfo);
+  try {
+    return createPublicKey({ key: Buffer.from(subjectPublicKeyInfo), format: 'der', type: 'spki' });
+  } catch (cause) {
+    throw new Failure('invalid', 'public key not supported: it is not a valid key of its kind', {
+      cause,
+    });
+  }
+}
+
+const encodePrefix = (bits: CurveBits): Uint8Array =>
+  sequence(oid(KEY_OID.ecPublicKey), oid(CURVE_OID[bits]));
+const EC_ALGORITHM: Record<CurveBits, Uint8Array> = {
+  224: encodePrefix(224),
+  256: encodePrefix(256),
+  384: encodePrefix(384),
+  521: encodePrefix(521),
+};
+const RSA_ALGORITHM = sequence(oid(KEY_OID.rsaEncryption), NULL);
+const ED25519_ALGORITHM = sequence(oid(KEY_OID.ed25519));
+
+/** AlgorithmIdentifier of a key on the curve, as SubjectPublicKeyInfo and PKCS #8 have it. */
+export const ecAlgorithmIdentifier = (bits: CurveBits): Uint8Array => EC_ALGORITHM[bits];
+
+/** SubjectPublicKeyInfo of a public key, or of the public half of a private one. */
+export function publicKeyInfo(key: KeyObject): Uint8Array {
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key;
+  // Building it here from the bare numbers takes an eighth of the time of the library's encoder.
+  switch (publicKey.asymmetricKeyType) {
+    case 'ec': {
+      const bits = findCurveByName(publicKey.asymmetricKeyDetails?.namedCurve);
+      // JWK has no name for P-224 (RFC 7518 §6.2.1.1).
+      if (!bits || bits === 224) break;
+      const { x, y } = publicKey.export({ format: 'jwk' });
+      return ecPublicKeyInfo(bits, Buffer.concat([POINT_FORM, decode(x), decode(y)]));
+    }
+    case 'rsa': {
+      const { n, e } = publicKey.export({ format: 'jwk' });
+      const numbers = sequence(unsignedInteger(decode(n)), unsignedInteger(decode(e)));
+      return sequence(RSA_ALGORITHM, bitString(numbers));
+    }
+    case 'ed25519': {
+      const { x } = publicKey.export({ format: 'jwk' });
+      return sequence(ED25519_ALGORITHM, bitString(decode(x)));
+    }
+  }
+  return publicKey.export({ format: 'der', type: 'spki' });
+}
+
+const POINT_FORM = Uint8Array.of(4);
+const decode = (text: string | undefined): Uint8Array => Buffer.from(text ?? '', 'base64url');
+
+/** SubjectPublicKeyInfo of an uncompressed point. */
+export function ecPublicKeyInfo(bits: CurveBits, point: Uint8Array): Uint8Array {
+  return sequence(EC_ALGORITHM[bits], bitString(point));
+}
+
+/** The size of the curve that the cryptographic library calls so. */
+export function findCurveByName(name: string | undefined): CurveBits | undefined {
+  return EC_BITS.find((bits) => CURVE_NAME[bits] === name);
+}
