@@ -18,7 +18,7 @@ export type OptionalField<Out> = z.ZodPipe<
   z.ZodOptional<z.ZodType<Out>>
 >;
 
-interface Kind<Out> {
+export interface Kind<Out> {
   /** What the field takes; the message when it is sent something else. */
   accepts: string;
   /** Never sees undefined or null. @returns `undefined` when the value is not of this kind */
@@ -50,12 +50,13 @@ function refuse(context: z.core.ParsePayload, message: string): never {
 }
 
 /** A field kind as callers see it: with a default, or required. */
-interface FieldKind<Out> {
+export interface FieldKind<Out> {
   (): Field<Out>;
   (byDefault: Out): FieldWithDefault<Out>;
 }
 
-function fieldKind<Out>(kind: Kind<Out>): FieldKind<Out> {
+/** Makes a kind of one's own, for a field that takes what none of the kinds below does. */
+export function fieldKind<Out>(kind: Kind<Out>): FieldKind<Out> {
   function make(): Field<Out>;
   function make(byDefault: Out): FieldWithDefault<Out>;
   function make(byDefault?: Out): Field<Out> | FieldWithDefault<Out> {
@@ -162,19 +163,26 @@ export const objectList: FieldKind<Record<string, unknown>[]> = fieldKind({
   output: z.array(z.record(z.string(), z.unknown())),
 });
 
-/** One of a fixed set of words. */
+/**
+ * One of a fixed set of words.
+ *
+ * @param options.complaint replaces the message that lists the words, e.g. `unknown key type dsa`
+ */
 export function choice<const Word extends string>(words: readonly Word[]): Field<Word>;
 export function choice<const Word extends string>(
   words: readonly Word[],
   byDefault: Word,
+  options?: { complaint(sent: string): string },
 ): FieldWithDefault<Word>;
 export function choice<const Word extends string>(
   words: readonly Word[],
   byDefault?: Word,
+  options?: { complaint(sent: string): string },
 ): Field<Word> | FieldWithDefault<Word> {
   const make = fieldKind<Word>({
     accepts: `one of ${words.map((word) => `"${word}"`).join(', ')}`,
     convert: (value) => words.find((word) => word === value),
+    because: (value) => options?.complaint(String(value).slice(0, 64)),
     output: z.enum(words),
   });
   return byDefault === undefined ? make() : make(byDefault);

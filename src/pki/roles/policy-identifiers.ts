@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
+import { fieldKind } from '../../core/fields.ts';
+import { isOid } from '../../x509/der.ts';
+
+/** A certificate policy with its qualifiers. @see RFC 5280 §4.2.1.4 */
+export interface PolicyIdentifier {
+  oid: string;
+  /** URL of the certification practice statement. */
+  cps?: string;
+  /** Explicit text of a user notice. */
+  notice?: string;
+}
+
+/** RFC 5280 §4.2.1.4 allows 200 characters in a user notice. */
+const MAX_NOTICE = 200;
+
+/**
+ * A list of policies, each an object identifier or, with qualifiers, the JSON text of an object
+ * such as `{"oid":"1.2.3","cps":"https://ca.test/cps"}`. Sent as a list, as a comma list of
+ * object identifiers, or as one JSON text of an array of such objects.
+ */
+export const policyIdentifierList = fieldKind<string[]>({
+  accepts:
+    'a list of object identifiers, or a JSON list of objects with "oid" and "cps" or "notice"',
+  convert: convertPolicies,
+  output: z.array(z.string()),
+});
+
+function convertPolicies(value: unknown): string[] | undefined {
+  if (Array.isArray(value)) {
+    const items: string[] = [];
+    for (const item of value) {
+      const converted = convertPolicy(item);
+      if (converted === undefined) return undefined;
+      items.push(converted);
+    }
+    return items;
+  }
+  if (typeof value !== 'string') return undefined;
+  const text = value.trim();
+  if (text === '') return [];
+  if (text.startsWith('{')) return [text];
+  if (!text.startsWith('[')) return text.split(',').map((item) => item.trim());
+  const parsed = parseJson(text);
+  return Array.isArray(parsed) ? convertPolicies(parsed) : undefined;
+}
+
+function convertPolicy(item: unknown): string | undefined {
+  if (typeof item === 'string') return item.trim();
+  if (typeof item === 'object' && item !== null && !Array.isArray(item)) {
+    return JSON.stringify(item);
+  }
+  return undefined;
+}
+
+/**
+ * Reads stored policies.
+ *
+ * @throws Failure `invalid` for what is no object identifier or has a qualifier that no
+ *   certificate can carry
+ */
+export function parsePolicyIdentifiers(stored: readonly string[]): PolicyIdentifier[] {
+  const policies = stored.map(parsePolicy);
+  const seen = new Set<string>();
+  for (const { oid } of policies) {
+    if (seen.has(oid)) throw refuse(`the policy ${oid} is named twice`);
+    seen.add(oid);
+  }
+  return policies;
+}
+
+function parsePolicy(text: string): PolicyIdentifier {
+  if (!text.startsWith('{')) return { oid: checkOid(text) };
+  const parsed = parseJson(text);
+  if (typeof parsed !== 'object' || parsed === null) throw refuse(`${quote(text)} is no JSON`);
+  const policy: PolicyIdentifier = { oid: '' };
+  for (const [name, value] of Object.entries(parsed)) {
+    if (name !== 'oid' && name !== 'cps' && name !== 'notice') {
+      throw refuse(`${quote(name)} is not a part of a policy: "oid", "cps" and "notice" are`);
+    }
+    if (typeof value !== 'string') throw refuse(`"${name}" is a string`);
+    if (value !== '') policy[name] = value.trim();
+  }
+  checkOid(policy.oid);
+  if (policy.cps !== undefined && !/^[!-~]+$/.test(policy.cps)) {
+    throw refuse(`${quote(policy.cps)} is no URL for "cps"`);
+  }
+  if (policy.notice !== undefined && [...policy.notice].length > MAX_NOTICE) {
+    throw refuse(`a "notice" has at most ${MAX_NOTICE} characters`);
+  }
+  return policy;
+}
+
+function checkOid(text: string): string {
+  if (!isOid(text)) throw refuse(`${quote(text)} is no object identifier`);
+  return text;
+}
+
+function refuse(because: string): Failure {
+  return new Failure('invalid', `could not parse policy_identifiers: ${because}`, {
+    fields: { policy_identifiers: because },
+  });
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.slice(0, 64));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,245 @@
+import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
+import {
+  choice,
+  duration,
+  flag,
+  integer,
+  list,
+  mergePatch,
+  patchOf,
+  text,
+  timestampText,
+} from '../../core/fields.ts';
+import { isOid } from '../../x509/der.ts';
+import { warnOfUnknownUsages } from '../certificates/usages.ts';
+import { resolveKeyParameters } from '../keys/key-parameters.ts';
+import { parseOtherSan } from './other-san.ts';
+import { parsePolicyIdentifiers, policyIdentifierList } from './policy-identifiers.ts';
+
+/** What a role of this mount lets its users ask for; the fields and defaults of contract 2.3. */
+export const roleFields = {
+  issuer_ref: text('default').describe(
+    'Issuer that signs for this role: "default", a name or an id. Kept as given and looked up at each use.',
+  ),
+  ttl: duration(0).describe('Validity when a request names none. Seconds; 0: the mount default.'),
+  max_ttl: duration(0).describe('Longest validity that is granted. Seconds; 0: the mount maximum.'),
+  allow_localhost: flag(true).describe('Permit the names "localhost" and "localdomain".'),
+  allowed_domains: list([]).describe('Domains that the rules below refer to.'),
+  allowed_domains_template: flag(false).describe(
+    'Fill in identity templates, such as {{identity.entity.name}}, in allowed_domains.',
+  ),
+  allow_bare_domains: flag(false).describe('Permit the listed domains themselves.'),
+  allow_subdomains: flag(false).describe(
+    'Permit every name beneath a listed domain, wildcards included.',
+  ),
+  allow_glob_domains: flag(false).describe(
+    'Let "*" in a listed domain stand for any text, dots included.',
+  ),
+  allow_wildcard_certificates: flag(true).describe(
+    'Permit names with a "*" in their first label, where another rule admits them.',
+  ),
+  allow_any_name: flag(false).describe(
+    'Permit every name; host name syntax and the wildcard rule still apply.',
+  ),
+  enforce_hostnames: flag(true).describe(
+    'Refuse names, and host parts of e-mail addresses, that are not host names.',
+  ),
+  allow_ip_sans: flag(true).describe('Permit IP addresses as alternative names.'),
+  allowed_uri_sans: list([]).describe(
+    'URIs permitted as alternative names; "*" stands for any text. None by default.',
+  ),
+  allowed_uri_sans_template: flag(false).describe(
+    'Fill in identity templates in allowed_uri_sans.',
+  ),
+  allowed_other_sans: list([]).describe(
+    'Other names permitted, each "<oid>;UTF8:<value>" where "*" in the value stands for any text; a lone "*" permits all.',
+  ),
+  allowed_serial_numbers: list([]).describe(
+    'Subject serial numbers that may be asked for; "*" stands for any text. None by default.',
+  ),
+  allowed_user_ids: list([]).describe(
+    'User ids permitted in the subject, in any letter case; "*" stands for any text. None by default.',
+  ),
+  server_flag: flag(true).describe('Certificates are for server authentication.'),
+  client_flag: flag(true).describe('Certificates are for client authentication.'),
+  code_signing_flag: flag(false).describe('Certificates are for code signing.'),
+  email_protection_flag: flag(false).describe('Certificates are for e-mail protection.'),
+  key_type: choice(['rsa', 'ec', 'ed25519', 'any'], 'rsa', {
+    complaint: (sent) => `unknown key type ${sent}`,
+  }).describe('Type of key; "any" for signing requests with keys of every type.'),
+  key_bits: integer(0).describe(
+    'Size of the key; 0: the usual one. RSA 2048, 3072, 4096 or 8192; EC 224, 256, 384 or 521.',
+  ),
+  signature_bits: integer(0).describe(
+    'SHA-2 size of the signature, where the issuer has an RSA key: 256, 384 or 512; 0: 256.',
+  ),
+  use_pss: flag(false).describe('Sign with RSASSA-PSS, where the issuer has an RSA key.'),
+  key_usage: list(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
+    'Key usages of certificates, e.g. DigitalSignature; an empty list leaves the extension out.',
+  ),
+  ext_key_usage: list([]).describe('Extended key usages by name, e.g. TimeStamping.'),
+  ext_key_usage_oids: list([]).describe('Extended key usages by object identifier.'),
+  use_csr_common_name: flag(true).describe(
+    'When signing, take the common name of the request instead of the parameter.',
+  ),
+  use_csr_sans: flag(true).describe(
+    'When signing, take the alternative names of the request instead of the parameters.',
+  ),
+  ou: list([]).describe('OU values of the subject.'),
+  organization: list([]).describe('O values of the subject.'),
+  country: list([]).describe('C values of the subject.'),
+  locality: list([]).describe('L values of the subject.'),
+  province: list([]).describe('ST values of the subject.'),
+  street_address: list([]).describe('Street addresses of the subject.'),
+  postal_code: list([]).describe('Postal codes of the subject.'),
+  generate_lease: flag(false).describe(
+    'Give each certificate a lease, whose revocation revokes the certificate.',
+  ),
+  no_store: flag(false).describe(
+    'Do not store certificates: they cannot be listed, nor revoked by serial number.',
+  ),
+  no_store_metadata: flag(false).describe('Refuse cert_metadata instead of storing it.'),
+  require_cn: flag(true).describe('Refuse requests without a common name.'),
+  cn_validations: list(['email', 'hostname']).describe(
+    'Kinds of common name that are accepted: "email", "hostname"; or "disabled" alone, for any.',
+  ),
+  policy_identifiers: policyIdentifierList([]).describe(
+    'Certificate policies: object identifiers, or JSON objects with "oid" and "cps" or "notice".',
+  ),
+  basic_constraints_valid_for_non_ca: flag(false).describe(
+    'State in certificates that their subject is no CA, instead of leaving it out.',
+  ),
+  not_before_duration: duration(30).describe('Seconds by which notBefore lies in the past.'),
+  not_after: timestampText('').describe(
+    'Fixed end of every certificate, e.g. "2030-01-31T12:00:00Z", instead of a TTL.',
+  ),
+  serial_number_source: choice(['json-csr', 'json'], 'json-csr').describe(
+    'Where the subject serial number comes from: the parameter or else the request ("json-csr"), or the parameter alone ("json").',
+  ),
+};
+
+export const roleSchema = z.object(roleFields);
+/** A role as stored: `key_bits` and `signature_bits` resolved, lists as they were written. */
+export type Role = z.output<typeof roleSchema>;
+
+export const rolePatchSchema = patchOf(roleFields);
+export type RolePatch = z.output<typeof rolePatchSchema>;
+
+/** The reply shape: every field, in alphabetical order. */
+export const roleReplySchema = z.object({
+  ...roleFields,
+  allow_token_displayname: z
+    .boolean()
+    .describe('Always false; a rule of old that nothing sets any more.'),
+});
+
+export interface PlannedRole {
+  role: Role;
+  warnings: string[];
+}
+
+/** A role as replies show it. */
+export function describeRole(role: Role): z.output<typeof roleReplySchema> {
+  return { allow_token_displayname: false, ...role };
+}
+
+/**
+ * Judges a role as written and fills in what follows from other fields.
+ *
+ * @throws Failure `invalid` for every combination that contract 2.3 refuses
+ */
+export function planRole(input: Role): PlannedRole {
+  if (input.max_ttl !== 0 && input.ttl > input.max_ttl) {
+    throw new Failure('invalid', '"ttl" value must be less than "max_ttl" value', {
+      fields: { ttl: `at most max_ttl, ${input.max_ttl} seconds` },
+    });
+  }
+  const warnings: string[] = [];
+  const mutuallyExclusive = input.no_store && input.generate_lease;
+  if (mutuallyExclusive) {
+    warnings.push(
+      'mutually exclusive values no_store=true and generate_lease=true were both specified; no_store=true takes priority',
+    );
+  }
+  warnings.push(...warnOfUnknownUsages(input));
+  for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
+  for (const oid of input.ext_key_usage_oids) checkUsageOid(oid);
+  parsePolicyIdentifiers(input.policy_identifiers);
+
+  const role: Role = {
+    ...input,
+    ...resolveKeyParameters(input),
+    issuer_ref: input.issuer_ref === '' ? 'default' : input.issuer_ref,
+    cn_validations: checkCnValidations(input.cn_validations),
+    generate_lease: input.generate_lease && !mutuallyExclusive,
+  };
+  return { role, warnings };
+}
+
+/**
+ * Applies a partial update and judges the whole as if it had been written at once: a change
+ * of `key_type` alone is refused when the stored `key_bits` do not suit the new type.
+ *
+ * @throws Failure `invalid`
+ */
+export function patchRole(existing: Role, patch: RolePatch): PlannedRole {
+  return planRole(mergePatch(existing, patch));
+}
+
+/**
+ * What to tell a writer whose role could not be used right now.
+ *
+ * @param known whether `issuer_ref` resolves to an issuer of the mount
+ */
+export function warnOfIssuer(role: Role, known: boolean): string[] {
+  if (known) return [];
+  return role.issuer_ref.toLowerCase() === 'default'
+    ? [
+        'Issuing Certificate was set to default, but no default issuing certificate (configurable at /config/issuers) is currently set',
+      ]
+    : [
+        `Issuing Certificate was set to ${role.issuer_ref} but no issuing certificate currently has that name`,
+      ];
+}
+
+function checkCnValidations(values: readonly string[]): string[] {
+  if (values.length === 0) return ['email', 'hostname'];
+  const kinds = values.map((value) => value.toLowerCase());
+  for (const [position, kind] of kinds.entries()) {
+    if (kind !== 'email' && kind !== 'hostname' && kind !== 'disabled') {
+      throw refuseCnValidations(`unknown type: ${kind.slice(0, 64)}`);
+    }
+    if (kinds.indexOf(kind) !== position) {
+      throw refuseCnValidations(`${kind} specified multiple times`);
+    }
+  }
+  if (kinds.length > 1 && kinds.includes('disabled')) {
+    throw refuseCnValidations('cannot specify disabled along with email or hostname');
+  }
+  return kinds;
+}
+
+function refuseCnValidations(because: string): Failure {
+  return new Failure('invalid', `cn_validations value incorrect: ${because}`, {
+    fields: { cn_validations: '"email", "hostname", both, or "disabled" alone' },
+  });
+}
+
+function checkOtherSanRule(rule: string, all: readonly string[]): void {
+  if (rule === '*' && all.length === 1) return;
+  const parsed = parseOtherSan(rule);
+  if (!('because' in parsed)) return;
+  throw new Failure('invalid', `error parsing allowed_other_sans: ${parsed.because}`, {
+    fields: { allowed_other_sans: '"<oid>;UTF8:<value>", or "*" alone' },
+  });
+}
+
+function checkUsageOid(oid: string): void {
+  if (isOid(oid)) return;
+  throw new Failure(
+    'invalid',
+    `"${oid.slice(0, 64)}" could not be parsed as a valid oid for an extended key usage`,
+    { fields: { ext_key_usage_oids: 'object identifiers such as "1.3.6.1.5.5.7.3.1"' } },
+  );
+}
