@@ -93,7 +93,7 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   max_body?: number;
   /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
-  run(app: App, caller: Caller, input: z.output<In>): Promise<Answer<z.output<Out>>>;
+  run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;
 }
 
 /** A route in a list of routes: its input and output types are known only to itself. */

@@ -37,7 +37,6 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
   const router: Instance<HTTPVersion.V1> = findMyWay({
     caseSensitive: true,
     maxParamLength: 8192,
-    querystringDelimiter: '\0',
   });
   for (const [pattern, found] of byPattern) {
     const store: { routes: PathRoutes } = { routes: found };
@@ -45,8 +44,9 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
   }
   return {
     find(path) {
-      // The router decodes percent signs; the path is decoded already, so its own are escaped.
-      const hit = router.find('GET', path.includes('%') ? path.replaceAll('%', '%25') : path);
+      // The router decodes percent signs and cuts at `?`, `;` and `#`; the path is decoded
+      // already, so its own are escaped.
+      const hit = router.find('GET', /[%?;#]/.test(path) ? escapePath(path) : path);
       if (!hit) return undefined;
       const found = (hit.store as { routes: PathRoutes }).routes;
       const params = namedParams(found, hit.params);
@@ -54,6 +54,9 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
     },
   };
 }
+
+const escapePath = (path: string): string =>
+  path.replace(/[%?;#]/g, (character) => encodeURIComponent(character));
 
 function nothing(): void {}
 

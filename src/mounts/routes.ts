@@ -4,6 +4,7 @@ import type { App } from '../app.ts';
 import { flag, integer, list, optional, stringMap, text } from '../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import type { MountKind } from './mount.ts';
+import type { MountSettings } from './rules.ts';
 import {
   describeMounts,
   disableMount,
@@ -79,7 +80,9 @@ function mountRoutes(kind: MountKind, base: '/v1/sys/mounts' | '/v1/sys/auth'): 
         type: text('').describe('The kind of engine.'),
         plugin_name: optional(text()).describe('Old way to name the kind.'),
         description: optional(text()).describe('For people.'),
-        config: z.object(settings).prefault({}),
+        config: z
+          .preprocess((value) => value ?? {}, z.object(settings))
+          .describe('Settings of the new mount.'),
         options: optional(stringMap()).describe('Options of the engine.'),
         local: flag(false),
         seal_wrap: flag(false),
@@ -108,12 +111,12 @@ function mountRoutes(kind: MountKind, base: '/v1/sys/mounts' | '/v1/sys/auth'): 
   ];
 }
 
-interface MountInput {
+interface MountInput extends MountSettings {
   path: string;
   type: string;
   plugin_name?: string | undefined;
   description?: string | undefined;
-  config: Record<string, unknown>;
+  config: MountSettings;
   options?: Record<string, string> | undefined;
   local: boolean;
   seal_wrap: boolean;

@@ -1,0 +1,212 @@
+import { Failure } from './core/failure.ts';
+
+/** How one server runs; checked once and frozen. Times in milliseconds where named so. */
+export interface Config {
+  mode: 'dev' | 'server';
+  listen: { host: string; port: number };
+  proxy_listen: { host: string; port: number };
+  tls: { cert_file: string; key_file: string } | undefined;
+  storage:
+    | { type: 'sqlite'; directory: string }
+    | { type: 'postgres'; url: string; node_name: string };
+  seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
+  log_level: LogLevel;
+  audit: { wait_for_reads: boolean; sinks: AuditSinkConfig[] };
+  /** Address that clients reach this server at, for links in answers. */
+  api_address: string;
+  dev_root_token: string | undefined;
+}
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export type AuditSinkConfig =
+  | { type: 'file'; path: string }
+  | { type: 'stdout' }
+  | { type: 'syslog'; facility: string; tag: string };
+
+/**
+ * Reads `HOST:PORT`, `[::1]:8200` or `:8200`.
+ *
+ * @param what the setting's name, for the refusal
+ */
+export function parseAddress(what: string, text: string): { host: string; port: number } {
+  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const port = Number(parts?.[3]);
+  if (!parts || port > 65535) {
+    throw new Failure('invalid', `${what} must be HOST:PORT, such as "127.0.0.1:8200", not "${text}"`);
+  }
+  return { host: parts[1] ?? (parts[2] || '0.0.0.0'), port };
+}
+
+/** Settings of `gatehouse dev`, as its flags give them. */
+export interface DevFlags {
+  data: string;
+  listen: string;
+  proxy_listen: string;
+  root_token: string;
+}
+
+export const DEV_DEFAULTS: DevFlags = {
+  data: './data',
+  listen: '127.0.0.1:8200',
+  proxy_listen: '127.0.0.1:9202',
+  root_token: 'root',
+};
+
+/** The whole configuration of a development server. */
+export function devConfig(flags: DevFlags): Config {
+  const listen = parseAddress('-listen', flags.listen);
+  return Object.freeze({
+    mode: 'dev' as const,
+    listen,
+    proxy_listen: parseAddress('-proxy-listen', flags.proxy_listen),
+    tls: undefined,
+    storage: { type: 'sqlite' as const, directory: flags.data },
+    seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
+    log_level: 'warn' as const,
+    audit: { wait_for_reads: false, sinks: [] },
+    api_address: `http://${flags.listen}`,
+    dev_root_token: flags.root_token,
+  });
+}
+
+/**
+ * Checks a configuration file's content. Every key is known or refused by its name.
+ *
+ * @param text a JSON object
+ * @throws Failure `invalid` naming the key and what would be accepted
+ */
+export function parseConfig(text: string): Config {
+  let whole: unknown;
+  try {
+    whole = JSON.parse(text);
+  } catch (cause) {
+    throw new Failure('invalid', 'the configuration file is not JSON', { cause });
+  }
+  const top = section('', whole, [
+    'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'log_level', 'api_address',
+  ]); // biome-ignore format: one list
+  const listener = section('listener', top.listener ?? {}, ['address', 'tls_cert_file', 'tls_key_file', 'tls_disable']);
+  const address = textOf('listener.address', listener.address, '127.0.0.1:8200');
+  const listen = parseAddress('listener.address', address);
+  const tls = tlsOf(listener);
+  const proxy = section('proxy_listener', top.proxy_listener ?? {}, ['address']);
+  const log_level = choiceOf('log_level', top.log_level ?? 'info', LOG_LEVELS);
+  return Object.freeze({
+    mode: 'server' as const,
+    listen,
+    proxy_listen: parseAddress(
+      'proxy_listener.address',
+      textOf('proxy_listener.address', proxy.address, '127.0.0.1:9202'),
+    ),
+    tls,
+    storage: storageOf(top.storage),
+    seal: sealOf(top.seal),
+    log_level,
+    audit: auditOf(top.audit),
+    api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
+    dev_root_token: undefined,
+  });
+}
+
+type Section = Readonly<Record<string, unknown>>;
+
+function section(name: string, value: unknown, keys: readonly string[]): Section {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Failure('invalid', `${name || 'the configuration'} must be an object`);
+  }
+  const prefix = name === '' ? '' : `${name}.`;
+  for (const key of Object.keys(value)) {
+    if (!keys.includes(key)) {
+      const known = keys.map((known) => prefix + known).join(', ');
+      throw new Failure('invalid', `unknown key "${prefix}${key}" in the configuration; known are ${known}`);
+    }
+  }
+  return Object.fromEntries(Object.entries(value));
+}
+
+function textOf(name: string, value: unknown, byDefault?: string): string {
+  if (value === undefined && byDefault !== undefined) return byDefault;
+  if (typeof value !== 'string' || value === '') {
+    throw new Failure('invalid', `${name} must be a text that is not empty`);
+  }
+  return value;
+}
+
+function flagOf(name: string, value: unknown): boolean {
+  if (value === undefined) return false;
+  if (typeof value !== 'boolean') throw new Failure('invalid', `${name} must be true or false`);
+  return value;
+}
+
+function choiceOf<const Word extends string>(
+  name: string,
+  value: unknown,
+  words: readonly Word[],
+): Word {
+  const found = words.find((word) => word === value);
+  if (found === undefined) {
+    throw new Failure('invalid', `${name} must be one of ${words.join(', ')}`);
+  }
+  return found;
+}
+
+function tlsOf(listener: Section): Config['tls'] {
+  if (flagOf('listener.tls_disable', listener.tls_disable)) return undefined;
+  return {
+    cert_file: textOf('listener.tls_cert_file', listener.tls_cert_file),
+    key_file: textOf('listener.tls_key_file', listener.tls_key_file),
+  };
+}
+
+function storageOf(value: unknown): Config['storage'] {
+  const storage = section('storage', value ?? {}, ['type', 'path', 'url', 'node_name']);
+  switch (choiceOf('storage.type', storage.type, ['sqlite', 'postgres'])) {
+    case 'sqlite':
+      return { type: 'sqlite', directory: textOf('storage.path', storage.path) };
+    case 'postgres':
+      return {
+        type: 'postgres',
+        url: textOf('storage.url', storage.url),
+        node_name: textOf('storage.node_name', storage.node_name),
+      };
+  }
+}
+
+function sealOf(value: unknown): Config['seal'] {
+  const seal = section('seal', value ?? { type: 'shamir' }, ['type', 'path']);
+  switch (choiceOf('seal.type', seal.type, ['shamir', 'keyfile'])) {
+    case 'shamir':
+      return { type: 'shamir' };
+    case 'keyfile':
+      return { type: 'keyfile', path: textOf('seal.path', seal.path) };
+  }
+}
+
+function auditOf(value: unknown): Config['audit'] {
+  const audit = section('audit', value ?? {}, ['wait_for_reads', 'sinks']);
+  const sinks = audit.sinks ?? [];
+  if (!Array.isArray(sinks)) throw new Failure('invalid', 'audit.sinks must be a list');
+  return {
+    wait_for_reads: flagOf('audit.wait_for_reads', audit.wait_for_reads),
+    sinks: sinks.map((sink: unknown, index) => sinkOf(`audit.sinks[${index}]`, sink)),
+  };
+}
+
+function sinkOf(name: string, value: unknown): AuditSinkConfig {
+  const sink = section(name, value, ['type', 'path', 'facility', 'tag']);
+  switch (choiceOf(`${name}.type`, sink.type, ['file', 'stdout', 'syslog'])) {
+    case 'file':
+      return { type: 'file', path: textOf(`${name}.path`, sink.path) };
+    case 'stdout':
+      return { type: 'stdout' };
+    case 'syslog':
+      return {
+        type: 'syslog',
+        facility: textOf(`${name}.facility`, sink.facility, 'auth'),
+        tag: textOf(`${name}.tag`, sink.tag, 'gatehouse'),
+      };
+  }
+}
+

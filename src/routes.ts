@@ -1,0 +1,45 @@
+import { capabilityRoutes } from './access/capabilities/routes.ts';
+import { policyRoutes } from './access/policies/routes.ts';
+import { tokenRoutes } from './access/tokens/routes.ts';
+import type { AnyRoute } from './http/route.ts';
+import { compileRoutes, type PathRouter } from './http/router.ts';
+import { mountSystemRoutes } from './mounts/routes.ts';
+import { pkiRoutes } from './pki/routes.ts';
+import { sealRoutes } from './seal/routes.ts';
+
+/** Endpoints under `/v1/sys/`. */
+export const systemRoutes: readonly AnyRoute[] = [
+  ...sealRoutes,
+  ...mountSystemRoutes,
+  ...policyRoutes,
+  ...capabilityRoutes,
+];
+
+/** Endpoints of each engine under `/v1/{mount}/`. */
+export const secretEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
+  pki: pkiRoutes,
+};
+
+/** Endpoints of each way to log in, under `/v1/auth/{mount}/`. */
+export const authEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
+  token: tokenRoutes,
+};
+
+export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');
+
+export function secretRouters(): ReadonlyMap<string, PathRouter> {
+  return compileEngines(secretEngines, '/v1/{mount}');
+}
+
+export function authRouters(): ReadonlyMap<string, PathRouter> {
+  return compileEngines(authEngines, '/v1/auth/{mount}');
+}
+
+function compileEngines(
+  engines: Readonly<Record<string, readonly AnyRoute[]>>,
+  prefix: string,
+): ReadonlyMap<string, PathRouter> {
+  return new Map(
+    Object.entries(engines).map(([type, routes]) => [type, compileRoutes(routes, prefix)]),
+  );
+}

@@ -1,0 +1,123 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type Logger, pino } from 'pino';
+import type { Caller } from './access/caller.ts';
+import type { App } from './app.ts';
+import { createTrail } from './audit/operations.ts';
+import type { Config } from './config.ts';
+import { createServer, type HttpServer } from './http/server.ts';
+import { authRouters, secretRouters, systemRouter } from './routes.ts';
+import { Barrier } from './seal/barrier.ts';
+import { openSeal } from './seal/operations.ts';
+import { openStore, type Store } from './store/store.ts';
+
+/** A server that is up. */
+export interface Running {
+  app: App;
+  http: HttpServer;
+  /** Where it listens, with the port that was given when the configured one is 0. */
+  address: { host: string; port: number };
+  /** Finishes what is under way, writes what is waiting, and lets go of everything. */
+  stop(): Promise<void>;
+}
+
+/** What a test may put in the place of the real thing. */
+export interface Substitutes {
+  now?: () => number;
+  log?: Logger;
+}
+
+/**
+ * Builds the one `App` and everything around it, and listens.
+ *
+ * @throws Failure with one line for the operator when something it needs cannot be had
+ */
+export async function startServer(config: Config, given: Substitutes = {}): Promise<Running> {
+  // Standard error, so that an audit sink may have standard output to itself.
+  const log = given.log ?? pino({ level: config.log_level }, pino.destination(2));
+  const store = await openStore(
+    config.storage.type === 'sqlite'
+      ? { engine: 'sqlite', directory: config.storage.directory, log }
+      : { engine: 'postgres', url: config.storage.url, node_name: config.storage.node_name, log },
+  );
+  const closers: (() => Promise<void> | void)[] = [() => store.close()];
+  const stop = async (): Promise<void> => {
+    for (let close = closers.pop(); close; close = closers.pop()) await close();
+  };
+  try {
+    const app = buildApp(config, store, log, given.now ?? Date.now, closers);
+    await openSeal(app);
+    const http = createServer(app, {
+      system: systemRouter(),
+      secret: secretRouters(),
+      auth: authRouters(),
+    });
+    closers.push(() => http.close());
+    const address = await http.listen(config.listen);
+    return { app, http, address, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function buildApp(
+  config: Config,
+  store: Store,
+  log: Logger,
+  now: () => number,
+  closers: (() => Promise<void> | void)[],
+): App {
+  const random = (length: number): Uint8Array => randomBytes(length);
+  const barrier = new Barrier(random);
+  const audit = createTrail({
+    store,
+    now,
+    wait_for_reads: config.audit.wait_for_reads,
+    onError: (err) => log.error({ err }, 'audit records wait to be written'),
+  });
+  closers.push(() => audit.close());
+  return {
+    config,
+    store,
+    db: store.db,
+    barrier,
+    audit,
+    log,
+    now,
+    randomBytes: random,
+    newId: () => randomUUID(),
+    async commit(caller: Caller, effects) {
+      await store.commit([...effects, audit.entryOf(caller)]);
+      caller.recorded = true;
+    },
+    cached: cacheOver(store, barrier),
+    onClose: (close) => closers.push(close),
+  };
+}
+
+/** Values loaded since configuration last changed, on any node, or since the last unsealing. */
+function cacheOver(store: Store, barrier: Barrier): App['cached'] {
+  let values = new Map<string, Promise<unknown>>();
+  let version: number | undefined;
+  const forget = (): void => {
+    values = new Map();
+  };
+  store.onConfigChange(forget);
+  barrier.onLock(forget);
+  return async <T>(key: string, load: () => Promise<T>): Promise<T> => {
+    // A SQLite directory belongs to this process alone, so every change passes through here.
+    if (store.engine === 'postgres') {
+      const current = await store.configVersion();
+      if (current !== version) forget();
+      version = current;
+    }
+    const known = values.get(key);
+    if (known) return known as Promise<T>;
+    // What was loaded before a change belongs to the map of before, which nobody reads again.
+    const into = values;
+    const loading = load();
+    into.set(key, loading);
+    loading.catch(() => into.delete(key));
+    return loading;
+  };
+}
