@@ -1,6 +1,9 @@
 import { Failure } from '../core/failure.ts';
 import type { ColumnTypes } from './columns.ts';
 import { foundation } from './migrations/0001-foundation.ts';
+import { access } from './migrations/0003-access.ts';
+import { authority } from './migrations/0004-authority.ts';
+import { mounts } from './migrations/0005-mounts.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -11,7 +14,7 @@ export interface Migration {
 }
 
 /** In order of their numbers; a new one is added at the end. */
-export const MIGRATIONS: readonly Migration[] = [foundation];
+export const MIGRATIONS: readonly Migration[] = [foundation, access, authority, mounts];
 
 /**
  * Works out which steps a database still needs.

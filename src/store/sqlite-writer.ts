@@ -147,8 +147,9 @@ function takenKey(error: unknown): string | undefined {
   if (code === CONSTRAINT_FOREIGN_KEY) return 'something it refers to does not exist any more';
   if (code === undefined || !CONSTRAINT_KEYS.has(code)) return undefined;
   // `UNIQUE constraint failed: thing.mount_id, thing.name`; only for people to read.
-  const columns = messageOf(error).split(': ').at(-1) ?? '';
-  return `it exists already: ${columns}`;
+  const columns = (messageOf(error).split(': ').at(-1) ?? '').split(', ');
+  const [table] = columns[0]?.split('.') ?? [];
+  return `it exists already: ${table} (${columns.map((column) => column.split('.').at(-1)).join(', ')})`;
 }
 
 function migrate(database: DatabaseSync): void {

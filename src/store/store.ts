@@ -6,6 +6,8 @@ import { backupSqlite } from './backup.ts';
 import type { Engine } from './columns.ts';
 import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
+import { PostgresReader } from './postgres-reader.ts';
+import { ConfigWatch } from './postgres-watch.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 import type { Effect } from './write.ts';
 
@@ -77,7 +79,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   if (options.engine === 'sqlite') {
     return openSqlite(options.directory, options.node_name ?? 'local', log);
   }
-  throw new Failure('unavailable', 'PostgreSQL is not there yet');
+  return openPostgres(options.url, options.node_name, options.pool ?? 10, log);
 }
 
 async function openSqlite(directory: string, node: string, log: StoreLog): Promise<Store> {
@@ -114,6 +116,40 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
     };
   } catch (error) {
     lock.close();
+    throw error;
+  }
+}
+
+async function openPostgres(
+  url: string,
+  node: string,
+  connections: number,
+  log: StoreLog,
+): Promise<Store> {
+  let watch: ConfigWatch | undefined;
+  const committer = await Committer.start({ engine: 'postgres', url, node }, log, (version) =>
+    watch?.note(version),
+  );
+  try {
+    const started = await ConfigWatch.start(url, log);
+    watch = started;
+    const reader = new PostgresReader(url, connections, log);
+    return {
+      engine: 'postgres',
+      db: createDb(reader),
+      commit: (effects) => committer.commit(effects),
+      configVersion: () => started.version(),
+      onConfigChange: (listener) => started.onChange(listener),
+      onDeath: (listener) => committer.onDeath(listener),
+      stats: () => committer.stats(),
+      close: async () => {
+        await committer.close();
+        await started.close();
+        await reader.close();
+      },
+    };
+  } catch (error) {
+    await committer.close();
     throw error;
   }
 }

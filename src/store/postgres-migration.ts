@@ -1,0 +1,54 @@
+import { Client } from 'pg';
+import { Failure } from '../core/failure.ts';
+import { columnTypes } from './columns.ts';
+import { planMigrations } from './migrations.ts';
+import { lockKey, sessionConfig } from './postgres-session.ts';
+
+/**
+ * Brings the schema up to date in one transaction. Nodes that start together wait here for
+ * each other, and the later ones find nothing left to do.
+ *
+ * @throws Failure `unavailable` when a later program has changed the database, or when it
+ *   does not store text as UTF-8
+ */
+export async function migratePostgres(url: string): Promise<void> {
+  const client = new Client(sessionConfig(url, 'migration'));
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await requireUtf8(client);
+    await client.query('begin');
+    await client.query('select pg_advisory_xact_lock($1)', [lockKey('migration')]);
+    const text = columnTypes('postgres');
+    await client.query(
+      `create table if not exists schema_migration (number ${text.integer} not null primary key, name ${text.text} not null, applied_at ${text.integer} not null)`,
+    );
+    const { rows } = await client.query<{ number: number | null }>(
+      'select max(number) as number from schema_migration',
+    );
+    for (const migration of planMigrations(rows[0]?.number ?? 0)) {
+      for (const statement of migration.up(text)) await client.query(statement);
+      await client.query('insert into schema_migration values ($1, $2, $3)', [
+        migration.number,
+        migration.name,
+        Math.floor(Date.now() / 1000),
+      ]);
+    }
+    await client.query('commit');
+  } finally {
+    await client.end();
+  }
+}
+
+async function requireUtf8(client: Client): Promise<void> {
+  const { rows } = await client.query<{ encoding: string }>(
+    "select current_setting('server_encoding') as encoding",
+  );
+  const encoding = rows[0]?.encoding;
+  if (encoding !== 'UTF8') {
+    throw new Failure(
+      'unavailable',
+      `the database stores text as ${encoding}: create it with encoding UTF8`,
+    );
+  }
+}

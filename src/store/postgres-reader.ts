@@ -1,0 +1,75 @@
+import { Pool } from 'pg';
+import { Failure } from '../core/failure.ts';
+import type { StoreLog } from './committer.ts';
+import type { Reader } from './database.ts';
+import { isServerError } from './pipeline.ts';
+import { isStatementError, sessionConfig } from './postgres-session.ts';
+import type { Value } from './write.ts';
+
+/** Texts that are prepared by name on each connection; those that come later are not. */
+const STATEMENTS = 500;
+
+/** "cached plan must not change result type": a migration has changed the table since. */
+const FEATURE_NOT_SUPPORTED = '0A000';
+
+/** Reads over a pool of connections that cannot write. */
+export class PostgresReader implements Reader {
+  readonly #pool: Pool;
+  readonly #names = new Map<string, string>();
+
+  constructor(url: string, connections: number, log: StoreLog) {
+    this.#pool = new Pool({
+      ...sessionConfig(url, 'reader'),
+      max: connections,
+      onConnect: async (client) => {
+        await client.query(
+          "set default_transaction_read_only = on; set statement_timeout = '30s'; set bytea_output = 'hex'",
+        );
+      },
+    });
+    // An idle connection that breaks is replaced at the next read; without a listener it
+    // would end the process.
+    this.#pool.on('error', (error) => log.warn({ why: error.message }, 'a connection was lost'));
+  }
+
+  async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
+    try {
+      return await this.#query(this.#nameOf(sql), sql, parameters);
+    } catch (error) {
+      if (isStatementError(error)) throw error;
+      throw new Failure('unavailable', 'the database cannot be read', { cause: error });
+    }
+  }
+
+  async first(sql: string, parameters: readonly Value[]): Promise<unknown> {
+    const [row] = await this.all(sql, parameters);
+    return row;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #query(
+    name: string | undefined,
+    sql: string,
+    parameters: readonly Value[],
+  ): Promise<unknown[]> {
+    const values = [...parameters];
+    if (name === undefined) return (await this.#pool.query(sql, values)).rows;
+    try {
+      return (await this.#pool.query({ name, text: sql, values })).rows;
+    } catch (error) {
+      if (!isServerError(error) || error.code !== FEATURE_NOT_SUPPORTED) throw error;
+      return this.#query(undefined, sql, parameters);
+    }
+  }
+
+  #nameOf(sql: string): string | undefined {
+    const known = this.#names.get(sql);
+    if (known !== undefined || this.#names.size >= STATEMENTS) return known;
+    const name = `r${this.#names.size}`;
+    this.#names.set(sql, name);
+    return name;
+  }
+}

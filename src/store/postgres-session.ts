@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { type ClientConfig, types } from 'pg';
+import { isServerError } from './pipeline.ts';
+
+// What all our connections to PostgreSQL have in common.
+
+/** Milliseconds that a connection may take to come about. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+const INT8 = 20;
+const BYTEA = 17;
+
+/** @param purpose shows beside the connection in `pg_stat_activity` */
+export function sessionConfig(url: string, purpose: string): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: `gatehouse ${purpose}`,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: {
+      getTypeParser: (oid: number, format?: string) => {
+        if (oid === INT8) return parseInteger;
+        if (oid === BYTEA) return parseBytes;
+        return types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text');
+      },
+    },
+  };
+}
+
+/** 64-bit integers become numbers, as they are on SQLite; one that cannot is an error. */
+function parseInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`an integer beyond 2^53: ${text}`);
+  return value;
+}
+
+/** Plain bytes, as they are on SQLite, from the form `\x00ff`. */
+function parseBytes(text: string): Uint8Array {
+  return Uint8Array.fromHex(text.slice(2));
+}
+
+/** A key for `pg_advisory_lock`: 64 bits of a hash, so that names do not meet by chance. */
+export function lockKey(name: string): string {
+  const hash = createHash('sha256').update(`gatehouse lock\0${name}`).digest();
+  return hash.readBigInt64BE(0).toString();
+}
+
+/** Classes of SQLSTATE that say the statement or its values are wrong, not the server. */
+const STATEMENT_CLASSES = new Set([
+  '0A',
+  '21',
+  '22',
+  '23',
+  '2F',
+  '38',
+  '39',
+  '42',
+  '44',
+  '54',
+  'P0',
+]);
+
+/** Whether it is the statement that failed, and not the database or the way to it. */
+export function isStatementError(error: unknown): boolean {
+  if (isServerError(error)) return STATEMENT_CLASSES.has(error.code.slice(0, 2));
+  return error instanceof TypeError || error instanceof RangeError;
+}

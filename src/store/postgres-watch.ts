@@ -1,0 +1,108 @@
+import { Client } from 'pg';
+import { Failure } from '../core/failure.ts';
+import type { StoreLog } from './committer.ts';
+import { READ_CONFIG_VERSION } from './config-version.ts';
+import { sessionConfig } from './postgres-session.ts';
+import { CONFIG_CHANNEL } from './postgres-writer.ts';
+
+/** How often to look whether a notice was lost. */
+const LOOK_MS = 500;
+
+/** A version that was not confirmed for so long may be that of another world. */
+const STALE_MS = 5_000;
+
+/** Follows the configuration's version while other nodes change it. */
+export class ConfigWatch {
+  readonly #url: string;
+  readonly #log: StoreLog;
+  readonly #listeners = new Set<(version: number) => void>();
+  #client: Client | undefined;
+  #version = 0;
+  #confirmed_ms = 0;
+  #looking: Promise<void> | undefined;
+  #lookOnceMore = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  private constructor(url: string, log: StoreLog) {
+    this.#url = url;
+    this.#log = log;
+  }
+
+  static async start(url: string, log: StoreLog): Promise<ConfigWatch> {
+    const watch = new ConfigWatch(url, log);
+    await watch.#look();
+    watch.#timer = setInterval(() => watch.#lookAgain(), LOOK_MS).unref();
+    return watch;
+  }
+
+  /** @throws Failure `unavailable` when nobody could be asked for some seconds */
+  version(): number {
+    if (Date.now() - this.#confirmed_ms > STALE_MS) {
+      throw new Failure('unavailable', 'the configuration cannot be read from the database');
+    }
+    return this.#version;
+  }
+
+  onChange(listener: (version: number) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** A version that was seen to be committed; an older one than is known changes nothing. */
+  note(version: number): void {
+    if (version <= this.#version) return;
+    this.#version = version;
+    for (const listener of this.#listeners) listener(version);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await this.#looking?.catch(() => {});
+    await this.#client?.end();
+  }
+
+  #lookAgain(): void {
+    if (this.#closed) return;
+    if (this.#looking !== undefined) {
+      // The notice may tell of a change that the present look came too early for.
+      this.#lookOnceMore = true;
+      return;
+    }
+    this.#lookOnceMore = false;
+    this.#looking = this.#look()
+      .catch((error: Error) => {
+        this.#log.warn({ why: error.message }, 'the configuration version cannot be read');
+        this.#drop();
+      })
+      .finally(() => {
+        this.#looking = undefined;
+        if (this.#lookOnceMore) this.#lookAgain();
+      });
+  }
+
+  async #look(): Promise<void> {
+    const asked_ms = Date.now();
+    this.#client ??= await this.#connect();
+    const { rows } = await this.#client.query<{ version: number }>(READ_CONFIG_VERSION);
+    const row = rows[0];
+    if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
+    this.#confirmed_ms = asked_ms;
+    this.note(row.version);
+  }
+
+  async #connect(): Promise<Client> {
+    const client = new Client({ ...sessionConfig(this.#url, 'watch'), query_timeout: 2_000 });
+    client.on('error', () => this.#drop());
+    client.on('notification', () => this.#lookAgain());
+    await client.connect();
+    await client.query(`listen ${CONFIG_CHANNEL}`);
+    return client;
+  }
+
+  #drop(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    client?.end().catch(() => {});
+  }
+}

@@ -1,0 +1,110 @@
+// A throw-away PostgreSQL server for the tests, from the Debian package.
+//
+//   node test/support/postgres.ts start   prints the URL for GATEHOUSE_TEST_POSTGRES;
+//                                         says the same again when it runs already
+//   node test/support/postgres.ts stop    stops it and removes its data
+
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface PostgresServer {
+  /** A superuser's, on 127.0.0.1. */
+  url: string;
+  /** Stops it and removes its data. */
+  stop(): void;
+  /** Kills every process of it at once, as a power cut would; the data stays. */
+  crash(): void;
+  /** Starts it again after a crash, at the same address. */
+  restart(): void;
+}
+
+/** Starts a server of its own in a directory, or finds the one that runs there. */
+export async function startPostgres(directory: string): Promise<PostgresServer> {
+  const data = join(directory, 'data');
+  const portFile = join(directory, 'port');
+  if (!existsSync(portFile)) {
+    const port = await freePort();
+    mkdirSync(directory, { recursive: true });
+    chmodSync(directory, 0o755);
+    if (process.getuid?.() === 0) execFileSync('chown', ['postgres', directory]);
+    // Ordered by a language, so that a key that was not given byte order shows.
+    asServer(
+      `${tool('initdb')} -D ${data} -U postgres -A trust -E UTF8 --locale=C.UTF-8 --locale-provider=icu --icu-locale=en-US`,
+    );
+    writeFileSync(portFile, String(port));
+  }
+  const port = readFileSync(portFile, 'utf8');
+  const start = () => {
+    const settings = `-p ${port} -h 127.0.0.1 -k ${directory} -c fsync=on -c max_connections=200`;
+    asServer(`${tool('pg_ctl')} -D ${data} -w -l ${directory}/log -o '${settings}' start`);
+  };
+  if (!isRunning(data)) start();
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    stop: () => stopPostgres(directory),
+    crash: () => asServer(`${tool('pg_ctl')} -D ${data} -w -m immediate stop`),
+    restart: start,
+  };
+}
+
+function stopPostgres(directory: string): void {
+  const data = join(directory, 'data');
+  if (isRunning(data)) asServer(`${tool('pg_ctl')} -D ${data} -w -m immediate stop`);
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function isRunning(data: string): boolean {
+  try {
+    asServer(`${tool('pg_ctl')} -D ${data} status`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function tool(name: string): string {
+  const directory = execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim();
+  return join(directory, name);
+}
+
+/** PostgreSQL refuses to run as root. */
+function asServer(command: string): void {
+  const asRoot = process.getuid?.() === 0;
+  execFileSync(
+    asRoot ? 'su' : '/bin/sh',
+    asRoot ? ['postgres', '-s', '/bin/sh', '-c', command] : ['-c', command],
+    { stdio: ['ignore', 'ignore', 'inherit'], cwd: '/' },
+  );
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() =>
+        address !== null && typeof address === 'object'
+          ? resolve(address.port)
+          : reject(new Error('no free port')),
+      );
+    });
+  });
+}
+
+if (import.meta.main) {
+  const directory =
+    process.env['GATEHOUSE_POSTGRES_DIRECTORY'] ?? join(tmpdir(), 'gatehouse-postgres');
+  const command = process.argv[2];
+  if (command === 'start') {
+    console.log((await startPostgres(directory)).url);
+  } else if (command === 'stop') {
+    stopPostgres(directory);
+  } else {
+    console.error('usage: node test/support/postgres.ts start|stop');
+    process.exitCode = 2;
+  }
+}
