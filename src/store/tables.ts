@@ -11,6 +11,22 @@ export interface Tables {
   job_lease: JobLeaseRow;
   audit_entry: AuditEntryRow;
   audit_sink: AuditSinkRow;
+  mount: MountRow;
+  remount: RemountRow;
+  token: TokenRow;
+  token_role: TokenRoleRow;
+  policy: PolicyRow;
+  userpass_user: UserpassUserRow;
+  approle_role: ApproleRoleRow;
+  approle_secret_id: ApproleSecretIdRow;
+  pki_authority: PkiAuthorityRow;
+  pki_config: PkiConfigRow;
+  pki_key: PkiKeyRow;
+  pki_issuer: PkiIssuerRow;
+  pki_role: PkiRoleRow;
+  pki_certificate: PkiCertificateRow;
+  pki_certificate_name: PkiCertificateNameRow;
+  pki_count: PkiCountRow;
 }
 
 /** One row; grows with every write set that changes configuration. */
@@ -46,4 +62,159 @@ interface AuditSinkRow {
   node: string;
   /** The last record that the sink has taken. */
   seq: number;
+}
+
+/** What the issuers and keys of a mount have in common. No row: version 0 and no defaults. */
+export interface PkiAuthorityRow {
+  mount_id: string;
+  /** Grows with every change to the mount's keys, issuers or defaults. */
+  version: number;
+  /** Ids; empty for none. */
+  default_issuer: string;
+  default_key: string;
+  follows_latest: 0 | 1;
+}
+
+/** One configuration record of a mount (`urls`, `cluster`, …) as JSON. */
+export interface PkiConfigRow {
+  mount_id: string;
+  name: string;
+  body: string;
+}
+
+export interface PkiKeyRow {
+  mount_id: string;
+  id: string;
+  /** Empty for none. */
+  name: string;
+  key_type: string;
+  key_bits: number;
+  /** SubjectPublicKeyInfo, DER. */
+  public_key: Uint8Array;
+  /** PKCS #8, DER, sealed for this row. */
+  private_key_sealed: Uint8Array;
+}
+
+export interface PkiIssuerRow {
+  mount_id: string;
+  id: string;
+  /** Empty for none. */
+  name: string;
+  /** Empty when the key is elsewhere. */
+  key_id: string;
+  certificate: Uint8Array;
+  body: string;
+  revoked_at_ms: number | null;
+  modified_at_ms: number;
+  created_at_ms: number;
+}
+
+export interface PkiRoleRow {
+  mount_id: string;
+  name: string;
+  body: string;
+}
+
+export interface PkiCertificateRow {
+  mount_id: string;
+  /** Lower-case colon hex. */
+  serial: string;
+  issuer_id: string;
+  /** Empty when no role was involved. */
+  role: string;
+  subject_cn: string;
+  not_before: number;
+  not_after: number;
+  revoked_at_ms: number | null;
+  /** CRLReason (RFC 5280 §5.3.1). */
+  revocation_reason: number | null;
+  der: Uint8Array;
+}
+
+/** A name in a certificate, lower case and backwards. */
+interface PkiCertificateNameRow {
+  mount_id: string;
+  reversed: string;
+  serial: string;
+}
+
+interface PkiCountRow {
+  mount_id: string;
+  name: string;
+  value: number;
+}
+
+/** A service token. Batch tokens have no row: everything about one is in its text. */
+export interface TokenRow {
+  /** Keyed hash of the token's text, base64url. */
+  id: string;
+  accessor: string;
+  /** Null for an orphan. Revoking a token revokes what descends from it. */
+  parent_id: string | null;
+  /** The auth mount that made it; empty for the built-in `token/`. */
+  mount_id: string;
+  expires_at: number | null;
+  /** Meaningful when the body's `num_uses` is not 0. */
+  uses_left: number;
+  renewed_at: number | null;
+  body: string;
+}
+
+interface TokenRoleRow {
+  name: string;
+  body: string;
+}
+
+interface PolicyRow {
+  name: string;
+  /** The text as it was written. */
+  body: string;
+  /** 1 for a new policy; grows by one with each write. */
+  version: number;
+  modified_at: number;
+}
+
+interface UserpassUserRow {
+  mount_id: string;
+  name: string;
+  /** `scrypt$N$r$p$salt$hash`. */
+  password_hash: string;
+  body: string;
+}
+
+interface ApproleRoleRow {
+  mount_id: string;
+  name: string;
+  role_id: string;
+  body: string;
+}
+
+export interface ApproleSecretIdRow {
+  /** Keyed hash of the secret ID, base64url. */
+  id: string;
+  accessor: string;
+  mount_id: string;
+  role: string;
+  expires_at: number | null;
+  /** Meaningful when the body's `num_uses` is not 0. */
+  uses_left: number;
+  body: string;
+}
+
+/** One engine at one path; `body` is a JSON object. */
+export interface MountRow {
+  id: string;
+  kind: string;
+  path: string;
+  type: string;
+  accessor: string;
+  body: string;
+}
+
+/** A finished move of a mount. */
+export interface RemountRow {
+  id: string;
+  source: string;
+  target: string;
+  status: string;
 }

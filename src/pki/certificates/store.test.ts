@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { openStore, type Store } from '../../store/store.ts';
+import {
+  type CertificateQuery,
+  deleteCertificate,
+  findCertificate,
+  insertCertificate,
+  listCertificates,
+  listSerials,
+  markRevoked,
+  readCertificateCount,
+} from './store.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+let store: Store;
+
+before(async () => {
+  store = await openStore({ engine: 'sqlite', directory });
+  const rows = [
+    ['0a', 'web', 'a.example.com', 100],
+    ['0b', 'web', 'b.example.com', 200],
+    ['0c', 'mail', 'example.com', 300],
+    ['0d', 'mail', 'notexample.com', 300],
+  ] as const;
+  for (const [serial, role, subject_cn, not_after] of rows) {
+    const row = { serial, issuer_id: 'i', role, subject_cn, not_before: 0, not_after };
+    await store.commit(
+      insertCertificate('m', { ...row, der: Uint8Array.of(1) }, [subject_cn, `Alt-${serial}.Test`]),
+    );
+  }
+  await store.commit([
+    markRevoked('m', '0b', { revoked_at_ms: 150_000, revocation_reason: 1 }),
+    markRevoked('m', '0b', { revoked_at_ms: 990_000, revocation_reason: 2 }),
+  ]);
+});
+
+after(async () => {
+  await store.close();
+  rmSync(directory, { recursive: true });
+});
+
+test('a certificate reads back by its serial number, and only on its own mount', async () => {
+  const found = await findCertificate(store.db, 'm', '0a');
+  assert.equal(found?.subject_cn, 'a.example.com');
+  assert.equal(await findCertificate(store.db, 'other', '0a'), undefined);
+});
+
+test('serial numbers are listed in order, page by page', async () => {
+  assert.deepEqual(await listSerials(store.db, 'm', { after: '', limit: 2 }), ['0a', '0b']);
+  assert.deepEqual(await listSerials(store.db, 'm', { after: '0b', limit: 9 }), ['0c', '0d']);
+});
+
+test('the second revocation of a certificate changes nothing', async () => {
+  const found = await findCertificate(store.db, 'm', '0b');
+  assert.deepEqual([found?.revoked_at_ms, found?.revocation_reason], [150_000, 1]);
+});
+
+const searches: [query: Partial<CertificateQuery>, serials: string[], why: string][] = [
+  [{}, ['0a', '0b', '0c', '0d'], 'without conditions everything is found'],
+  [{ name: 'Example.com' }, ['0c'], 'a name is that name in any case'],
+  [{ name: '*.example.com' }, ['0a', '0b'], 'a wildcard is everything beneath, and no more'],
+  [{ name: 'alt-0d.test' }, ['0d'], 'alternative names are found too'],
+  [{ name: 'xample.com' }, [], 'a part of a name is not the name'],
+  [{ role: 'mail' }, ['0c', '0d'], 'by role'],
+  [{ issuer_id: 'j' }, [], 'by another issuer'],
+  [{ state: 'revoked' }, ['0b'], 'revoked'],
+  [{ state: 'valid' }, ['0c', '0d'], 'valid is neither revoked nor over'],
+  [{ state: 'expired' }, ['0a'], 'over'],
+  [{ expires_after: 200, expires_before: 300 }, ['0b'], 'from, and before'],
+  [{ after: { not_after: 300, serial: '0c' } }, ['0d'], 'the next page of equal ends'],
+  [{ limit: 1 }, ['0a'], 'no more than asked for'],
+];
+
+for (const [query, serials, why] of searches) {
+  test(`search: ${why}`, async () => {
+    const found = await listCertificates(store.db, 'm', { now: 150, limit: 10, ...query });
+    assert.deepEqual(
+      found.map(({ serial }) => serial),
+      serials,
+    );
+  });
+}
+
+test('the count of certificates is kept by insertion and deletion', async () => {
+  assert.equal(await readCertificateCount(store.db, 'm'), 4);
+  await store.commit(deleteCertificate('m', '0d'));
+  assert.equal(await readCertificateCount(store.db, 'm'), 3);
+  await assert.rejects(store.commit(deleteCertificate('m', '0d')), /not stored any more/);
+  assert.equal(await readCertificateCount(store.db, 'm'), 3);
+});

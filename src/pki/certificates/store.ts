@@ -1,0 +1,239 @@
+import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import type { PkiCertificateRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+
+/** A certificate that this mount issued, as the store keeps it. */
+export type StoredCertificate = Omit<PkiCertificateRow, 'mount_id'>;
+
+const NAME_OF_COUNT = 'certificates';
+
+const certificateBySerial = prepared((sql, p: { mount_id: string; serial: string }) =>
+  sql
+    .selectFrom('pki_certificate')
+    .select([
+      'serial',
+      'issuer_id',
+      'role',
+      'subject_cn',
+      'not_before',
+      'not_after',
+      'revoked_at_ms',
+      'revocation_reason',
+      'der',
+    ])
+    .where('mount_id', '=', p.mount_id)
+    .where('serial', '=', p.serial),
+);
+
+/** @param serial lower-case colon hex, as `formatSerial` writes it */
+export function findCertificate(
+  db: Db,
+  mount_id: string,
+  serial: string,
+): Promise<StoredCertificate | undefined> {
+  return certificateBySerial.first(db, { mount_id, serial });
+}
+
+const serialPage = prepared((sql, p: { mount_id: string; after: string; limit: number }) =>
+  sql
+    .selectFrom('pki_certificate')
+    .select('serial')
+    .where('mount_id', '=', p.mount_id)
+    .where('serial', '>', p.after)
+    .orderBy('serial')
+    .limit(p.limit),
+);
+
+/** Serial numbers in order of their text, after `after`. */
+export async function listSerials(
+  db: Db,
+  mount_id: string,
+  page: { after: string; limit: number },
+): Promise<string[]> {
+  const rows = await serialPage.all(db, { mount_id, ...page });
+  return rows.map(({ serial }) => serial);
+}
+
+const insertRow = preparedWrite(
+  (sql, p: PkiCertificateRow & Record<string, string | number | Uint8Array | null>) =>
+    sql.insertInto('pki_certificate').values({
+      mount_id: p.mount_id,
+      serial: p.serial,
+      issuer_id: p.issuer_id,
+      role: p.role,
+      subject_cn: p.subject_cn,
+      not_before: p.not_before,
+      not_after: p.not_after,
+      der: p.der,
+    }),
+  { rows: 1, conflict: 'the serial number is taken: try again' },
+);
+
+const insertName = preparedWrite((sql, p: { mount_id: string; reversed: string; serial: string }) =>
+  sql
+    .insertInto('pki_certificate_name')
+    .values({ mount_id: p.mount_id, reversed: p.reversed, serial: p.serial })
+    .onConflict((clash) => clash.doNothing()),
+);
+
+const countOne = preparedWrite(
+  (sql, p: { mount_id: string; name: string }) =>
+    sql
+      .insertInto('pki_count')
+      .values({ mount_id: p.mount_id, name: p.name, value: 1 })
+      .onConflict((clash) =>
+        clash
+          .columns(['mount_id', 'name'])
+          .doUpdateSet((row) => ({ value: row('pki_count.value', '+', 1) })),
+      ),
+  { rows: 1 },
+);
+
+/** The rows of a new certificate: itself, the names it can be found by, the count. */
+export function insertCertificate(
+  mount_id: string,
+  certificate: Omit<StoredCertificate, 'revoked_at_ms' | 'revocation_reason'>,
+  names: Iterable<string>,
+): Write[] {
+  const { serial } = certificate;
+  const writes = [
+    insertRow({ mount_id, revoked_at_ms: null, revocation_reason: null, ...certificate }),
+  ];
+  const reversed = new Set([certificate.subject_cn, ...names].map(reverseName));
+  reversed.delete('');
+  for (const name of reversed) writes.push(insertName({ mount_id, reversed: name, serial }));
+  writes.push(countOne({ mount_id, name: NAME_OF_COUNT }));
+  return writes;
+}
+
+/** Notes on a stored certificate that it is revoked; one that is already stays as it is. */
+export function markRevoked(
+  mount_id: string,
+  serial: string,
+  revocation: { revoked_at_ms: number; revocation_reason: number | null },
+): Write {
+  return write(
+    build
+      .updateTable('pki_certificate')
+      .set(revocation)
+      .where('mount_id', '=', mount_id)
+      .where('serial', '=', serial)
+      .where('revoked_at_ms', 'is', null),
+  );
+}
+
+/** Removes a certificate from the store and everything it is found by. */
+export function deleteCertificate(mount_id: string, serial: string): Write[] {
+  return [
+    write(
+      build
+        .deleteFrom('pki_certificate')
+        .where('mount_id', '=', mount_id)
+        .where('serial', '=', serial),
+      { rows: 1, conflict: 'the certificate is not stored any more' },
+    ),
+    write(
+      build
+        .deleteFrom('pki_certificate_name')
+        .where('mount_id', '=', mount_id)
+        .where('serial', '=', serial),
+    ),
+    write(
+      build
+        .updateTable('pki_count')
+        .set((row) => ({ value: row('value', '-', 1) }))
+        .where('mount_id', '=', mount_id)
+        .where('name', '=', NAME_OF_COUNT),
+    ),
+  ];
+}
+
+/** How many certificates are stored; kept, not counted. */
+export async function readCertificateCount(db: Db, mount_id: string): Promise<number> {
+  const row = await db
+    .selectFrom('pki_count')
+    .select('value')
+    .where('mount_id', '=', mount_id)
+    .where('name', '=', NAME_OF_COUNT)
+    .executeTakeFirst();
+  return row?.value ?? 0;
+}
+
+/** What to look for; absent: anything. Instants in Unix seconds. */
+export interface CertificateQuery {
+  /** A common name or subject alternative name; `*.example.com`: everything beneath. */
+  name?: string | undefined;
+  issuer_id?: string | undefined;
+  role?: string | undefined;
+  state?: 'valid' | 'expired' | 'revoked' | undefined;
+  expires_after?: number | undefined;
+  expires_before?: number | undefined;
+  now: number;
+  /** The last certificate of the page before. */
+  after?: { not_after: number; serial: string } | undefined;
+  limit: number;
+}
+
+/** Finds certificates, those that end first coming first; their bytes are left out. */
+export async function listCertificates(
+  db: Db,
+  mount_id: string,
+  query: CertificateQuery,
+): Promise<Omit<StoredCertificate, 'der'>[]> {
+  let found = db
+    .selectFrom('pki_certificate')
+    .select([
+      'serial',
+      'issuer_id',
+      'role',
+      'subject_cn',
+      'not_before',
+      'not_after',
+      'revoked_at_ms',
+      'revocation_reason',
+    ])
+    .where('mount_id', '=', mount_id);
+  const { name, after, now } = query;
+  if (name !== undefined) {
+    const beneath = name.startsWith('*.') ? reverseName(name.slice(1)) : undefined;
+    found = found.where('serial', 'in', (names) => {
+      const named = names
+        .selectFrom('pki_certificate_name')
+        .select('serial')
+        .where('mount_id', '=', mount_id);
+      if (beneath === undefined) return named.where('reversed', '=', reverseName(name));
+      // Whatever begins with "moc.elpmaxe." sorts before "moc.elpmaxe/".
+      return named
+        .where('reversed', '>=', beneath)
+        .where('reversed', '<', `${beneath.slice(0, -1)}/`);
+    });
+  }
+  if (query.issuer_id !== undefined) found = found.where('issuer_id', '=', query.issuer_id);
+  if (query.role !== undefined) found = found.where('role', '=', query.role);
+  if (query.state === 'revoked') found = found.where('revoked_at_ms', 'is not', null);
+  if (query.state === 'expired') found = found.where('not_after', '<', now);
+  if (query.state === 'valid') {
+    found = found.where('revoked_at_ms', 'is', null).where('not_after', '>=', now);
+  }
+  if (query.expires_after !== undefined) {
+    found = found.where('not_after', '>=', query.expires_after);
+  }
+  if (query.expires_before !== undefined) {
+    found = found.where('not_after', '<', query.expires_before);
+  }
+  if (after !== undefined) {
+    found = found
+      .where('not_after', '>=', after.not_after)
+      .where((row) =>
+        row.or([
+          row('not_after', '>', after.not_after),
+          row.and([row('not_after', '=', after.not_after), row('serial', '>', after.serial)]),
+        ]),
+      );
+  }
+  return found.orderBy('not_after').orderBy('serial').limit(query.limit).execute();
+}
+
+function reverseName(name: string): string {
+  return [...name.toLowerCase()].reverse().join('');
+}

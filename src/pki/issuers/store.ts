@@ -1,0 +1,65 @@
+import { build, type Db } from '../../store/database.ts';
+import type { PkiIssuerRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+import { DEFAULT_SETTINGS, type IssuerRecord, type IssuerSettings } from './issuer.ts';
+
+/** All issuers of a mount, in order of their ids. */
+export async function listIssuerRecords(db: Db, mount_id: string): Promise<IssuerRecord[]> {
+  const rows = await db
+    .selectFrom('pki_issuer')
+    .selectAll()
+    .where('mount_id', '=', mount_id)
+    .orderBy('id')
+    .execute();
+  return rows.map(recordOf);
+}
+
+function recordOf(row: PkiIssuerRow): IssuerRecord {
+  const settings: Partial<IssuerSettings> = JSON.parse(row.body);
+  return {
+    id: row.id,
+    name: row.name,
+    key_id: row.key_id,
+    certificate: row.certificate,
+    // A setting that a later program added is missing in the rows of an earlier one.
+    settings: { ...DEFAULT_SETTINGS, ...settings },
+    revoked_at_ms: row.revoked_at_ms ?? undefined,
+    modified_at_ms: row.modified_at_ms,
+    created_at_ms: row.created_at_ms,
+  };
+}
+
+export function insertIssuer(mount_id: string, issuer: IssuerRecord): Write {
+  return write(build.insertInto('pki_issuer').values({ mount_id, ...columnsOf(issuer) }), {
+    rows: 1,
+    conflict: 'issuer name already in use',
+  });
+}
+
+/** Replaces all of a stored issuer but its certificate. */
+export function saveIssuer(mount_id: string, issuer: IssuerRecord): Write {
+  const { certificate: _, id: __, created_at_ms: ___, ...changeable } = columnsOf(issuer);
+  return write(
+    build
+      .updateTable('pki_issuer')
+      .set(changeable)
+      .where('mount_id', '=', mount_id)
+      .where('id', '=', issuer.id),
+    { rows: 1, conflict: 'issuer name already in use' },
+  );
+}
+
+function columnsOf(issuer: IssuerRecord): Omit<PkiIssuerRow, 'mount_id'> {
+  const { settings, revoked_at_ms, ...plain } = issuer;
+  return { ...plain, body: JSON.stringify(settings), revoked_at_ms: revoked_at_ms ?? null };
+}
+
+export function deleteIssuer(mount_id: string, id: string): Write {
+  return write(
+    build.deleteFrom('pki_issuer').where('mount_id', '=', mount_id).where('id', '=', id),
+  );
+}
+
+export function deleteAllIssuers(mount_id: string): Write {
+  return write(build.deleteFrom('pki_issuer').where('mount_id', '=', mount_id));
+}

@@ -1,0 +1,52 @@
+import { Failure } from '../../core/failure.ts';
+import type { KeyType } from '../../x509/keys.ts';
+
+/** A key of a mount, without its private part. */
+export interface Key {
+  id: string;
+  /** Empty for none. */
+  name: string;
+  key_type: KeyType;
+  /** 0 for Ed25519. */
+  key_bits: number;
+  /** SubjectPublicKeyInfo, DER. */
+  public_key: Uint8Array;
+}
+
+const NAME = /^\w(?:[\w.-]*\w)?$/;
+
+/**
+ * Checks a name that a new key or issuer shall bear (contract 3.2).
+ *
+ * @param wanted undefined when none was sent
+ * @param taken names in use
+ * @returns the name; empty when none was sent
+ * @throws Failure `invalid`
+ */
+export function checkNewName(
+  what: 'issuer' | 'key',
+  wanted: string | undefined,
+  taken: (name: string) => boolean,
+): string {
+  if (wanted === undefined) return '';
+  const name = wanted.trim();
+  if (name === '') {
+    throw new Failure('invalid', `expected non-empty ${what} name, or no ${what}_name at all`);
+  }
+  checkName(what, name);
+  if (taken(name)) throw new Failure('invalid', `${what} name already in use`);
+  return name;
+}
+
+/** @throws Failure `invalid` for a reserved name or one that could not stand in a path */
+export function checkName(what: 'issuer' | 'key', name: string): void {
+  if (name.toLowerCase() === 'default') {
+    throw new Failure('invalid', `reserved keyword 'default' can not be used as ${what} name`);
+  }
+  if (!NAME.test(name) || name.length > 255) {
+    throw new Failure(
+      'invalid',
+      `${what} name contained invalid characters: letters, digits and "_" are accepted, and "." and "-" between them`,
+    );
+  }
+}

@@ -1,0 +1,57 @@
+import { build, type Db } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
+import type { Key } from './key.ts';
+
+const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key'] as const;
+
+/** All keys of a mount, in order of their ids; the private parts stay where they are. */
+export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
+  const rows = await db
+    .selectFrom('pki_key')
+    .select(COLUMNS)
+    .where('mount_id', '=', mount_id)
+    .orderBy('id')
+    .execute();
+  return rows as Key[];
+}
+
+/** @returns the private key as it was sealed */
+export async function findSealedKey(
+  db: Db,
+  mount_id: string,
+  id: string,
+): Promise<Uint8Array | undefined> {
+  const row = await db
+    .selectFrom('pki_key')
+    .select('private_key_sealed')
+    .where('mount_id', '=', mount_id)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row?.private_key_sealed;
+}
+
+export function insertKey(mount_id: string, key: Key, private_key_sealed: Uint8Array): Write {
+  return write(build.insertInto('pki_key').values({ mount_id, ...key, private_key_sealed }), {
+    rows: 1,
+    conflict: 'key name already in use',
+  });
+}
+
+export function saveKeyName(mount_id: string, id: string, name: string): Write {
+  return write(
+    build
+      .updateTable('pki_key')
+      .set({ name })
+      .where('mount_id', '=', mount_id)
+      .where('id', '=', id),
+    { rows: 1, conflict: 'key name already in use' },
+  );
+}
+
+export function deleteKey(mount_id: string, id: string): Write {
+  return write(build.deleteFrom('pki_key').where('mount_id', '=', mount_id).where('id', '=', id));
+}
+
+export function deleteAllKeys(mount_id: string): Write {
+  return write(build.deleteFrom('pki_key').where('mount_id', '=', mount_id));
+}

@@ -1,0 +1,68 @@
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import { build, type Db } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
+import { type Role, roleSchema } from './role.ts';
+
+// A role is read whole and never searched by its rules, so it is kept as one JSON
+// column; only the keys it is looked up by are columns of their own.
+
+export async function findRole(db: Db, mount_id: string, name: string): Promise<Role | undefined> {
+  const row = await db
+    .selectFrom('pki_role')
+    .select('body')
+    .where('mount_id', '=', mount_id)
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return row && parseRole(row.body);
+}
+
+/** All roles of a mount by name; for questions about what refers to an issuer. */
+export async function listRoles(db: Db, mount_id: string): Promise<{ name: string; role: Role }[]> {
+  const rows = await db
+    .selectFrom('pki_role')
+    .select(['name', 'body'])
+    .where('mount_id', '=', mount_id)
+    .orderBy('name')
+    .execute();
+  return rows.map(({ name, body }) => ({ name, role: parseRole(body) }));
+}
+
+/** Names in byte order, after `after`. */
+export async function listRoleNames(
+  db: Db,
+  mount_id: string,
+  page: { after: string; limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('pki_role')
+    .select('name')
+    .where('mount_id', '=', mount_id)
+    .where('name', '>', page.after)
+    .orderBy('name')
+    .limit(page.limit)
+    .execute();
+  return rows.map(({ name }) => name);
+}
+
+function parseRole(body: string): Role {
+  return roleSchema.parse(JSON.parse(body));
+}
+
+export function saveRole(mount_id: string, name: string, role: Role): Write[] {
+  const body = JSON.stringify(role);
+  const save = write(
+    build
+      .insertInto('pki_role')
+      .values({ mount_id, name, body })
+      .onConflict((clash) => clash.columns(['mount_id', 'name']).doUpdateSet({ body })),
+    { rows: 1 },
+  );
+  return [save, bumpConfigVersion()];
+}
+
+export function deleteRole(mount_id: string, name: string): Write[] {
+  const remove = write(
+    build.deleteFrom('pki_role').where('mount_id', '=', mount_id).where('name', '=', name),
+  );
+  return [remove, bumpConfigVersion()];
+}
