@@ -88,20 +88,20 @@ export const HASH_OID = {
   sha512: '2.16.840.1.101.3.4.2.3',
 } as const;
 
-/** Extended key usages in the order certificates list them; the keys are the API's names, folded. */
+/** Extended key usages, under the API's names, in the order certificates list them. */
 export const EXT_KEY_USAGE_OID = {
-  any: '2.5.29.37.0',
-  serverauth: '1.3.6.1.5.5.7.3.1',
-  clientauth: '1.3.6.1.5.5.7.3.2',
-  codesigning: '1.3.6.1.5.5.7.3.3',
-  emailprotection: '1.3.6.1.5.5.7.3.4',
-  ipsecendsystem: '1.3.6.1.5.5.7.3.5',
-  ipsectunnel: '1.3.6.1.5.5.7.3.6',
-  ipsecuser: '1.3.6.1.5.5.7.3.7',
-  timestamping: '1.3.6.1.5.5.7.3.8',
-  ocspsigning: '1.3.6.1.5.5.7.3.9',
-  microsoftservergatedcrypto: '1.3.6.1.4.1.311.10.3.3',
-  netscapeservergatedcrypto: '2.16.840.1.113730.4.1',
-  microsoftcommercialcodesigning: '1.3.6.1.4.1.311.2.1.22',
-  microsoftkernelcodesigning: '1.3.6.1.4.1.311.61.1.1',
+  Any: '2.5.29.37.0',
+  ServerAuth: '1.3.6.1.5.5.7.3.1',
+  ClientAuth: '1.3.6.1.5.5.7.3.2',
+  CodeSigning: '1.3.6.1.5.5.7.3.3',
+  EmailProtection: '1.3.6.1.5.5.7.3.4',
+  IPSECEndSystem: '1.3.6.1.5.5.7.3.5',
+  IPSECTunnel: '1.3.6.1.5.5.7.3.6',
+  IPSECUser: '1.3.6.1.5.5.7.3.7',
+  TimeStamping: '1.3.6.1.5.5.7.3.8',
+  OCSPSigning: '1.3.6.1.5.5.7.3.9',
+  MicrosoftServerGatedCrypto: '1.3.6.1.4.1.311.10.3.3',
+  NetscapeServerGatedCrypto: '2.16.840.1.113730.4.1',
+  MicrosoftCommercialCodeSigning: '1.3.6.1.4.1.311.2.1.22',
+  MicrosoftKernelCodeSigning: '1.3.6.1.4.1.311.61.1.1',
 } as const;
