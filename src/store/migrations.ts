@@ -1,6 +1,7 @@
 import { Failure } from '../core/failure.ts';
 import type { ColumnTypes } from './columns.ts';
 import { foundation } from './migrations/0001-foundation.ts';
+import { seal } from './migrations/0002-seal.ts';
 import { access } from './migrations/0003-access.ts';
 import { authority } from './migrations/0004-authority.ts';
 import { mounts } from './migrations/0005-mounts.ts';
@@ -14,7 +15,7 @@ export interface Migration {
 }
 
 /** In order of their numbers; a new one is added at the end. */
-export const MIGRATIONS: readonly Migration[] = [foundation, access, authority, mounts];
+export const MIGRATIONS: readonly Migration[] = [foundation, seal, access, authority, mounts];
 
 /**
  * Works out which steps a database still needs.

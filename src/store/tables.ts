@@ -11,6 +11,8 @@ export interface Tables {
   job_lease: JobLeaseRow;
   audit_entry: AuditEntryRow;
   audit_sink: AuditSinkRow;
+  seal: SealRow;
+  seal_key: SealKeyRow;
   mount: MountRow;
   remount: RemountRow;
   token: TokenRow;
@@ -62,6 +64,29 @@ interface AuditSinkRow {
   node: string;
   /** The last record that the sink has taken. */
   seq: number;
+}
+
+/** One row, from initialisation on; see `seal/seal.ts`. */
+interface SealRow {
+  id: 1;
+  kind: string;
+  shares: number;
+  threshold: number;
+  generation: number;
+  root_key_sealed: Uint8Array;
+  recovery_hash_sealed: Uint8Array | null;
+  cluster_id: string;
+  cluster_name: string;
+  created_at: number;
+}
+
+/** A key of the keyring, wrapped by the root key; see `seal/keyring.ts`. */
+interface SealKeyRow {
+  use: string;
+  /** Generation of data keys, from 1; 0 for the hash key. */
+  term: number;
+  key_sealed: Uint8Array;
+  created_at: number;
 }
 
 /** What the issuers and keys of a mount have in common. No row: version 0 and no defaults. */

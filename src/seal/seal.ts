@@ -1,0 +1,101 @@
+import { createHmac } from 'node:crypto';
+import { KEY_LENGTH, openEnvelope, type Place, sealEnvelope } from './envelope.ts';
+import { MAX_SHARES, splitSecret } from './shamir.ts';
+
+/**
+ * What guards the root key. `shamir`: a seal key that exists only as shares in people's hands.
+ * `keyfile`: a seal key in a file that the server reads at its start; people then hold shares
+ * of a recovery key, which proves who they are and opens nothing.
+ */
+export type SealKind = 'shamir' | 'keyfile';
+
+/** The seal of an installation; it exists from `sys/init` on. */
+export interface Seal {
+  kind: SealKind;
+  /** Shares in people's hands: of the seal key, or of the recovery key (0: there is none). */
+  shares: number;
+  threshold: number;
+  /** Grows with every rekeying. */
+  generation: number;
+  /** Wrapped with the seal key. */
+  root_key_sealed: Uint8Array;
+  /** {@link recoveryHash} of the recovery key, sealed as configuration; null: there is none. */
+  recovery_hash_sealed: Uint8Array | null;
+  cluster_id: string;
+  cluster_name: string;
+  /** Unix seconds. */
+  created_at: number;
+}
+
+/** Where the parts of the seal live. */
+export const ROOT_KEY_PLACE: Place = { table: 'seal', column: 'root_key_sealed', row: '1' };
+export const RECOVERY_PLACE: Place = { table: 'seal', column: 'recovery_hash_sealed', row: '1' };
+
+/** Wraps the root key with a seal key. `nonce` is 12 random bytes. */
+export function wrapRootKey(keys: {
+  seal_key: Uint8Array;
+  root_key: Uint8Array;
+  nonce: Uint8Array;
+}): Uint8Array {
+  const { seal_key, root_key, nonce } = keys;
+  return sealEnvelope({
+    key: seal_key,
+    key_id: 0,
+    nonce,
+    place: ROOT_KEY_PLACE,
+    plaintext: root_key,
+  });
+}
+
+/** The root key; undefined if this is not the seal key that it was wrapped with. */
+export function openRootKey(seal_key: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
+  if (seal_key.length !== KEY_LENGTH) return undefined;
+  const root_key = openEnvelope({ key: seal_key, place: ROOT_KEY_PLACE, sealed });
+  return root_key?.length === KEY_LENGTH ? root_key : undefined;
+}
+
+/** What is kept of a recovery key: enough to recognise it, useless for making it. */
+export function recoveryHash(recovery_key: Uint8Array): Uint8Array {
+  return createHmac('sha256', recovery_key).update('gatehouse recovery key').digest();
+}
+
+/** How many shares there shall be, and the field names that the caller used for them. */
+export interface ShareCounts {
+  shares: number;
+  threshold: number;
+}
+
+export type SharePrefix = 'secret' | 'recovery';
+
+/** Why there cannot be so many shares with such a threshold; undefined if there can. */
+export function judgeShareCounts(counts: ShareCounts, prefix: SharePrefix): string | undefined {
+  const { shares, threshold } = counts;
+  const [sharesField, thresholdField] = [`${prefix}_shares`, `${prefix}_threshold`];
+  if (shares < 1) return `${sharesField} must be at least one, and at most ${MAX_SHARES}`;
+  if (shares > MAX_SHARES) return `${sharesField} must be at most ${MAX_SHARES}`;
+  if (threshold < 1) return `${thresholdField} must be at least one, and at most ${sharesField}`;
+  if (threshold > shares) return `${thresholdField} cannot be larger than ${sharesField}`;
+  // Each of several shares that open alone would be the key itself.
+  if (threshold === 1 && shares > 1) {
+    return `${thresholdField} must be greater than one for multiple shares`;
+  }
+  return undefined;
+}
+
+/** Splits a key into the shares that people get. The only share there is, is the key itself. */
+export function makeShares(
+  secret: Uint8Array,
+  counts: ShareCounts,
+  randomness: Uint8Array,
+): Uint8Array[] {
+  if (counts.shares === 1) return [Uint8Array.from(secret)];
+  return splitSecret({ secret, ...counts, randomness });
+}
+
+/** Why these bytes cannot be a share where `threshold` of them are needed; undefined if they can. */
+export function judgeShare(share: Uint8Array, threshold: number): string | undefined {
+  const length = threshold === 1 ? KEY_LENGTH : KEY_LENGTH + 1;
+  return share.length === length
+    ? undefined
+    : `'key' must be a share of ${length} bytes, as hex or base64; these are ${share.length}`;
+}

@@ -1,0 +1,94 @@
+import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
+import type { Gathering } from './gathering.ts';
+import type { Seal, SealKind } from './seal.ts';
+
+/** What is known of this node's seal at one moment. */
+export interface SealFacts {
+  /** Undefined before `sys/init`. */
+  seal: Seal | undefined;
+  /** The kind that the configuration asks for, which an uninitialised server will have. */
+  configured: SealKind;
+  sealed: boolean;
+  /** Shares given so far, while sealed. */
+  gathering: Gathering | undefined;
+  storage: 'sqlite' | 'postgres';
+}
+
+/** The answer of `sys/seal-status` and `sys/unseal`. */
+export function sealStatus(facts: SealFacts): Record<string, unknown> {
+  const { seal, sealed, gathering } = facts;
+  const kind = seal?.kind ?? facts.configured;
+  return {
+    type: kind,
+    initialized: seal !== undefined,
+    sealed,
+    t: seal?.threshold ?? 0,
+    n: seal?.shares ?? 0,
+    progress: gathering?.shares.length ?? 0,
+    nonce: gathering?.nonce ?? '',
+    version: COMPATIBLE_VERSION,
+    build_date: BUILD_DATE,
+    migration: false,
+    ...clusterOf(facts),
+    recovery_seal: kind === 'keyfile',
+    storage_type: facts.storage === 'postgres' ? 'postgresql' : 'sqlite',
+  };
+}
+
+function clusterOf({ seal, sealed }: Pick<SealFacts, 'seal' | 'sealed'>) {
+  if (seal === undefined || sealed) return {};
+  return { cluster_name: seal.cluster_name, cluster_id: seal.cluster_id };
+}
+
+/** Status codes that a caller of `sys/health` wants instead of the usual ones. */
+export interface HealthCodes {
+  activecode?: number | undefined;
+  sealedcode?: number | undefined;
+  uninitcode?: number | undefined;
+}
+
+/**
+ * The answer of `sys/health`. Every node of an installation answers reads and writes alike,
+ * so none is ever a standby.
+ *
+ * @param now Unix milliseconds
+ */
+export function health(
+  facts: Pick<SealFacts, 'seal' | 'sealed'>,
+  codes: HealthCodes,
+  now: number,
+): { status: number; body: Record<string, unknown> } {
+  const { seal, sealed } = facts;
+  const status =
+    seal === undefined
+      ? (codes.uninitcode ?? 501)
+      : sealed
+        ? (codes.sealedcode ?? 503)
+        : (codes.activecode ?? 200);
+  const body = {
+    initialized: seal !== undefined,
+    sealed,
+    standby: false,
+    performance_standby: false,
+    replication_performance_mode: 'disabled',
+    replication_dr_mode: 'disabled',
+    server_time_utc: Math.floor(now / 1000),
+    version: COMPATIBLE_VERSION,
+    enterprise: false,
+    ...clusterOf(facts),
+    echo_duration_ms: 0,
+    clock_skew_ms: 0,
+  };
+  return { status, body };
+}
+
+/** The answer of `sys/leader`: there is none among equals. */
+export const LEADER = {
+  ha_enabled: false,
+  is_self: false,
+  active_time: '0001-01-01T00:00:00Z',
+  leader_address: '',
+  leader_cluster_address: '',
+  performance_standby: false,
+  performance_standby_last_remote_wal: 0,
+};
