@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
+
+const name = text().describe('Name of the policy; upper case counts as lower case.');
+/** Policy names may hold anything but a slash. */
+const path_forms = { name: /^[^/]+$/ };
+const anything = z.record(z.string(), z.unknown());
+
+/** The same policies as they are addressed now and as they were of old. */
+function routesAt(
+  base: '/v1/sys/policies/acl' | '/v1/sys/policy',
+  key: 'policy' | 'rules',
+): AnyRoute[] {
+  const id = key === 'policy' ? 'policies' : 'policy';
+  return [
+    vaultRoute({
+      id: `${id}-list-acl-policies`,
+      method: 'LIST',
+      path: base,
+      summary: 'List policies',
+      access: { capability: 'list' },
+      input: z.object({}),
+      output: anything,
+      failures: [],
+      run: async (app) => listAnswer(await listPolicies(app), key),
+    }),
+    vaultRoute({
+      id: `${id}-read-acl-policy`,
+      method: 'GET',
+      path: `${base}/{name}`,
+      summary: 'Read a policy',
+      access: { capability: 'read' },
+      path_forms,
+      input: z.object({ name }),
+      output: anything,
+      failures: ['not_found'],
+      run: (app, _caller, input) => readPolicy(app, input, key),
+    }),
+    vaultRoute({
+      id: `${id}-write-acl-policy`,
+      method: 'POST',
+      path: `${base}/{name}`,
+      summary: 'Write a policy',
+      access: { capability: 'update' },
+      path_forms,
+      audit: ['name', 'policy', 'rules'],
+      input: z.object({
+        name,
+        policy: text('').describe('The rules as HCL or JSON, or base64 of either.'),
+        rules: text('').describe('Old name of policy.'),
+      }),
+      output: anything,
+      failures: ['invalid'],
+      run: (app, caller, input) =>
+        writePolicy(app, caller, { name: input.name, text: input.policy || input.rules }),
+    }),
+    vaultRoute({
+      id: `${id}-delete-acl-policy`,
+      method: 'DELETE',
+      path: `${base}/{name}`,
+      summary: 'Delete a policy',
+      access: { capability: 'delete' },
+      path_forms,
+      audit: ['name'],
+      input: z.object({ name }),
+      output: anything,
+      failures: ['invalid'],
+      run: removePolicy,
+    }),
+  ];
+}
+
+function listAnswer(names: string[], key: 'policy' | 'rules') {
+  return key === 'policy'
+    ? { data: { keys: names } }
+    : { data: { keys: names, policies: names }, flat: true };
+}
+
+export const policyRoutes: AnyRoute[] = [
+  ...routesAt('/v1/sys/policies/acl', 'policy'),
+  ...routesAt('/v1/sys/policy', 'rules'),
+  vaultRoute({
+    id: 'policy-read-all',
+    method: 'GET',
+    path: '/v1/sys/policy',
+    summary: 'List policies, as of old',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: anything,
+    failures: [],
+    run: async (app) => listAnswer(await listPolicies(app), 'rules'),
+  }),
+];

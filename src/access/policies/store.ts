@@ -1,0 +1,46 @@
+import { build, type Db } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
+
+/** A policy as it was written. */
+export interface StoredPolicy {
+  name: string;
+  body: string;
+  /** 1 for a new policy; grows by one with each write. */
+  version: number;
+  /** Unix seconds. */
+  modified_at: number;
+}
+
+export async function findPolicy(db: Db, name: string): Promise<StoredPolicy | undefined> {
+  return db.selectFrom('policy').selectAll().where('name', '=', name).executeTakeFirst();
+}
+
+/** Those of the named policies that exist. */
+export async function listPoliciesNamed(db: Db, names: readonly string[]): Promise<StoredPolicy[]> {
+  if (names.length === 0) return [];
+  return db.selectFrom('policy').selectAll().where('name', 'in', names).orderBy('name').execute();
+}
+
+export async function listPolicyNames(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('policy').select('name').orderBy('name').execute();
+  return rows.map((row) => row.name);
+}
+
+export function savePolicy(policy: Omit<StoredPolicy, 'version'>): Write {
+  const { body, modified_at } = policy;
+  return write(
+    build
+      .insertInto('policy')
+      .values({ ...policy, version: 1 })
+      .onConflict((clash) =>
+        clash
+          .column('name')
+          .doUpdateSet((row) => ({ body, modified_at, version: row('policy.version', '+', 1) })),
+      ),
+    { rows: 1 },
+  );
+}
+
+export function deletePolicy(name: string): Write {
+  return write(build.deleteFrom('policy').where('name', '=', name));
+}

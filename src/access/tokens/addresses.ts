@@ -1,0 +1,39 @@
+import { BlockList, isIP } from 'node:net';
+import { Failure } from '../../core/failure.ts';
+
+/**
+ * Says whether an address lies within one of the blocks.
+ *
+ * @param cidrs   e.g. `10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`; an empty list admits all
+ * @param address undefined when it is not known, which only the empty list admits
+ */
+export function judgeAddress(cidrs: readonly string[], address: string | undefined): boolean {
+  if (cidrs.length === 0) return true;
+  // A dual-stack socket shows IPv4 peers as `::ffff:192.0.2.7`.
+  const plain = address?.replace(/^::ffff:(?=\d+\.)/i, '') ?? '';
+  const family = isIP(plain);
+  if (family === 0) return false;
+  const blocks = new BlockList();
+  for (const cidr of cidrs) addBlock(blocks, cidr);
+  return blocks.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** @throws Failure `invalid` that names the first block that is none */
+export function requireCidrs(field: string, cidrs: readonly string[]): void {
+  const wrong = cidrs.find((cidr) => !addBlock(new BlockList(), cidr));
+  if (wrong === undefined) return;
+  throw new Failure(
+    'invalid',
+    `${field}: "${wrong}" is no address block such as "10.0.0.0/8" or "2001:db8::/32"`,
+  );
+}
+
+function addBlock(blocks: BlockList, cidr: string): boolean {
+  const [base = '', length, ...more] = cidr.split('/');
+  const family = isIP(base);
+  const bits = family === 4 ? 32 : 128;
+  const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : -1;
+  if (family === 0 || more.length > 0 || prefix < 0 || prefix > bits) return false;
+  blocks.addSubnet(base, prefix, family === 4 ? 'ipv4' : 'ipv6');
+  return true;
+}

@@ -1,0 +1,297 @@
+import { Failure } from '../../core/failure.ts';
+import type { TokenFacts } from '../caller.ts';
+import { type LifetimeBounds, planLifetime } from './lifetime.ts';
+import type { TokenRole } from './role.ts';
+import type { PlannedToken, TokenBody, TokenType } from './token.ts';
+
+/** What a client asks for in `auth/token/create`. Seconds; undefined: not said. */
+export interface TokenWish {
+  id: string;
+  policies: readonly string[];
+  meta: Record<string, string> | undefined;
+  no_parent: boolean;
+  no_default_policy: boolean;
+  renewable: boolean;
+  ttl: number;
+  explicit_max_ttl: number;
+  period: number;
+  display_name: string;
+  num_uses: number;
+  type: string;
+  entity_alias: string;
+}
+
+export interface CreationFacts {
+  wish: TokenWish;
+  parent: TokenFacts;
+  /** The parent may do what is reserved to sudo on the path it asks at. */
+  sudo: boolean;
+  /** The path asked at makes orphans. */
+  orphan: boolean;
+  role: { name: string; rules: TokenRole } | undefined;
+  default_ttl: number;
+  max_ttl: number;
+  /** Unix seconds. */
+  now: number;
+}
+
+export interface Creation {
+  token: PlannedToken;
+  warnings: string[];
+}
+
+/** A policy that only the server itself hands out. */
+const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
+
+/** Names as they are compared and stored: lower case, each once, sorted, no empty one. */
+export function canonicalPolicies(names: readonly string[]): string[] {
+  const trimmed = names.map((name) => name.trim().toLowerCase()).filter((name) => name !== '');
+  return [...new Set(trimmed)].sort();
+}
+
+/**
+ * Decides what token a parent may make.
+ *
+ * @throws Failure `invalid` when it asks for more than it has, or for what cannot go together
+ */
+export function planToken(facts: CreationFacts): Creation {
+  const { wish, parent, sudo, role, now } = facts;
+  requireMother(parent);
+  if (wish.id !== '') requireOwnId(wish.id, sudo);
+  if (wish.no_parent && !sudo) {
+    throw refuse('root or sudo privileges required to create orphan token');
+  }
+  if (wish.period > 0 && !sudo) {
+    throw refuse('root or sudo privileges required to create periodic token');
+  }
+  if (wish.entity_alias !== '') {
+    throw refuse(
+      `entity_alias "${wish.entity_alias}" is not among the role's allowed_entity_aliases`,
+    );
+  }
+  if (wish.num_uses < 0) throw refuse('num_uses cannot be negative');
+
+  const policies = choosePolicies(facts);
+  const type = chooseType(wish.type, role?.rules);
+  const isOrphan = facts.orphan || wish.no_parent || role?.rules.orphan === true;
+  const limits = limitsOf(facts);
+  if (type === 'batch') requireBatchable(wish, policies, limits);
+
+  const isRoot = policies.includes('root');
+  const unending = isRoot && wish.ttl === 0 && limits.period === 0 && limits.explicit_max_ttl === 0;
+  if (unending && parent.expires_at !== undefined) {
+    throw refuse('expiring root tokens cannot create non-expiring root tokens');
+  }
+  const lifetime = unending ? { ttl: 0, warnings: [] } : planLifetime(limits, wish.ttl, 0);
+  const body: TokenBody = {
+    policies,
+    path: pathOf(facts),
+    meta: wish.meta && Object.keys(wish.meta).length > 0 ? wish.meta : null,
+    display_name: displayName(wish.display_name),
+    num_uses: leastUses(wish.num_uses, role?.rules.token_num_uses ?? 0),
+    created_at: now,
+    creation_ttl: lifetime.ttl,
+    explicit_max_ttl: limits.explicit_max_ttl,
+    role_max_ttl: 0,
+    period: limits.period,
+    renewable: !unending && type === 'service' && wish.renewable && (role?.rules.renewable ?? true),
+    role: role?.name ?? '',
+    entity_id: isOrphan ? '' : parent.entity_id,
+    bound_cidrs: role?.rules.token_bound_cidrs ?? [],
+  };
+  return {
+    token: planned(body, type, isOrphan ? undefined : parent.id, now),
+    warnings: lifetime.warnings,
+  };
+}
+
+/** Completes what is fixed about a token with what changes while it lives. */
+export function planned(
+  body: TokenBody,
+  type: TokenType,
+  parent_id: string | undefined,
+  now: number,
+): PlannedToken {
+  return {
+    ...body,
+    type,
+    parent_id,
+    mount_id: '',
+    expires_at: body.creation_ttl > 0 ? now + body.creation_ttl : undefined,
+    uses_left: body.num_uses,
+    renewed_at: undefined,
+  };
+}
+
+function requireMother(parent: TokenFacts): void {
+  if (parent.type === 'batch') throw refuse('batch tokens cannot create more tokens');
+  if (parent.num_uses > 0) throw refuse('restricted use token cannot generate child tokens');
+}
+
+function requireOwnId(id: string, sudo: boolean): void {
+  if (!sudo) throw refuse('root or sudo privileges required to specify token id');
+  if (/^(hvs|hvb|hvr|s|b|r)\./.test(id) || /\s/.test(id)) {
+    throw refuse('a token id of your own may hold no white space and no prefix such as "hvs."');
+  }
+}
+
+function requireBatchable(
+  wish: TokenWish,
+  policies: readonly string[],
+  limits: LifetimeBounds,
+): void {
+  if (policies.includes('root')) throw refuse('batch tokens cannot be root tokens');
+  if (wish.id !== '') throw refuse('batch tokens cannot have an id of your own');
+  if (limits.explicit_max_ttl > 0) throw refuse('batch tokens cannot have "explicit_max_ttl" set');
+  if (limits.period > 0) throw refuse('batch tokens cannot have "period" set');
+  if (wish.num_uses > 0) throw refuse('batch tokens cannot have "num_uses" set');
+}
+
+function chooseType(wanted: string, role: TokenRole | undefined): TokenType {
+  const byRole = role?.token_type ?? 'default-service';
+  if (byRole === 'service' || byRole === 'batch') return byRole;
+  switch (wanted) {
+    case '':
+      return byRole === 'default-batch' ? 'batch' : 'service';
+    case 'service':
+    case 'batch':
+      return wanted;
+    default:
+      throw refuse(`invalid "type" value "${wanted}": it is "service" or "batch"`);
+  }
+}
+
+function choosePolicies(facts: CreationFacts): string[] {
+  const { wish, parent, sudo, role } = facts;
+  const wanted = canonicalPolicies(wish.policies);
+  const forbidden = wanted.find((name) => NOT_ASSIGNABLE.includes(name));
+  if (forbidden !== undefined) throw refuse(`cannot assign policy "${forbidden}"`);
+  const policies =
+    role && restricts(role.rules)
+      ? policiesOfRole(wish, wanted, parent, role.rules)
+      : policiesOfParent(wish, wanted, parent, sudo, role?.rules.token_no_default_policy ?? false);
+  if (!policies.includes('root')) return policies;
+  if (!parent.policies.includes('root')) {
+    throw refuse('root tokens may not be created without parent token being root');
+  }
+  return ['root'];
+}
+
+function policiesOfParent(
+  wish: TokenWish,
+  wanted: string[],
+  parent: TokenFacts,
+  sudo: boolean,
+  noDefault: boolean,
+): string[] {
+  if (wanted.length > 0 && !sudo && !wanted.every((name) => parent.policies.includes(name))) {
+    throw refuse('child policies must be subset of parent');
+  }
+  const chosen = wanted.length > 0 ? wanted : [...parent.policies];
+  // Whoever has no "default" can pass none on, unless there is nothing it may not do.
+  const adds =
+    !wish.no_default_policy && !noDefault && (sudo || parent.policies.includes('default'));
+  if (wanted.length === 0 && !parent.policies.includes('default')) return canonicalPolicies(chosen);
+  const withoutDefault = wish.no_default_policy && !wanted.includes('default');
+  const kept = withoutDefault ? chosen.filter((name) => name !== 'default') : chosen;
+  return canonicalPolicies(adds ? [...kept, 'default'] : kept);
+}
+
+function restricts(role: TokenRole): boolean {
+  return [
+    role.allowed_policies,
+    role.allowed_policies_glob,
+    role.disallowed_policies,
+    role.disallowed_policies_glob,
+  ].some((names) => names.length > 0);
+}
+
+/** A role with policy lists stands in for the rule that a child has no more than its parent. */
+function policiesOfRole(
+  wish: TokenWish,
+  wanted: string[],
+  parent: TokenFacts,
+  role: TokenRole,
+): string[] {
+  const allowed = canonicalPolicies(role.allowed_policies);
+  const allowsSome = allowed.length > 0 || role.allowed_policies_glob.length > 0;
+  const fallback = allowsSome ? allowed : [...parent.policies];
+  const chosen = wanted.length > 0 ? wanted : fallback;
+  const disallowed = canonicalPolicies(role.disallowed_policies);
+  const isDisallowed = (name: string) =>
+    disallowed.includes(name) || matchesGlob(role.disallowed_policies_glob, name);
+
+  // "default" belongs to every token, so a list of allowed policies need not name it.
+  const beyond = chosen.find(
+    (name) =>
+      allowsSome &&
+      name !== 'default' &&
+      !allowed.includes(name) &&
+      !matchesGlob(role.allowed_policies_glob, name),
+  );
+  if (beyond !== undefined) {
+    throw refuse(
+      `token policies must be subset of the role's allowed policies: "${beyond}" is not among them`,
+    );
+  }
+  const refused = chosen.find(isDisallowed);
+  if (refused !== undefined) throw refuse(`token policy "${refused}" is disallowed by this role`);
+
+  const adds = !wish.no_default_policy && !role.token_no_default_policy && !isDisallowed('default');
+  return canonicalPolicies(adds ? [...chosen, 'default'] : chosen);
+}
+
+/** Says whether a pattern, in which `*` stands for any text, is the whole of a name. */
+export function matchesGlob(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => {
+    const parts = pattern.trim().toLowerCase().split('*');
+    const first = parts[0] ?? '';
+    const last = parts.at(-1) ?? '';
+    if (parts.length === 1) return name === first;
+    if (!name.startsWith(first)) return false;
+    let at = first.length;
+    for (const part of parts.slice(1, -1)) {
+      const found = name.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return name.length - last.length >= at && name.endsWith(last);
+  });
+}
+
+function limitsOf({ wish, role, default_ttl, max_ttl }: CreationFacts): LifetimeBounds {
+  const rules = role?.rules;
+  const roleMax = rules ? rules.token_explicit_max_ttl || rules.explicit_max_ttl : 0;
+  const rolePeriod = rules ? rules.token_period || rules.period : 0;
+  const bounds = [wish.explicit_max_ttl, roleMax].filter((bound) => bound > 0);
+  return {
+    default_ttl,
+    max_ttl,
+    explicit_max_ttl: bounds.length > 0 ? Math.min(...bounds, max_ttl) : 0,
+    role_max_ttl: 0,
+    period: rolePeriod || wish.period,
+  };
+}
+
+function leastUses(...limits: number[]): number {
+  const set = limits.filter((limit) => limit > 0);
+  return set.length > 0 ? Math.min(...set) : 0;
+}
+
+function pathOf({ orphan, role }: CreationFacts): string {
+  if (role) {
+    const suffix = role.rules.path_suffix;
+    return `auth/token/create/${role.name}${suffix === '' ? '' : `/${suffix}`}`;
+  }
+  return orphan ? 'auth/token/create-orphan' : 'auth/token/create';
+}
+
+/** `ci job` becomes `token-ci-job`; nothing asked for is `token`. */
+export function displayName(wanted: string): string {
+  const plain = wanted.replace(/[^a-zA-Z0-9-]+/g, '-').replace(/-+$/, '');
+  return plain === '' || wanted === 'token' ? 'token' : `token-${plain}`;
+}
+
+function refuse(message: string): Failure {
+  return new Failure('invalid', message);
+}

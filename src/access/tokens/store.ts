@@ -1,0 +1,247 @@
+import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import type { TokenRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+import { type TokenRole, tokenRoleSchema } from './role.ts';
+import type { Token, TokenBody } from './token.ts';
+
+// What a token may do is fixed when it is made and read whole, so it is one JSON column. The
+// columns beside it are those it is found by and those that change.
+
+const findById = prepared<{ id: string }, TokenRow>((from, { id }) =>
+  from.selectFrom('token').selectAll().where('id', '=', id),
+);
+
+const findByAccessor = prepared<{ accessor: string }, TokenRow>((from, { accessor }) =>
+  from.selectFrom('token').selectAll().where('accessor', '=', accessor),
+);
+
+/** A token by the keyed hash of its text. */
+export async function findToken(db: Db, id: string): Promise<Token | undefined> {
+  const row = await findById.first(db, { id });
+  return row && tokenOf(row);
+}
+
+export async function findTokenByAccessor(db: Db, accessor: string): Promise<Token | undefined> {
+  const row = await findByAccessor.first(db, { accessor });
+  return row && tokenOf(row);
+}
+
+const countDead = prepared<{ id: string; now: number }, { dead: number }>((from, { id, now }) =>
+  from
+    .withRecursive('line(id, parent_id, expires_at)', (cte) =>
+      cte
+        .selectFrom('token')
+        .where('token.id', '=', id)
+        .select(['token.id', 'token.parent_id', 'token.expires_at'])
+        .unionAll(
+          cte
+            .selectFrom('token')
+            .innerJoin('line', 'line.parent_id', 'token.id')
+            .select(['token.id', 'token.parent_id', 'token.expires_at']),
+        ),
+    )
+    .selectFrom('line')
+    .where('expires_at', '<=', now)
+    .select((row) => row.fn.countAll<number>().as('dead')),
+);
+
+/** Says whether a token, or one that it descends from, has run out. */
+export async function isLineDead(db: Db, id: string, now: number): Promise<boolean> {
+  const row = await countDead.first(db, { id, now });
+  return Number(row?.dead ?? 0) > 0;
+}
+
+/** Accessors of living tokens in byte order. */
+export async function listAccessors(db: Db, now: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('token')
+    .select('accessor')
+    .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
+    .orderBy('accessor')
+    .execute();
+  return rows.map((row) => row.accessor);
+}
+
+/** A token and everything that descends from it, itself first. */
+export async function listTree(db: Db, id: string): Promise<{ id: string; accessor: string }[]> {
+  return db
+    .withRecursive('tree(id, accessor)', (cte) =>
+      cte
+        .selectFrom('token')
+        .where('token.id', '=', id)
+        .select(['token.id', 'token.accessor'])
+        .unionAll(
+          cte
+            .selectFrom('token')
+            .innerJoin('tree', 'tree.id', 'token.parent_id')
+            .select(['token.id', 'token.accessor']),
+        ),
+    )
+    .selectFrom('tree')
+    .select(['id', 'accessor'])
+    .execute();
+}
+
+/** Tokens that have run out, the longest dead first. */
+export async function listExpired(db: Db, now: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('token')
+    .select('id')
+    .where('expires_at', '<=', now)
+    .orderBy('expires_at')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/**
+ * Its parent must be there when the statement runs: that is the foreign key, so a token
+ * cannot be born while the one above it is being revoked.
+ */
+export function insertToken(token: Token): Write {
+  const { id, accessor, parent_id, mount_id, expires_at, uses_left, renewed_at } = token;
+  const row: TokenRow = {
+    id,
+    accessor,
+    parent_id: parent_id ?? null,
+    mount_id,
+    expires_at: expires_at ?? null,
+    uses_left,
+    renewed_at: renewed_at ?? null,
+    body: bodyOf(token),
+  };
+  return write(build.insertInto('token').values(row), {
+    rows: 1,
+    conflict: 'cannot create a token with a duplicate ID, or below one that is revoked',
+  });
+}
+
+/** Takes one of the uses of a use-limited token; refuses the set when none is left. */
+export const useToken: (parameters: { id: string }) => Write = preparedWrite<{ id: string }>(
+  (into, { id }) =>
+    into
+      .updateTable('token')
+      .set((row) => ({ uses_left: row('uses_left', '-', 1) }))
+      .where('id', '=', id)
+      .where('uses_left', '>', 0),
+  { rows: 1, conflict: 'the uses of the token are used up' },
+);
+
+export function renewToken(id: string, times: { expires_at: number; renewed_at: number }): Write {
+  return write(build.updateTable('token').set(times).where('id', '=', id), {
+    rows: 1,
+    conflict: 'the token was revoked in the meantime',
+  });
+}
+
+/**
+ * Deletes a token with all that descend from it, in one statement: however deep the line is,
+ * none of it outlives its origin.
+ */
+export function deleteTree(id: string): Write {
+  return write(
+    build
+      .withRecursive('tree(id)', (cte) =>
+        cte
+          .selectFrom('token')
+          .where('token.id', '=', id)
+          .select('token.id')
+          .unionAll(
+            cte
+              .selectFrom('token')
+              .innerJoin('tree', 'tree.id', 'token.parent_id')
+              .select('token.id'),
+          ),
+      )
+      .deleteFrom('token')
+      .where('id', 'in', (from) => from.selectFrom('tree').select('tree.id')),
+  );
+}
+
+/** Makes orphans of a token's children. */
+export function orphanChildren(id: string): Write {
+  return write(build.updateTable('token').set({ parent_id: null }).where('parent_id', '=', id));
+}
+
+/** Deletes the tokens that log-ins through one auth mount made, with all that descend from them. */
+export function deleteTokensOfMount(mount_id: string): Write {
+  return write(
+    build
+      .withRecursive('tree(id)', (cte) =>
+        cte
+          .selectFrom('token')
+          .where('token.mount_id', '=', mount_id)
+          .select('token.id')
+          .union(
+            cte
+              .selectFrom('token')
+              .innerJoin('tree', 'tree.id', 'token.parent_id')
+              .select('token.id'),
+          ),
+      )
+      .deleteFrom('token')
+      .where('id', 'in', (from) => from.selectFrom('tree').select('tree.id')),
+  );
+}
+
+export async function findTokenRole(db: Db, name: string): Promise<TokenRole | undefined> {
+  const row = await db
+    .selectFrom('token_role')
+    .select('body')
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return row && tokenRoleSchema.parse(JSON.parse(row.body));
+}
+
+export async function listTokenRoles(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('token_role').select('name').orderBy('name').execute();
+  return rows.map((row) => row.name);
+}
+
+export function saveTokenRole(name: string, role: TokenRole): Write {
+  const body = JSON.stringify(role);
+  return write(
+    build
+      .insertInto('token_role')
+      .values({ name, body })
+      .onConflict((clash) => clash.column('name').doUpdateSet({ body })),
+    { rows: 1 },
+  );
+}
+
+export function deleteTokenRole(name: string): Write {
+  return write(build.deleteFrom('token_role').where('name', '=', name));
+}
+
+function tokenOf(row: TokenRow): Token {
+  const { body, parent_id, expires_at, renewed_at, ...keys } = row;
+  const fixed: TokenBody = JSON.parse(body);
+  return {
+    ...fixed,
+    ...keys,
+    type: 'service',
+    parent_id: parent_id ?? undefined,
+    expires_at: expires_at ?? undefined,
+    renewed_at: renewed_at ?? undefined,
+  };
+}
+
+function bodyOf(token: TokenBody): string {
+  const body: TokenBody = {
+    policies: token.policies,
+    path: token.path,
+    meta: token.meta,
+    display_name: token.display_name,
+    num_uses: token.num_uses,
+    created_at: token.created_at,
+    creation_ttl: token.creation_ttl,
+    explicit_max_ttl: token.explicit_max_ttl,
+    role_max_ttl: token.role_max_ttl,
+    period: token.period,
+    renewable: token.renewable,
+    role: token.role,
+    entity_id: token.entity_id,
+    bound_cidrs: token.bound_cidrs,
+  };
+  return JSON.stringify(body);
+}

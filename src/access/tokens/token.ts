@@ -1,0 +1,114 @@
+import type { TokenFacts } from '../caller.ts';
+
+export type TokenType = 'service' | 'batch';
+
+/** What is fixed when a token is made. */
+export interface TokenBody {
+  policies: string[];
+  /** Where it was made, e.g. `auth/token/create`. */
+  path: string;
+  meta: Record<string, string> | null;
+  display_name: string;
+  /** 0: unlimited. */
+  num_uses: number;
+  created_at: number;
+  /** Seconds it was made for; 0 for a token that does not run out. */
+  creation_ttl: number;
+  /** A bound that was asked for; 0: none. */
+  explicit_max_ttl: number;
+  /** The bound its role or account set; 0: none but the mount's. */
+  role_max_ttl: number;
+  /** Renewals give this many seconds each, without end; 0: an ordinary token. */
+  period: number;
+  renewable: boolean;
+  /** The token role it was made by, or empty. */
+  role: string;
+  entity_id: string;
+  /** Addresses it may be used from; empty: all. */
+  bound_cidrs: string[];
+}
+
+/** A token, as stored or as read out of a batch token's text. Times in Unix seconds. */
+export interface Token extends TokenBody {
+  /** Keyed hash of its text. */
+  id: string;
+  /** Empty for a batch token. */
+  accessor: string;
+  type: TokenType;
+  /** Undefined for an orphan. */
+  parent_id: string | undefined;
+  /** The auth mount that made it; empty for `token/`. */
+  mount_id: string;
+  /** Undefined for a token that does not run out. */
+  expires_at: number | undefined;
+  /** Uses left when `num_uses` is not 0. */
+  uses_left: number;
+  renewed_at: number | undefined;
+}
+
+export type LifeVerdict = { alive: true } | { alive: false; because: string };
+
+/** Says whether a token can still be used, on its own account: its parents are another question. */
+export function judgeLife(
+  token: Pick<Token, 'expires_at' | 'num_uses' | 'uses_left'>,
+  now: number,
+): LifeVerdict {
+  if (token.expires_at !== undefined && token.expires_at <= now) {
+    return { alive: false, because: 'it has run out' };
+  }
+  if (token.num_uses > 0 && token.uses_left <= 0) {
+    return { alive: false, because: 'its uses are used up' };
+  }
+  return { alive: true };
+}
+
+/** A token as a request's checks and operations see it. */
+export function tokenFacts(token: Token): TokenFacts {
+  return {
+    id: token.id,
+    accessor: token.accessor,
+    policies: token.policies,
+    identity_policies: [],
+    display_name: token.display_name,
+    entity_id: token.entity_id,
+    type: token.type,
+    orphan: token.parent_id === undefined,
+    path: token.path,
+    meta: token.meta,
+    num_uses: token.num_uses === 0 ? 0 : token.uses_left,
+    expires_at: token.expires_at,
+  };
+}
+
+/** A token that is yet without a text. */
+export type PlannedToken = Omit<Token, 'id' | 'accessor'>;
+
+/**
+ * The first token of a server: everything is allowed to it, for ever.
+ *
+ * @param now Unix seconds
+ */
+export function planRootToken(now: number): PlannedToken {
+  return {
+    type: 'service',
+    parent_id: undefined,
+    mount_id: '',
+    expires_at: undefined,
+    uses_left: 0,
+    renewed_at: undefined,
+    policies: ['root'],
+    path: 'auth/token/root',
+    meta: null,
+    display_name: 'root',
+    num_uses: 0,
+    created_at: now,
+    creation_ttl: 0,
+    explicit_max_ttl: 0,
+    role_max_ttl: 0,
+    period: 0,
+    renewable: false,
+    role: '',
+    entity_id: '',
+    bound_cidrs: [],
+  };
+}
