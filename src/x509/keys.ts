@@ -34,6 +34,11 @@ export function findCurve(key_bits: number): CurveBits | undefined {
   return EC_BITS.find((bits) => bits === key_bits);
 }
 
+/** The size of the curve of that OID, if it is one of ours. */
+export function findCurveByOid(type: string): CurveBits | undefined {
+  return EC_BITS.find((bits) => CURVE_OID[bits] === type);
+}
+
 /** Name by which the cryptographic library knows a curve. */
 export const CURVE_NAME: Record<CurveBits, string> = {
   224: 'secp224r1',
@@ -106,7 +111,7 @@ export function describePublicKey(subjectPublicKeyInfo: Uint8Array): KeyDescript
     case KEY_OID.ecPublicKey: {
       if (parameters?.tag !== TAG.oid) throw unsupported('an EC key without a named curve');
       const curve = readOid(parameters);
-      const bits = EC_BITS.find((size) => CURVE_OID[size] === curve);
+      const bits = findCurveByOid(curve);
       if (!bits) throw unsupported(`the curve ${curve}`);
       if (key[0] !== 4 || key.length !== 1 + 2 * fieldBytes(bits)) {
         throw unsupported('an EC point that is not uncompressed');

@@ -1,0 +1,244 @@
+/** The nameConstraints extension: which names certificates below an authority may hold (RFC 5280 §4.2.1.10). */
+
+import { Failure } from '../core/failure.ts';
+import { contextConstructed, contextPrimitive, sequence } from './der.ts';
+import {
+  children,
+  DerError,
+  DerFields,
+  type DerValue,
+  readAscii,
+  readDer,
+  requireWellFormed,
+} from './der-reader.ts';
+import type { Extension } from './extensions.ts';
+import { asciiName, GENERAL_NAME_TAG } from './general-names.ts';
+import { formatIpRange, parseIpAddress, parseIpRange } from './ip-addresses.ts';
+import { EXTENSION_OID } from './oids.ts';
+
+/** Subtrees as requests give them: domains, `10.0.0.0/8`, mailboxes or hosts, hosts of URIs. */
+export interface NameConstraints {
+  permitted_dns_domains: readonly string[];
+  excluded_dns_domains: readonly string[];
+  permitted_ip_ranges: readonly string[];
+  excluded_ip_ranges: readonly string[];
+  permitted_email_addresses: readonly string[];
+  excluded_email_addresses: readonly string[];
+  permitted_uri_domains: readonly string[];
+  excluded_uri_domains: readonly string[];
+}
+
+type Field = keyof NameConstraints;
+type Side = 'permitted' | 'excluded';
+
+/** Kinds of subtrees in the order they are written, with the field of each side. */
+const KINDS = [
+  {
+    tag: GENERAL_NAME_TAG.dns,
+    permitted: 'permitted_dns_domains',
+    excluded: 'excluded_dns_domains',
+  },
+  { tag: GENERAL_NAME_TAG.ip, permitted: 'permitted_ip_ranges', excluded: 'excluded_ip_ranges' },
+  {
+    tag: GENERAL_NAME_TAG.email,
+    permitted: 'permitted_email_addresses',
+    excluded: 'excluded_email_addresses',
+  },
+  {
+    tag: GENERAL_NAME_TAG.uri,
+    permitted: 'permitted_uri_domains',
+    excluded: 'excluded_uri_domains',
+  },
+] as const satisfies { tag: number; permitted: Field; excluded: Field }[];
+
+/**
+ * nameConstraints, critical; undefined when no subtree is given.
+ *
+ * @throws Failure `invalid`, naming the field, for a range that is none and text beyond ASCII
+ */
+export function nameConstraints(wanted: Partial<NameConstraints>): Extension | undefined {
+  const permitted = encodeSubtrees(wanted, 'permitted');
+  const excluded = encodeSubtrees(wanted, 'excluded');
+  if (permitted.length + excluded.length === 0) return undefined;
+  const parts: Uint8Array[] = [];
+  if (permitted.length > 0) parts.push(contextConstructed(0, ...permitted));
+  if (excluded.length > 0) parts.push(contextConstructed(1, ...excluded));
+  return { oid: EXTENSION_OID.nameConstraints, critical: true, value: sequence(...parts) };
+}
+
+function encodeSubtrees(wanted: Partial<NameConstraints>, side: Side): Uint8Array[] {
+  return KINDS.flatMap((kind) => {
+    const field = kind[side];
+    return (wanted[field] ?? []).map((text) =>
+      sequence(
+        kind.tag === GENERAL_NAME_TAG.ip
+          ? contextPrimitive(kind.tag & 0x1f, requireRange(text, field))
+          : asciiName(kind.tag, text, field),
+      ),
+    );
+  });
+}
+
+function requireRange(text: string, field: Field): Uint8Array {
+  const range = parseIpRange(text);
+  if (!range) {
+    const shown = JSON.stringify(text.slice(0, 64));
+    throw new Failure('invalid', `${field}: ${shown} is not a range such as 10.0.0.0/8`, {
+      fields: { [field]: 'ranges in CIDR form are accepted' },
+    });
+  }
+  return range;
+}
+
+export interface ParsedNameConstraints extends Record<Field, string[]> {
+  /** There are subtrees of kinds we do not judge, such as directory names. */
+  has_unknown: boolean;
+}
+
+/** Reads the extension's value. @throws DerError also for ranges whose mask is no prefix */
+export function parseNameConstraints(value: Uint8Array): ParsedNameConstraints {
+  const found: ParsedNameConstraints = {
+    permitted_dns_domains: [],
+    excluded_dns_domains: [],
+    permitted_ip_ranges: [],
+    excluded_ip_ranges: [],
+    permitted_email_addresses: [],
+    excluded_email_addresses: [],
+    permitted_uri_domains: [],
+    excluded_uri_domains: [],
+    has_unknown: false,
+  };
+  const fields = new DerFields(readDer(value));
+  readSubtrees(fields.takeIf(0xa0), 'permitted', found);
+  readSubtrees(fields.takeIf(0xa1), 'excluded', found);
+  fields.end();
+  return found;
+}
+
+function readSubtrees(list: DerValue | undefined, side: Side, found: ParsedNameConstraints): void {
+  for (const subtree of list ? children(list) : []) {
+    const fields = new DerFields(subtree);
+    const base = fields.take();
+    // minimum and maximum are not used in certificates; RFC 5280 has them 0 and absent.
+    fields.end();
+    const kind = KINDS.find(({ tag }) => tag === base.tag);
+    if (!kind) {
+      requireWellFormed(base);
+      found.has_unknown = true;
+    } else if (kind.tag === GENERAL_NAME_TAG.ip) {
+      const range = formatIpRange(base.content);
+      if (range === undefined) throw new DerError('a name constraint whose IP range is no range');
+      found[kind[side]].push(range);
+    } else {
+      found[kind[side]].push(readAscii(base));
+    }
+  }
+}
+
+/** Names as a certificate holds them, to be judged against the constraints above it. */
+export interface ConstrainedNames {
+  dns: readonly string[];
+  email: readonly string[];
+  ip: readonly string[];
+  uri: readonly string[];
+}
+
+export type ConstraintVerdict = { allowed: true } | { allowed: false; because: string };
+
+/**
+ * Says whether an authority's constraints let every name pass: none within an excluded subtree,
+ * each within a permitted one where its kind has any. Subtrees of unknown kinds are not judged.
+ */
+export function judgeNameConstraints(
+  constraints: NameConstraints,
+  names: ConstrainedNames,
+): ConstraintVerdict {
+  const kinds = [
+    { names: names.dns, kind: KINDS[0], matches: matchesDns, label: 'DNS name' },
+    { names: names.ip, kind: KINDS[1], matches: matchesIp, label: 'IP address' },
+    { names: names.email, kind: KINDS[2], matches: matchesEmail, label: 'email address' },
+    { names: names.uri, kind: KINDS[3], matches: matchesUri, label: 'URI' },
+  ];
+  for (const { names: wanted, kind, matches, label } of kinds) {
+    const permitted = constraints[kind.permitted];
+    const excluded = constraints[kind.excluded];
+    if (permitted.length + excluded.length === 0) continue;
+    for (const name of wanted) {
+      const refusing = excluded.find((subtree) => matches(name, subtree) !== 'no');
+      if (refusing !== undefined) {
+        return {
+          allowed: false,
+          because: `${label} "${name}" is excluded by constraint "${refusing}"`,
+        };
+      }
+      if (permitted.length > 0 && !permitted.some((subtree) => matches(name, subtree) === 'yes')) {
+        return { allowed: false, because: `${label} "${name}" is not permitted by any constraint` };
+      }
+    }
+  }
+  return { allowed: true };
+}
+
+/** `unclear` refuses either way: a name that cannot be understood is neither permitted nor safe from exclusion. */
+type Match = 'yes' | 'no' | 'unclear';
+
+const asMatch = (matched: boolean): Match => (matched ? 'yes' : 'no');
+
+/** A host within a domain; with a leading dot only beneath it, as many authorities write it. */
+function isWithin(host: string, domain: string): boolean {
+  const [name, base] = [host.toLowerCase().replace(/\.$/, ''), domain.toLowerCase()];
+  if (base === '') return true;
+  return base.startsWith('.') ? name.endsWith(base) : name === base || name.endsWith(`.${base}`);
+}
+
+function matchesDns(name: string, domain: string): Match {
+  if (isWithin(name, domain)) return 'yes';
+  if (!name.startsWith('*.')) return 'no';
+  // The wildcard also stands for hosts inside the subtree: *.example.com covers a.example.com.
+  const base = domain.replace(/^\./, '');
+  const parent = base.slice(base.indexOf('.') + 1);
+  return base.includes('.') && parent.toLowerCase() === name.slice(2).toLowerCase()
+    ? 'unclear'
+    : 'no';
+}
+
+function matchesIp(address: string, range: string): Match {
+  const bytes = parseIpAddress(address);
+  const subtree = parseIpRange(range);
+  if (!bytes || !subtree) return 'unclear';
+  if (subtree.length !== bytes.length * 2) return 'no';
+  return asMatch(
+    bytes.every((byte, at) => (byte & (subtree[bytes.length + at] ?? 0)) === (subtree[at] ?? 0)),
+  );
+}
+
+/** A constraint is a mailbox, a host, or `.domain` for the hosts beneath one. */
+function matchesEmail(address: string, constraint: string): Match {
+  const at = address.lastIndexOf('@');
+  if (at <= 0) return 'unclear';
+  const host = address.slice(at + 1).toLowerCase();
+  const split = constraint.lastIndexOf('@');
+  if (split !== -1) {
+    // The part before "@" is case-sensitive, the host is not.
+    return asMatch(
+      address.slice(0, at) === constraint.slice(0, split) &&
+        host === constraint.slice(split + 1).toLowerCase(),
+    );
+  }
+  return asMatch(matchesHost(host, constraint));
+}
+
+function matchesHost(host: string, constraint: string): boolean {
+  return constraint.startsWith('.')
+    ? host.endsWith(constraint.toLowerCase())
+    : constraint === '' || host === constraint.toLowerCase();
+}
+
+/** Only the host counts. A URI without a host name cannot be judged (RFC 5280: it is refused). */
+function matchesUri(uri: string, constraint: string): Match {
+  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#:@[\]]+)(?::\d*)?(?:[/?#]|$)/i.exec(
+    uri,
+  )?.[1];
+  if (host === undefined || parseIpAddress(host)) return 'unclear';
+  return asMatch(matchesHost(host.toLowerCase(), constraint));
+}
