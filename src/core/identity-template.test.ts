@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { expandTemplate, type IdentityFacts } from './identity-template.ts';
+
+const ann: IdentityFacts = {
+  entity: {
+    id: 'e-1',
+    name: 'ann',
+    metadata: { team: 'red', 'a.b': 'dotted', none: '' },
+    aliases: {
+      auth_userpass_1: {
+        id: 'al-1',
+        name: 'ann@corp',
+        metadata: { k: 'm' },
+        custom_metadata: { k: 'c' },
+      },
+    },
+  },
+  groups: [{ id: 'g-1', name: 'ops.eu', metadata: { floor: '3' } }],
+};
+
+const cases: [template: string, filled: string | undefined][] = [
+  ['plain', 'plain'],
+  ['{{identity.entity.name}}.x', 'ann.x'],
+  ['{{ identity.entity.id }}', 'e-1'],
+  ['{{identity.entity.name}}-{{identity.entity.metadata.team}}', 'ann-red'],
+  ['{{identity.entity.metadata.a.b}}', 'dotted'],
+  ['{{identity.entity.metadata.none}}', undefined],
+  ['{{identity.entity.metadata.absent}}', undefined],
+  ['{{identity.entity.metadata.constructor}}', undefined],
+  ['{{identity.entity.metadata.__proto__}}', undefined],
+  ['{{identity.entity.name.x}}', undefined],
+  ['{{identity.entity.aliases.auth_userpass_1.name}}', 'ann@corp'],
+  ['{{identity.entity.aliases.auth_userpass_1.id}}', 'al-1'],
+  ['{{identity.entity.aliases.auth_userpass_1.metadata.k}}', 'm'],
+  ['{{identity.entity.aliases.auth_userpass_1.custom_metadata.k}}', 'c'],
+  ['{{identity.entity.aliases.auth_userpass_2.name}}', undefined],
+  ['{{identity.groups.ids.g-1.name}}', 'ops.eu'],
+  ['{{identity.groups.ids.g-1.metadata.floor}}', '3'],
+  ['{{identity.groups.ids.g-2.name}}', undefined],
+  ['{{identity.groups.names.ops.eu.id}}', 'g-1'],
+  ['{{identity.entity.name', undefined],
+  ['{{identity.entity.name}}}}', undefined],
+  ['{{entity.name}}', undefined],
+];
+
+for (const [template, filled] of cases) {
+  test(`${template} becomes ${filled ?? 'nothing'}`, () => {
+    assert.equal(
+      expandTemplate(template, ann, () => true),
+      filled,
+    );
+  });
+}
+
+test('without an entity nothing is filled in, and neither is a value that could do harm', () => {
+  assert.equal(
+    expandTemplate('{{identity.entity.name}}', undefined, () => true),
+    undefined,
+  );
+  assert.equal(
+    expandTemplate('{{identity.entity.name}}', ann, (value) => value !== 'ann'),
+    undefined,
+  );
+});
