@@ -148,6 +148,7 @@ export function namedBitString(bits: readonly number[]): Uint8Array {
 }
 
 const OID_TEXT = /^[0-2](\.(0|[1-9]\d{0,38})){1,63}$/;
+const oidCache = new Map<string, Uint8Array>();
 const MAX_OID_BYTES = 128;
 const MAX_ARC = (1n << 128n) - 1n;
 
@@ -156,7 +157,7 @@ const MAX_ARC = (1n << 128n) - 1n;
  * at most 64 arcs of at most 128 bits, 128 bytes in all. The reader has the same bounds.
  */
 export function isOid(text: string): boolean {
-  return encodeArcs(text) !== undefined;
+  return oidCache.has(text) || encodeArcs(text) !== undefined;
 }
 
 function encodeArcs(text: string): number[] | undefined {
@@ -172,8 +173,6 @@ function encodeArcs(text: string): number[] | undefined {
   }
   return content.length > MAX_OID_BYTES ? undefined : content;
 }
-
-const oidCache = new Map<string, Uint8Array>();
 
 /** OBJECT IDENTIFIER from its dotted form. @throws RangeError when {@link isOid} would say no */
 export function oid(text: string): Uint8Array {
