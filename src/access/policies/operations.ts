@@ -36,12 +36,18 @@ export async function readAcl(
   identity: IdentityFacts | undefined,
 ): Promise<Acl> {
   const key = JSON.stringify(names);
-  const compile = async () => {
+  const now = Math.floor(app.now() / 1000);
+  const compile = async (): Promise<Acl> => {
     const policies = await app.cached(`policies:${key}`, () => loadPolicies(app, names));
-    return compileAcl(policies.map((policy) => expandPolicy(policy, identity)));
+    return compileAcl(
+      policies.map((policy) => expandPolicy(policy, identity)),
+      now,
+    );
   };
   // Templates in paths make the permissions of every entity its own.
-  return identity ? compile() : app.cached(`acl:${key}`, compile);
+  if (identity) return compile();
+  const acl = await app.cached(`acl:${key}`, compile);
+  return now < acl.valid_until ? acl : compile();
 }
 
 async function loadPolicies(app: App, names: readonly string[]): Promise<Policy[]> {

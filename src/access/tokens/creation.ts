@@ -1,14 +1,14 @@
 import { Failure } from '../../core/failure.ts';
 import type { TokenFacts } from '../caller.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
-import type { TokenRole } from './role.ts';
+import type { TokenRole } from './roles/role.ts';
 import type { PlannedToken, TokenBody, TokenType } from './token.ts';
 
 /** What a client asks for in `auth/token/create`. Seconds; undefined: not said. */
 export interface TokenWish {
   id: string;
   policies: readonly string[];
-  meta: Record<string, string> | undefined;
+  meta?: Record<string, string> | undefined;
   no_parent: boolean;
   no_default_policy: boolean;
   renewable: boolean;

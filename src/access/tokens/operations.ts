@@ -1,5 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import { effectiveLeaseTtls, fullPath } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import {
   batchToken,
@@ -9,11 +11,27 @@ import {
   tokenAccessor,
 } from '../../seal/token-format.ts';
 import type { Effect } from '../../store/write.ts';
-import type { Acl } from '../acl.ts';
+import { type Acl, listCapabilities } from '../acl.ts';
 import type { Caller, IdentityFacts, TokenFacts } from '../caller.ts';
-import { readAcl } from '../policies/operations.ts';
+import { listUnknownPolicies, readAcl } from '../policies/operations.ts';
 import { judgeAddress } from './addresses.ts';
-import { findToken, insertToken, isLineDead, useToken } from './store.ts';
+import { describeAuth, describeToken } from './answers.ts';
+import { planToken, type TokenWish } from './creation.ts';
+import { planLifetime } from './lifetime.ts';
+import { requireTokenRole } from './roles/operations.ts';
+import {
+  deleteTokensOfMount,
+  deleteTree,
+  findToken,
+  findTokenByAccessor,
+  insertToken,
+  isLineDead,
+  listAccessors,
+  listExpired,
+  orphanChildren,
+  renewToken,
+  useToken,
+} from './store.ts';
 import { judgeLife, type PlannedToken, planRootToken, type Token, tokenFacts } from './token.ts';
 
 /** Who a token's text stands for. */
@@ -183,4 +201,221 @@ export async function createRootToken(
   const { client_token, accessor, effects } = prepareRootToken(app, input);
   await app.commit(caller, effects);
   return { client_token, accessor };
+}
+
+/** Makes a child of the caller's token, or an orphan. */
+export async function createToken(
+  app: App,
+  caller: Caller,
+  input: { wish: TokenWish; orphan: boolean; role_name?: string },
+): Promise<Answer> {
+  const { token: parent, acl } = requireAuthenticated(caller);
+  const role =
+    input.role_name === undefined
+      ? undefined
+      : { name: input.role_name, rules: await requireTokenRole(app, input.role_name) };
+  const path = `${fullPath(caller.mount)}${creationPath(input)}`;
+  const { token: plan, warnings } = planToken({
+    wish: input.wish,
+    parent,
+    sudo: acl.root || listCapabilities(acl, path).includes('sudo'),
+    orphan: input.orphan,
+    role,
+    ...effectiveLeaseTtls(caller.mount.config),
+    now: nowSeconds(app),
+  });
+  const minted = mintToken(app, plan, input.wish.id);
+  const unknown = await listUnknownPolicies(app, plan.policies);
+  await app.commit(caller, minted.effects);
+  return answerMinted(app, minted, [
+    ...warnings,
+    ...unknown.map((name) => `Policy "${name}" does not exist`),
+  ]);
+}
+
+function creationPath(input: { orphan: boolean; role_name?: string }): string {
+  if (input.role_name !== undefined) return `create/${input.role_name}`;
+  return input.orphan ? 'create-orphan' : 'create';
+}
+
+/** The answer that hands a token to its owner; only after its effects are committed. */
+export function answerMinted(app: App, minted: MintedToken, warnings: string[]): Answer {
+  const auth = describeAuth(minted.token, minted.client_token, nowSeconds(app));
+  return warnings.length > 0 ? { auth, warnings } : { auth };
+}
+
+/** What the caller's own token is. */
+export async function lookUpSelf(app: App, caller: Caller): Promise<Answer> {
+  const { text, token } = requirePresented(caller);
+  // The use that this request takes is gone already.
+  const now_left = token.num_uses > 0 ? { uses_left: token.uses_left - 1 } : {};
+  return { data: describeToken({ ...token, ...now_left }, text, nowSeconds(app)) };
+}
+
+/** What a token is, by its text; the caller's own unless given. */
+export async function lookUpToken(
+  app: App,
+  caller: Caller,
+  input: { token: string },
+): Promise<Answer> {
+  if (input.token === '') return lookUpSelf(app, caller);
+  const token = await findLiving(app, input.token);
+  if (!token) throw new Failure('forbidden', 'bad token');
+  return { data: describeToken(token, input.token, nowSeconds(app)) };
+}
+
+/** Accessors of all tokens that have not run out. */
+export async function listTokenAccessors(app: App): Promise<Answer> {
+  return { data: { keys: await listAccessors(app.db, nowSeconds(app)) } };
+}
+
+export async function lookUpAccessor(
+  app: App,
+  _caller: Caller,
+  input: { accessor: string },
+): Promise<Answer> {
+  const token = await requireByAccessor(app, input.accessor);
+  return { data: describeToken(token, '', nowSeconds(app)) };
+}
+
+/**
+ * A living token by its accessor.
+ *
+ * @throws Failure `invalid`
+ */
+export async function requireByAccessor(app: App, accessor: string): Promise<Token> {
+  if (accessor === '') throw new Failure('invalid', 'missing accessor');
+  const token = await findTokenByAccessor(app.db, accessor);
+  if (!token || !(await isLiving(app, token))) throw new Failure('invalid', 'invalid accessor');
+  return token;
+}
+
+export async function renewSelf(
+  app: App,
+  caller: Caller,
+  input: { increment: number },
+): Promise<Answer> {
+  const { text, token } = requirePresented(caller);
+  return renew(app, caller, { token, client_token: text, increment: input.increment });
+}
+
+export async function renewByText(
+  app: App,
+  caller: Caller,
+  input: { token: string; increment: number },
+): Promise<Answer> {
+  if (input.token === '') return renewSelf(app, caller, input);
+  const token = await findLiving(app, input.token);
+  if (!token) throw new Failure('forbidden', 'bad token');
+  return renew(app, caller, { token, client_token: input.token, increment: input.increment });
+}
+
+export async function renewByAccessor(
+  app: App,
+  caller: Caller,
+  input: { accessor: string; increment: number },
+): Promise<Answer> {
+  const token = await requireByAccessor(app, input.accessor);
+  return renew(app, caller, { token, client_token: '', increment: input.increment });
+}
+
+async function renew(
+  app: App,
+  caller: Caller,
+  input: { token: Token; client_token: string; increment: number },
+): Promise<Answer> {
+  const { token, client_token } = input;
+  if (!token.renewable || token.expires_at === undefined) {
+    throw new Failure('invalid', 'lease is not renewable');
+  }
+  const now = nowSeconds(app);
+  const { default_ttl, max_ttl } = await leaseTtlsOf(app, caller, token);
+  const bounds = { ...token, default_ttl: token.creation_ttl || default_ttl, max_ttl };
+  const { ttl, warnings } = planLifetime(bounds, input.increment, now - token.created_at);
+  if (ttl <= 0) throw new Failure('invalid', 'past the max TTL, cannot renew');
+  const times = { expires_at: now + ttl, renewed_at: now };
+  await app.commit(caller, [renewToken(token.id, times)]);
+  const auth = describeAuth({ ...token, ...times }, client_token, now);
+  return warnings.length > 0 ? { auth, warnings } : { auth };
+}
+
+/** The TTLs of the mount that a token came from. */
+async function leaseTtlsOf(app: App, caller: Caller, token: Token) {
+  const mounts = token.mount_id === '' ? [] : [...(await readMounts(app)).values()];
+  const origin = mounts.find((mount) => mount.id === token.mount_id) ?? caller.mount;
+  return effectiveLeaseTtls(origin.config);
+}
+
+/** Revokes a token and all that descend from it; one that is unknown is as good as revoked. */
+export async function revokeByText(
+  app: App,
+  caller: Caller,
+  input: { token: string },
+): Promise<Answer> {
+  if (input.token === '') throw new Failure('invalid', 'missing token');
+  if (openBatchToken(app, input.token)) throw unrevocable();
+  await app.commit(caller, planRevocation(tokenId(app, input.token)));
+  return {};
+}
+
+export async function revokeSelf(app: App, caller: Caller): Promise<Answer> {
+  const { token } = requireAuthenticated(caller);
+  if (token.type === 'batch') throw unrevocable();
+  await app.commit(caller, planRevocation(token.id));
+  return {};
+}
+
+export async function revokeByAccessor(
+  app: App,
+  caller: Caller,
+  input: { accessor: string },
+): Promise<Answer> {
+  const token = await requireByAccessor(app, input.accessor);
+  await app.commit(caller, planRevocation(token.id));
+  return {};
+}
+
+/** Revokes a token and leaves its children, as orphans. */
+export async function revokeOrphan(
+  app: App,
+  caller: Caller,
+  input: { token: string },
+): Promise<Answer> {
+  if (input.token === '') throw new Failure('invalid', 'missing token');
+  if (openBatchToken(app, input.token)) throw unrevocable();
+  const token = await findToken(app.db, tokenId(app, input.token));
+  if (!token) throw new Failure('invalid', 'token to revoke not found');
+  await app.commit(caller, [orphanChildren(token.id), ...planRevocation(token.id)]);
+  return {};
+}
+
+function unrevocable(): Failure {
+  return new Failure('invalid', 'batch tokens cannot be revoked: they end with their TTL');
+}
+
+/** The effects that end a token and all that descend from it. */
+export function planRevocation(id: string): Effect[] {
+  return [deleteTree(id)];
+}
+
+/** The effects that end all tokens that log-ins through an auth mount made. */
+export function planMountRevocation(mount_id: string): Effect[] {
+  return [deleteTokensOfMount(mount_id)];
+}
+
+const TIDY_BATCH = 200;
+
+/** Deletes what is left of tokens that have run out, with all that descend from them. */
+export async function tidyTokens(app: App, caller: Caller): Promise<void> {
+  for (;;) {
+    const expired = await listExpired(app.db, nowSeconds(app), TIDY_BATCH);
+    if (expired.length === 0) return;
+    await app.commit(caller, expired.flatMap(planRevocation));
+  }
+}
+
+function requireAuthenticated(caller: Caller): { token: TokenFacts; acl: Acl } {
+  const { token, acl } = caller;
+  if (!token || !acl) throw new Failure('unauthenticated', 'permission denied');
+  return { token, acl };
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { choice, duration, flag, integer, list, text } from '../../core/fields.ts';
+import { Failure } from '../../../core/failure.ts';
+import { choice, duration, flag, integer, list, text } from '../../../core/fields.ts';
+import { requireCidrs } from '../addresses.ts';
 
 export const TOKEN_TYPES = [
   'default-service',
@@ -8,9 +10,6 @@ export const TOKEN_TYPES = [
   'service',
   'batch',
 ] as const;
-
-/** Where a token of a role stands in the path it was made at. */
-export const PATH_SUFFIX = /^$|^\w[\w-]+\w$/;
 
 /** What a token role says about the tokens that are made through it. */
 export const tokenRoleFields = {
@@ -35,6 +34,33 @@ export const tokenRoleFields = {
 };
 export const tokenRoleSchema = z.object(tokenRoleFields);
 export type TokenRole = z.output<typeof tokenRoleSchema>;
+
+const PATH_SUFFIX = /^\w[\w.-]*\w$/;
+
+/** @throws Failure `invalid` for what cannot go together, or is no value at all */
+export function checkTokenRole(role: TokenRole): void {
+  if (role.path_suffix !== '' && !PATH_SUFFIX.test(role.path_suffix)) {
+    throw new Failure(
+      'invalid',
+      'path_suffix: letters, digits, "_", "-" and ".", beginning and ending with one of the former',
+    );
+  }
+  if (role.token_num_uses < 0) throw new Failure('invalid', 'token_num_uses cannot be negative');
+  const bounds = [
+    role.token_explicit_max_ttl,
+    role.explicit_max_ttl,
+    role.token_period,
+    role.period,
+  ];
+  const isBounded = bounds.some((bound) => bound > 0) || role.token_num_uses > 0;
+  if (role.token_type === 'batch' && isBounded) {
+    throw new Failure(
+      'invalid',
+      'token_type: batch tokens cannot have a period, an explicit maximum or counted uses',
+    );
+  }
+  requireCidrs('token_bound_cidrs', role.token_bound_cidrs);
+}
 
 /** A role as it is read; fields that are rarely set are there only when they are. */
 export function describeTokenRole(name: string, role: TokenRole): Record<string, unknown> {

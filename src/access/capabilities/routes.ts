@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { list, text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { describeOfAccessor, describeOfToken, describeOwn } from './operations.ts';
+
+const pathFields = {
+  paths: list([]).describe('Paths as policies write them, e.g. `pki/issue/web`.'),
+  path: list([]).describe('Old name of paths.'),
+};
+const anything = z.record(z.string(), z.unknown());
+
+function pathsOf(input: { paths: string[]; path: string[] }): string[] {
+  return input.paths.length > 0 ? input.paths : input.path;
+}
+
+export const capabilityRoutes: AnyRoute[] = [
+  vaultRoute({
+    id: 'query-token-self-capabilities',
+    method: 'POST',
+    path: '/v1/sys/capabilities-self',
+    summary: 'What the own token may do at paths',
+    access: { capability: 'update' },
+    input: z.object(pathFields),
+    output: anything,
+    failures: ['invalid'],
+    run: (app, caller, input) => describeOwn(app, caller, { paths: pathsOf(input) }),
+  }),
+  vaultRoute({
+    id: 'query-token-capabilities',
+    method: 'POST',
+    path: '/v1/sys/capabilities',
+    summary: 'What a token may do at paths',
+    access: { capability: 'update' },
+    input: z.object({ ...pathFields, token: text('').describe('The token; the own one if none.') }),
+    output: anything,
+    failures: ['invalid'],
+    run: (app, caller, input) =>
+      describeOfToken(app, caller, { token: input.token, paths: pathsOf(input) }),
+  }),
+  vaultRoute({
+    id: 'query-token-accessor-capabilities',
+    method: 'POST',
+    path: '/v1/sys/capabilities-accessor',
+    summary: 'What the token of an accessor may do at paths',
+    access: { capability: 'update' },
+    input: z.object({ ...pathFields, accessor: text('').describe('Accessor of the token.') }),
+    output: anything,
+    failures: ['invalid'],
+    run: (app, caller, input) =>
+      describeOfAccessor(app, caller, { accessor: input.accessor, paths: pathsOf(input) }),
+  }),
+];

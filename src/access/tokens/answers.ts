@@ -1,0 +1,64 @@
+import { formatTimestamp } from '../../core/timestamps.ts';
+import type { AuthAnswer } from '../../http/route.ts';
+import type { Token } from './token.ts';
+
+/** Seconds a token has left; 0 for one that does not run out. */
+export function remainingTtl(token: Pick<Token, 'expires_at'>, now: number): number {
+  return token.expires_at === undefined ? 0 : Math.max(0, token.expires_at - now);
+}
+
+/**
+ * The `auth` object for whoever made or renewed a token.
+ *
+ * @param client_token its text; empty where the caller named it by its accessor
+ */
+export function describeAuth(token: Token, client_token: string, now: number): AuthAnswer {
+  return {
+    client_token,
+    accessor: token.accessor,
+    policies: token.policies,
+    token_policies: token.policies,
+    metadata: token.meta,
+    lease_duration: remainingTtl(token, now),
+    renewable: token.renewable,
+    entity_id: token.entity_id,
+    token_type: token.type,
+    orphan: token.parent_id === undefined,
+    mfa_requirement: null,
+    num_uses: token.num_uses,
+  };
+}
+
+/**
+ * What a look-up tells of a token.
+ *
+ * @param id its text, or empty where the caller named it by its accessor
+ */
+export function describeToken(token: Token, id: string, now: number): Record<string, unknown> {
+  const { expires_at, renewed_at } = token;
+  return {
+    accessor: token.accessor,
+    ...(token.bound_cidrs.length > 0 ? { bound_cidrs: token.bound_cidrs } : {}),
+    creation_time: token.created_at,
+    creation_ttl: token.creation_ttl,
+    display_name: token.display_name,
+    entity_id: token.entity_id,
+    expire_time: expires_at === undefined ? null : formatTimestamp(expires_at),
+    explicit_max_ttl: token.explicit_max_ttl,
+    id,
+    issue_time: formatTimestamp(token.created_at),
+    ...(renewed_at === undefined
+      ? {}
+      : { last_renewal: formatTimestamp(renewed_at), last_renewal_time: renewed_at }),
+    meta: token.meta,
+    num_uses: token.num_uses === 0 ? 0 : token.uses_left,
+    orphan: token.parent_id === undefined,
+    path: token.path,
+    ...(token.period > 0 ? { period: token.period } : {}),
+    policies: token.policies,
+    renewable: token.renewable,
+    ...(token.role === '' ? {} : { role: token.role }),
+    ttl: remainingTtl(token, now),
+    type: token.type,
+  };
+}

@@ -1,0 +1,61 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { mergePatch } from '../../../core/fields.ts';
+import type { Answer } from '../../../http/route.ts';
+import type { Caller } from '../../caller.ts';
+import { checkTokenRole, describeTokenRole, type TokenRole, tokenRoleSchema } from './role.ts';
+import { deleteTokenRole, findTokenRole, listTokenRoles, saveTokenRole } from './store.ts';
+
+/** @throws Failure `invalid`: the role is part of a request, not what it is about */
+export async function requireTokenRole(app: App, name: string): Promise<TokenRole> {
+  const role = await findTokenRole(app.db, name);
+  if (!role) throw new Failure('invalid', `unknown role "${name}"`);
+  return role;
+}
+
+export async function readTokenRole(
+  app: App,
+  _caller: Caller,
+  input: { role_name: string },
+): Promise<Answer> {
+  const role = await findTokenRole(app.db, input.role_name);
+  if (!role) throw new Failure('not_found', '');
+  return { data: describeTokenRole(input.role_name, role) };
+}
+
+export async function isTokenRole(
+  app: App,
+  _caller: Caller,
+  params: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  return (await findTokenRole(app.db, params.role_name ?? '')) !== undefined;
+}
+
+export async function listTokenRoleNames(app: App): Promise<Answer> {
+  const keys = await listTokenRoles(app.db);
+  if (keys.length === 0) throw new Failure('not_found', '');
+  return { data: { keys } };
+}
+
+/** Writes a role; what is left out stays as it was. */
+export async function writeTokenRole(
+  app: App,
+  caller: Caller,
+  input: { role_name: string } & { [Name in keyof TokenRole]?: TokenRole[Name] | undefined },
+): Promise<Answer> {
+  const { role_name, ...sent } = input;
+  const existing = await findTokenRole(app.db, role_name);
+  const role = mergePatch(existing ?? tokenRoleSchema.parse({}), sent);
+  checkTokenRole(role);
+  await app.commit(caller, [saveTokenRole(role_name, role)]);
+  return {};
+}
+
+export async function removeTokenRole(
+  app: App,
+  caller: Caller,
+  input: { role_name: string },
+): Promise<Answer> {
+  await app.commit(caller, [deleteTokenRole(input.role_name)]);
+  return {};
+}

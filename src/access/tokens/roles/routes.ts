@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { patchOf, text } from '../../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../../http/route.ts';
+import {
+  isTokenRole,
+  listTokenRoleNames,
+  readTokenRole,
+  removeTokenRole,
+  writeTokenRole,
+} from './operations.ts';
+import { tokenRoleFields } from './role.ts';
+
+const role_name = text().describe('Name of the role.');
+const anything = z.record(z.string(), z.unknown());
+
+export const tokenRoleRoutes: AnyRoute[] = [
+  vaultRoute({
+    id: 'token-list-roles',
+    method: 'LIST',
+    path: '/v1/auth/{mount}/roles',
+    summary: 'List token roles',
+    access: { capability: 'list' },
+    input: z.object({}),
+    output: anything,
+    failures: ['not_found'],
+    run: (app) => listTokenRoleNames(app),
+  }),
+  vaultRoute({
+    id: 'token-read-role',
+    method: 'GET',
+    path: '/v1/auth/{mount}/roles/{role_name}',
+    summary: 'Read a token role',
+    access: { capability: 'read' },
+    input: z.object({ role_name }),
+    output: anything,
+    failures: ['not_found'],
+    run: readTokenRole,
+  }),
+  vaultRoute({
+    id: 'token-write-role',
+    method: 'POST',
+    path: '/v1/auth/{mount}/roles/{role_name}',
+    summary: 'Write a token role',
+    access: { capability: 'update', exists: isTokenRole },
+    audit: ['role_name', ...Object.keys(tokenRoleFields)],
+    input: patchOf(tokenRoleFields).extend({ role_name }),
+    output: anything,
+    failures: ['invalid'],
+    run: writeTokenRole,
+  }),
+  vaultRoute({
+    id: 'token-delete-role',
+    method: 'DELETE',
+    path: '/v1/auth/{mount}/roles/{role_name}',
+    summary: 'Delete a token role',
+    access: { capability: 'delete' },
+    audit: ['role_name'],
+    input: z.object({ role_name }),
+    output: anything,
+    failures: [],
+    run: removeTokenRole,
+  }),
+];
