@@ -1,0 +1,409 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import {
+  type AccessRequest,
+  compileAcl,
+  hasAccessBeneath,
+  judgeAccess,
+  listCapabilities,
+  type Operation,
+} from './acl.ts';
+import type { IdentityFacts } from './caller.ts';
+import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
+
+const NOW = 1_800_000_000;
+
+/** `{ 'pki/*': 'read list' }` as a policy's text. */
+function policyText(rules: Record<string, string>): string {
+  return Object.entries(rules)
+    .map(([path, words]) => {
+      const list = words.split(' ').filter(Boolean);
+      return `path ${JSON.stringify(path)} { capabilities = ${JSON.stringify(list)} }`;
+    })
+    .join('\n');
+}
+
+function aclOf(...texts: (string | Record<string, string>)[]) {
+  const policies = texts.map((text) =>
+    parsePolicy(typeof text === 'string' ? text : policyText(text)),
+  );
+  return compileAcl(policies, NOW);
+}
+
+const OPERATIONS: Record<string, Operation> = {
+  GET: 'read',
+  LIST: 'list',
+  POST: 'update',
+  CREATE: 'create',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+/** `judge(acl, 'POST pki/issue/web')`. */
+function judge(
+  acl: ReturnType<typeof aclOf>,
+  request: string,
+  more: Partial<AccessRequest> = {},
+): boolean {
+  const [verb = '', path = ''] = request.split(' ');
+  const operation = OPERATIONS[verb];
+  assert.ok(operation);
+  return judgeAccess(acl, { path, operation, sudoRequired: false, ...more }).allowed;
+}
+
+const paths: [rules: Record<string, string>, request: string, allowed: boolean, rule: string][] = [
+  // The examples of the contract, section 5.3.
+  [{ 'pki/*': 'read', 'pki/issue/web': 'deny' }, 'POST pki/issue/web', false, 'an exact deny'],
+  [
+    { 'pki/+/web': 'update', 'pki/issue/*': 'deny' },
+    'POST pki/issue/web',
+    false,
+    'the later wildcard decides',
+  ],
+  [
+    { 'pki/issue/+': 'update', 'pki/issue/*': 'deny' },
+    'POST pki/issue/web',
+    true,
+    'without a trailing * beats with one',
+  ],
+  [
+    { 'pki/issue/w*': 'update', 'pki/issue/*': 'deny' },
+    'POST pki/issue/web',
+    true,
+    'the longer prefix decides',
+  ],
+  [
+    { 'pki/certs': 'list' },
+    'LIST pki/certs',
+    true,
+    'a list finds the exact path without its slash',
+  ],
+  [{ 'pki/certs/*': 'list' }, 'LIST pki/certs', true, 'a list has a slash for prefixes'],
+  [{ 'pki/roles/x': 'read' }, 'GET pki/roles/x', true, 'an exact grant'],
+  // Their nearest neighbours.
+  [
+    { 'pki/issue/w*': 'deny', 'pki/issue/*': 'update' },
+    'POST pki/issue/web',
+    false,
+    'the same with the deny inside',
+  ],
+  [
+    { 'pki/issue/w*': 'update', 'pki/issue/*': 'deny' },
+    'POST pki/issue/api',
+    false,
+    'a name outside the longer prefix',
+  ],
+  [
+    { 'pki/issue/+': 'deny', 'pki/issue/*': 'update' },
+    'POST pki/issue/web',
+    false,
+    'one segment is denied',
+  ],
+  [
+    { 'pki/issue/+': 'deny', 'pki/issue/*': 'update' },
+    'POST pki/issue/web/x',
+    true,
+    'two segments are not one',
+  ],
+  [{ 'pki/certs': 'list' }, 'LIST pki/certs/', true, 'the slash may be there'],
+  [{ 'pki/certs/': 'list' }, 'LIST pki/certs', true, 'the rule may have it'],
+  [
+    { 'pki/certs/': 'list', 'pki/certs': 'deny' },
+    'LIST pki/certs',
+    true,
+    'the rule with the slash comes first',
+  ],
+  [{ 'pki/certs': 'list', 'pki/certs/': 'deny' }, 'LIST pki/certs', false, 'also where it denies'],
+  [
+    { 'pki/certs': 'list', 'pki/certs/*': 'deny' },
+    'LIST pki/certs',
+    true,
+    'exact comes before prefix',
+  ],
+  [{ 'pki/certs': 'read' }, 'LIST pki/certs', false, 'read is not list'],
+  [{ 'pki/certs/*': 'list' }, 'LIST pki/cert', false, 'a shorter path'],
+  [{ 'pki/certs/*': 'list' }, 'LIST pki/certsx', false, 'a look-alike'],
+  [{ 'pki/certs/*': 'read' }, 'GET pki/certs', false, 'only a list has a slash added'],
+  [{ 'pki/+': 'list' }, 'LIST pki/certs', false, 'a wildcard rule for lists ends in a slash'],
+  [{ 'pki/+/': 'list' }, 'LIST pki/certs', true, 'as here'],
+  // A last slash makes no other path of it for other operations.
+  [
+    { 'pki/issue/*': 'update', 'pki/issue/web': 'deny' },
+    'POST pki/issue/web/',
+    false,
+    'a slash is no way round a deny',
+  ],
+  [{ 'pki/issue/web': 'update' }, 'POST pki/issue/web/', true, 'nor a way to lose a grant'],
+  // Patterns.
+  [{ 'pki/*': 'read' }, 'GET pki/', false, 'a read of the mount itself has no slash'],
+  [{ 'pki*': 'read' }, 'GET pki', true, 'the rest may be empty'],
+  [{ 'pki*': 'read' }, 'GET pki2/ca', true, 'and need not begin with a slash'],
+  [{ 'pki*': 'read' }, 'GET PKI/ca', false, 'case is significant'],
+  [{ '*': 'read' }, 'GET anything/at/all', true, 'everything'],
+  [{ '/pki/ca': 'read' }, 'GET pki/ca', true, 'one leading slash is taken off a pattern'],
+  [{ '//pki/ca': 'read' }, 'GET pki/ca', false, 'two are not'],
+  [{ 'a/*/c': 'read' }, 'GET a/b/c', false, 'a * inside is no wildcard'],
+  [{ 'a/*/c': 'read' }, 'GET a/*/c', true, 'but itself'],
+  [{ 'a/+b/c': 'read' }, 'GET a/xb/c', false, 'a + in a segment is no wildcard'],
+  [{ 'a/+b/c': 'read' }, 'GET a/+b/c', true, 'but itself'],
+  [{ 'a/+/c': 'read' }, 'GET a/b/c', true, 'any segment'],
+  [{ 'a/+/c': 'read' }, 'GET a/b/x/c', false, 'one, not two'],
+  [{ 'a/+/c': 'read' }, 'GET a//c', false, 'not an empty one'],
+  [{ 'a/+/c': 'read' }, 'GET a/b/cd', false, 'the segment after it is whole'],
+  [{ 'a/+/c': 'read' }, 'GET a/b', false, 'a shorter path'],
+  [{ 'a/+/c': 'read' }, 'GET a/b/c/d', false, 'a longer path'],
+  [{ '+/+/+': 'read' }, 'GET a/b/c', true, 'several'],
+  [{ '+': 'read' }, 'GET a', true, 'alone'],
+  [{ '+': 'read' }, 'GET a/b', false, 'alone it is one segment'],
+  [{ 'a/+/c*': 'read' }, 'GET a/b/c', true, 'both wildcards, empty rest'],
+  [{ 'a/+/c*': 'read' }, 'GET a/b/cd/e', true, 'both wildcards'],
+  [{ 'a/+/c*': 'read' }, 'GET a/b/d', false, 'both wildcards, other text'],
+  [{ 'a/+/*': 'read' }, 'GET a/b/c/d', true, 'everything beneath any segment'],
+  [{ 'a/+/*': 'read' }, 'GET a/b', false, 'not the segment itself'],
+  [{ 'a/+/b/+': 'read' }, 'GET a/x/b/y', true, 'a wildcard at the end'],
+  [{ 'a/+/b/+': 'read' }, 'GET a/x/c/y', false, 'a literal between'],
+  // Precedence, each step with its mirror.
+  [{ '+/b': 'read', 'a/+': 'deny' }, 'GET a/b', false, 'a later first wildcard'],
+  [{ '+/b': 'deny', 'a/+': 'read' }, 'GET a/b', true, 'a later first wildcard, mirrored'],
+  [
+    { 'a/+/+': 'read', 'a/+/c*': 'deny' },
+    'GET a/b/c',
+    true,
+    'no trailing * weighs more than fewer +',
+  ],
+  [{ 'a/+/+': 'deny', 'a/+/c*': 'read' }, 'GET a/b/c', false, 'the same, mirrored'],
+  [{ 'a/+/c': 'read', 'a/+/+': 'deny' }, 'GET a/b/c', true, 'fewer +'],
+  [{ 'a/+/c': 'deny', 'a/+/+': 'read' }, 'GET a/b/c', false, 'fewer +, mirrored'],
+  [{ 'a/+/c*': 'read', 'a/+/*': 'deny' }, 'GET a/b/cd', true, 'longer'],
+  [{ 'a/+/c*': 'deny', 'a/+/*': 'read' }, 'GET a/b/cd', false, 'longer, mirrored'],
+  [{ 'a/+/b/+': 'read', 'a/+/+/c': 'deny' }, 'GET a/x/b/c', true, 'larger as text'],
+  [{ 'a/+/b/+': 'deny', 'a/+/+/c': 'read' }, 'GET a/x/b/c', false, 'larger as text, mirrored'],
+  [
+    { 'pki/*': 'update', 'pki/issue/*': 'read' },
+    'POST pki/issue/web',
+    false,
+    'only the best pattern counts',
+  ],
+  [{}, 'GET pki/ca', false, 'no rule, no access'],
+  [{ 'pki/ca': '' }, 'GET pki/ca', false, 'a rule without capabilities'],
+];
+for (const [rules, request, allowed, rule] of paths) {
+  test(`${JSON.stringify(rules)} ${allowed ? 'allows' : 'refuses'} ${request}: ${rule}`, () => {
+    assert.equal(judge(aclOf(rules), request), allowed);
+  });
+}
+
+for (const [verb, operation] of Object.entries(OPERATIONS)) {
+  test(`${operation} needs "${operation}" and nothing else will do`, () => {
+    assert.equal(judge(aclOf({ x: operation }), `${verb} x`), true);
+    const others = Object.values(OPERATIONS).filter((other) => other !== operation);
+    assert.equal(judge(aclOf({ x: [...others, 'sudo'].join(' ') }), `${verb} x`), false);
+  });
+}
+
+test('A3: a root-protected path needs sudo besides the capability', () => {
+  const all = 'create read update patch delete list';
+  const sudoRequired = true;
+  assert.equal(judge(aclOf({ 'pki/*': all }), 'DELETE pki/root', { sudoRequired }), false);
+  assert.equal(judge(aclOf({ 'pki/*': `${all} sudo` }), 'DELETE pki/root', { sudoRequired }), true);
+  assert.equal(judge(aclOf({ 'pki/root': 'sudo' }), 'DELETE pki/root', { sudoRequired }), false);
+  assert.equal(
+    judge(aclOf({ 'pki/*': 'sudo', 'pki/root': 'delete' }), 'DELETE pki/root', { sudoRequired }),
+    false,
+  );
+});
+
+test('A4: create is not update', () => {
+  assert.equal(judge(aclOf({ 'pki/issue/web': 'create' }), 'POST pki/issue/web'), false);
+  assert.equal(judge(aclOf({ 'pki/issue/web': 'update' }), 'POST pki/issue/web'), true);
+});
+
+test('A6: a deny takes one path out of a grant, whichever policy has it', () => {
+  for (const acl of [
+    aclOf({ 'pki/issue/*': 'update', 'pki/issue/web': 'deny' }),
+    aclOf({ 'pki/issue/*': 'update' }, { 'pki/issue/web': 'deny' }),
+  ]) {
+    assert.equal(judge(acl, 'POST pki/issue/web'), false);
+    assert.equal(judge(acl, 'POST pki/issue/api'), true);
+  }
+});
+
+test('A7: a parameter that is not listed is refused where some are', () => {
+  const acl = aclOf(`path "pki/issue/web" {
+    capabilities = ["update"]
+    allowed_parameters = { "common_name" = ["*.example.com"] }
+  }`);
+  const ask = (parameters: Record<string, unknown>) =>
+    judge(acl, 'POST pki/issue/web', { parameters });
+  assert.equal(ask({ common_name: 'a.example.com' }), true);
+  assert.equal(ask({ common_name: 'a.example.com', ttl: '1h' }), false);
+  assert.equal(ask({ common_name: 'a.example.org' }), false);
+  assert.equal(ask({}), true);
+});
+
+test('K8: a pattern "+*" is no policy', () => {
+  assert.throws(() => aclOf({ 'pki/+*': 'read' }), /"\+\*" is not allowed/);
+});
+
+test('a deny beside other capabilities of the same stanza clears them', () => {
+  assert.equal(judge(aclOf({ x: 'read deny' }), 'GET x'), false);
+});
+
+test('the same pattern in two policies: united, and a deny in either wins', () => {
+  const united = aclOf({ 'pki/roles/x': 'read' }, { 'pki/roles/x': 'update' });
+  assert.equal(judge(united, 'GET pki/roles/x'), true);
+  assert.equal(judge(united, 'POST pki/roles/x'), true);
+  assert.equal(judge(united, 'DELETE pki/roles/x'), false);
+  for (const order of [
+    ['read', 'deny', 'read'],
+    ['deny', 'read', 'read'],
+  ]) {
+    const acl = aclOf(...order.map((words) => ({ 'pki/roles/x': words })));
+    assert.equal(judge(acl, 'GET pki/roles/x'), false);
+  }
+});
+
+test('duplicate stanzas in one policy are merged like those of two', () => {
+  const acl = aclOf('path "x" { policy = "read" } path "x" { capabilities = ["delete"] }');
+  assert.deepEqual(listCapabilities(acl, 'x'), ['delete', 'list', 'read']);
+});
+
+test('the root policy allows everything, beside any deny', () => {
+  const acl = compileAcl([parsePolicy('path "*" { policy = "deny" }'), ROOT_POLICY], NOW);
+  assert.equal(judge(acl, 'DELETE pki/root', { sudoRequired: true }), true);
+  assert.deepEqual(listCapabilities(acl, 'x'), ['root']);
+  assert.equal(hasAccessBeneath(acl, 'pki/'), true);
+});
+
+test('answers must be wrapped as the rule says', () => {
+  const acl = aclOf(
+    'path "x" { capabilities = ["read"] min_wrapping_ttl = 60 max_wrapping_ttl = 120 }',
+  );
+  for (const [wrapTtl, allowed] of [
+    [undefined, false],
+    [59, false],
+    [60, true],
+    [120, true],
+    [121, false],
+  ] as const) {
+    assert.equal(judge(acl, 'GET x', { wrapTtl }), allowed, `${wrapTtl}`);
+  }
+  assert.equal(judge(aclOf('path "x" { policy = "read" max_wrapping_ttl = 120 }'), 'GET x'), false);
+});
+
+test('merged wrapping bounds: the lower minimum, the higher maximum, and a lone bound stays', () => {
+  const stanza = (min: number, max: number) =>
+    `path "x" { policy = "read" min_wrapping_ttl = ${min} max_wrapping_ttl = ${max} }`;
+  const acl = aclOf(stanza(60, 120), stanza(30, 90), 'path "x" { policy = "read" }');
+  for (const [wrapTtl, allowed] of [
+    [29, false],
+    [30, true],
+    [120, true],
+    [121, false],
+  ] as const) {
+    assert.equal(judge(acl, 'GET x', { wrapTtl }), allowed, `${wrapTtl}`);
+  }
+  assert.equal(judge(acl, 'GET x'), false);
+});
+
+test('a stanza that has run out grants nothing, and the table says when it must be made anew', () => {
+  const text = (at: string) => `path "x" { policy = "read" expiration = "${at}" }`;
+  assert.equal(judge(aclOf(text('2020-01-01T00:00:00Z')), 'GET x'), false);
+  const acl = aclOf(text('2099-01-01T00:00:00Z'));
+  assert.equal(judge(acl, 'GET x'), true);
+  assert.equal(acl.valid_until, Date.UTC(2099, 0, 1) / 1000);
+  assert.equal(aclOf({ x: 'read' }).valid_until, Number.POSITIVE_INFINITY);
+});
+
+test('a condition that cannot be checked is not met', () => {
+  assert.equal(
+    judge(aclOf('path "x" { policy = "read" control_group = { f = 1 } }'), 'GET x'),
+    false,
+  );
+  assert.equal(judge(aclOf('path "x" { policy = "read" mfa_methods = ["a"] }'), 'GET x'), false);
+  assert.equal(judge(aclOf('path "x" { policy = "read" mfa_methods = [] }'), 'GET x'), true);
+});
+
+test('a list keeps to the largest page', () => {
+  const acl = aclOf('path "x" { policy = "read" pagination_limit = 10 }');
+  assert.equal(judge(acl, 'LIST x', { parameters: { limit: '10' } }), true);
+  assert.equal(judge(acl, 'LIST x', { parameters: { limit: 11 } }), false);
+  assert.equal(judge(acl, 'LIST x'), false);
+  assert.equal(judge(acl, 'GET x'), true);
+});
+
+test('what an identity is called never acts as a wildcard', () => {
+  const acl = (path: string, name: string) => {
+    const identity: IdentityFacts = { id: 'i', name, metadata: {}, aliases: [], groups: [] };
+    const policy = parsePolicy(`path "${path}" { capabilities = ["read"] }`);
+    return compileAcl([expandPolicy(policy, identity)], NOW);
+  };
+  const own = 'home/{{identity.entity.name}}';
+  assert.equal(judge(acl(own, 'alice'), 'GET home/alice'), true);
+  assert.equal(judge(acl(own, '*'), 'GET home/alice'), false);
+  assert.equal(judge(acl(own, 'a*'), 'GET home/alice'), false);
+  assert.equal(judge(acl(own, '*'), 'GET home/*'), true);
+  assert.equal(judge(acl(own, '+'), 'GET home/alice'), false);
+  assert.equal(judge(acl(own, 'alice/x'), 'GET home/alice/x'), false);
+  assert.equal(judge(acl(`${own}/*`, '+'), 'GET home/alice/x'), false);
+  assert.equal(judge(acl(`${own}/*`, 'bob+x'), 'GET home/bob+x/y'), true);
+  assert.equal(judge(acl(`${own}*`, ''), 'GET home/alice'), false);
+  assert.equal(judge(acl(own, '\u0001'), 'GET home/alice'), false);
+  assert.equal(judge(acl(own, '{{identity.entity.id}}'), 'GET home/i'), false);
+});
+
+test('a stanza whose template was never expanded counts for nothing', () => {
+  assert.equal(
+    judge(aclOf({ '{{identity.entity.id}}': 'read', '{{identity.entity.id}}*': 'read' }), 'GET x'),
+    false,
+  );
+});
+
+const capabilities: [rules: Record<string, string>, path: string, expected: string[]][] = [
+  [{ 'pki/roles/*': 'read list' }, 'pki/roles/web', ['list', 'read']],
+  [{ 'pki/roles/*': 'read list' }, '/pki/roles/web', ['list', 'read']],
+  [{ 'pki/roles/*': 'read list' }, 'sys/mounts', ['deny']],
+  [{ 'pki/roles/*': 'read list', 'pki/roles/web': 'deny' }, 'pki/roles/web', ['deny']],
+  [{ x: 'update sudo create patch delete' }, 'x', ['create', 'delete', 'patch', 'sudo', 'update']],
+  [{ x: 'list' }, 'x/', ['list']],
+  [{ x: '' }, 'x', ['deny']],
+  [{ x: 'scan' }, 'x', ['scan']],
+];
+for (const [rules, path, expected] of capabilities) {
+  test(`capabilities of ${path} under ${JSON.stringify(rules)}: ${expected.join(', ')}`, () => {
+    assert.deepEqual(listCapabilities(aclOf(rules), path), expected);
+  });
+}
+
+const mounts: [rules: Record<string, string>, visible: boolean, rule: string][] = [
+  [{ 'pki/issue/web': 'update' }, true, 'an exact rule beneath'],
+  [{ pki: 'list' }, true, 'the mount itself'],
+  [{ 'pki/*': 'read' }, true, 'everything beneath'],
+  [{ 'pki/issue/w*': 'update' }, true, 'a prefix beneath'],
+  [{ 'pk*': 'read' }, true, 'a prefix above'],
+  [{ '*': 'read' }, true, 'everything'],
+  [{ '+/issue/web': 'update' }, true, 'a segment wildcard above'],
+  [{ '+/*': 'read' }, true, 'both wildcards'],
+  [{ 'pki/+/x': 'read' }, true, 'a segment wildcard beneath'],
+  [{}, false, 'nothing'],
+  [{ 'pki2/*': 'read' }, false, 'another mount'],
+  [{ 'pkix*': 'read' }, false, 'a look-alike'],
+  [{ '+': 'read' }, false, 'one segment is not beneath'],
+  [{ 'pki/*': 'deny' }, false, 'a deny'],
+  [{ 'pki/*': '' }, false, 'no capabilities'],
+  [{ '*': 'read', 'pki/*': 'deny' }, false, 'a deny over a wider grant'],
+  [{ '*': 'read', 'pki/+': 'deny' }, true, 'a deny of one level only'],
+  [{ '*': 'read', 'pki/*': 'deny', 'pki/ca': 'read' }, true, 'a path let out of the deny'],
+  [{ '+/issue/*': 'update', 'pki/*': 'deny' }, false, 'a deny over a segment wildcard'],
+  [{ '+/issue/*': 'update', 'pki/roles/*': 'deny' }, true, 'a deny elsewhere'],
+];
+for (const [rules, visible, rule] of mounts) {
+  test(`pki/ is ${visible ? 'shown' : 'hidden'} under ${JSON.stringify(rules)}: ${rule}`, () => {
+    assert.equal(hasAccessBeneath(aclOf(rules), 'pki/'), visible);
+  });
+}
+
+test('a mount of two segments is found beneath wildcards', () => {
+  assert.equal(hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'auth/userpass/'), true);
+  assert.equal(hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'sys/userpass/'), false);
+});

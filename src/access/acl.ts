@@ -1,0 +1,323 @@
+import { judgeParameters, mergeParameters } from './parameter-rules.ts';
+import {
+  ANY_REST,
+  ANY_SEGMENT,
+  comparePrecedence,
+  compilePattern,
+  matchesTail,
+  type WildPattern,
+} from './path-pattern.ts';
+import {
+  CAPABILITIES,
+  type ParameterRules,
+  type PathRule,
+  type Policy,
+  type PolicyCapability,
+} from './policy.ts';
+
+/** What a caller's policies come to, made once and asked often. */
+export interface Acl {
+  readonly root: boolean;
+  readonly exact: ReadonlyMap<string, Rule>;
+  /** Rules with wildcards by the text before the first one, the deciding one first. */
+  readonly byHead: ReadonlyMap<string, readonly WildRule[]>;
+  /** Lengths of those heads, longest first: a wildcard further on takes precedence. */
+  readonly headLengths: readonly number[];
+  /** Unix seconds; from then on a stanza has run out and the Acl must be compiled anew. */
+  readonly valid_until: number;
+}
+
+/** All stanzas of one pattern, merged. */
+interface Rule {
+  /** Bits by place in {@link CAPABILITIES}. */
+  granted: number;
+  allowed_parameters: ParameterRules;
+  denied_parameters: ParameterRules;
+  required_parameters: readonly string[];
+  min_wrapping_ttl: number | undefined;
+  max_wrapping_ttl: number | undefined;
+  pagination_limit: number | undefined;
+  unmet: PathRule['unmet'];
+}
+
+interface WildRule {
+  pattern: WildPattern;
+  rule: Rule;
+}
+
+export type Operation = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
+
+export interface AccessRequest {
+  /** Canonical, after `/v1/`, e.g. `pki/issue/web`; a list's path with or without its last slash. */
+  path: string;
+  operation: Operation;
+  /** The path is root-protected. */
+  sudoRequired: boolean;
+  /** Fields of body and query as sent, unknown ones too, those of the path not. */
+  parameters?: Readonly<Record<string, unknown>>;
+  /** Seconds that the answer is to be wrapped for; undefined when it is not. */
+  wrapTtl?: number | undefined;
+}
+
+/** `because` is for the server's own eyes: a caller without permission learns no more than that. */
+export type AccessVerdict = { allowed: true } | { allowed: false; because: string };
+
+function bitOf(capability: PolicyCapability): number {
+  return 1 << CAPABILITIES.indexOf(capability);
+}
+
+const DENY = bitOf('deny');
+const SUDO = bitOf('sudo');
+const OPERATION_BITS: Readonly<Record<Operation, number>> = {
+  read: bitOf('read'),
+  list: bitOf('list'),
+  create: bitOf('create'),
+  update: bitOf('update'),
+  patch: bitOf('patch'),
+  delete: bitOf('delete'),
+};
+
+/**
+ * Merges policies into one decision table. Stanzas of the same pattern, in one policy or several,
+ * become one rule: capabilities are united and a deny clears them all.
+ *
+ * @param policies templates expanded (`expandPolicy`); a stanza that still has one counts for nothing
+ * @param now Unix seconds, to leave out stanzas that have run out
+ */
+export function compileAcl(policies: readonly Policy[], now: number): Acl {
+  const merged = new Map<string, Rule>();
+  let valid_until = Number.POSITIVE_INFINITY;
+  for (const stanza of policies.flatMap(({ rules }) => rules)) {
+    if (stanza.pattern.selectors.length > 0) continue;
+    if (stanza.expiration !== undefined) {
+      if (stanza.expiration <= now) continue;
+      valid_until = Math.min(valid_until, stanza.expiration);
+    }
+    const { form } = stanza.pattern;
+    const known = merged.get(form);
+    const rule = ruleOf(stanza);
+    merged.set(form, known ? mergeRules(known, rule) : rule);
+  }
+
+  const exact = new Map<string, Rule>();
+  const byHead = new Map<string, WildRule[]>();
+  for (const [form, rule] of merged) {
+    const pattern = compilePattern(form);
+    if (!pattern) {
+      exact.set(form, rule);
+      continue;
+    }
+    const bucket = byHead.get(pattern.head);
+    if (bucket) bucket.push({ pattern, rule });
+    else byHead.set(pattern.head, [{ pattern, rule }]);
+  }
+  for (const bucket of byHead.values()) {
+    bucket.sort((a, b) => comparePrecedence(a.pattern, b.pattern));
+  }
+  const headLengths = [...new Set([...byHead.keys()].map((head) => head.length))];
+  headLengths.sort((a, b) => b - a);
+  return { root: policies.some(({ root }) => root), exact, byHead, headLengths, valid_until };
+}
+
+const NOTHING: ParameterRules = new Map();
+
+function denial(): Rule {
+  return {
+    granted: DENY,
+    allowed_parameters: NOTHING,
+    denied_parameters: NOTHING,
+    required_parameters: [],
+    min_wrapping_ttl: undefined,
+    max_wrapping_ttl: undefined,
+    pagination_limit: undefined,
+    unmet: undefined,
+  };
+}
+
+function ruleOf(stanza: PathRule): Rule {
+  if (stanza.capabilities.includes('deny')) return denial();
+  let granted = 0;
+  for (const capability of stanza.capabilities) granted |= bitOf(capability);
+  return {
+    granted,
+    allowed_parameters: stanza.allowed_parameters,
+    denied_parameters: stanza.denied_parameters,
+    required_parameters: stanza.required_parameters,
+    min_wrapping_ttl: stanza.min_wrapping_ttl,
+    max_wrapping_ttl: stanza.max_wrapping_ttl,
+    pagination_limit: stanza.pagination_limit,
+    unmet: stanza.unmet,
+  };
+}
+
+function mergeRules(a: Rule, b: Rule): Rule {
+  if ((a.granted | b.granted) & DENY) return denial();
+  return {
+    granted: a.granted | b.granted,
+    allowed_parameters: mergeParameters(a.allowed_parameters, b.allowed_parameters),
+    denied_parameters: mergeParameters(a.denied_parameters, b.denied_parameters),
+    required_parameters: [...new Set([...a.required_parameters, ...b.required_parameters])],
+    min_wrapping_ttl: choose(Math.min, a.min_wrapping_ttl, b.min_wrapping_ttl),
+    max_wrapping_ttl: choose(Math.max, a.max_wrapping_ttl, b.max_wrapping_ttl),
+    pagination_limit: choose(Math.max, a.pagination_limit, b.pagination_limit),
+    unmet: a.unmet ?? b.unmet,
+  };
+}
+
+/** A bound that only one of the two has stays: another stanza does not take it away by silence. */
+function choose(
+  pick: (a: number, b: number) => number,
+  a: number | undefined,
+  b: number | undefined,
+): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : pick(a, b);
+}
+
+/** The one rule that decides about a path: an exact one, or the best of those with wildcards. */
+function findRule(acl: Acl, path: string): Rule | undefined {
+  return acl.exact.get(path) ?? findWildRule(acl, path);
+}
+
+/** A list's path ends in a slash; only exact rules may leave it out (contract 5.3). */
+function findListRule(acl: Acl, path: string): Rule | undefined {
+  const bare = withoutSlash(path);
+  const slashed = `${bare}/`;
+  return acl.exact.get(slashed) ?? acl.exact.get(bare) ?? findWildRule(acl, slashed);
+}
+
+function findWildRule(acl: Acl, path: string): Rule | undefined {
+  for (const length of acl.headLengths) {
+    if (length > path.length) continue;
+    const bucket = acl.byHead.get(path.slice(0, length));
+    if (!bucket) continue;
+    for (const candidate of bucket) {
+      if (matchesTail(candidate.pattern, path)) return candidate.rule;
+    }
+  }
+  return undefined;
+}
+
+function withoutSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+const ALLOWED: AccessVerdict = { allowed: true };
+
+function refuse(because: string): AccessVerdict {
+  return { allowed: false, because };
+}
+
+/** Says whether a caller may do what a request asks for (contract 5.2 to 5.4). */
+export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
+  if (acl.root) return ALLOWED;
+  const { path, operation } = request;
+  // `a/` and `a` are one path to every other operation: a slash must not find another rule.
+  const rule = operation === 'list' ? findListRule(acl, path) : findRule(acl, withoutSlash(path));
+  if (!rule) return refuse('no policy has a rule for this path');
+  if (rule.granted & DENY) return refuse('a policy denies this path');
+  if (!(rule.granted & OPERATION_BITS[operation])) return refuse(`"${operation}" is not granted`);
+  if (request.sudoRequired && !(rule.granted & SUDO)) return refuse('"sudo" is not granted');
+  if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
+  return judgeConditions(rule, request);
+}
+
+function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
+  const { min_wrapping_ttl, max_wrapping_ttl, pagination_limit } = rule;
+  const { wrapTtl, operation, parameters = {} } = request;
+  if (min_wrapping_ttl !== undefined && (wrapTtl ?? 0) < min_wrapping_ttl) {
+    return refuse(`the answer must be wrapped for at least ${min_wrapping_ttl} seconds`);
+  }
+  if (max_wrapping_ttl !== undefined && !(wrapTtl !== undefined && wrapTtl <= max_wrapping_ttl)) {
+    return refuse(`the answer must be wrapped for at most ${max_wrapping_ttl} seconds`);
+  }
+  if (operation === 'delete') return ALLOWED;
+  if (operation === 'list') return judgePage(pagination_limit, parameters);
+  const because = judgeParameters(rule, parameters);
+  return because === undefined ? ALLOWED : refuse(because);
+}
+
+function judgePage(
+  most: number | undefined,
+  parameters: Readonly<Record<string, unknown>>,
+): AccessVerdict {
+  if (most === undefined) return ALLOWED;
+  const limit = Object.hasOwn(parameters, 'limit') ? Number(parameters.limit) : 0;
+  return limit > 0 && limit <= most ? ALLOWED : refuse(`a page has a limit of at most ${most}`);
+}
+
+/**
+ * What a path's rule grants, as `sys/capabilities` words it: sorted names, `["root"]` for a root
+ * token, `["deny"]` for nothing.
+ *
+ * @param path as the client wrote it; a leading slash is taken off
+ */
+export function listCapabilities(acl: Acl, path: string): string[] {
+  if (acl.root) return ['root'];
+  const asked = path.startsWith('/') ? path.slice(1) : path;
+  const rule =
+    acl.exact.get(asked) ?? acl.exact.get(withoutSlash(asked)) ?? findWildRule(acl, asked);
+  if (!grants(rule)) return ['deny'];
+  return CAPABILITIES.filter((_name, place) => rule.granted & (1 << place));
+}
+
+function grants(rule: Rule | undefined): rule is Rule {
+  return rule !== undefined && rule.granted !== 0 && !(rule.granted & DENY);
+}
+
+/** A segment that no rule can name, so that only wildcards match it. */
+const SOME = '\u0004';
+
+/**
+ * Whether a caller may do anything at all beneath a path: it decides which mounts are shown.
+ *
+ * Each rule that grants something is tried with sample paths of its own beneath the prefix, which
+ * a rule of higher precedence may take away again.
+ *
+ * @param prefix with its last slash: `pki/`, `auth/userpass/`
+ */
+export function hasAccessBeneath(acl: Acl, prefix: string): boolean {
+  if (acl.root) return true;
+  const bare = withoutSlash(prefix);
+  for (const [path, rule] of acl.exact) {
+    if (grants(rule) && (path === bare || path.startsWith(`${bare}/`))) return true;
+  }
+  const segments = bare.split('/');
+  for (const bucket of acl.byHead.values()) {
+    for (const { pattern, rule } of bucket) {
+      if (!grants(rule)) continue;
+      if (samplePaths(pattern, segments).some((path) => grants(findRule(acl, path)))) return true;
+    }
+  }
+  return false;
+}
+
+/** Paths beneath `prefix` that the pattern matches; none if it cannot match any. */
+function samplePaths(pattern: WildPattern, prefix: readonly string[]): string[] {
+  const body = pattern.open ? pattern.form.slice(0, -ANY_REST.length) : pattern.form;
+  const wanted = body.split('/');
+  const path: string[] = [];
+  for (let index = 0; index < Math.max(wanted.length, prefix.length); index++) {
+    const want = wanted[index];
+    const have = prefix[index];
+    if (want === undefined) return [];
+    if (have === undefined) {
+      path.push(want === ANY_SEGMENT ? SOME : want);
+    } else if (pattern.open && index === wanted.length - 1) {
+      if (!have.startsWith(want)) return [];
+      return samplesOfRest(`${prefix.join('/')}/`);
+    } else if (want !== ANY_SEGMENT && want !== have) {
+      return [];
+    } else {
+      path.push(have);
+    }
+  }
+  if (pattern.open) return samplesOfRest(path.join('/'));
+  return wanted.length > prefix.length ? [path.join('/')] : [];
+}
+
+/** Deeper than rules without "any rest" go, so that such a rule alone cannot hide what is granted. */
+const DEEP = Array.from({ length: 64 }, () => SOME).join('/');
+
+function samplesOfRest(start: string): string[] {
+  return [start, start + SOME, start + DEEP];
+}

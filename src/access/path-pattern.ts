@@ -1,0 +1,151 @@
+import { parseSelector, type Selector } from './identity-template.ts';
+
+/**
+ * Path patterns of policies (contract 5.3). A trailing `*` stands for any rest, the empty one and
+ * slashes included; `+` as a whole segment for any one segment that is not empty. Anywhere else
+ * both are ordinary characters.
+ *
+ * Internally a wildcard is a control character, which no path and no policy may contain, so an
+ * identity's name that happens to be `*` or `+` can never become one.
+ */
+export const ANY_SEGMENT = '\u0001';
+export const ANY_REST = '\u0002';
+const SLOT = '\u0003';
+
+export interface PathPattern {
+  /** As a person wrote it, without a leading slash, e.g. `pki/+/web*`. */
+  text: string;
+  /** The same with marks for wildcards and template slots; equal forms are the same pattern. */
+  form: string;
+  /** What fills the slots, in order. Empty: the pattern can be matched as it is. */
+  selectors: readonly Selector[];
+}
+
+export type PatternVerdict = { ok: true; pattern: PathPattern } | { ok: false; because: string };
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const TEMPLATE = /\{\{([^{}]*)\}\}/g;
+
+/** Reads a pattern as a policy has it. Judges only; the reader of the policy words the refusal. */
+export function parsePathPattern(written: string): PatternVerdict {
+  const text = written.startsWith('/') ? written.slice(1) : written;
+  if (CONTROL.test(text)) return refuse('a path has no control characters');
+  const selectors: Selector[] = [];
+  let unknown: string | undefined;
+  const slotted = text.replace(TEMPLATE, (_whole, inner: string) => {
+    const selector = parseSelector(inner.trim());
+    if (selector) selectors.push(selector);
+    else unknown ??= inner.trim();
+    return SLOT;
+  });
+  if (unknown !== undefined) return refuse(`unknown template "{{${unknown}}}"`);
+  if (slotted.includes('{{') || slotted.includes('}}')) return refuse('unbalanced template braces');
+  // Neither "any segment" nor "any rest" describes it, and guessing would be a grant.
+  if (slotted.includes('+*')) return refuse('"+*" is not allowed');
+  const open = slotted.endsWith('*');
+  const body = open ? slotted.slice(0, -1) : slotted;
+  const form = body
+    .split('/')
+    .map((segment) => (segment === '+' ? ANY_SEGMENT : segment))
+    .join('/');
+  return { ok: true, pattern: { text, form: open ? form + ANY_REST : form, selectors } };
+}
+
+function refuse(because: string): PatternVerdict {
+  return { ok: false, because };
+}
+
+/**
+ * Puts an identity's values into a pattern's slots.
+ *
+ * @param values one for each selector, in order
+ * @returns undefined if a value is missing, empty, or could not be within one segment of a path:
+ *          `a/b` would reach into what belongs to `a`
+ */
+export function fillPattern(
+  pattern: PathPattern,
+  values: readonly (string | undefined)[],
+): PathPattern | undefined {
+  if (values.some((value) => !value || value.includes('/') || CONTROL.test(value)))
+    return undefined;
+  let next = 0;
+  const form = pattern.form.replaceAll(SLOT, () => values[next++] ?? '');
+  return { text: textOf(form), form, selectors: [] };
+}
+
+function textOf(form: string): string {
+  return form.replaceAll(ANY_SEGMENT, '+').replace(ANY_REST, '*');
+}
+
+/** A pattern that has a wildcard, made ready for matching. */
+export interface WildPattern {
+  form: string;
+  /** As a person would write it. */
+  text: string;
+  /** All before the first wildcard. */
+  head: string;
+  /** Segments from the first wildcard on; empty when that is the rest. */
+  tail: readonly string[];
+  /** Ends in "any rest": the last segment of `tail` needs only to begin so. */
+  open: boolean;
+  segmentWildcards: number;
+}
+
+/** @returns undefined for an exact path */
+export function compilePattern(form: string): WildPattern | undefined {
+  const open = form.endsWith(ANY_REST);
+  const body = open ? form.slice(0, -1) : form;
+  const text = textOf(form);
+  const first = body.indexOf(ANY_SEGMENT);
+  if (first < 0) {
+    return open ? { form, text, head: body, tail: [], open, segmentWildcards: 0 } : undefined;
+  }
+  const segmentWildcards = body.split(ANY_SEGMENT).length - 1;
+  return {
+    form,
+    text,
+    head: body.slice(0, first),
+    tail: body.slice(first).split('/'),
+    open,
+    segmentWildcards,
+  };
+}
+
+/**
+ * Orders patterns that match one path, the deciding one first: the first wildcard later, then
+ * without "any rest", then fewer `+`, then longer, then larger as text.
+ */
+export function comparePrecedence(a: WildPattern, b: WildPattern): number {
+  return (
+    b.head.length - a.head.length ||
+    Number(a.open) - Number(b.open) ||
+    a.segmentWildcards - b.segmentWildcards ||
+    b.form.length - a.form.length ||
+    (a.text < b.text ? 1 : -1)
+  );
+}
+
+/** Whether a path that begins with the pattern's head matches the pattern. */
+export function matchesTail(pattern: WildPattern, path: string): boolean {
+  const { tail, open } = pattern;
+  let at = pattern.head.length;
+  for (let index = 0; index < tail.length; index++) {
+    const wanted = tail[index] ?? '';
+    const last = index === tail.length - 1;
+    if (last && open) return path.startsWith(wanted, at);
+    const slash = path.indexOf('/', at);
+    const end = slash < 0 ? path.length : slash;
+    if (
+      wanted === ANY_SEGMENT
+        ? end === at
+        : end - at !== wanted.length || !path.startsWith(wanted, at)
+    ) {
+      return false;
+    }
+    if (last) return slash < 0;
+    if (slash < 0) return false;
+    at = slash + 1;
+  }
+  return open;
+}
