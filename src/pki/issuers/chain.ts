@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { type Certificate, isSignedBy } from '../../x509/certificate.ts';
+import { type Certificate, isSelfIssued, isSignedBy } from '../../x509/certificate.ts';
 
 /** What chain building needs of an issuer. */
 export interface ChainMember {
@@ -77,11 +77,6 @@ function findParents(members: readonly ChainMember[]): Map<string, ChainMember[]
     parents.set(member.id, signers);
   }
   return parents;
-}
-
-/** Whether subject and issuer are the same name, byte by byte. */
-export function isSelfIssued(certificate: Certificate): boolean {
-  return Buffer.compare(certificate.subject, certificate.issuer) === 0;
 }
 
 function nameKey(name: Uint8Array): string {

@@ -2,6 +2,7 @@ import { encodePem } from '../../core/pem.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { Certificate } from '../../x509/certificate.ts';
+import type { AuthorityUrls } from '../authority/urls.ts';
 
 /** What an issuer may be used for, in the order in which the API lists them. */
 export const USAGES = ['crl-signing', 'issuing-certificates', 'ocsp-signing', 'read-only'] as const;
@@ -9,14 +10,6 @@ export type Usage = (typeof USAGES)[number];
 
 export const NOT_AFTER_BEHAVIORS = ['err', 'truncate', 'permit', 'always_enforce_err'] as const;
 export type NotAfterBehavior = (typeof NOT_AFTER_BEHAVIORS)[number];
-
-/** URLs that certificates carry to lead to their issuer, its CRL and its OCSP responder. */
-export interface AuthorityUrls {
-  issuing_certificates: string[];
-  crl_distribution_points: string[];
-  ocsp_servers: string[];
-  delta_crl_distribution_points: string[];
-}
 
 /** The settings of an issuer that a client can change, apart from its name. */
 export interface IssuerSettings extends AuthorityUrls {

@@ -63,3 +63,14 @@ export function deleteIssuer(mount_id: string, id: string): Write {
 export function deleteAllIssuers(mount_id: string): Write {
   return write(build.deleteFrom('pki_issuer').where('mount_id', '=', mount_id));
 }
+
+/** Notes that what readers see of an issuer has changed; answers conditional reads. */
+export function touchIssuer(mount_id: string, id: string, modified_at_ms: number): Write {
+  return write(
+    build
+      .updateTable('pki_issuer')
+      .set({ modified_at_ms })
+      .where('mount_id', '=', mount_id)
+      .where('id', '=', id),
+  );
+}

@@ -1,23 +1,7 @@
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
-
-/** Which issuer and key of a mount are meant by `default`, and the version of its whole set. */
-export interface Defaults {
-  /** Grows with every change to the mount's keys, issuers or defaults; 0 before the first. */
-  version: number;
-  /** Ids; empty for none. */
-  default_issuer: string;
-  default_key: string;
-  default_follows_latest_issuer: boolean;
-}
-
-const NO_DEFAULTS: Defaults = {
-  version: 0,
-  default_issuer: '',
-  default_key: '',
-  default_follows_latest_issuer: false,
-};
+import { type Defaults, NO_DEFAULTS } from './authority.ts';
 
 const authorityRow = prepared((sql, p: { mount_id: string }) =>
   sql.selectFrom('pki_authority').selectAll().where('mount_id', '=', p.mount_id),

@@ -1,0 +1,114 @@
+import { Failure } from '../../core/failure.ts';
+import type { Issuer } from '../issuers/issuer.ts';
+import type { Key } from '../keys/key.ts';
+import type { ClusterPaths, UrlSettings } from './urls.ts';
+
+/** Which issuer and key of a mount are meant by `default`, and the version of its whole set. */
+export interface Defaults {
+  /** Grows with every change to the mount's keys, issuers or defaults; 0 before the first. */
+  version: number;
+  /** Ids; empty for none. */
+  default_issuer: string;
+  default_key: string;
+  default_follows_latest_issuer: boolean;
+}
+
+export const NO_DEFAULTS: Defaults = {
+  version: 0,
+  default_issuer: '',
+  default_key: '',
+  default_follows_latest_issuer: false,
+};
+
+/** All that signing in one mount depends on, as it was at one moment. */
+export interface Authority {
+  defaults: Defaults;
+  /** By id, in order of their ids. */
+  issuers: ReadonlyMap<string, Issuer>;
+  keys: ReadonlyMap<string, Key>;
+  urls: UrlSettings;
+  cluster: ClusterPaths;
+}
+
+/** The default first, then ids, then names (contract 3.1); all but `default` exactly as spelt. */
+function findByRef<Thing extends { name: string }>(
+  things: ReadonlyMap<string, Thing>,
+  byDefault: string,
+  ref: string,
+): Thing | undefined {
+  if (ref.toLowerCase() === 'default') return things.get(byDefault);
+  const known = ref.length === 36 ? things.get(ref) : undefined;
+  if (known || ref === '') return known;
+  for (const thing of things.values()) if (thing.name === ref) return thing;
+  return undefined;
+}
+
+export function findIssuer(authority: Authority, ref: string): Issuer | undefined {
+  return findByRef(authority.issuers, authority.defaults.default_issuer, ref);
+}
+
+export function findKey(authority: Authority, ref: string): Key | undefined {
+  return findByRef(authority.keys, authority.defaults.default_key, ref);
+}
+
+/** @throws Failure `unresolved`, by whose words clients know that there is no such issuer */
+export function resolveIssuer(authority: Authority, ref: string): Issuer {
+  const issuer = findIssuer(authority, ref);
+  if (issuer) return issuer;
+  throw new Failure(
+    'unresolved',
+    ref.toLowerCase() === 'default'
+      ? 'no default issuer currently configured'
+      : `unable to find PKI issuer for reference: ${ref}`,
+  );
+}
+
+/** @throws Failure `unresolved`, by whose words clients know that there is no such key */
+export function resolveKey(authority: Authority, ref: string): Key {
+  const key = findKey(authority, ref);
+  if (key) return key;
+  throw new Failure(
+    'unresolved',
+    ref.toLowerCase() === 'default'
+      ? 'no default key currently configured'
+      : `unable to find PKI key for reference: ${ref}`,
+  );
+}
+
+/**
+ * The issuer that shall sign a certificate.
+ *
+ * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is
+ *   elsewhere (contract 1.6)
+ */
+export function resolveSigningIssuer(
+  authority: Authority,
+  ref: string,
+): { issuer: Issuer; key: Key } {
+  const issuer = findIssuer(authority, ref);
+  if (!issuer) {
+    const because =
+      ref.toLowerCase() === 'default'
+        ? 'no default issuer currently configured'
+        : `unable to find PKI issuer for reference: ${ref}`;
+    throw new Failure(
+      'unresolved',
+      `could not fetch the CA certificate (was one set?): ${because}`,
+    );
+  }
+  const { usage } = issuer.settings;
+  if (!usage.includes('issuing-certificates')) {
+    throw new Failure(
+      'unresolved',
+      `requested usage issuing-certificates for issuer [${issuer.id}] but only had usage ${usage.join(',')}`,
+    );
+  }
+  const key = authority.keys.get(issuer.key_id);
+  if (!key) {
+    throw new Failure(
+      'unresolved',
+      `unable to fetch corresponding key for issuer ${issuer.id}; unable to use this issuer for signing`,
+    );
+  }
+  return { issuer, key };
+}

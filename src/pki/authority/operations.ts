@@ -1,0 +1,152 @@
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect, Write } from '../../store/write.ts';
+import { parseCertificate } from '../../x509/certificate.ts';
+import { planChains } from '../issuers/chain.ts';
+import {
+  type ChainLink,
+  encodeCertificatePem,
+  type Issuer,
+  type IssuerRecord,
+} from '../issuers/issuer.ts';
+import { listIssuerRecords, touchIssuer } from '../issuers/store.ts';
+import { listKeys } from '../keys/store.ts';
+import { type Authority, type Defaults, resolveIssuer } from './authority.ts';
+import { findConfig, readDefaults, saveDefaults } from './store.ts';
+import {
+  type AuthorityUrls,
+  type ClusterPaths,
+  expandUrls,
+  hasUrls,
+  urlSettingsSchema,
+} from './urls.ts';
+
+/** The issuers, keys and URLs of a mount; kept between requests until configuration changes. */
+export function readAuthority(app: App, mount_id: string): Promise<Authority> {
+  return app.cached(`pki/authority/${mount_id}`, () => loadAuthority(app, mount_id));
+}
+
+async function loadAuthority(app: App, mount_id: string): Promise<Authority> {
+  // The version is read first: what is newer than it only makes a write be refused and retried.
+  const defaults = await readDefaults(app.db, mount_id);
+  const keys = await listKeys(app.db, mount_id);
+  const records = await listIssuerRecords(app.db, mount_id);
+  const urls = await findConfig(app.db, mount_id, 'urls');
+  const cluster = await findConfig(app.db, mount_id, 'cluster');
+  return {
+    defaults,
+    keys: new Map(keys.map((key) => [key.id, key])),
+    issuers: makeIssuers(records),
+    urls: urlSettingsSchema.parse(JSON.parse(urls ?? '{}')),
+    cluster: parseCluster(cluster),
+  };
+}
+
+function parseCluster(body: string | undefined): ClusterPaths {
+  const stored: Partial<ClusterPaths> = JSON.parse(body ?? '{}');
+  return { path: stored.path ?? '', aia_path: stored.aia_path ?? '' };
+}
+
+function makeIssuers(records: readonly IssuerRecord[]): Map<string, Issuer> {
+  const links = new Map<string, ChainLink>();
+  for (const { id, certificate } of records) {
+    links.set(id, {
+      issuer_id: id,
+      certificate: parseCertificate(certificate),
+      pem: encodeCertificatePem(certificate),
+    });
+  }
+  const members = records.flatMap(({ id, settings }) => {
+    const certificate = links.get(id)?.certificate;
+    return certificate ? [{ id, certificate, manual_chain: settings.manual_chain }] : [];
+  });
+  const chains = planChains(members);
+  const issuers = new Map<string, Issuer>();
+  for (const record of records) {
+    const link = links.get(record.id);
+    if (!link) continue;
+    const chain = (chains.get(record.id) ?? []).flatMap((id) => links.get(id) ?? []);
+    issuers.set(record.id, { ...record, certificate: link.certificate, pem: link.pem, chain });
+  }
+  return issuers;
+}
+
+/** The issuer that a reference means now. @throws Failure `unresolved` */
+export async function requireIssuer(app: App, caller: Caller, ref: string): Promise<Issuer> {
+  return resolveIssuer(await readAuthority(app, caller.mount.id), ref);
+}
+
+/** All issuers of a mount, in order of their ids, with settings and chains. */
+export async function listIssuers(app: App, mount_id: string): Promise<Issuer[]> {
+  const { issuers } = await readAuthority(app, mount_id);
+  return [...issuers.values()];
+}
+
+/** What {@link changeAuthority} shall do: nothing of it is done unless all of it is. */
+export interface AuthorityChange<Result> {
+  effects: readonly Effect[];
+  defaults?: Partial<Omit<Defaults, 'version'>>;
+  result: Result;
+}
+
+const ATTEMPTS = 4;
+
+/**
+ * Changes the keys, issuers or defaults of a mount. Two changes at once never build on the same
+ * state: the later one decides again on what the earlier one left.
+ *
+ * @param decide may be called more than once; no effects and no defaults: nothing to be changed
+ * @throws Failure `conflict` after some attempts
+ */
+export async function changeAuthority<Result>(
+  app: App,
+  caller: Caller,
+  decide: (authority: Authority) => Promise<AuthorityChange<Result>> | AuthorityChange<Result>,
+): Promise<Result> {
+  const mount_id = caller.mount.id;
+  for (let attempt = 1; ; attempt += 1) {
+    const authority = await loadAuthority(app, mount_id);
+    const { effects, defaults, result } = await decide(authority);
+    if (effects.length === 0 && defaults === undefined) return result;
+    const saved = saveDefaults(mount_id, { ...authority.defaults, ...defaults });
+    try {
+      await app.commit(caller, [...saved, ...effects]);
+      return result;
+    } catch (error) {
+      const lost = error instanceof Failure && error.kind === 'conflict';
+      if (!lost || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+/**
+ * The URLs that certificates by an issuer carry: its own if it has any, otherwise the mount's.
+ *
+ * @throws Failure `unresolved` when templates cannot be filled in
+ */
+export function chooseUrls(authority: Authority, issuer: Issuer): AuthorityUrls {
+  const { settings } = issuer;
+  const own = hasUrls(settings);
+  const urls = own ? settings : authority.urls;
+  const templating = own ? settings.enable_aia_url_templating : authority.urls.enable_templating;
+  if (!templating) return urls;
+  return expandUrls(urls, { issuer_id: issuer.id, cluster: authority.cluster });
+}
+
+/**
+ * What else changes with the default issuer: the addresses that always mean the default one show
+ * another certificate, so both the old and the new one count as changed (contract 1.12).
+ */
+export function planDefaultChange(
+  mount_id: string,
+  authority: Authority,
+  next: string,
+  now_ms: number,
+): Write[] {
+  const { default_issuer } = authority.defaults;
+  if (default_issuer === next) return [];
+  return [default_issuer, next]
+    .filter((id) => authority.issuers.has(id))
+    .map((id) => touchIssuer(mount_id, id, now_ms));
+}

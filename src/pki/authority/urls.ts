@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
+import { flag, list } from '../../core/fields.ts';
+
+/** URLs that certificates carry to lead to their issuer, its CRL and its OCSP responder. */
+export interface AuthorityUrls {
+  issuing_certificates: string[];
+  crl_distribution_points: string[];
+  ocsp_servers: string[];
+  delta_crl_distribution_points: string[];
+}
+
+export const urlFields = {
+  issuing_certificates: list([]).describe('URLs of the issuer certificate (caIssuers).'),
+  crl_distribution_points: list([]).describe('URLs of the CRL.'),
+  ocsp_servers: list([]).describe('URLs of OCSP responders.'),
+  delta_crl_distribution_points: list([]).describe('URLs of the delta CRL (freshestCRL).'),
+};
+
+/** The fields of `config/urls`. */
+export const urlSettingFields = {
+  ...urlFields,
+  enable_templating: flag(false).describe(
+    'Replace {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}} in the URLs at each issuance.',
+  ),
+};
+export const urlSettingsSchema = z.object(urlSettingFields);
+export type UrlSettings = z.output<typeof urlSettingsSchema>;
+
+/** Where this cluster is reached; empty when not configured. */
+export interface ClusterPaths {
+  path: string;
+  aia_path: string;
+}
+
+const URL_FIELDS = [
+  'crl_distribution_points',
+  'delta_crl_distribution_points',
+  'issuing_certificates',
+  'ocsp_servers',
+] as const;
+
+const TEMPLATE = /\{\{\s*(\w+)\s*\}\}/g;
+
+/**
+ * Checks URLs as they are configured; with templates only that they have the known ones.
+ *
+ * @throws Failure `invalid` naming the first bad one
+ */
+export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
+  for (const field of URL_FIELDS) {
+    for (const url of urls[field]) {
+      const filled = templating ? url.replaceAll(TEMPLATE, sampleOf) : url;
+      if (!isUrl(filled)) {
+        throw new Failure(
+          'invalid',
+          `invalid URL found in Authority Information Access (AIA) parameter ${field}: ${url}`,
+          { fields: { [field]: 'URLs with a scheme and a host' } },
+        );
+      }
+    }
+  }
+}
+
+function sampleOf(template: string, name: string): string {
+  switch (name) {
+    case 'cluster_path':
+    case 'cluster_aia_path':
+      return 'http://cluster.invalid';
+    case 'issuer_id':
+      return 'id';
+    default:
+      return template;
+  }
+}
+
+// The URL goes into an IA5String as it was written, so only what needs no escaping is taken.
+function isUrl(text: string): boolean {
+  return (
+    /^[a-zA-Z][\w+.-]*:\/\/[^\s{}<>"\\^`|/?#]+[^\s{}<>"\\^`|]*$/.test(text) &&
+    isAscii(text) &&
+    URL.canParse(text)
+  );
+}
+
+function isAscii(text: string): boolean {
+  return /^[\x21-\x7e]*$/.test(text);
+}
+
+export function hasUrls(urls: AuthorityUrls): boolean {
+  return URL_FIELDS.some((field) => urls[field].length > 0);
+}
+
+/** Whether a certificate by an issuer that does not exist yet cannot carry these URLs. */
+export function namesIssuer(urls: AuthorityUrls): boolean {
+  return URL_FIELDS.some((field) => urls[field].some((url) => /\{\{\s*issuer_id\s*\}\}/.test(url)));
+}
+
+/** A warning for templates that cannot be filled yet. */
+export function warnOfTemplates(templating: boolean, cluster: ClusterPaths): string[] {
+  if (!templating || (cluster.path !== '' && cluster.aia_path !== '')) return [];
+  return [
+    'templating of AIA URLs is enabled, but config/cluster lacks "path" or "aia_path": issuance may fail until it is set',
+  ];
+}
+
+/**
+ * Fills in the templates of an issuer's URLs.
+ *
+ * @throws Failure `unresolved` when the cluster's paths are wanted and not configured
+ */
+export function expandUrls(
+  urls: AuthorityUrls,
+  values: { issuer_id: string; cluster: ClusterPaths },
+): AuthorityUrls {
+  const expand = (url: string): string => {
+    const filled = url.replaceAll(TEMPLATE, (template, name: string) => {
+      switch (name) {
+        case 'cluster_path':
+          return requirePath(values.cluster.path);
+        case 'cluster_aia_path':
+          return requirePath(values.cluster.aia_path);
+        case 'issuer_id':
+          return values.issuer_id;
+        default:
+          return template;
+      }
+    });
+    if (!isUrl(filled)) {
+      throw new Failure('invalid', `unable to template AIA URLs: ${filled} is not a URL`);
+    }
+    return filled;
+  };
+  return {
+    issuing_certificates: urls.issuing_certificates.map(expand),
+    crl_distribution_points: urls.crl_distribution_points.map(expand),
+    ocsp_servers: urls.ocsp_servers.map(expand),
+    delta_crl_distribution_points: urls.delta_crl_distribution_points.map(expand),
+  };
+}
+
+function requirePath(path: string): string {
+  if (path !== '') return path.replace(/\/$/, '');
+  throw new Failure(
+    'unresolved',
+    'unable to template AIA URLs as we lack local cluster address information (path)',
+  );
+}

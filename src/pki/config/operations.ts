@@ -1,0 +1,132 @@
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import { type Authority, findIssuer, findKey } from '../authority/authority.ts';
+import { changeAuthority, planDefaultChange, readAuthority } from '../authority/operations.ts';
+import { saveConfig } from '../authority/store.ts';
+import { checkUrls, type UrlSettings, warnOfTemplates } from '../authority/urls.ts';
+
+interface IssuersConfig {
+  default: string;
+  default_follows_latest_issuer: boolean;
+}
+
+export async function readIssuersConfig(app: App, caller: Caller): Promise<Answer<IssuersConfig>> {
+  const { defaults } = await readAuthority(app, caller.mount.id);
+  const { default_issuer, default_follows_latest_issuer } = defaults;
+  return { data: { default: default_issuer, default_follows_latest_issuer } };
+}
+
+/** Chooses the default issuer, by id or name. */
+export async function writeIssuersConfig(
+  app: App,
+  caller: Caller,
+  input: { default: string; default_follows_latest_issuer?: boolean | undefined },
+): Promise<Answer<IssuersConfig>> {
+  requireExplicitRef('issuer', input.default);
+  return changeAuthority<Answer<IssuersConfig>>(app, caller, (authority) => {
+    const issuer = findIssuer(authority, input.default);
+    if (!issuer) {
+      throw new Failure(
+        'invalid',
+        `Error resolving issuer reference: unable to find PKI issuer for reference: ${input.default}`,
+      );
+    }
+    // Left out, it falls to false: only root/replace keeps it.
+    const follows = input.default_follows_latest_issuer ?? false;
+    const warnings =
+      issuer.key_id === ''
+        ? [
+            `This selected default issuer has no key associated with it. Some operations like issuing certificates and signing CRLs will be unavailable with the requested default issuer until a key is imported or the default issuer is changed.`,
+          ]
+        : [];
+    return {
+      effects: planDefaultChange(caller.mount.id, authority, issuer.id, app.now()),
+      defaults: { default_issuer: issuer.id, default_follows_latest_issuer: follows },
+      result: {
+        data: { default: issuer.id, default_follows_latest_issuer: follows },
+        warnings,
+      },
+    };
+  });
+}
+
+/** Makes another issuer the default one; `next` unless one is named. */
+export async function replaceDefaultIssuer(app: App, caller: Caller, input: { default: string }) {
+  const { defaults } = await readAuthority(app, caller.mount.id);
+  return writeIssuersConfig(app, caller, {
+    default: input.default,
+    default_follows_latest_issuer: defaults.default_follows_latest_issuer,
+  });
+}
+
+export async function readKeysConfig(
+  app: App,
+  caller: Caller,
+): Promise<Answer<{ default: string }>> {
+  const { defaults } = await readAuthority(app, caller.mount.id);
+  return { data: { default: defaults.default_key } };
+}
+
+/** Chooses the default key, by id or name. */
+export async function writeKeysConfig(
+  app: App,
+  caller: Caller,
+  input: { default: string },
+): Promise<Answer<{ default: string }>> {
+  requireExplicitRef('key', input.default);
+  return changeAuthority<Answer<{ default: string }>>(app, caller, (authority: Authority) => {
+    const key = findKey(authority, input.default);
+    if (!key) {
+      throw new Failure(
+        'invalid',
+        `Error resolving key reference: unable to find PKI key for reference: ${input.default}`,
+      );
+    }
+    return {
+      effects: [],
+      defaults: { default_key: key.id },
+      result: { data: { default: key.id } },
+    };
+  });
+}
+
+function requireExplicitRef(what: 'issuer' | 'key', ref: string): void {
+  if (ref !== '' && ref.toLowerCase() !== 'default') return;
+  throw new Failure(
+    'invalid',
+    `Invalid ${what} specification; must be non-empty and can't be 'default'.`,
+  );
+}
+
+export async function readUrls(app: App, caller: Caller): Promise<Answer<UrlSettings>> {
+  const { urls } = await readAuthority(app, caller.mount.id);
+  return { data: urls };
+}
+
+/** Changes the URLs that are sent and keeps the others. */
+export async function writeUrls(
+  app: App,
+  caller: Caller,
+  input: { [Field in keyof UrlSettings]?: UrlSettings[Field] | undefined },
+): Promise<Answer<UrlSettings>> {
+  return changeAuthority<Answer<UrlSettings>>(app, caller, ({ urls, cluster }) => {
+    const changed: UrlSettings = {
+      issuing_certificates: input.issuing_certificates ?? urls.issuing_certificates,
+      crl_distribution_points: input.crl_distribution_points ?? urls.crl_distribution_points,
+      ocsp_servers: input.ocsp_servers ?? urls.ocsp_servers,
+      delta_crl_distribution_points:
+        input.delta_crl_distribution_points ?? urls.delta_crl_distribution_points,
+      enable_templating: input.enable_templating ?? urls.enable_templating,
+    };
+    checkUrls(changed, changed.enable_templating);
+    return {
+      effects: saveConfig(caller.mount.id, 'urls', JSON.stringify(changed)),
+      result: {
+        data: changed,
+        warnings: warnOfTemplates(changed.enable_templating, cluster),
+      },
+    };
+  });
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { flag, optional, patchOf, text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { urlSettingFields, urlSettingsSchema } from '../authority/urls.ts';
+import {
+  readIssuersConfig,
+  readKeysConfig,
+  readUrls,
+  replaceDefaultIssuer,
+  writeIssuersConfig,
+  writeKeysConfig,
+  writeUrls,
+} from './operations.ts';
+
+const issuersConfig = z.object({
+  default: z.string().describe('Id of the default issuer; empty for none.'),
+  default_follows_latest_issuer: z.boolean(),
+});
+const keysConfig = z.object({
+  default: z.string().describe('Id of the default key; empty for none.'),
+});
+
+export const configRoutes: readonly AnyRoute[] = [
+  vaultRoute({
+    id: 'pki-read-issuers-configuration',
+    method: 'GET',
+    path: '/v1/{mount}/config/issuers',
+    summary: 'Read which issuer is the default one',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: issuersConfig,
+    failures: [],
+    run: readIssuersConfig,
+  }),
+  vaultRoute({
+    id: 'pki-configure-issuers',
+    method: 'POST',
+    path: '/v1/{mount}/config/issuers',
+    summary: 'Choose the default issuer',
+    access: { capability: 'update' },
+    input: z.object({
+      default: text('').describe('Id or name of an issuer.'),
+      default_follows_latest_issuer: optional(flag()).describe(
+        'Let each new issuer with a key become the default one. False when left out.',
+      ),
+    }),
+    output: issuersConfig,
+    failures: ['invalid', 'conflict'],
+    audit: ['default', 'default_follows_latest_issuer'],
+    run: writeIssuersConfig,
+  }),
+  vaultRoute({
+    id: 'pki-replace-root',
+    method: 'POST',
+    path: '/v1/{mount}/root/replace',
+    summary: 'Make another issuer the default one',
+    access: { capability: 'update' },
+    input: z.object({ default: text('next').describe('Id or name of an issuer.') }),
+    output: issuersConfig,
+    failures: ['invalid', 'conflict'],
+    audit: ['default'],
+    run: replaceDefaultIssuer,
+  }),
+  vaultRoute({
+    id: 'pki-read-keys-configuration',
+    method: 'GET',
+    path: '/v1/{mount}/config/keys',
+    summary: 'Read which key is the default one',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: keysConfig,
+    failures: [],
+    run: readKeysConfig,
+  }),
+  vaultRoute({
+    id: 'pki-configure-keys',
+    method: 'POST',
+    path: '/v1/{mount}/config/keys',
+    summary: 'Choose the default key',
+    access: { capability: 'update' },
+    input: z.object({ default: text('').describe('Id or name of a key.') }),
+    output: keysConfig,
+    failures: ['invalid', 'conflict'],
+    audit: ['default'],
+    run: writeKeysConfig,
+  }),
+  vaultRoute({
+    id: 'pki-read-urls-configuration',
+    method: 'GET',
+    path: '/v1/{mount}/config/urls',
+    summary: 'Read the URLs that certificates carry',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: urlSettingsSchema,
+    failures: [],
+    run: readUrls,
+  }),
+  vaultRoute({
+    id: 'pki-configure-urls',
+    method: 'POST',
+    path: '/v1/{mount}/config/urls',
+    summary: 'Change the URLs that certificates carry; those left out stay',
+    see: ['RFC 5280 §4.2.2.1', 'RFC 5280 §4.2.1.13'],
+    access: { capability: 'update' },
+    input: patchOf(urlSettingFields),
+    output: urlSettingsSchema,
+    failures: ['invalid', 'conflict'],
+    audit: Object.keys(urlSettingFields),
+    run: writeUrls,
+  }),
+];

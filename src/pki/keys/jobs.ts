@@ -1,0 +1,80 @@
+import { generateKeyPair, type KeyObject } from 'node:crypto';
+import { type App, perApp } from '../../app.ts';
+
+/** Keys that may wait for a taker, by size: making one takes 40 ms to seconds of a core. */
+const MOST: Readonly<Record<number, number>> = { 2048: 16, 3072: 6, 4096: 2 };
+
+interface Shelf {
+  ready: KeyObject[];
+  /** How many are kept ready; doubles whenever there was none. */
+  target: number;
+  filling: boolean;
+}
+
+interface Pool {
+  shelves: Map<number, Shelf>;
+  /** Changes when the server seals, so that keys made before are not kept. */
+  term: number;
+  closed: boolean;
+}
+
+const poolOf = perApp<Pool>((app) => {
+  const pool: Pool = { shelves: new Map(), term: 0, closed: false };
+  const empty = (): void => {
+    pool.term += 1;
+    pool.shelves.clear();
+  };
+  app.barrier.onLock(empty);
+  app.onClose(() => {
+    pool.closed = true;
+    empty();
+  });
+  return pool;
+});
+
+/**
+ * A fresh RSA key that nobody else gets: from those made in the background, or made now.
+ * Sizes that nobody asks for are never made.
+ */
+export async function takeRsaKey(app: App, bits: number): Promise<KeyObject> {
+  const pool = poolOf(app);
+  const most = MOST[bits];
+  if (most === undefined) return generateRsa(bits);
+  let shelf = pool.shelves.get(bits);
+  if (shelf === undefined) {
+    shelf = { ready: [], target: 0, filling: false };
+    pool.shelves.set(bits, shelf);
+  }
+  const ready = shelf.ready.pop();
+  if (ready === undefined) shelf.target = Math.min(most, Math.max(1, shelf.target * 2));
+  const key = ready ?? (await generateRsa(bits));
+  fill(app, pool, shelf, bits);
+  return key;
+}
+
+/** One key at a time, so that requests that find none still get threads. */
+function fill(app: App, pool: Pool, shelf: Shelf, bits: number): void {
+  if (shelf.filling || pool.closed || shelf.ready.length >= shelf.target) return;
+  const { term } = pool;
+  shelf.filling = true;
+  generateRsa(bits)
+    .then((key) => {
+      shelf.filling = false;
+      if (pool.term !== term) return;
+      shelf.ready.push(key);
+      fill(app, pool, shelf, bits);
+    })
+    .catch((err: unknown) => {
+      shelf.filling = false;
+      app.log.error({ err }, 'no RSA key could be made in advance');
+    });
+}
+
+function generateRsa(bits: number): Promise<KeyObject> {
+  const { promise, resolve, reject } = Promise.withResolvers<KeyObject>();
+  generateKeyPair('rsa', { modulusLength: bits }, (error, _publicKey, privateKey) => {
+    if (error) reject(error);
+    else resolve(privateKey);
+  });
+  return promise;
+}

@@ -1,0 +1,245 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { Caller } from '../../access/caller.ts';
+import { type App, perApp } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import type { Place } from '../../seal/envelope.ts';
+import type { Write } from '../../store/write.ts';
+import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x509/algorithms.ts';
+import {
+  CURVE_NAME,
+  findCurve,
+  type KeyDescription,
+  keyIdentifier,
+  publicKeyInfo,
+} from '../../x509/keys.ts';
+import { exportPrivateKey } from '../../x509/private-keys.ts';
+import { formatColonHex } from '../../x509/serial.ts';
+import { resolveKey } from '../authority/authority.ts';
+import { changeAuthority, readAuthority } from '../authority/operations.ts';
+import { takeRsaKey } from './jobs.ts';
+import { checkName, checkNewName, type Key } from './key.ts';
+import { resolveKeyParameters } from './key-parameters.ts';
+import { deleteKey, findSealedKey, insertKey, saveKeyName } from './store.ts';
+
+/** A key that was just made and is kept nowhere yet. */
+export interface FreshKey extends KeyDescription {
+  private_key: KeyObject;
+  /** SubjectPublicKeyInfo, DER. */
+  public_key: Uint8Array;
+}
+
+/** Makes a key. @param wanted a size that `resolveKeyParameters` has resolved */
+export async function generateKey(app: App, wanted: KeyDescription): Promise<FreshKey> {
+  const private_key = await generatePrivateKey(app, wanted);
+  return { ...wanted, private_key, public_key: publicKeyInfo(private_key) };
+}
+
+async function generatePrivateKey(app: App, wanted: KeyDescription): Promise<KeyObject> {
+  switch (wanted.key_type) {
+    case 'rsa':
+      return takeRsaKey(app, wanted.key_bits);
+    case 'ed25519':
+      return generateKeyPairSync('ed25519').privateKey;
+    case 'ec': {
+      const curve = findCurve(wanted.key_bits);
+      if (!curve) throw new Error(`no curve of ${wanted.key_bits} bits`);
+      return generateKeyPairSync('ec', { namedCurve: CURVE_NAME[curve] }).privateKey;
+    }
+  }
+}
+
+/** Makes the row of a fresh key, its private part sealed for that row alone. */
+export function sealKey(
+  app: App,
+  mount_id: string,
+  fresh: FreshKey,
+  name: string,
+): { key: Key; insert: Write } {
+  const { private_key, ...facts } = fresh;
+  const key: Key = { id: app.newId(), name, ...facts };
+  const plain = private_key.export({ format: 'der', type: 'pkcs8' });
+  const sealed = app.barrier.seal('pki-key', placeOf(mount_id, key.id), plain);
+  plain.fill(0);
+  return { key, insert: insertKey(mount_id, key, sealed) };
+}
+
+function placeOf(mount_id: string, id: string): Place {
+  return { table: 'pki_key', column: 'private_key_sealed', row: `${mount_id}/${id}` };
+}
+
+/** Opened keys, held until the server is sealed. */
+const openKeys = perApp((app) => {
+  const keys = new Map<string, KeyObject>();
+  app.barrier.onLock(() => keys.clear());
+  return keys;
+});
+
+async function openKey(app: App, mount_id: string, id: string): Promise<KeyObject> {
+  const keys = openKeys(app);
+  const cacheKey = `${mount_id}/${id}`;
+  const known = keys.get(cacheKey);
+  if (known) return known;
+  const sealed = await findSealedKey(app.db, mount_id, id);
+  if (!sealed) throw new Failure('unresolved', `unable to find PKI key for reference: ${id}`);
+  const plain = app.barrier.open('pki-key', placeOf(mount_id, id), sealed);
+  const key = createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' });
+  plain.fill(0);
+  keys.set(cacheKey, key);
+  return key;
+}
+
+/**
+ * Signs with a stored key: what is quick on the calling thread, the rest in the thread pool.
+ *
+ * @throws Failure `unavailable` while the server is sealed
+ */
+export async function signWithKey(
+  app: App,
+  mount_id: string,
+  key: Key,
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+): Promise<Uint8Array> {
+  return signWith(await openKey(app, mount_id, key.id), key, algorithm, data);
+}
+
+/** Signs with a key that is at hand. */
+export function signWith(
+  private_key: KeyObject,
+  description: KeyDescription,
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+): Uint8Array | Promise<Uint8Array> {
+  return isCheap(description)
+    ? signSync(private_key, algorithm, data)
+    : signAsync(private_key, algorithm, data);
+}
+
+export async function listKeyInfo(app: App, caller: Caller): Promise<Answer<KeyList>> {
+  const { keys, defaults } = await readAuthority(app, caller.mount.id);
+  if (keys.size === 0) throw new Failure('not_found', '');
+  const key_info: KeyList['key_info'] = {};
+  for (const { id, name } of keys.values()) {
+    key_info[id] = { is_default: id === defaults.default_key, key_name: name };
+  }
+  return { data: { key_info, keys: [...keys.keys()] } };
+}
+
+interface KeyList {
+  keys: string[];
+  key_info: Record<string, { is_default: boolean; key_name: string }>;
+}
+
+export async function readKey(app: App, caller: Caller, input: { key_ref: string }) {
+  const key = resolveKey(await readAuthority(app, caller.mount.id), input.key_ref);
+  return {
+    data: {
+      ...describeKey(key),
+      subject_key_id: formatColonHex(keyIdentifier(key.public_key)),
+    },
+  };
+}
+
+interface KeyFacts {
+  key_id: string;
+  key_name: string;
+  key_type: string;
+}
+
+function describeKey(key: Key): KeyFacts {
+  return { key_id: key.id, key_name: key.name, key_type: key.key_type };
+}
+
+/** Names a key anew, or takes its name away. */
+export async function updateKey(
+  app: App,
+  caller: Caller,
+  input: { key_ref: string; key_name?: string | undefined },
+): Promise<Answer<KeyFacts>> {
+  return changeAuthority<Answer<KeyFacts>>(app, caller, (authority) => {
+    const key = resolveKey(authority, input.key_ref);
+    const name = (input.key_name ?? '').trim();
+    if (name === key.name) return { effects: [], result: { data: describeKey(key) } };
+    if (name !== '') {
+      checkName('key', name);
+      if ([...authority.keys.values()].some((other) => other.name === name)) {
+        throw new Failure('invalid', 'key name already in use');
+      }
+    }
+    const warnings =
+      name === '' ? [`key name "${key.name}" was cleared: refer to the key by its id`] : [];
+    return {
+      effects: [saveKeyName(caller.mount.id, key.id, name)],
+      result: { data: describeKey({ ...key, name }), warnings },
+    };
+  });
+}
+
+/** Removes a key that no issuer uses; one that is not there is gone already. */
+export async function removeKey(
+  app: App,
+  caller: Caller,
+  input: { key_ref: string },
+): Promise<Answer<null>> {
+  return changeAuthority<Answer<null>>(app, caller, (authority) => {
+    const key =
+      input.key_ref.toLowerCase() === 'default'
+        ? authority.keys.get(authority.defaults.default_key)
+        : [...authority.keys.values()].find(({ id, name }) => [id, name].includes(input.key_ref));
+    if (!key) return { effects: [], result: {} };
+    const users = [...authority.issuers.values()].filter(({ key_id }) => key_id === key.id);
+    if (users.length > 0) {
+      throw new Failure(
+        'invalid',
+        `Failed to Delete Key.  Key in Use by Issuer: ${users.map(({ id }) => id).join(', ')}`,
+      );
+    }
+    const effects = [deleteKey(caller.mount.id, key.id)];
+    if (key.id !== authority.defaults.default_key) return { effects, defaults: {}, result: {} };
+    return {
+      effects,
+      defaults: { default_key: '' },
+      result: {
+        warnings: [
+          `Deleted key ${key.id} (via key_ref ${input.key_ref}); this was configured as the default key. Operations without an explicit key will not work until a new default is configured.`,
+        ],
+        data: null,
+      },
+    };
+  });
+}
+
+interface NewKey {
+  exported: 'internal' | 'exported' | 'kms';
+  key_name?: string | undefined;
+  key_type: 'rsa' | 'ec' | 'ed25519';
+  key_bits: number;
+}
+
+/** Makes a key and keeps it; the private part is answered only if it shall be `exported`. */
+export async function generateStoredKey(app: App, caller: Caller, input: NewKey) {
+  if (input.exported === 'kms') {
+    throw new Failure('invalid', 'managed keys are not available: use internal or exported');
+  }
+  const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
+  const fresh = await generateKey(app, { key_type: input.key_type, key_bits });
+  return changeAuthority(app, caller, (authority) => {
+    const names = new Set([...authority.keys.values()].map(({ name }) => name));
+    const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));
+    const { key, insert } = sealKey(app, caller.mount.id, fresh, name);
+    caller.record.outcome['key_id'] = key.id;
+    return {
+      effects: [insert],
+      defaults: authority.keys.size === 0 ? { default_key: key.id } : {},
+      result: {
+        data: {
+          ...describeKey(key),
+          ...(input.exported === 'exported' && {
+            private_key: exportPrivateKey(fresh.private_key, 'traditional', 'pem'),
+          }),
+        },
+      },
+    };
+  });
+}

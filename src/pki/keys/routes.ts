@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { choice, integer, optional, text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { generateStoredKey, listKeyInfo, readKey, removeKey, updateKey } from './operations.ts';
+
+const key_ref = text().describe('Id or name of the key, or "default".');
+const keySchema = z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() });
+
+export const keyRoutes: readonly AnyRoute[] = [
+  vaultRoute({
+    id: 'pki-list-keys',
+    method: 'LIST',
+    path: '/v1/{mount}/keys',
+    summary: 'List the keys of the mount',
+    access: { capability: 'list' },
+    input: z.object({}),
+    output: z.object({
+      keys: z.array(z.string()),
+      key_info: z.record(z.string(), z.object({ key_name: z.string(), is_default: z.boolean() })),
+    }),
+    failures: ['not_found'],
+    run: listKeyInfo,
+  }),
+  vaultRoute({
+    id: 'pki-generate-key',
+    method: 'POST',
+    path: '/v1/{mount}/keys/generate/{exported}',
+    summary: 'Make a key and keep it in the mount',
+    access: { capability: 'update' },
+    input: z.object({
+      exported: choice(['internal', 'exported', 'kms'] as const).describe(
+        '"exported" answers the private key, once; "internal" never does.',
+      ),
+      key_name: optional(text()).describe('A name for the key, unique in the mount.'),
+      key_type: choice(['rsa', 'ec', 'ed25519'] as const, 'rsa').describe('Type of key.'),
+      key_bits: integer(0).describe('Size; 0: 2048 for RSA, 256 for EC.'),
+    }),
+    output: keySchema.extend({ private_key: z.string().optional() }),
+    failures: ['invalid', 'conflict'],
+    audit: ['exported', 'key_name', 'key_type', 'key_bits'],
+    run: generateStoredKey,
+  }),
+  vaultRoute({
+    id: 'pki-read-key',
+    method: 'GET',
+    path: '/v1/{mount}/key/{key_ref}',
+    summary: 'Read a key; its private part cannot be read',
+    access: { capability: 'read' },
+    input: z.object({ key_ref }),
+    output: keySchema.extend({
+      subject_key_id: z.string().describe('RFC 5280 §4.2.1.2 (1), colon hex.'),
+    }),
+    failures: ['unresolved'],
+    audit: ['key_ref'],
+    run: readKey,
+  }),
+  vaultRoute({
+    id: 'pki-update-key',
+    method: 'POST',
+    path: '/v1/{mount}/key/{key_ref}',
+    summary: 'Name a key anew',
+    access: { capability: 'update' },
+    input: z.object({
+      key_ref,
+      key_name: optional(text()).describe('The new name; empty for none.'),
+    }),
+    output: keySchema,
+    failures: ['invalid', 'unresolved', 'conflict'],
+    audit: ['key_ref', 'key_name'],
+    run: updateKey,
+  }),
+  vaultRoute({
+    id: 'pki-delete-key',
+    method: 'DELETE',
+    path: '/v1/{mount}/key/{key_ref}',
+    summary: 'Delete a key that no issuer uses',
+    access: { capability: 'delete' },
+    input: z.object({ key_ref }),
+    output: z.null(),
+    failures: ['invalid', 'conflict'],
+    audit: ['key_ref'],
+    run: removeKey,
+  }),
+];

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { integer, optional, text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { listRoles, readRole, removeRole, updateRole, writeRole } from './operations.ts';
+import { roleFields, rolePatchSchema, roleReplySchema } from './role.ts';
+
+const name = text().describe('Name of the role.');
+const path = '/v1/{mount}/roles/{name}';
+
+export const roleRoutes: readonly AnyRoute[] = [
+  vaultRoute({
+    id: 'pki-list-roles',
+    method: 'LIST',
+    path: '/v1/{mount}/roles',
+    summary: 'List the names of roles',
+    access: { capability: 'list' },
+    input: z.object({
+      after: optional(text()).describe('Only names after this one.'),
+      limit: optional(integer()).describe('At most so many names.'),
+    }),
+    output: z.object({ keys: z.array(z.string()) }),
+    failures: ['not_found'],
+    run: listRoles,
+  }),
+  vaultRoute({
+    id: 'pki-read-role',
+    method: 'GET',
+    path,
+    summary: 'Read a role',
+    access: { capability: 'read' },
+    input: z.object({ name }),
+    output: roleReplySchema,
+    failures: ['not_found'],
+    audit: ['name'],
+    run: readRole,
+  }),
+  vaultRoute({
+    id: 'pki-write-role',
+    method: 'POST',
+    path,
+    summary: 'Create a role, or replace it whole',
+    access: { capability: 'update' },
+    input: z.object({ name, ...roleFields }),
+    output: roleReplySchema,
+    failures: ['invalid'],
+    audit: ['name', ...Object.keys(roleFields)],
+    run: writeRole,
+  }),
+  vaultRoute({
+    id: 'pki-patch-role',
+    method: 'PATCH',
+    path,
+    summary: 'Change some fields of a role',
+    access: { capability: 'patch' },
+    input: rolePatchSchema.extend({ name }),
+    output: roleReplySchema,
+    failures: ['invalid'],
+    audit: ['name', ...Object.keys(roleFields)],
+    run: updateRole,
+  }),
+  vaultRoute({
+    id: 'pki-delete-role',
+    method: 'DELETE',
+    path,
+    summary: 'Delete a role',
+    access: { capability: 'delete' },
+    input: z.object({ name }),
+    output: z.null(),
+    failures: [],
+    audit: ['name'],
+    run: removeRole,
+  }),
+];
