@@ -34,7 +34,10 @@ export function parseAddress(what: string, text: string): { host: string; port: 
   const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (!parts || port > 65535) {
-    throw new Failure('invalid', `${what} must be HOST:PORT, such as "127.0.0.1:8200", not "${text}"`);
+    throw new Failure(
+      'invalid',
+      `${what} must be HOST:PORT, such as "127.0.0.1:8200", not "${text}"`,
+    );
   }
   return { host: parts[1] ?? (parts[2] || '0.0.0.0'), port };
 }
@@ -87,7 +90,12 @@ export function parseConfig(text: string): Config {
   const top = section('', whole, [
     'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'log_level', 'api_address',
   ]); // biome-ignore format: one list
-  const listener = section('listener', top.listener ?? {}, ['address', 'tls_cert_file', 'tls_key_file', 'tls_disable']);
+  const listener = section('listener', top.listener ?? {}, [
+    'address',
+    'tls_cert_file',
+    'tls_key_file',
+    'tls_disable',
+  ]);
   const address = textOf('listener.address', listener.address, '127.0.0.1:8200');
   const listen = parseAddress('listener.address', address);
   const tls = tlsOf(listener);
@@ -120,7 +128,10 @@ function section(name: string, value: unknown, keys: readonly string[]): Section
   for (const key of Object.keys(value)) {
     if (!keys.includes(key)) {
       const known = keys.map((known) => prefix + known).join(', ');
-      throw new Failure('invalid', `unknown key "${prefix}${key}" in the configuration; known are ${known}`);
+      throw new Failure(
+        'invalid',
+        `unknown key "${prefix}${key}" in the configuration; known are ${known}`,
+      );
     }
   }
   return Object.fromEntries(Object.entries(value));
@@ -209,4 +220,3 @@ function sinkOf(name: string, value: unknown): AuditSinkConfig {
       };
   }
 }
-

@@ -34,7 +34,9 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
     }
     const flag = Object.hasOwn(table, name) ? table[name] : undefined;
     if (!flag) {
-      const known = Object.keys(table).map((known) => `-${known}`).join(', ');
+      const known = Object.keys(table)
+        .map((known) => `-${known}`)
+        .join(', ');
       throw new Failure('invalid', `unknown flag -${name}; known are ${known || 'none'} and -help`);
     }
     if (flag.value === true) {
@@ -42,7 +44,8 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
       continue;
     }
     const value = inline ?? args[++at];
-    if (value === undefined) throw new Failure('invalid', `flag -${name} needs a value, ${flag.value}`);
+    if (value === undefined)
+      throw new Failure('invalid', `flag -${name} needs a value, ${flag.value}`);
     flags.set(name, value);
   }
   return { flags, rest };
@@ -54,5 +57,11 @@ export function helpText(usage: string, about: string, table: FlagTable): string
     const left = value === true ? `-${name}` : `-${name} ${value}`;
     return `  ${left.padEnd(32)} ${help}`;
   });
-  return [`Usage: gatehouse ${usage}`, '', about, ...(lines.length > 0 ? ['', 'Flags:'] : []), ...lines].join('\n');
+  return [
+    `Usage: gatehouse ${usage}`,
+    '',
+    about,
+    ...(lines.length > 0 ? ['', 'Flags:'] : []),
+    ...lines,
+  ].join('\n');
 }

@@ -85,11 +85,17 @@ function startFailure(error: unknown, config: Config): unknown {
   const { host, port } = config.listen;
   switch (code) {
     case 'EADDRINUSE':
-      return new Failure('unavailable', `port ${port} of ${host} is in use by another program; choose another with -listen`);
+      return new Failure(
+        'unavailable',
+        `port ${port} of ${host} is in use by another program; choose another with -listen`,
+      );
     case 'EACCES':
     case 'EROFS':
     case 'EPERM':
-      return new Failure('unavailable', `no permission: ${error instanceof Error ? error.message : ''}`);
+      return new Failure(
+        'unavailable',
+        `no permission: ${error instanceof Error ? error.message : ''}`,
+      );
     default:
       return error;
   }

@@ -1,123 +1,195 @@
+import { isUtf8 } from 'node:buffer';
 import { Failure } from '../core/failure.ts';
+import { findJsonFault } from './json-fault.ts';
 
-const MAX_DEPTH = 32;
-const decoder = new TextDecoder('utf-8', { fatal: true });
+export interface JsonLimits {
+  /** Most objects and arrays inside one another. */
+  maxDepth: number;
+  /** Most values, counting members and elements; a body of brackets alone costs memory. */
+  maxValues: number;
+}
+
+const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 200_000 };
 
 /**
- * Reads a JSON body: one object. Depth, duplicate names and names that would reach into
- * objects (`__proto__`) are judged on the text, before anything is built from it.
+ * Parses a request body that must be one JSON object. The empty body is an object without members.
  *
- * @throws Failure `invalid` saying what is wrong with it
+ * @returns plain data with no key `__proto__` anywhere; look names up with `Object.hasOwn`
+ * @throws Failure `invalid` for anything that is not one well-formed object: invalid UTF-8 or
+ *   Unicode, a key given twice, more depth or values than the limits, anything after the object.
+ *   The message says where and names keys, and never holds a value: it may be a secret
+ * @see RFC 8259; RFC 7493 §2.1 to 2.3
  */
-export function parseJsonBody(bytes: Uint8Array): Record<string, unknown> {
-  let text: string;
-  try {
-    text = decoder.decode(bytes);
-  } catch (cause) {
-    throw new Failure('invalid', 'error parsing JSON: the body is not UTF-8', { cause });
-  }
-  scan(text);
+export function parseJsonBody(
+  body: Uint8Array | string,
+  limits: Partial<JsonLimits> = {},
+): Record<string, unknown> {
+  const { maxDepth, maxValues } = { ...DEFAULT_LIMITS, ...limits };
+  const text = typeof body === 'string' ? body : decodeUtf8(body);
+  const first = FIRST.exec(text)?.[0] ?? '';
+  if (first === '') return {};
+  if (!first.endsWith('{')) throw refusal('the body must be a JSON object, such as {"ttl": "1h"}');
+  const members = countMembers(text, maxDepth, maxValues);
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch (cause) {
-    throw new Failure('invalid', 'error parsing JSON: the body is not one JSON object', { cause });
+  } catch {
+    // Not the engine's own message, which quotes the body.
+    throw refusal(findJsonFault(text) ?? 'the body is not JSON');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Failure('invalid', 'error parsing JSON: the body must be a JSON object');
-  }
-  return value as Record<string, unknown>;
+  if (!isObject(value)) throw refusal('the body must be a JSON object');
+  const keys = new Inspector(text).inspect(value);
+  if (keys !== members) throw refusal(findJsonFault(text) ?? 'the body has a key twice');
+  return value;
 }
 
-/** Walks over the text once; whether it is JSON at all is for the parser to say. */
-function scan(text: string): void {
-  /** For each open object its names so far; undefined for an array. */
-  const open: (Set<string> | undefined)[] = [];
-  let expectsName = false;
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case 0x7b: // {
-        open.push(new Set());
-        expectsName = true;
-        break;
-      case 0x5b: // [
-        open.push(undefined);
-        expectsName = false;
-        break;
-      case 0x7d: // }
-      case 0x5d: // ]
-        open.pop();
-        expectsName = false;
-        break;
-      case 0x2c: // ,
-        expectsName = open.at(-1) !== undefined;
-        break;
-      case 0x22: {
-        const end = endOfString(text, at);
-        const names = open.at(-1);
-        if (expectsName && names) {
-          checkName(names, text.slice(at, end + 1));
-          expectsName = false;
-        }
-        at = end;
-        break;
-      }
-    }
-    if (open.length > MAX_DEPTH) {
-      throw new Failure('invalid', `error parsing JSON: more than ${MAX_DEPTH} levels deep`);
-    }
-  }
+/** White space and what follows it, if there is anything. */
+const FIRST = /^[ \t\r\n]*[^ \t\r\n]/;
+
+function refusal(because: string): Failure {
+  return new Failure('invalid', `failed to parse JSON input: ${because}`);
 }
 
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end > 0) {
-    let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++;
-    if (slashes % 2 === 0) return end;
-    end = text.indexOf('"', end + 1);
-  }
-  return text.length;
+function decodeUtf8(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw new Failure('invalid', 'the body is not valid UTF-8');
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-function checkName(names: Set<string>, quoted: string): void {
-  let name = quoted.slice(1, -1);
-  if (name.includes('\\')) {
-    try {
-      name = String(JSON.parse(quoted));
-    } catch {
-      return; // the parser will refuse the whole
-    }
-  }
-  if (name === '__proto__') {
-    throw new Failure('invalid', 'error parsing JSON: the name "__proto__" is not accepted');
-  }
-  if (names.has(name)) {
-    throw new Failure('invalid', `error parsing JSON: the name "${name.slice(0, 64)}" occurs twice`);
-  }
-  names.add(name);
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+const CODE = {
+  quote: 0x22,
+  comma: 0x2c,
+  colon: 0x3a,
+  openBracket: 0x5b,
+  backslash: 0x5c,
+  closeBracket: 0x5d,
+  openBrace: 0x7b,
+  closeBrace: 0x7d,
+} as const;
 
 /**
- * Reads a form body; a name that occurs several times becomes a list.
- *
- * @throws Failure `invalid` when it is not UTF-8
+ * Looks over a text before it is parsed: refuses one too deep or of too many values, and counts
+ * the members of all objects, each of which has one colon outside of strings. If fewer are there
+ * after parsing, a key was given twice. Says nothing about texts that are not JSON.
  */
-export function parseFormBody(bytes: Uint8Array): Record<string, unknown> {
-  let text: string;
-  try {
-    text = decoder.decode(bytes);
-  } catch (cause) {
-    throw new Failure('invalid', 'the form is not UTF-8', { cause });
-  }
-  const fields: Record<string, unknown> = {};
-  const form = new URLSearchParams(text);
-  for (const name of new Set(form.keys())) {
-    if (name === '__proto__') {
-      throw new Failure('invalid', 'the field name "__proto__" is not accepted');
+function countMembers(text: string, maxDepth: number, maxValues: number): number {
+  let depth = 0;
+  let values = 0;
+  let members = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case CODE.quote:
+        at = endOfString(text, at);
+        if (at < 0) return members;
+        break;
+      case CODE.colon:
+        members++;
+        break;
+      case CODE.comma:
+        values++;
+        break;
+      case CODE.openBrace:
+      case CODE.openBracket:
+        values++;
+        if (++depth > maxDepth) {
+          throw refusal(`more than ${maxDepth} objects and arrays inside one another`);
+        }
+        break;
+      case CODE.closeBrace:
+      case CODE.closeBracket:
+        depth--;
+        break;
     }
-    const values = form.getAll(name);
-    fields[name] = values.length === 1 ? values[0] : values;
+    if (values > maxValues) throw refusal(`more than ${maxValues} values`);
+  }
+  return members;
+}
+
+/** @returns the place of the closing quote, -1 if there is none */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    // An odd number of backslashes before it makes it part of the string.
+    let before = end - 1;
+    while (text.charCodeAt(before) === CODE.backslash) before--;
+    if ((end - before) % 2 === 1) return end;
+  }
+  return -1;
+}
+
+/** Goes through parsed data once: counts keys, and refuses what no endpoint can mean. */
+class Inspector {
+  /** Without an escape there can be no half of a character. */
+  readonly escapes: boolean;
+
+  constructor(text: string) {
+    this.escapes = text.includes('\\u');
+  }
+
+  /** @returns the number of keys of all objects within */
+  inspect(value: unknown): number {
+    if (typeof value === 'string') {
+      if (this.escapes && !value.isWellFormed()) throw refusal('a string is not valid Unicode');
+      return 0;
+    }
+    if (typeof value === 'number' && !Number.isFinite(value))
+      throw refusal('a number is too large');
+    if (typeof value !== 'object' || value === null) return 0;
+    let keys = 0;
+    if (Array.isArray(value)) {
+      for (const item of value) keys += this.inspect(item);
+      return keys;
+    }
+    for (const [key, item] of Object.entries(value)) {
+      if (key === '__proto__') throw refusal('the key "__proto__" is not accepted');
+      // Merging such a value into another object would change what all objects inherit.
+      if (key === 'constructor' && isObject(item) && Object.hasOwn(item, 'prototype')) {
+        throw refusal('the keys "constructor" and "prototype" are not accepted together');
+      }
+      if (this.escapes && !key.isWellFormed()) throw refusal('a key is not valid Unicode');
+      keys += 1 + this.inspect(item);
+    }
+    return keys;
+  }
+}
+
+const MAX_FORM_FIELDS = 1000;
+
+/**
+ * Parses an `application/x-www-form-urlencoded` body. A name given more than once has a list.
+ *
+ * @throws Failure `invalid` for invalid UTF-8 or percent-encoding, and for the name `__proto__`
+ */
+export function parseFormBody(body: Uint8Array | string): Record<string, string | string[]> {
+  const text = typeof body === 'string' ? body : decodeUtf8(body);
+  const pairs = text.split('&', MAX_FORM_FIELDS + 1);
+  if (pairs.length > MAX_FORM_FIELDS) {
+    throw new Failure('invalid', `the form has more than ${MAX_FORM_FIELDS} fields`);
+  }
+  const fields: Record<string, string | string[]> = {};
+  for (const pair of pairs) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decodeFormText(equals < 0 ? pair : pair.slice(0, equals));
+    const value = decodeFormText(equals < 0 ? '' : pair.slice(equals + 1));
+    if (name === '__proto__') {
+      throw new Failure('invalid', 'the form field "__proto__" is not accepted');
+    }
+    const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (known === undefined) fields[name] = value;
+    else if (typeof known === 'string') fields[name] = [known, value];
+    else known.push(value);
   }
   return fields;
+}
+
+function decodeFormText(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch (cause) {
+    const because = 'the form contains percent-encoding that is not valid, or not of UTF-8';
+    throw new Failure('invalid', because, { cause });
+  }
 }

@@ -106,5 +106,7 @@ function bodyLength(head: string): number {
 
 /** A packet after a chunked body that begins a new request: `METHOD /`. */
 function endsChunkedBody(chunk: Buffer): boolean {
-  return /^[A-Z]{3,7} \/[^\r\n]* HTTP\/1\.[01]\r\n/.test(chunk.subarray(0, 8192).toString('latin1'));
+  return /^[A-Z]{3,7} \/[^\r\n]* HTTP\/1\.[01]\r\n/.test(
+    chunk.subarray(0, 8192).toString('latin1'),
+  );
 }

@@ -9,7 +9,7 @@ import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import { parseFormBody, parseJsonBody } from './json.ts';
 import { canonicalisePath } from './path.ts';
-import type { AnyRoute, Answer, Capability, Method } from './route.ts';
+import type { Answer, AnyRoute, Capability, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
 
@@ -41,11 +41,7 @@ interface Target {
 }
 
 /** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */
-export async function handle(
-  app: App,
-  routers: Routers,
-  request: HttpRequest,
-): Promise<Dressed> {
+export async function handle(app: App, routers: Routers, request: HttpRequest): Promise<Dressed> {
   const id = randomUUID();
   try {
     return await answer(app, routers, request, id);
@@ -92,7 +88,12 @@ async function answer(
   const aclPath = method === 'LIST' || slash ? `${path}/` : path;
   if (!match || !route || !method) {
     // What is not there is told only to those who might have used it.
-    if (known && method && !judgeAccess(known.acl, { path: aclPath, operation: OPERATION[method], sudoRequired: false }).allowed) {
+    if (
+      known &&
+      method &&
+      !judgeAccess(known.acl, { path: aclPath, operation: OPERATION[method], sudoRequired: false })
+        .allowed
+    ) {
       throw new Failure('forbidden', 'permission denied');
     }
     throw match
@@ -115,7 +116,13 @@ async function answer(
   };
   try {
     if (route.access !== 'public' && known) {
-      await permit(app, caller, route, { acl: known.acl, path: aclPath, method, fields, params: match.params });
+      await permit(app, caller, route, {
+        acl: known.acl,
+        path: aclPath,
+        method,
+        fields,
+        params: match.params,
+      });
     }
     const result = await route.run(app, caller, input);
     if (caller.token && !caller.recorded) await app.audit.note(caller, { status: 'done' });
@@ -123,7 +130,10 @@ async function answer(
     return dress(caller, route, result, { fields, params: match.params });
   } catch (error) {
     if (caller.token && !caller.recorded && !app.barrier.sealed) {
-      const end = error instanceof Failure ? { status: 'refused' as const, error: error.message } : { status: 'failed' as const };
+      const end =
+        error instanceof Failure
+          ? { status: 'refused' as const, error: error.message }
+          : { status: 'failed' as const };
       await app.audit.note(caller, end);
     }
     throw error;
@@ -174,8 +184,7 @@ async function locate(app: App, routers: Routers, path: string): Promise<Target 
   if (path === 'sys' || path.startsWith('sys/')) {
     const match = routers.system.find(path.slice('sys'.length) || '/');
     // Before the first start is finished there are no mounts, and sys/ must answer all the same.
-    const mount =
-      app.barrier.sealed && match ? SEALED_SYSTEM : await requireSystemMount(app);
+    const mount = app.barrier.sealed && match ? SEALED_SYSTEM : await requireSystemMount(app);
     return { mount, match };
   }
   if (app.barrier.sealed) return undefined;
@@ -215,7 +224,10 @@ const SEALED_SYSTEM: Mount = {
 function refuseNamespace(request: HttpRequest): void {
   const namespace = header(request, 'x-vault-namespace')?.replace(/^\/|\/$/g, '');
   if (namespace && namespace !== 'root') {
-    throw new Failure('not_found', `no namespace "${namespace}": this server has the root namespace only`);
+    throw new Failure(
+      'not_found',
+      `no namespace "${namespace}": this server has the root namespace only`,
+    );
   }
 }
 
@@ -256,7 +268,10 @@ async function readFields(
   }
   const type = (header(request, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
   if (method === 'PATCH' && type !== 'application/merge-patch+json') {
-    throw new Failure('unsupported_media_type', 'PATCH requires Content-Type of application/merge-patch+json');
+    throw new Failure(
+      'unsupported_media_type',
+      'PATCH requires Content-Type of application/merge-patch+json',
+    );
   }
   const body = await request.readBody(limit);
   if (body.length === 0) return {};
@@ -366,4 +381,3 @@ function parameterWarnings(
   }
   return warnings;
 }
-

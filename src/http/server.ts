@@ -62,7 +62,9 @@ export function createServer(app: App, routers: Routers): HttpServer {
     async listen(address) {
       await fastify.listen(address);
       const bound = fastify.server.address();
-      return typeof bound === 'object' && bound ? { host: bound.address, port: bound.port } : address;
+      return typeof bound === 'object' && bound
+        ? { host: bound.address, port: bound.port }
+        : address;
     },
     reloadTls() {
       const setContext: unknown = Reflect.get(fastify.server, 'setSecureContext');
@@ -115,7 +117,9 @@ function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> 
       }
       chunks.push(chunk);
     });
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.on('end', () =>
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)),
+    );
     request.on('error', reject);
     request.on('aborted', () => reject(new Failure('invalid', 'the request body ended early')));
   });
@@ -132,8 +136,7 @@ const COMMON_HEADERS = {
 
 function send(request: FastifyRequest, reply: FastifyReply, dressed: Dressed): FastifyReply {
   reply.code(dressed.status).headers(COMMON_HEADERS).headers(dressed.headers);
-  const bytes =
-    typeof dressed.body === 'string' ? Buffer.from(dressed.body, 'utf8') : dressed.body;
+  const bytes = typeof dressed.body === 'string' ? Buffer.from(dressed.body, 'utf8') : dressed.body;
   if (request.method === 'HEAD') {
     reply.header('content-length', bytes?.length ?? 0);
     return reply.send();

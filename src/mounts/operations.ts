@@ -1,5 +1,5 @@
-import type { Caller } from '../access/caller.ts';
 import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
+import type { Caller } from '../access/caller.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Answer } from '../http/route.ts';
@@ -15,7 +15,14 @@ import {
   planMountPath,
   requireEngineType,
 } from './rules.ts';
-import { deleteMount, findRemount, insertMount, insertRemount, listMounts, saveMount } from './store.ts';
+import {
+  deleteMount,
+  findRemount,
+  insertMount,
+  insertRemount,
+  listMounts,
+  saveMount,
+} from './store.ts';
 
 /** All mounts by the path that clients write, and what each engine's data is deleted with. */
 export async function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
@@ -69,7 +76,9 @@ export function planFirstMounts(app: App): Effect[] {
     },
   });
   return [
-    insertMount(first('secret', 'sys/', 'system', 'system endpoints used for control, policy and debugging')),
+    insertMount(
+      first('secret', 'sys/', 'system', 'system endpoints used for control, policy and debugging'),
+    ),
     insertMount(first('secret', 'identity/', 'identity', 'identity store')),
     insertMount(first('secret', 'cubbyhole/', 'cubbyhole', 'per-token private secret storage')),
     insertMount(first('auth', 'token/', 'token', 'token based credentials')),
@@ -81,7 +90,11 @@ export function planFirstMounts(app: App): Effect[] {
 export async function enableMount(app: App, caller: Caller, input: NewMount): Promise<Answer> {
   requireEngineType(input.kind, input.type);
   const taken = [...(await readMounts(app)).values()].filter((mount) => mount.kind === input.kind);
-  const path = planMountPath(input.kind, input.path, taken.map((mount) => mount.path));
+  const path = planMountPath(
+    input.kind,
+    input.path,
+    taken.map((mount) => mount.path),
+  );
   const mount: Mount = {
     id: app.newId(),
     kind: input.kind,
@@ -165,7 +178,9 @@ export async function readTune(
       force_no_cache: config.force_no_cache,
       ...(mount.options && Object.keys(mount.options).length > 0 ? { options: mount.options } : {}),
       ...(mount.kind === 'auth' ? { token_type: config.token_type || 'default-service' } : {}),
-      ...(config.listing_visibility === '' ? {} : { listing_visibility: config.listing_visibility }),
+      ...(config.listing_visibility === ''
+        ? {}
+        : { listing_visibility: config.listing_visibility }),
       ...lists,
     },
   };
@@ -215,14 +230,29 @@ export async function remount(
     throw new Failure('invalid', `cannot remount auth mount to non-auth mount "${target}/"`);
   }
   const wanted = source.kind === 'auth' ? target.slice('auth/'.length) : target;
-  const others = [...mounts.values()].filter(({ kind, id }) => kind === source.kind && id !== source.id);
+  const others = [...mounts.values()].filter(
+    ({ kind, id }) => kind === source.kind && id !== source.id,
+  );
   if (others.some(({ path }) => path === `${wanted}/`)) {
     throw new Failure('invalid', `path already in use at "${target}/"`);
   }
-  const path = planMountPath(source.kind, wanted, others.map((mount) => mount.path));
+  const path = planMountPath(
+    source.kind,
+    wanted,
+    others.map((mount) => mount.path),
+  );
   const id = app.newId();
-  const move = { id, source: fullPath(source), target: fullPath({ kind: source.kind, path }), status: 'success' };
-  await app.commit(caller, [saveMount({ ...source, path }), insertRemount(move), bumpConfigVersion()]);
+  const move = {
+    id,
+    source: fullPath(source),
+    target: fullPath({ kind: source.kind, path }),
+    status: 'success',
+  };
+  await app.commit(caller, [
+    saveMount({ ...source, path }),
+    insertRemount(move),
+    bumpConfigVersion(),
+  ]);
   return {
     data: { migration_id: id },
     warnings: ['Mount migration has been queued. Progress will be reported in the server logs.'],
@@ -263,7 +293,8 @@ export async function readVisibleMount(
   for (const [path, mount] of await readMounts(app)) {
     if (!`${wanted}/`.startsWith(path)) continue;
     const verdict =
-      caller.acl && judgeAccess(caller.acl, { path: wanted, operation: 'read', sudoRequired: false });
+      caller.acl &&
+      judgeAccess(caller.acl, { path: wanted, operation: 'read', sudoRequired: false });
     if (verdict?.allowed || (caller.acl && hasAccessBeneath(caller.acl, path))) {
       return { data: { ...describeMount(mount), path: mount.path } };
     }

@@ -57,7 +57,10 @@ export function planMountPath(kind: MountKind, wanted: string, taken: readonly s
     throw new Failure('invalid', `cannot mount at "${wanted}": the word "${first}" is reserved`);
   }
   if (kind === 'auth' && first === 'token') {
-    throw new Failure('invalid', 'cannot mount at "token/": token credential backend cannot be mounted');
+    throw new Failure(
+      'invalid',
+      'cannot mount at "token/": token credential backend cannot be mounted',
+    );
   }
   const path = `${segments.join('/')}/`;
   const clash = taken.find((other) => other.startsWith(path) || path.startsWith(other));
@@ -120,7 +123,10 @@ export function planConfig(config: MountConfig, settings: MountSettings): MountC
   if (visibility !== undefined) {
     const known = VISIBILITIES.find((name) => name === visibility);
     if (known === undefined) {
-      throw new Failure('invalid', `invalid listing_visibility "${visibility}": "", "hidden" or "unauth"`);
+      throw new Failure(
+        'invalid',
+        `invalid listing_visibility "${visibility}": "", "hidden" or "unauth"`,
+      );
     }
     next.listing_visibility = known;
   }
@@ -146,7 +152,11 @@ export const LISTS = [
 function leaseTtl(which: 'default' | 'max', value: unknown): number {
   if (value === 'system' || value === '' || value === null) return 0;
   const seconds =
-    typeof value === 'number' ? value : typeof value === 'string' ? parseDuration(value) : undefined;
+    typeof value === 'number'
+      ? value
+      : typeof value === 'string'
+        ? parseDuration(value)
+        : undefined;
   if (seconds === undefined || !Number.isFinite(seconds) || seconds < 0) {
     throw new Failure(
       'invalid',
@@ -168,7 +178,9 @@ export function describeMount(mount: Mount): Record<string, unknown> {
       default_lease_ttl: config.default_lease_ttl,
       force_no_cache: config.force_no_cache,
       max_lease_ttl: config.max_lease_ttl,
-      ...(config.listing_visibility === '' ? {} : { listing_visibility: config.listing_visibility }),
+      ...(config.listing_visibility === ''
+        ? {}
+        : { listing_visibility: config.listing_visibility }),
       ...(mount.kind === 'auth' ? { token_type: config.token_type || 'default-service' } : {}),
       ...lists,
     },

@@ -5,6 +5,7 @@ import { seal } from './migrations/0002-seal.ts';
 import { access } from './migrations/0003-access.ts';
 import { authority } from './migrations/0004-authority.ts';
 import { mounts } from './migrations/0005-mounts.ts';
+import { revocation } from './migrations/0006-revocation.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -15,7 +16,14 @@ export interface Migration {
 }
 
 /** In order of their numbers; a new one is added at the end. */
-export const MIGRATIONS: readonly Migration[] = [foundation, seal, access, authority, mounts];
+export const MIGRATIONS: readonly Migration[] = [
+  foundation,
+  seal,
+  access,
+  authority,
+  mounts,
+  revocation,
+];
 
 /**
  * Works out which steps a database still needs.

@@ -14,6 +14,9 @@ export interface Tables {
   seal: SealRow;
   seal_key: SealKeyRow;
   mount: MountRow;
+  pki_revocation: PkiRevocationRow;
+  pki_crl: PkiCrlRow;
+  pki_revision: PkiRevisionRow;
   remount: RemountRow;
   token: TokenRow;
   token_role: TokenRoleRow;
@@ -242,4 +245,31 @@ export interface RemountRow {
   source: string;
   target: string;
   status: string;
+}
+
+/** A revoked serial number; stays when the certificate itself is removed. */
+export interface PkiRevocationRow {
+  mount_id: string;
+  serial: string;
+  issuer_id: string;
+  revoked_at_ms: number;
+  reason: number;
+}
+
+/** The present CRL of issuers that share subject and key. */
+export interface PkiCrlRow {
+  mount_id: string;
+  class: string;
+  number: number;
+  revision: number;
+  base: string;
+  this_update: number;
+  next_update: number;
+  modified_at_ms: number;
+  der: Uint8Array;
+}
+
+interface PkiRevisionRow {
+  mount_id: string;
+  revision: number;
 }

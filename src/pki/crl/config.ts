@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { parseDuration } from '../../core/durations.ts';
+import { Failure } from '../../core/failure.ts';
+import { durationText, flag, integer, mergePatch, patchOf } from '../../core/fields.ts';
+
+/** How a mount's revocation lists are made; durations stay in the words they were written in. */
+export const crlFields = {
+  expiry: durationText('72h').describe('Validity of a CRL.'),
+  disable: flag(false).describe('Serve an empty, signed CRL and build no other.'),
+  ocsp_disable: flag(false).describe('Answer every OCSP request with "unauthorized".'),
+  ocsp_expiry: durationText('12h').describe(
+    'How long an OCSP answer may be kept. 0: no NextUpdate.',
+  ),
+  auto_rebuild: flag(false).describe(
+    'Build the CRL when it is about to expire, not at each revocation.',
+  ),
+  auto_rebuild_grace_period: durationText('12h').describe(
+    'How long before its expiry; shorter than expiry.',
+  ),
+  enable_delta: flag(false).describe('Build delta CRLs; needs auto_rebuild.'),
+  delta_rebuild_interval: durationText('15m').describe(
+    'How often a delta is built; shorter than expiry.',
+  ),
+  cross_cluster_revocation: flag(false).describe('Not available: needs several clusters.'),
+  unified_crl: flag(false).describe('Not available: needs several clusters.'),
+  unified_crl_on_existing_paths: flag(false).describe('Not available: needs several clusters.'),
+  max_crl_entries: integer(100_000).describe('Most entries of a CRL; -1: as many as there are.'),
+};
+export const crlConfigSchema = z.object(crlFields);
+export type CrlConfig = z.output<typeof crlConfigSchema>;
+export const crlPatchSchema = patchOf(crlFields);
+export type CrlPatch = z.output<typeof crlPatchSchema>;
+
+export const DEFAULT_CRL_CONFIG: CrlConfig = crlConfigSchema.parse({});
+
+/** A duration of the configuration, in seconds. @throws Failure `invalid` naming it */
+export function crlSeconds(
+  config: CrlConfig,
+  name: 'expiry' | 'ocsp_expiry' | 'auto_rebuild_grace_period' | 'delta_rebuild_interval',
+): number {
+  const seconds = parseDuration(config[name]);
+  if (seconds === undefined) {
+    throw new Failure(
+      'invalid',
+      `given ${name} could not be decoded: "${config[name]}" is not a duration such as "72h"`,
+    );
+  }
+  return Math.trunc(seconds);
+}
+
+/**
+ * Applies what was sent to the present settings; a refusal leaves all of them as they are.
+ *
+ * @throws Failure `invalid` in the order of contract 2.11
+ */
+export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
+  const next = mergePatch(present, patch);
+  if (next.max_crl_entries === 0 || next.max_crl_entries < -1) {
+    next.max_crl_entries = DEFAULT_CRL_CONFIG.max_crl_entries;
+  }
+  const expiry = crlSeconds(next, 'expiry');
+  const ocsp_expiry = crlSeconds(next, 'ocsp_expiry');
+  const grace = crlSeconds(next, 'auto_rebuild_grace_period');
+  const interval = crlSeconds(next, 'delta_rebuild_interval');
+  if (ocsp_expiry < 0) {
+    throw new Failure(
+      'invalid',
+      `ocsp_expiry must be greater than or equal to 0, got ${ocsp_expiry}`,
+    );
+  }
+  if (expiry <= 0) throw new Failure('invalid', 'expiry must be longer than zero');
+  if (next.auto_rebuild && grace >= expiry) {
+    throw new Failure(
+      'invalid',
+      `CRL auto-rebuilding grace period (${next.auto_rebuild_grace_period}) must be strictly shorter than CRL expiry (${next.expiry}) value when auto rebuilding of CRLs is enabled`,
+    );
+  }
+  if (next.enable_delta && interval >= expiry) {
+    throw new Failure(
+      'invalid',
+      `CRL delta rebuild window (${next.delta_rebuild_interval}) must be strictly shorter than CRL expiry (${next.expiry}) value when delta CRLs are enabled`,
+    );
+  }
+  if (next.enable_delta && !next.auto_rebuild) {
+    throw new Failure('invalid', 'Delta CRLs cannot be enabled when auto rebuilding is disabled');
+  }
+  for (const name of CLUSTER_SETTINGS) {
+    if (next[name]) {
+      throw new Failure('invalid', `${name} can only be enabled on Vault Enterprise`);
+    }
+  }
+  return next;
+}
+
+const CLUSTER_SETTINGS = [
+  'cross_cluster_revocation',
+  'unified_crl',
+  'unified_crl_on_existing_paths',
+] as const;

@@ -1,0 +1,239 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { parsePem } from '../../core/pem.ts';
+import type { Effect } from '../../store/write.ts';
+import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
+import { publicKeyInfo } from '../../x509/keys.ts';
+import { parsePrivateKey } from '../../x509/private-keys.ts';
+import { formatSerial, parseSerial } from '../../x509/serial.ts';
+import type { Authority } from '../authority/authority.ts';
+import { readAuthority } from '../authority/operations.ts';
+import { findCertificate, insertCertificate, markRevoked } from '../certificates/store.ts';
+import { readCrlConfig, scheduleCrl } from '../crl/operations.ts';
+import { findRevocation, insertRevocation, listRevocations } from './store.ts';
+
+/** Which certificate is meant: exactly one of the two. */
+export interface RevokeInput {
+  serial_number?: string | undefined;
+  /** PEM. */
+  certificate?: string | undefined;
+}
+
+/** Certificates that end this soon are as good as expired; seconds. */
+const EXPIRY_MARGIN = 2;
+
+/** A certificate that is to be revoked, and whether the store has it. */
+interface Target {
+  certificate: Certificate;
+  /** Empty when no issuer of the mount signed it. */
+  issuer_id: string;
+  stored: boolean;
+}
+
+/** Revokes by serial number or by certificate (contract 2.14). */
+export async function revokeCertificate(app: App, caller: Caller, input: RevokeInput) {
+  return revoke(app, caller, await requireTarget(app, caller, input));
+}
+
+/** Revokes on proof of possession: the caller has the certificate's private key. */
+export async function revokeWithKey(
+  app: App,
+  caller: Caller,
+  input: RevokeInput & { private_key: string },
+) {
+  requireOneOf(input);
+  const key = parseProof(input.private_key);
+  const target = await requireTarget(app, caller, input);
+  const proven = publicKeyInfo(createPublicKey(key));
+  if (Buffer.compare(proven, target.certificate.subjectPublicKeyInfo) !== 0) {
+    throw new Failure('invalid', "provided private key does not match certificate's public key");
+  }
+  return revoke(app, caller, target);
+}
+
+function parseProof(pem: string): KeyObject {
+  if (pem === '') {
+    throw new Failure('invalid', 'the private_key parameter must be provided: a PEM block');
+  }
+  if (pem.length < 64) {
+    throw new Failure('invalid', 'private_key is too short to be a PEM private key');
+  }
+  return parsePrivateKey(pem);
+}
+
+function requireOneOf({ serial_number, certificate }: RevokeInput): void {
+  if (serial_number === undefined && certificate === undefined) {
+    throw new Failure('invalid', 'The serial number or certificate to revoke must be provided.');
+  }
+  if (serial_number !== undefined && certificate !== undefined) {
+    throw new Failure(
+      'invalid',
+      'Must provide either the certificate or the serial to revoke; not both.',
+    );
+  }
+}
+
+async function requireTarget(app: App, caller: Caller, input: RevokeInput): Promise<Target> {
+  requireOneOf(input);
+  const authority = await readAuthority(app, caller.mount.id);
+  return input.certificate === undefined
+    ? findBySerial(app, caller, authority, input.serial_number ?? '')
+    : findPresented(app, caller, authority, input.certificate);
+}
+
+async function findBySerial(
+  app: App,
+  caller: Caller,
+  authority: Authority,
+  text: string,
+): Promise<Target> {
+  if (text === '') throw new Failure('invalid', 'The serial number must be provided');
+  const serial = serialOf(text);
+  refuseIssuers(authority, serial);
+  const stored = await findCertificate(app.db, caller.mount.id, serial);
+  if (!stored) throw new Failure('invalid', `certificate with serial ${text} not found.`);
+  const certificate = parseCertificate(stored.der);
+  return { certificate, issuer_id: stored.issuer_id, stored: true };
+}
+
+function serialOf(text: string): string {
+  const bytes = parseSerial(text);
+  if (!bytes) {
+    throw new Failure(
+      'invalid',
+      `serial_number "${text.slice(0, 64)}" is no serial number: hex digits, in pairs set apart by colons or hyphens`,
+    );
+  }
+  return formatSerial(bytes);
+}
+
+/** An authority's own certificate never goes on the list that it signs itself. */
+function refuseIssuers(authority: Authority, serial: string): void {
+  for (const issuer of authority.issuers.values()) {
+    if (issuer.certificate.serial === serial) {
+      throw new Failure(
+        'invalid',
+        `adding issuer (id: ${issuer.id}) to its own CRL is not allowed`,
+      );
+    }
+  }
+}
+
+async function findPresented(
+  app: App,
+  caller: Caller,
+  authority: Authority,
+  pem: string,
+): Promise<Target> {
+  if (pem.length < 75) {
+    throw new Failure(
+      'invalid',
+      'provided certificate is too short; perhaps a path was passed to the API rather than the contents of a PEM file?',
+    );
+  }
+  const block = parsePem(pem).find(({ label }) => label === 'CERTIFICATE');
+  if (!block) throw new Failure('invalid', 'certificate contains no PEM data');
+  let certificate: Certificate;
+  try {
+    certificate = parseCertificate(block.der);
+  } catch (cause) {
+    throw new Failure('invalid', 'certificate could not be parsed', { cause });
+  }
+  refuseIssuers(authority, certificate.serial);
+  const stored = await findCertificate(app.db, caller.mount.id, certificate.serial);
+  if (stored) {
+    if (Buffer.compare(stored.der, certificate.raw) !== 0) {
+      throw new Failure(
+        'invalid',
+        'certificate has the same serial but unequal value to one that is stored',
+      );
+    }
+    return { certificate, issuer_id: stored.issuer_id, stored: true };
+  }
+  const issuer = [...authority.issuers.values()].find(
+    (one) =>
+      Buffer.compare(one.certificate.subject, certificate.issuer) === 0 &&
+      isSignedBy(certificate, one.certificate.subjectPublicKeyInfo),
+  );
+  if (!issuer) {
+    throw new Failure(
+      'invalid',
+      'unable to verify signature on presented cert from any present issuer in this mount',
+    );
+  }
+  return { certificate, issuer_id: issuer.id, stored: false };
+}
+
+async function revoke(app: App, caller: Caller, target: Target) {
+  const { certificate } = target;
+  const mount_id = caller.mount.id;
+  const { serial } = certificate;
+  caller.record.outcome.serial_number = serial;
+  const known = await findRevocation(app.db, mount_id, serial);
+  if (known) return answer(known.revoked_at_ms);
+  const now_ms = app.now();
+  if (certificate.notAfter <= now_ms / 1000 + EXPIRY_MARGIN) {
+    return {
+      warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
+    };
+  }
+  const revocation = { serial, issuer_id: target.issuer_id, revoked_at_ms: now_ms, reason: 0 };
+  const effects: Effect[] = [
+    ...(target.stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
+    ...insertRevocation(mount_id, revocation),
+    markRevoked(mount_id, serial, { revoked_at_ms: now_ms, revocation_reason: 0 }),
+  ];
+  try {
+    await app.commit(caller, effects);
+  } catch (error) {
+    // Whoever asked at the same moment was first; the time that stands is theirs.
+    const first = await findRevocation(app.db, mount_id, serial);
+    if (error instanceof Failure && error.kind === 'conflict' && first) {
+      return answer(first.revoked_at_ms);
+    }
+    throw error;
+  }
+  const config = await readCrlConfig(app, mount_id);
+  // The list follows off this path; whoever reads it meanwhile waits until it is there.
+  if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
+  return answer(now_ms);
+}
+
+function storedForm({ certificate, issuer_id }: Target) {
+  return {
+    serial: certificate.serial,
+    issuer_id,
+    role: '',
+    subject_cn: certificate.subjectName.fields.common_name ?? '',
+    not_before: certificate.notBefore,
+    not_after: certificate.notAfter,
+    der: certificate.raw,
+  };
+}
+
+function answer(revoked_at_ms: number) {
+  return {
+    data: {
+      revocation_time: Math.floor(revoked_at_ms / 1000),
+      revocation_time_rfc3339: new Date(revoked_at_ms).toISOString(),
+      state: 'revoked',
+    },
+  };
+}
+
+/** Most serial numbers in one answer when the caller sets no limit of their own. */
+const ALL = 1_000_000;
+
+/** Serial numbers of everything revoked, in byte order. */
+export async function listRevoked(
+  app: App,
+  caller: Caller,
+  page: { after: string; limit: number },
+) {
+  const limit = page.limit > 0 ? page.limit : ALL;
+  const rows = await listRevocations(app.db, caller.mount.id, { after: page.after, limit });
+  if (rows.length === 0) throw new Failure('not_found', '');
+  return { data: { keys: rows.map(({ serial }) => serial) } };
+}

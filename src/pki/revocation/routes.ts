@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { integer, optional, text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { listRevoked, revokeCertificate, revokeWithKey } from './operations.ts';
+
+const which = {
+  serial_number: optional(text()).describe(
+    'Serial number, hex in pairs set apart by colons or hyphens; this or certificate.',
+  ),
+  certificate: optional(text()).describe('The certificate, PEM; this or serial_number.'),
+};
+const revoked = z.object({
+  revocation_time: z.int(),
+  revocation_time_rfc3339: z.string(),
+  state: z.string(),
+});
+
+export const revocationRoutes: AnyRoute[] = [
+  vaultRoute({
+    id: 'pki-revoke',
+    method: 'POST',
+    path: '/v1/{mount}/revoke',
+    summary: 'Revoke a certificate',
+    access: { capability: 'update' },
+    audit: ['serial_number'],
+    input: z.object(which),
+    output: revoked,
+    failures: ['invalid'],
+    run: revokeCertificate,
+  }),
+  vaultRoute({
+    id: 'pki-revoke-with-key',
+    method: 'POST',
+    path: '/v1/{mount}/revoke-with-key',
+    summary: 'Revoke a certificate whose private key the caller has',
+    access: { capability: 'update' },
+    audit: ['serial_number'],
+    input: z.object({
+      ...which,
+      private_key: text('').describe('The private key of the certificate, PEM.'),
+    }),
+    output: revoked,
+    failures: ['invalid'],
+    run: revokeWithKey,
+  }),
+  vaultRoute({
+    id: 'pki-list-revoked-certs',
+    method: 'LIST',
+    path: '/v1/{mount}/certs/revoked',
+    summary: 'List the serial numbers of revoked certificates',
+    access: { capability: 'list' },
+    input: z.object({
+      after: text('').describe('Begin after this serial number.'),
+      limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
+    }),
+    output: z.object({ keys: z.array(z.string()) }),
+    failures: ['not_found'],
+    run: listRevoked,
+  }),
+];
