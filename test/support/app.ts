@@ -1,0 +1,117 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import type { Caller } from '../../src/access/caller.ts';
+import type { App } from '../../src/app.ts';
+import { createTrail } from '../../src/audit/operations.ts';
+import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';
+import type { Mount } from '../../src/mounts/mount.ts';
+import { planFirstMounts, readMounts } from '../../src/mounts/operations.ts';
+import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
+import { Barrier } from '../../src/seal/barrier.ts';
+import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../../src/seal/keyring.ts';
+import type { Store } from '../../src/store/store.ts';
+
+export interface TestApp {
+  app: App;
+  /** Unix seconds; move it to let time pass. */
+  clock: { now: number };
+}
+
+/** An unsealed app over a real store, with the first mounts and a clock that stands still. */
+export async function openTestApp(store: Store): Promise<TestApp> {
+  const clock = { now: 1_800_000_000 };
+  const random = (length: number): Uint8Array => randomBytes(length);
+  const barrier = new Barrier(random);
+  await barrier.unlock(newKeyring());
+  const now = (): number => clock.now * 1000;
+  const audit = createTrail({ store, now, wait_for_reads: false, onError: () => {} });
+  let values = new Map<string, Promise<unknown>>();
+  store.onConfigChange(() => {
+    values = new Map();
+  });
+  const app: App = {
+    config: devConfig(DEV_DEFAULTS),
+    store,
+    db: store.db,
+    barrier,
+    audit,
+    log: pino({ level: 'silent' }),
+    now,
+    randomBytes: random,
+    newId: () => randomUUID(),
+    async commit(caller, effects) {
+      await store.commit([...effects, audit.entryOf(caller)]);
+      caller.recorded = true;
+    },
+    async cached<T>(key: string, load: () => Promise<T>): Promise<T> {
+      const known = values.get(key);
+      if (known) return known as Promise<T>;
+      const loading = load();
+      values.set(key, loading);
+      return loading;
+    },
+    onClose: () => {},
+  };
+  await store.commit(planFirstMounts(app));
+  return { app, clock };
+}
+
+function newKeyring() {
+  const root_key = randomBytes(32);
+  const key = (use: 'data' | 'hash', term: number) =>
+    wrapKeyringKey({
+      root_key,
+      use,
+      term,
+      random: randomBytes(KEYRING_KEY_RANDOMNESS),
+      created_at: 0,
+    });
+  return openKeyring(root_key, [key('data', 1), key('hash', 0)]);
+}
+
+/** A request to a mount, by nobody unless `facts` say otherwise. */
+export function testCaller(
+  mount: Mount,
+  facts: Partial<Pick<Caller, 'token' | 'acl' | 'identity'>> = {},
+): Caller {
+  return {
+    request_id: randomUUID(),
+    token: facts.token,
+    acl: facts.acl,
+    identity: facts.identity,
+    mount,
+    headers: {},
+    wrap_ttl: undefined,
+    record: {
+      route: 'test',
+      operation: 'update',
+      path: 'test',
+      remote_address: '192.0.2.1',
+      request: {},
+      outcome: {},
+    },
+    recorded: false,
+  };
+}
+
+/** The mount at a path as clients write it, e.g. `auth/token/`. */
+export async function requireTestMount(app: App, path: string): Promise<Mount> {
+  const mount = (await readMounts(app)).get(path);
+  if (!mount) throw new Error(`no mount at ${path}`);
+  return mount;
+}
+
+/** A mount that is in no database. */
+export function testMount(mount: Pick<Mount, 'kind' | 'path' | 'type'>): Mount {
+  return {
+    id: randomUUID(),
+    accessor: `${mount.type}_test`,
+    description: '',
+    local: false,
+    seal_wrap: false,
+    external_entropy_access: false,
+    options: null,
+    config: EMPTY_CONFIG,
+    ...mount,
+  };
+}
