@@ -75,7 +75,8 @@ export function planToken(facts: CreationFacts): Creation {
   const type = chooseType(wish.type, role?.rules);
   const isOrphan = facts.orphan || wish.no_parent || role?.rules.orphan === true;
   const limits = limitsOf(facts);
-  if (type === 'batch') requireBatchable(wish, policies, limits);
+  const num_uses = leastUses(wish.num_uses, role?.rules.token_num_uses ?? 0);
+  if (type === 'batch') requireBatchable({ ...wish, num_uses }, policies, limits);
 
   const isRoot = policies.includes('root');
   const unending = isRoot && wish.ttl === 0 && limits.period === 0 && limits.explicit_max_ttl === 0;
@@ -88,7 +89,7 @@ export function planToken(facts: CreationFacts): Creation {
     path: pathOf(facts),
     meta: wish.meta && Object.keys(wish.meta).length > 0 ? wish.meta : null,
     display_name: displayName(wish.display_name),
-    num_uses: leastUses(wish.num_uses, role?.rules.token_num_uses ?? 0),
+    num_uses,
     created_at: now,
     creation_ttl: lifetime.ttl,
     explicit_max_ttl: limits.explicit_max_ttl,

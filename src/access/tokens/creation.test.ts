@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Failure } from '../../core/failure.ts';
+import type { TokenFacts } from '../caller.ts';
+import {
+  type CreationFacts,
+  displayName,
+  matchesGlob,
+  planToken,
+  type TokenWish,
+} from './creation.ts';
+import { type TokenRole, tokenRoleSchema } from './roles/role.ts';
+
+const NOW = 1_800_000_000;
+
+const WISH: TokenWish = {
+  id: '',
+  policies: [],
+  no_parent: false,
+  no_default_policy: false,
+  renewable: true,
+  ttl: 0,
+  explicit_max_ttl: 0,
+  period: 0,
+  display_name: '',
+  num_uses: 0,
+  type: '',
+  entity_alias: '',
+};
+
+const PARENT: TokenFacts = {
+  id: 'parent',
+  accessor: 'a',
+  policies: ['default', 'reader', 'writer'],
+  identity_policies: [],
+  display_name: 'token',
+  entity_id: 'entity-1',
+  type: 'service',
+  orphan: true,
+  path: 'auth/token/create',
+  meta: null,
+  num_uses: 0,
+  expires_at: NOW + 3600,
+};
+const ROOT: TokenFacts = { ...PARENT, policies: ['root'], expires_at: undefined };
+
+interface Case {
+  wish?: Partial<TokenWish>;
+  parent?: TokenFacts;
+  sudo?: boolean;
+  role?: Partial<TokenRole>;
+}
+
+function plan(given: Case) {
+  const facts: CreationFacts = {
+    wish: { ...WISH, ...given.wish },
+    parent: given.parent ?? PARENT,
+    sudo: given.sudo ?? false,
+    orphan: false,
+    role: given.role && { name: 'r', rules: { ...tokenRoleSchema.parse({}), ...given.role } },
+    default_ttl: 7200,
+    max_ttl: 36_000,
+    now: NOW,
+  };
+  return planToken(facts).token;
+}
+
+const byRoot = { parent: ROOT, sudo: true };
+
+const policies: [why: string, given: Case, policies: string[]][] = [
+  ['without a wish a child has what its parent has', {}, ['default', 'reader', 'writer']],
+  ['a child may have less', { wish: { policies: ['reader'] } }, ['default', 'reader']],
+  [
+    '"default" can be done without',
+    { wish: { policies: ['reader'], no_default_policy: true } },
+    ['reader'],
+  ],
+  [
+    'a parent without "default" passes none on',
+    { parent: { ...PARENT, policies: ['reader'] }, wish: { policies: ['reader'] } },
+    ['reader'],
+  ],
+  [
+    'sudo may grant more than it has',
+    { sudo: true, wish: { policies: ['other'] } },
+    ['default', 'other'],
+  ],
+  ['a child of root is root, and nothing beside', byRoot, ['root']],
+  ['root beside others is root alone', { ...byRoot, wish: { policies: ['a', 'root'] } }, ['root']],
+  [
+    'names are trimmed, lowered, sorted and told once',
+    { ...byRoot, wish: { policies: [' B', 'a', 'b'] } },
+    ['a', 'b', 'default'],
+  ],
+  [
+    'a role grants what it allows, whatever its user has',
+    { role: { allowed_policies: ['other'] } },
+    ['default', 'other'],
+  ],
+  [
+    'a role with a glob grants what matches',
+    { role: { allowed_policies_glob: ['ci-*'] }, wish: { policies: ['ci-build'] } },
+    ['ci-build', 'default'],
+  ],
+  [
+    'a role can leave "default" out',
+    { role: { allowed_policies: ['other'], token_no_default_policy: true } },
+    ['other'],
+  ],
+  [
+    'a role that disallows "default" does not add it',
+    { role: { allowed_policies: ['other'], disallowed_policies: ['default'] } },
+    ['other'],
+  ],
+];
+
+for (const [why, given, expected] of policies) {
+  test(why, () => assert.deepEqual(plan(given).policies, expected));
+}
+
+const refusals: [why: string, given: Case, message: RegExp][] = [
+  [
+    'a child may not have more',
+    { wish: { policies: ['reader', 'other'] } },
+    /child policies must be subset of parent/,
+  ],
+  [
+    'sudo is not enough for root',
+    { sudo: true, wish: { policies: ['root'] } },
+    /root tokens may not be created without parent token being root/,
+  ],
+  [
+    'a role is not enough for root',
+    { role: { allowed_policies: ['root'] } },
+    /root tokens may not be created/,
+  ],
+  [
+    'root in capitals is root',
+    { sudo: true, wish: { policies: ['ROOT'] } },
+    /root tokens may not be created/,
+  ],
+  [
+    'the policy of wrappings is not handed out',
+    { ...byRoot, wish: { policies: ['response-wrapping'] } },
+    /cannot assign policy/,
+  ],
+  [
+    'a root token that ends makes none that does not',
+    { parent: { ...ROOT, expires_at: NOW + 1 }, sudo: true },
+    /expiring root tokens/,
+  ],
+  [
+    'an id of its own needs sudo',
+    { wish: { id: 'mine' } },
+    /privileges required to specify token id/,
+  ],
+  ['an id may not look like a token of ours', { ...byRoot, wish: { id: 'hvs.mine' } }, /no prefix/],
+  ['an orphan needs sudo', { wish: { no_parent: true } }, /privileges required to create orphan/],
+  ['a period needs sudo', { wish: { period: 60 } }, /privileges required to create periodic/],
+  [
+    'a token with counted uses has no children',
+    { parent: { ...PARENT, num_uses: 1 } },
+    /restricted use token cannot generate child tokens/,
+  ],
+  [
+    'a batch token has no children',
+    { parent: { ...PARENT, type: 'batch' } },
+    /batch tokens cannot create/,
+  ],
+  [
+    'a batch token is not root',
+    { ...byRoot, wish: { type: 'batch' } },
+    /batch tokens cannot be root/,
+  ],
+  [
+    'a batch token has no explicit maximum',
+    { wish: { type: 'batch', explicit_max_ttl: 60 } },
+    /batch tokens cannot have/,
+  ],
+  [
+    'a batch token has no counted uses',
+    { wish: { type: 'batch', num_uses: 1 } },
+    /batch tokens cannot have/,
+  ],
+  [
+    'a batch token has no uses counted by its role',
+    { wish: { type: 'batch' }, role: { token_num_uses: 1 } },
+    /batch tokens cannot have/,
+  ],
+  [
+    'a batch token has no period',
+    { ...byRoot, wish: { policies: ['a'], type: 'batch', period: 60 } },
+    /batch tokens cannot have/,
+  ],
+  ['there are no other types', { wish: { type: 'recovery' } }, /"service" or "batch"/],
+  ['uses are not counted below nothing', { wish: { num_uses: -1 } }, /cannot be negative/],
+  [
+    'a role grants nothing beyond its list',
+    { role: { allowed_policies: ['other'] }, wish: { policies: ['reader'] } },
+    /subset of the role's allowed policies/,
+  ],
+  [
+    'a role grants nothing that only begins like its glob',
+    { role: { allowed_policies_glob: ['ci-*-x'] }, wish: { policies: ['ci-build'] } },
+    /subset of the role's allowed policies/,
+  ],
+  [
+    'what a role disallows wins over what it allows',
+    { role: { allowed_policies: ['other'], disallowed_policies_glob: ['oth*'] } },
+    /is disallowed by this role/,
+  ],
+];
+
+for (const [why, given, message] of refusals) {
+  test(why, () => {
+    assert.throws(
+      () => plan(given),
+      (error: unknown) => error instanceof Failure && message.test(error.message),
+    );
+  });
+}
+
+test('a child of root does not end and cannot be renewed', () => {
+  const token = plan(byRoot);
+  assert.equal(token.expires_at, undefined);
+  assert.equal(token.renewable, false);
+});
+
+test('a child of root with a TTL ends, and can be renewed', () => {
+  const token = plan({ ...byRoot, wish: { ttl: 60 } });
+  assert.equal(token.expires_at, NOW + 60);
+  assert.equal(token.renewable, true);
+});
+
+test('a token has its parent, and an orphan neither parent nor entity', () => {
+  assert.equal(plan({}).parent_id, 'parent');
+  assert.equal(plan({}).entity_id, 'entity-1');
+  const orphan = plan({ role: { orphan: true } });
+  assert.equal(orphan.parent_id, undefined);
+  assert.equal(orphan.entity_id, '');
+});
+
+test('the tighter explicit maximum of role and wish holds', () => {
+  const role = { token_explicit_max_ttl: 600 };
+  assert.equal(plan({ role, wish: { explicit_max_ttl: 300 } }).explicit_max_ttl, 300);
+  assert.equal(plan({ role, wish: { explicit_max_ttl: 900 } }).explicit_max_ttl, 600);
+});
+
+test('a role decides the type and the path of its tokens', () => {
+  const token = plan({
+    role: { token_type: 'batch', path_suffix: 'ci' },
+    wish: { type: 'service' },
+  });
+  assert.equal(token.type, 'batch');
+  assert.equal(token.path, 'auth/token/create/r/ci');
+});
+
+test('a display name is a plain word after "token-"', () => {
+  assert.equal(displayName('a b'), 'token-a-b');
+  assert.equal(displayName('ci/'), 'token-ci');
+  assert.equal(displayName(''), 'token');
+});
+
+const globs: [pattern: string, name: string, matches: boolean][] = [
+  ['ci', 'ci', true],
+  ['ci', 'ci-1', false],
+  ['ci-*', 'ci-', true],
+  ['*-ci', 'a-ci', true],
+  ['*-ci', 'a-cii', false],
+  ['a*b*c', 'a-b-c', true],
+  ['a*b*c', 'a-c', false],
+  ['aba*aba', 'aba', false],
+  ['*', '', true],
+];
+
+for (const [pattern, name, matches] of globs) {
+  test(`"${name}" ${matches ? 'is' : 'is not'} within "${pattern}"`, () => {
+    assert.equal(matchesGlob([pattern], name), matches);
+  });
+}
