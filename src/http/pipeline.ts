@@ -77,7 +77,7 @@ async function answer(
       ? undefined
       : text === undefined || app.barrier.sealed
         ? undefined
-        : await authenticate(app, text);
+        : await authenticate(app, text, request.remote_address);
   if (!isPublicPath && !known) {
     throw new Failure('unauthenticated', 'permission denied');
   }

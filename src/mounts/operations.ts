@@ -1,5 +1,6 @@
 import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import { deleteTokensOfMount } from '../access/tokens/store.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Answer } from '../http/route.ts';
@@ -121,7 +122,9 @@ export async function disableMount(
   const mount = await findByPath(app, input);
   if (!mount) return {};
   requireRemovable(mount);
-  await app.commit(caller, [deleteMount(mount.id), bumpConfigVersion()]);
+  // Whoever came in this way goes with it, and so does what they made.
+  const revocation = mount.kind === 'auth' ? [deleteTokensOfMount(mount.id)] : [];
+  await app.commit(caller, [...revocation, deleteMount(mount.id), bumpConfigVersion()]);
   return {};
 }
 

@@ -20,7 +20,6 @@ import { planToken, type TokenWish } from './creation.ts';
 import { planLifetime } from './lifetime.ts';
 import { requireTokenRole } from './roles/operations.ts';
 import {
-  deleteTokensOfMount,
   deleteTree,
   findToken,
   findTokenByAccessor,
@@ -396,11 +395,6 @@ function unrevocable(): Failure {
 /** The effects that end a token and all that descend from it. */
 export function planRevocation(id: string): Effect[] {
   return [deleteTree(id)];
-}
-
-/** The effects that end all tokens that log-ins through an auth mount made. */
-export function planMountRevocation(mount_id: string): Effect[] {
-  return [deleteTokensOfMount(mount_id)];
 }
 
 const TIDY_BATCH = 200;
