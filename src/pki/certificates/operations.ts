@@ -1,0 +1,221 @@
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { formatTimestamp } from '../../core/timestamps.ts';
+import type { Answer } from '../../http/route.ts';
+import { formatSerial, parseSerial } from '../../x509/serial.ts';
+import { findIssuer } from '../authority/authority.ts';
+import { readAuthority } from '../authority/operations.ts';
+import { encodeCertificatePem } from '../issuers/issuer.ts';
+import {
+  type CertificateReading,
+  chainPem,
+  describeCertificate,
+  describeUnrevocable,
+  findDefaultIssuer,
+} from './readings.ts';
+import {
+  type CertificateQuery,
+  findCertificate,
+  listCertificates,
+  listSerials,
+  type StoredCertificate,
+} from './store.ts';
+
+const DER_TYPE = 'application/pkix-cert';
+const PEM_TYPE = 'application/pem-certificate-chain';
+
+/** The certificate of the default issuer as bytes; nothing while there is none. */
+export async function readCaDer(app: App, caller: Caller): Promise<Answer<null>> {
+  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+  if (!issuer) return { raw: { content_type: DER_TYPE, body: '' } };
+  return {
+    raw: { content_type: DER_TYPE, body: issuer.certificate.raw },
+    last_modified: issuer.modified_at_ms,
+  };
+}
+
+export async function readCaPem(app: App, caller: Caller): Promise<Answer<null>> {
+  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+  if (!issuer) return { raw: { content_type: PEM_TYPE, body: '' } };
+  return {
+    raw: { content_type: PEM_TYPE, body: issuer.pem },
+    last_modified: issuer.modified_at_ms,
+  };
+}
+
+/** The chain as PEM; under the type of DER, as clients know it. */
+export async function readCaChain(app: App, caller: Caller): Promise<Answer<null>> {
+  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+  return { raw: { content_type: DER_TYPE, body: issuer ? chainPem(issuer) : '' } };
+}
+
+/** @throws Failure `invalid` without a default issuer */
+export async function readCaJson(app: App, caller: Caller): Promise<Answer<CertificateReading>> {
+  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+  if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
+  return { data: describeUnrevocable(issuer.pem), last_modified: issuer.modified_at_ms };
+}
+
+/** @throws Failure `invalid` without a default issuer */
+export async function readCaChainJson(
+  app: App,
+  caller: Caller,
+): Promise<Answer<CertificateReading>> {
+  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+  if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
+  const chain = chainPem(issuer);
+  return { data: { ...describeUnrevocable(chain), ca_chain: chain } };
+}
+
+async function findBySerial(
+  app: App,
+  caller: Caller,
+  serial: string,
+): Promise<StoredCertificate | undefined> {
+  const magnitude = parseSerial(serial);
+  return magnitude && findCertificate(app.db, caller.mount.id, formatSerial(magnitude));
+}
+
+interface SerialInput {
+  serial: string;
+}
+
+export async function readCertificate(
+  app: App,
+  caller: Caller,
+  input: SerialInput,
+): Promise<Answer<CertificateReading>> {
+  const stored = await findBySerial(app, caller, input.serial);
+  if (!stored) throw new Failure('not_found', '');
+  return { data: describeCertificate(encodeCertificatePem(stored.der), stored) };
+}
+
+export async function readCertificateDer(
+  app: App,
+  caller: Caller,
+  input: SerialInput,
+): Promise<Answer<null>> {
+  const stored = await findBySerial(app, caller, input.serial);
+  return { raw: { content_type: DER_TYPE, body: stored?.der ?? '' } };
+}
+
+export async function readCertificatePem(
+  app: App,
+  caller: Caller,
+  input: SerialInput,
+): Promise<Answer<null>> {
+  const stored = await findBySerial(app, caller, input.serial);
+  return { raw: { content_type: PEM_TYPE, body: stored ? encodeCertificatePem(stored.der) : '' } };
+}
+
+/** Rows read at once, so that a long list never holds up other requests for long. */
+const LIST_PAGE = 5000;
+
+/** Serial numbers of all stored certificates, in order of their text, or one page of them. */
+export async function listCertificateSerials(
+  app: App,
+  caller: Caller,
+  input: { after?: string | undefined; limit?: number | undefined },
+): Promise<Answer<{ keys: string[] }>> {
+  const wanted = input.limit && input.limit > 0 ? input.limit : Number.POSITIVE_INFINITY;
+  const keys: string[] = [];
+  for (let after = input.after ?? ''; keys.length < wanted; ) {
+    const limit = Math.min(LIST_PAGE, wanted - keys.length);
+    const page = await listSerials(app.db, caller.mount.id, { after, limit });
+    for (const serial of page) keys.push(serial);
+    if (page.length < limit) break;
+    after = page.at(-1) ?? '';
+    await new Promise(setImmediate);
+  }
+  if (keys.length === 0) throw new Failure('not_found', '');
+  return { data: { keys } };
+}
+
+export interface SearchInput {
+  name?: string | undefined;
+  serial_number?: string | undefined;
+  issuer_ref?: string | undefined;
+  role?: string | undefined;
+  state?: CertificateQuery['state'];
+  expires_after?: number | undefined;
+  expires_before?: number | undefined;
+  after?: string | undefined;
+  limit: number;
+}
+
+const MOST_FOUND = 1000;
+
+/** Finds stored certificates, those that end first coming first, a page at a time. */
+export async function searchCertificates(app: App, caller: Caller, input: SearchInput) {
+  const mount_id = caller.mount.id;
+  const now = Math.floor(app.now() / 1000);
+  const limit = Math.min(Math.max(1, input.limit), MOST_FOUND);
+  const found =
+    input.serial_number === undefined
+      ? await listCertificates(app.db, mount_id, {
+          name: input.name,
+          issuer_id: await issuerIdOf(app, caller, input.issuer_ref),
+          role: input.role,
+          state: input.state,
+          expires_after: input.expires_after,
+          expires_before: input.expires_before,
+          now,
+          after: parseCursor(input.after),
+          limit,
+        })
+      : [await findBySerial(app, caller, input.serial_number)].flatMap((one) => one ?? []);
+  if (found.length === 0) throw new Failure('not_found', '');
+  const last = found.length === limit ? found.at(-1) : undefined;
+  const key_info: Record<string, CertificateInfo> = {};
+  for (const certificate of found) key_info[certificate.serial] = describeInfo(certificate, now);
+  return {
+    data: {
+      keys: found.map(({ serial }) => serial),
+      key_info,
+      next: last ? `${last.not_after}/${last.serial}` : '',
+    },
+  };
+}
+
+export interface CertificateInfo {
+  common_name: string;
+  issuer_id: string;
+  role: string;
+  not_before: string;
+  not_after: string;
+  state: 'valid' | 'expired' | 'revoked';
+  revocation_time: number;
+}
+
+function describeInfo(certificate: Omit<StoredCertificate, 'der'>, now: number): CertificateInfo {
+  const { revoked_at_ms, not_after } = certificate;
+  return {
+    common_name: certificate.subject_cn,
+    issuer_id: certificate.issuer_id,
+    role: certificate.role,
+    not_before: formatTimestamp(certificate.not_before),
+    not_after: formatTimestamp(not_after),
+    state: revoked_at_ms !== null ? 'revoked' : not_after < now ? 'expired' : 'valid',
+    revocation_time: Math.floor((revoked_at_ms ?? 0) / 1000),
+  };
+}
+
+/** The certificates of an issuer that is gone can still be found by its id. */
+async function issuerIdOf(
+  app: App,
+  caller: Caller,
+  ref: string | undefined,
+): Promise<string | undefined> {
+  if (ref === undefined) return undefined;
+  return findIssuer(await readAuthority(app, caller.mount.id), ref)?.id ?? ref;
+}
+
+function parseCursor(text: string | undefined): CertificateQuery['after'] {
+  if (text === undefined || text === '') return undefined;
+  const [, end, serial] = /^(\d{1,15})\/([0-9a-f:]+)$/.exec(text) ?? [];
+  if (end === undefined || serial === undefined) {
+    throw new Failure('invalid', 'after is not the "next" of an earlier answer');
+  }
+  return { not_after: Number(end), serial };
+}

@@ -1,0 +1,199 @@
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import { type Authority, findIssuer, resolveIssuer } from '../authority/authority.ts';
+import { changeAuthority, readAuthority, requireIssuer } from '../authority/operations.ts';
+import { warnOfTemplates } from '../authority/urls.ts';
+import { checkName } from '../keys/key.ts';
+import { deleteAllKeys } from '../keys/store.ts';
+import { listRoles } from '../roles/store.ts';
+import { describeIssuer, type Issuer, type IssuerRecord } from './issuer.ts';
+import { type IssuerUpdate, planSettings, updateOf } from './settings.ts';
+import { deleteAllIssuers, deleteIssuer, saveIssuer } from './store.ts';
+
+type IssuerAnswer = Answer<ReturnType<typeof describeIssuer>>;
+
+interface IssuerList {
+  keys: string[];
+  key_info: Record<
+    string,
+    { is_default: boolean; issuer_name: string; key_id: string; serial_number: string }
+  >;
+}
+
+export async function listIssuerInfo(app: App, caller: Caller): Promise<Answer<IssuerList>> {
+  const { issuers, defaults } = await readAuthority(app, caller.mount.id);
+  if (issuers.size === 0) throw new Failure('not_found', '');
+  const key_info: IssuerList['key_info'] = {};
+  for (const issuer of issuers.values()) {
+    key_info[issuer.id] = {
+      is_default: issuer.id === defaults.default_issuer,
+      issuer_name: issuer.name,
+      key_id: issuer.key_id,
+      serial_number: issuer.certificate.serial,
+    };
+  }
+  return { data: { key_info, keys: [...issuers.keys()] } };
+}
+
+interface IssuerRef {
+  issuer_ref: string;
+}
+
+export async function readIssuer(
+  app: App,
+  caller: Caller,
+  input: IssuerRef,
+): Promise<IssuerAnswer> {
+  return { data: describeIssuer(await requireIssuer(app, caller, input.issuer_ref)) };
+}
+
+export async function readIssuerJson(app: App, caller: Caller, input: IssuerRef) {
+  const issuer = await requireIssuer(app, caller, input.issuer_ref);
+  return {
+    data: {
+      ca_chain: issuer.chain.map(({ pem }) => `${pem}\n`),
+      certificate: `${issuer.pem}\n`,
+      issuer_id: issuer.id,
+      issuer_name: issuer.name,
+    },
+    last_modified: issuer.modified_at_ms,
+  };
+}
+
+export async function readIssuerPem(
+  app: App,
+  caller: Caller,
+  input: IssuerRef,
+): Promise<Answer<null>> {
+  const issuer = await requireIssuer(app, caller, input.issuer_ref);
+  const content_type = 'application/pem-certificate-chain';
+  return { raw: { content_type, body: `${issuer.pem}\n` }, last_modified: issuer.modified_at_ms };
+}
+
+export async function readIssuerDer(
+  app: App,
+  caller: Caller,
+  input: IssuerRef,
+): Promise<Answer<null>> {
+  const issuer = await requireIssuer(app, caller, input.issuer_ref);
+  return {
+    raw: { content_type: 'application/pkix-cert', body: issuer.certificate.raw },
+    last_modified: issuer.modified_at_ms,
+  };
+}
+
+/** Writes an issuer's settings whole: what is left out falls to its default. */
+export async function writeIssuer(
+  app: App,
+  caller: Caller,
+  input: IssuerUpdate & IssuerRef,
+): Promise<IssuerAnswer> {
+  const { issuer_ref, ...update } = input;
+  return changeIssuer(app, caller, issuer_ref, () => update);
+}
+
+/** Changes the settings that are sent and keeps the others. */
+export async function updateIssuer(
+  app: App,
+  caller: Caller,
+  input: { [Field in keyof IssuerUpdate]?: IssuerUpdate[Field] | undefined } & IssuerRef,
+): Promise<IssuerAnswer> {
+  const { issuer_ref, ...patch } = input;
+  return changeIssuer(app, caller, issuer_ref, (issuer) => {
+    const sent = Object.entries(patch).filter(([, value]) => value !== undefined);
+    return { ...updateOf(issuer), ...Object.fromEntries(sent) };
+  });
+}
+
+async function changeIssuer(
+  app: App,
+  caller: Caller,
+  ref: string,
+  updateFrom: (issuer: Issuer) => IssuerUpdate,
+): Promise<IssuerAnswer> {
+  const roles = await listRoles(app.db, caller.mount.id);
+  const { id, warnings } = await changeAuthority(app, caller, (authority) => {
+    const issuer = resolveIssuer(authority, ref);
+    const update = updateFrom(issuer);
+    const settings = planSettings(authority, issuer, update);
+    const name = planName(authority, issuer, update.issuer_name.trim());
+    const renamed = name !== issuer.name;
+    const changed: IssuerRecord = {
+      ...recordOf(issuer),
+      name,
+      settings,
+      modified_at_ms: renamed ? app.now() : issuer.modified_at_ms,
+    };
+    const told = warnOfTemplates(settings.enable_aia_url_templating, authority.cluster);
+    if (renamed) told.push(...warnOfReferences(issuer.name, roles));
+    return {
+      effects: [saveIssuer(caller.mount.id, changed)],
+      result: { id: issuer.id, warnings: told },
+    };
+  });
+  return { data: describeIssuer(await requireIssuer(app, caller, id)), warnings };
+}
+
+function recordOf(issuer: Issuer): IssuerRecord {
+  const { chain: _, pem: __, certificate, ...record } = issuer;
+  return { ...record, certificate: certificate.raw };
+}
+
+function planName(authority: Authority, issuer: Issuer, name: string): string {
+  if (name === '' || name === issuer.name) return name;
+  checkName('issuer', name);
+  if ([...authority.issuers.values()].some((other) => other.name === name)) {
+    throw new Failure('invalid', 'issuer name already in use');
+  }
+  return name;
+}
+
+type NamedRoles = Awaited<ReturnType<typeof listRoles>>;
+
+function warnOfReferences(ref: string, roles: NamedRoles): string[] {
+  if (ref === '') return [];
+  const count = roles.filter(({ role }) => role.issuer_ref === ref).length;
+  return count > 0 ? [`${count} roles reference ${ref}`] : [];
+}
+
+/** Removes an issuer; its key and the certificates it signed stay. */
+export async function removeIssuer(
+  app: App,
+  caller: Caller,
+  input: IssuerRef,
+): Promise<Answer<null>> {
+  const roles = await listRoles(app.db, caller.mount.id);
+  return changeAuthority<Answer<null>>(app, caller, (authority) => {
+    const issuer = findIssuer(authority, input.issuer_ref);
+    if (!issuer) return { effects: [], result: { data: null } };
+    const effects = [deleteIssuer(caller.mount.id, issuer.id)];
+    const warnings: string[] = [];
+    const wasDefault = issuer.id === authority.defaults.default_issuer;
+    if (wasDefault) {
+      warnings.push(
+        `Deleted issuer ${issuer.id} (via issuer_ref ${input.issuer_ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
+        ...warnOfReferences('default', roles),
+      );
+    }
+    warnings.push(...warnOfReferences(issuer.id, roles), ...warnOfReferences(issuer.name, roles));
+    return {
+      effects,
+      defaults: wasDefault ? { default_issuer: '' } : {},
+      result: { data: null, warnings },
+    };
+  });
+}
+
+/** Removes all issuers and keys of the mount; what they signed stays, and so do revocations. */
+export async function removeRoot(app: App, caller: Caller): Promise<Answer<null>> {
+  const warnings = [
+    'DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.',
+  ];
+  return changeAuthority<Answer<null>>(app, caller, () => ({
+    effects: [deleteAllIssuers(caller.mount.id), deleteAllKeys(caller.mount.id)],
+    defaults: { default_issuer: '', default_key: '' },
+    result: { data: null, warnings },
+  }));
+}

@@ -1,0 +1,142 @@
+import { Failure } from '../../core/failure.ts';
+import { choice, flag, list, text } from '../../core/fields.ts';
+import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
+import { describePublicKey } from '../../x509/keys.ts';
+import { type Authority, resolveIssuer } from '../authority/authority.ts';
+import { checkUrls, urlFields } from '../authority/urls.ts';
+import {
+  type Issuer,
+  type IssuerSettings,
+  NOT_AFTER_BEHAVIORS,
+  USAGES,
+  type Usage,
+} from './issuer.ts';
+
+/** What a client can change of an issuer. */
+export const issuerFields = {
+  issuer_name: text('').describe('A name, unique in the mount; empty for none.'),
+  leaf_not_after_behavior: choice(NOT_AFTER_BEHAVIORS, 'err').describe(
+    'When a certificate would outlive the issuer: refuse it, end it with the issuer, or permit it.',
+  ),
+  manual_chain: list([]).describe(
+    'The chain as issuers, this one first ("self" means it too); empty: worked out.',
+  ),
+  usage: list([...USAGES]).describe(
+    'What the issuer may be used for: read-only, issuing-certificates, crl-signing, ocsp-signing.',
+  ),
+  revocation_signature_algorithm: text('').describe(
+    'With what CRLs and OCSP answers are signed, e.g. "SHA384WithRSA"; empty: as fits the key.',
+  ),
+  ...urlFields,
+  enable_aia_url_templating: flag(false).describe('Fill in templates in the URLs above.'),
+  disable_critical_extension_checks: flag(false).describe('Kept and answered.'),
+  disable_path_length_checks: flag(false).describe('Kept and answered.'),
+  disable_name_checks: flag(false).describe('Kept and answered.'),
+  disable_name_constraint_checks: flag(false).describe('Kept and answered.'),
+};
+
+export interface IssuerUpdate {
+  issuer_name: string;
+  leaf_not_after_behavior: IssuerSettings['leaf_not_after_behavior'];
+  manual_chain: string[];
+  usage: string[];
+  revocation_signature_algorithm: string;
+  issuing_certificates: string[];
+  crl_distribution_points: string[];
+  ocsp_servers: string[];
+  delta_crl_distribution_points: string[];
+  enable_aia_url_templating: boolean;
+  disable_critical_extension_checks: boolean;
+  disable_path_length_checks: boolean;
+  disable_name_checks: boolean;
+  disable_name_constraint_checks: boolean;
+}
+
+/** The settings of an issuer in the form in which they are written. */
+export function updateOf({ name, settings }: Issuer): IssuerUpdate {
+  return { ...settings, issuer_name: name, manual_chain: settings.manual_chain ?? [] };
+}
+
+/**
+ * Judges an issuer's settings as they shall be.
+ *
+ * @throws Failure `invalid`; `unresolved` for a manual chain through an unknown issuer
+ */
+export function planSettings(
+  authority: Authority,
+  issuer: Issuer,
+  update: IssuerUpdate,
+): IssuerSettings {
+  const { issuer_name: _, ...rest } = update;
+  checkUrls(update, update.enable_aia_url_templating);
+  return {
+    ...rest,
+    usage: planUsage(issuer, update.usage),
+    manual_chain: planManualChain(authority, issuer, update.manual_chain),
+    revocation_signature_algorithm: planAlgorithm(issuer, update.revocation_signature_algorithm),
+  };
+}
+
+function planUsage(issuer: Issuer, wanted: readonly string[]): Usage[] {
+  const unknown = wanted.filter((word) => !USAGES.some((usage) => usage === word));
+  if (unknown.length > 0) {
+    throw new Failure(
+      'invalid',
+      `Unable to parse specified usages: [${wanted.join(' ')}] - valid values are ${USAGES.join(',')}`,
+      { fields: { usage: USAGES.join(', ') } },
+    );
+  }
+  const usage = USAGES.filter((word) => word === 'read-only' || wanted.includes(word));
+  if (issuer.revoked_at_ms !== undefined && usage.includes('issuing-certificates')) {
+    throw new Failure('invalid', 'This issuer was revoked; it cannot issue certificates again');
+  }
+  if (usage.includes('crl-signing') && !maySignCrls(issuer)) {
+    throw new Failure(
+      'invalid',
+      "the issuer's certificate lacks the CRLSign KeyUsage value: crl-signing is not possible",
+    );
+  }
+  return usage;
+}
+
+/** Whether the certificate lets its key sign CRLs (RFC 5280 §4.2.1.3). */
+export function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
+  return certificate.keyUsage === undefined || certificate.keyUsage.includes('CRLSign');
+}
+
+function planManualChain(
+  authority: Authority,
+  issuer: Issuer,
+  wanted: readonly string[],
+): string[] | null {
+  if (wanted.length === 0) return null;
+  const ids = wanted.map((ref, index) =>
+    index === 0 && ref === 'self' ? issuer.id : resolveIssuer(authority, ref).id,
+  );
+  if (ids[0] !== issuer.id) {
+    throw new Failure(
+      'invalid',
+      `expected first cert in chain to be a self-reference: "self" or ${issuer.id}`,
+    );
+  }
+  if (new Set(ids).size !== ids.length) {
+    throw new Failure('invalid', 'manual_chain names an issuer twice');
+  }
+  return ids;
+}
+
+function planAlgorithm(
+  issuer: Issuer,
+  wanted: string,
+): IssuerSettings['revocation_signature_algorithm'] {
+  if (wanted === '') return '';
+  const algorithm = findSignatureAlgorithm(wanted);
+  if (!algorithm) {
+    throw new Failure('invalid', `Unknown signature algorithm value: "${wanted.slice(0, 64)}"`);
+  }
+  const { key_type } = describePublicKey(issuer.certificate.subjectPublicKeyInfo);
+  if (!fitsKey(algorithm, key_type)) {
+    throw new Failure('invalid', `${algorithm} does not go with the issuer's ${key_type} key`);
+  }
+  return algorithm;
+}
