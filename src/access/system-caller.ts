@@ -1,0 +1,44 @@
+import type { Mount } from '../mounts/mount.ts';
+import { EMPTY_CONFIG } from '../mounts/rules.ts';
+import type { Caller } from './caller.ts';
+
+/** Stands for `sys/` where no mount is read: at start, and in periodic work of the server's own. */
+const SERVER_MOUNT: Mount = {
+  id: '',
+  kind: 'secret',
+  path: 'sys/',
+  type: 'system',
+  accessor: '',
+  description: '',
+  local: false,
+  seal_wrap: false,
+  external_entropy_access: false,
+  options: null,
+  config: EMPTY_CONFIG,
+};
+
+/**
+ * The caller of what the server does by itself.
+ *
+ * @param work names it in audit records, e.g. `start`
+ */
+export function systemCaller(request_id: string, work: string): Caller {
+  return {
+    request_id,
+    token: undefined,
+    acl: undefined,
+    mount: SERVER_MOUNT,
+    identity: undefined,
+    headers: {},
+    wrap_ttl: undefined,
+    record: {
+      route: work,
+      operation: 'update',
+      path: '',
+      remote_address: '',
+      request: {},
+      outcome: {},
+    },
+    recorded: false,
+  };
+}

@@ -1,0 +1,52 @@
+import { Failure } from '../core/failure.ts';
+import { judgeShareCounts, type SealKind, type ShareCounts } from './seal.ts';
+
+/** What `sys/init` is asked for; undefined or 0: not said. */
+export interface InitWish {
+  secret_shares?: number | undefined;
+  secret_threshold?: number | undefined;
+  recovery_shares?: number | undefined;
+  recovery_threshold?: number | undefined;
+}
+
+/**
+ * Decides how many shares there will be: of the seal key for `shamir`, of the recovery key for
+ * `keyfile`.
+ *
+ * @returns undefined for a key file without recovery shares: then no root token can be made
+ *   later, and the recovery key never exists
+ * @throws Failure `invalid` for counts that cannot be, or that belong to the other kind
+ */
+export function chooseShareCounts(kind: SealKind, wish: InitWish): ShareCounts | undefined {
+  const secret = { shares: wish.secret_shares ?? 0, threshold: wish.secret_threshold ?? 0 };
+  const recovery = { shares: wish.recovery_shares ?? 0, threshold: wish.recovery_threshold ?? 0 };
+  const [own, other] = kind === 'shamir' ? [secret, recovery] : [recovery, secret];
+  const [prefix, otherPrefix] =
+    kind === 'shamir' ? (['secret', 'recovery'] as const) : (['recovery', 'secret'] as const);
+  if (other.shares !== 0 || other.threshold !== 0) {
+    throw new Failure(
+      'invalid',
+      `parameters ${otherPrefix}_shares,${otherPrefix}_threshold not applicable to seal type ${kind}: give ${prefix}_shares and ${prefix}_threshold`,
+    );
+  }
+  if (kind === 'keyfile' && own.shares === 0 && own.threshold === 0) return undefined;
+  const because = judgeShareCounts(own, prefix);
+  if (because !== undefined) throw new Failure('invalid', `invalid seal configuration: ${because}`);
+  return own;
+}
+
+/**
+ * Keys for shares to be encrypted to are not taken: whoever starts with them expects that
+ * nobody sees a share in the clear.
+ *
+ * @throws Failure `invalid` naming the field
+ */
+export function refusePgp(
+  fields: Readonly<Record<string, string | readonly string[] | undefined>>,
+): void {
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined && value.length > 0) {
+      throw new Failure('invalid', `${name} is not supported: leave it out`);
+    }
+  }
+}

@@ -1,0 +1,294 @@
+import type { Caller } from '../access/caller.ts';
+import { systemCaller } from '../access/system-caller.ts';
+import { createRootToken, findLiving, prepareRootToken } from '../access/tokens/operations.ts';
+import { type App, perApp } from '../app.ts';
+import { Failure } from '../core/failure.ts';
+import { planFirstMounts } from '../mounts/operations.ts';
+import { bumpConfigVersion } from '../store/config-version.ts';
+import { Barrier } from './barrier.ts';
+import { KEY_LENGTH, NONCE_LENGTH } from './envelope.ts';
+import {
+  addShare,
+  type Gathering,
+  gatheredKey,
+  isComplete,
+  startGathering,
+  wipeGathering,
+} from './gathering.ts';
+import { chooseShareCounts, type InitWish } from './initialisation.ts';
+import { createKeyFile, readKeyFile } from './key-file/store.ts';
+import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from './keyring.ts';
+import { requireShare } from './proof.ts';
+import {
+  makeShares,
+  openRootKey,
+  RECOVERY_PLACE,
+  recoveryHash,
+  type Seal,
+  type ShareCounts,
+  wrapRootKey,
+} from './seal.ts';
+import { splitRandomness } from './shamir.ts';
+import type { SealFacts } from './status.ts';
+import { findNewestTerm, findSeal, insertKey, insertSeal, listKeyring } from './store.ts';
+
+/** What this node remembers of its seal; people gather shares at one node. */
+interface SealMemory {
+  unsealing: Gathering | undefined;
+  /** Sealed by request: from then on only a restart opens a key file's seal. */
+  sealed_by_request: boolean;
+}
+
+const memoryOf = perApp<SealMemory>(() => ({ unsealing: undefined, sealed_by_request: false }));
+
+/** Shares for people, and the first token. Whoever has handed the shares out wipes them. */
+export interface Initialised {
+  kind: Seal['kind'];
+  shares: Uint8Array[];
+  root_token: string;
+}
+
+/**
+ * Makes the keys of a new installation, its first mounts and its first token, in one write set.
+ *
+ * @param input.root_token the token's text, for development only; random unless given
+ * @throws Failure `invalid` if there is an installation already, or for impossible counts
+ */
+export async function initialise(
+  app: App,
+  caller: Caller,
+  input: InitWish & { root_token?: string | undefined },
+): Promise<Initialised> {
+  if ((await findSeal(app.db)) !== undefined) {
+    throw new Failure('invalid', 'Vault is already initialized');
+  }
+  const kind = app.config.seal.type;
+  const counts = chooseShareCounts(kind, input);
+  const seal_key = kind === 'shamir' ? app.randomBytes(KEY_LENGTH) : obtainKeyFile(app);
+  const root_key = app.randomBytes(KEY_LENGTH);
+  const created_at = Math.floor(app.now() / 1000);
+  const keyring = (['hash', 'data'] as const).map((use, term) =>
+    wrapKeyringKey({
+      root_key,
+      use,
+      term,
+      random: app.randomBytes(KEYRING_KEY_RANDOMNESS),
+      created_at,
+    }),
+  );
+  // The server's own barrier stays shut until all of this is durable.
+  const barrier = new Barrier((length) => app.randomBytes(length));
+  await barrier.unlock(openKeyring(Uint8Array.from(root_key), keyring));
+  const recovery_key =
+    kind === 'keyfile' && counts !== undefined ? app.randomBytes(KEY_LENGTH) : undefined;
+  const seal: Seal = {
+    kind,
+    shares: counts?.shares ?? 0,
+    threshold: counts?.threshold ?? 0,
+    generation: 1,
+    root_key_sealed: wrapRootKey({ seal_key, root_key, nonce: app.randomBytes(NONCE_LENGTH) }),
+    recovery_hash_sealed:
+      recovery_key === undefined
+        ? null
+        : barrier.seal('config', RECOVERY_PLACE, recoveryHash(recovery_key)),
+    cluster_id: app.newId(),
+    cluster_name: `gatehouse-cluster-${Buffer.from(app.randomBytes(4)).toString('hex')}`,
+    created_at,
+  };
+  const shares = counts === undefined ? [] : splitKey(app, recovery_key ?? seal_key, counts);
+  const token = prepareRootToken(
+    { barrier, randomBytes: (length) => app.randomBytes(length), now: () => app.now() },
+    { id: input.root_token },
+  );
+  await barrier.lock();
+  recovery_key?.fill(0);
+  seal_key.fill(0);
+
+  await app.commit(caller, [
+    insertSeal(seal),
+    ...keyring.map(insertKey),
+    ...planFirstMounts(app),
+    ...token.effects,
+  ]);
+
+  if (kind === 'keyfile') await app.barrier.unlock(openKeyring(root_key, keyring));
+  else root_key.fill(0);
+  return { kind, shares, root_token: token.client_token };
+}
+
+/** Splits a key for people, with randomness of its own that does not stay in memory. */
+export function splitKey(app: App, key: Uint8Array, counts: ShareCounts): Uint8Array[] {
+  const randomness = app.randomBytes(splitRandomness(key.length, counts.threshold));
+  const shares = makeShares(key, counts, randomness);
+  randomness.fill(0);
+  return shares;
+}
+
+/** The key in the configured file; a development server makes the file when it is not there. */
+function obtainKeyFile(app: App): Uint8Array {
+  const path = keyFilePath(app);
+  const key = readKeyFile(path);
+  if (key !== undefined) return key;
+  if (app.config.mode !== 'dev') {
+    throw new Failure(
+      'unavailable',
+      `the key file "${path}" is missing: make one of ${KEY_LENGTH} random bytes, as with (umask 077; head -c ${KEY_LENGTH} /dev/urandom > ${path}), and keep a copy elsewhere`,
+    );
+  }
+  const fresh = app.randomBytes(KEY_LENGTH);
+  createKeyFile(path, fresh);
+  return fresh;
+}
+
+function keyFilePath(app: App): string {
+  const { seal } = app.config;
+  if (seal.type === 'keyfile') return seal.path;
+  throw new Failure('unavailable', 'the data is sealed by a key file and seal.path is not set');
+}
+
+/**
+ * What a server does about its seal when it starts: a key file opens it; a development server
+ * is initialised first, and has the root token it was told to have.
+ *
+ * @throws Failure `unavailable` if it is configured for another seal than its data has, or if
+ *   the key file is missing or not the right one
+ */
+export async function openSeal(app: App): Promise<void> {
+  const caller = systemCaller(app.newId(), 'start');
+  const seal = await findSeal(app.db);
+  if (seal !== undefined && seal.kind !== app.config.seal.type) {
+    throw new Failure(
+      'unavailable',
+      `seal.type is "${app.config.seal.type}", but the data was initialised with "${seal.kind}"`,
+    );
+  }
+  app.store.onConfigChange(() => {
+    refreshKeys(app).catch((err: unknown) => {
+      app.log.error({ err }, 'keys of another node were not loaded');
+    });
+  });
+  if (seal !== undefined) {
+    if (seal.kind === 'keyfile') await unsealByKeyFile(app, seal);
+  } else if (app.config.mode === 'dev') {
+    await initialise(app, caller, { root_token: app.config.dev_root_token });
+  }
+  const wanted = app.config.dev_root_token;
+  if (wanted !== undefined && !app.barrier.sealed && !(await findLiving(app, wanted))) {
+    await createRootToken(app, caller, { id: wanted });
+  }
+}
+
+async function unsealByKeyFile(app: App, seal: Seal): Promise<void> {
+  const path = keyFilePath(app);
+  const seal_key = readKeyFile(path);
+  if (seal_key === undefined) {
+    throw new Failure('unavailable', `the key file "${path}" is missing: put its copy back`);
+  }
+  const root_key = openRootKey(seal_key, seal.root_key_sealed);
+  seal_key.fill(0);
+  if (root_key === undefined) {
+    throw new Failure('unavailable', `the key file "${path}" is not the one of this data`);
+  }
+  await app.barrier.unlock(openKeyring(root_key, await listKeyring(app.db)));
+}
+
+/** Follows what other nodes do: they initialise the installation, and rotate its keys. */
+async function refreshKeys(app: App): Promise<void> {
+  if (!app.barrier.sealed) {
+    if ((await findNewestTerm(app.db)) === app.barrier.generation().term) return;
+    app.barrier.reload(await listKeyring(app.db));
+    return;
+  }
+  if (app.config.seal.type !== 'keyfile' || memoryOf(app).sealed_by_request) return;
+  const seal = await findSeal(app.db);
+  if (seal?.kind === 'keyfile') await unsealByKeyFile(app, seal);
+}
+
+/** How it stands with this node's seal. */
+export async function readSealFacts(app: App): Promise<SealFacts> {
+  return {
+    seal: await findSeal(app.db),
+    configured: app.config.seal.type,
+    sealed: app.barrier.sealed,
+    gathering: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
+    storage: app.store.engine,
+  };
+}
+
+/** @throws Failure `invalid` before `sys/init` */
+export async function requireSeal(app: App): Promise<Seal> {
+  const seal = await findSeal(app.db);
+  if (seal === undefined) throw new Failure('invalid', 'Vault is not initialized');
+  return seal;
+}
+
+interface UnsealInput {
+  key?: string | undefined;
+  reset: boolean;
+  migrate: boolean;
+}
+
+/**
+ * Takes one share; with enough of them the server is unsealed. Shares that do not make the
+ * right key are all forgotten, for nobody can tell which of them was wrong.
+ *
+ * @throws Failure `invalid` for what is no share, and for shares that do not make the key
+ */
+export async function unseal(app: App, caller: Caller, input: UnsealInput): Promise<SealFacts> {
+  const seal = await requireSeal(app);
+  if (input.migrate) {
+    throw new Failure('invalid', "can't perform a seal migration, no migration seal found");
+  }
+  if (!input.reset && !input.key) {
+    throw new Failure(
+      'invalid',
+      "'key' must be specified in request body as JSON, or 'reset' set to true",
+    );
+  }
+  const memory = memoryOf(app);
+  if (input.reset) {
+    wipeGathering(memory.unsealing);
+    memory.unsealing = undefined;
+    return readSealFacts(app);
+  }
+  if (!app.barrier.sealed) return readSealFacts(app);
+  if (seal.kind !== 'shamir') {
+    throw new Failure('invalid', 'a key file opens this seal when the server starts: restart it');
+  }
+  const share = requireShare(input.key, seal.threshold);
+  const keyring = await listKeyring(app.db);
+
+  // From here to the key nothing waits, so no two requests complete one gathering.
+  if (memory.unsealing?.required !== seal.threshold) {
+    wipeGathering(memory.unsealing);
+    memory.unsealing = startGathering(app.newId(), seal.threshold);
+  }
+  const gathering = addShare(memory.unsealing, share);
+  memory.unsealing = gathering;
+  if (!isComplete(gathering)) return readSealFacts(app);
+  const key = gatheredKey(gathering);
+  wipeGathering(gathering);
+  memory.unsealing = undefined;
+  const root_key = key && openRootKey(key, seal.root_key_sealed);
+  key?.fill(0);
+  if (root_key === undefined) throw new Failure('invalid', 'Unseal failed, invalid key');
+
+  const opened = openKeyring(root_key, keyring);
+  await app.commit(caller, []);
+  await app.barrier.unlock(opened);
+  return readSealFacts(app);
+}
+
+/** Seals this node: its keys are wiped. The record of it is durable first. */
+export async function sealServer(app: App, caller: Caller): Promise<void> {
+  await app.commit(caller, []);
+  memoryOf(app).sealed_by_request = true;
+  await app.barrier.lock();
+}
+
+/** Makes a new generation of data keys. Values sealed before stay readable. */
+export async function rotateKeys(app: App, caller: Caller): Promise<void> {
+  const row = app.barrier.nextGeneration(Math.floor(app.now() / 1000));
+  await app.commit(caller, [insertKey(row), bumpConfigVersion()]);
+  app.barrier.reload(await listKeyring(app.db));
+}

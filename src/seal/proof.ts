@@ -1,0 +1,45 @@
+import { timingSafeEqual } from 'node:crypto';
+import { Failure } from '../core/failure.ts';
+import type { Barrier } from './barrier.ts';
+import { judgeShare, openRootKey, RECOVERY_PLACE, recoveryHash, type Seal } from './seal.ts';
+import { parseShare } from './share-text.ts';
+
+/**
+ * Whether a gathered key is the one whose shares people hold: the seal key, which opens the
+ * root key in use, or the recovery key.
+ *
+ * The stored row alone would not do as the judge: who can write to the database could put a
+ * root key of their own there, wrapped with a seal key of their own.
+ *
+ * @throws Failure `unavailable` when sealed
+ */
+export function isCurrentKey(barrier: Barrier, seal: Seal, key: Uint8Array): boolean {
+  if (seal.kind === 'shamir') {
+    const root_key = openRootKey(key, seal.root_key_sealed);
+    const known = root_key !== undefined && barrier.holdsRootKey(root_key);
+    root_key?.fill(0);
+    return known;
+  }
+  if (seal.recovery_hash_sealed === null) return false;
+  const hash = barrier.open('config', RECOVERY_PLACE, seal.recovery_hash_sealed);
+  return timingSafeEqual(recoveryHash(key), hash);
+}
+
+/**
+ * Reads a share that came with a request.
+ *
+ * @param threshold how many of its kind make the key
+ * @throws Failure `invalid` without telling anything of the share
+ */
+export function requireShare(text: string | undefined, threshold: number): Uint8Array {
+  if (text === undefined || text === '') {
+    throw new Failure('invalid', "'key' must be specified in request body as JSON");
+  }
+  const share = parseShare(text);
+  if (share === undefined) {
+    throw new Failure('invalid', "'key' must be a valid hex or base64 string");
+  }
+  const because = judgeShare(share, threshold);
+  if (because !== undefined) throw new Failure('invalid', because);
+  return share;
+}

@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
+import { flag, integer, list, optional, text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { refusePgp } from '../initialisation.ts';
+import { shareText } from '../share-text.ts';
+import type { RekeyTarget } from './attempt.ts';
+import {
+  cancelRekey,
+  readRekey,
+  readVerification,
+  restartVerification,
+  startRekey,
+  updateRekey,
+  verifyRekey,
+} from './operations.ts';
+
+const anything = z.record(z.string(), z.unknown());
+
+const shareInput = z.object({
+  key: optional(text()).describe('One share, as hex or base64.'),
+  nonce: optional(text()).describe('Names the attempt that the share is for.'),
+});
+
+// Public like the unsealing itself: what authorises a rekeying is the shares, and a server whose
+// tokens are all lost must still be able to get new ones.
+function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey-recovery-key') {
+  const [id, what] =
+    target === 'secret' ? ['rekey', 'unseal keys'] : ['rekey-recovery-key', 'recovery keys'];
+  return [
+    vaultRoute({
+      id: `${id}-attempt-read-progress`,
+      method: 'GET',
+      path: `${base}/init`,
+      summary: `Read how a rekeying of the ${what} stands`,
+      access: 'public',
+      input: z.object({}),
+      output: anything,
+      failures: ['invalid'],
+      run: async (app) => ({ bare: await readRekey(app, target) }),
+    }),
+    vaultRoute({
+      id: `${id}-attempt-initialize`,
+      method: 'POST',
+      path: `${base}/init`,
+      summary: `Start a rekeying of the ${what}`,
+      access: 'public',
+      audit: ['secret_shares', 'secret_threshold', 'require_verification'],
+      input: z.object({
+        secret_shares: integer(0).describe('How many shares of the new key there will be.'),
+        secret_threshold: integer(0).describe('How many of them make the key.'),
+        require_verification: flag(false).describe(
+          'Whether the new shares must be shown before the new key is in force.',
+        ),
+        pgp_keys: optional(list()).describe('Not supported.'),
+        backup: flag(false).describe('Not supported.'),
+      }),
+      output: anything,
+      failures: ['invalid'],
+      run: async (app, _caller, input) => {
+        refusePgp({ pgp_keys: input.pgp_keys });
+        if (input.backup) {
+          throw new Failure(
+            'invalid',
+            'backup is not supported: shares are told once and not kept',
+          );
+        }
+        const { secret_shares: shares, secret_threshold: threshold, require_verification } = input;
+        return { bare: await startRekey(app, { target, shares, threshold, require_verification }) };
+      },
+    }),
+    vaultRoute({
+      id: `${id}-attempt-cancel`,
+      method: 'DELETE',
+      path: `${base}/init`,
+      summary: `Cancel a rekeying of the ${what}`,
+      access: 'public',
+      input: z.object({ nonce: optional(text()).describe('If given, that of the attempt.') }),
+      output: anything,
+      failures: ['invalid'],
+      run: async (app, _caller, input) => {
+        cancelRekey(app, target, input.nonce);
+        return {};
+      },
+    }),
+    vaultRoute({
+      id: `${id}-attempt-update`,
+      method: 'POST',
+      path: `${base}/update`,
+      summary: `Give one share of the present ${what}`,
+      access: 'public',
+      input: shareInput,
+      output: anything,
+      failures: ['invalid', 'conflict'],
+      run: async (app, caller, input) => {
+        const outcome = await updateRekey(app, caller, { target, ...input });
+        if (!outcome.complete) return { bare: outcome.status };
+        const texts = outcome.shares.map(shareText);
+        for (const share of outcome.shares) share.fill(0);
+        const { nonce, verification_nonce } = outcome;
+        return {
+          bare: {
+            nonce,
+            complete: true,
+            keys: texts.map((share) => share.hex),
+            keys_base64: texts.map((share) => share.base64),
+            pgp_fingerprints: null,
+            backup: false,
+            verification_required: verification_nonce !== undefined,
+            ...(verification_nonce !== undefined && { verification_nonce }),
+          },
+        };
+      },
+    }),
+    vaultRoute({
+      id: `${id}-verification-read-progress`,
+      method: 'GET',
+      path: `${base}/verify`,
+      summary: `Read how the verification of the new ${what} stands`,
+      access: 'public',
+      input: z.object({}),
+      output: anything,
+      failures: ['invalid'],
+      run: async (app) => ({ bare: readVerification(app, target) }),
+    }),
+    vaultRoute({
+      id: `${id}-verification-update`,
+      method: 'POST',
+      path: `${base}/verify`,
+      summary: `Show one share of the new ${what}`,
+      access: 'public',
+      input: shareInput,
+      output: anything,
+      failures: ['invalid', 'conflict'],
+      run: async (app, caller, input) => ({
+        bare: await verifyRekey(app, caller, { target, ...input }),
+      }),
+    }),
+    vaultRoute({
+      id: `${id}-verification-cancel`,
+      method: 'DELETE',
+      path: `${base}/verify`,
+      summary: `Start the verification of the new ${what} over`,
+      access: 'public',
+      input: z.object({}),
+      output: anything,
+      failures: ['invalid'],
+      run: async (app) => ({ bare: restartVerification(app, target) }),
+    }),
+  ];
+}
+
+/** Backups of shares are never made, so there is nothing to read and nothing to delete. */
+function backupRoutes(path: `/v1/sys/rekey/${string}`, id: string): AnyRoute[] {
+  return [
+    vaultRoute({
+      id: `rekey-read-${id}`,
+      method: 'GET',
+      path,
+      summary: 'Read the backup of shares (there is none)',
+      access: { capability: 'read', sudo: true },
+      input: z.object({}),
+      output: anything,
+      failures: ['not_found'],
+      run: async () => {
+        throw new Failure('not_found', 'no backed-up keys found');
+      },
+    }),
+    vaultRoute({
+      id: `rekey-delete-${id}`,
+      method: 'DELETE',
+      path,
+      summary: 'Delete the backup of shares (there is none)',
+      access: { capability: 'delete', sudo: true },
+      input: z.object({}),
+      output: anything,
+      failures: [],
+      run: async () => ({}),
+    }),
+  ];
+}
+
+export const rekeySystemRoutes: AnyRoute[] = [
+  ...rekeyRoutes('secret', '/v1/sys/rekey'),
+  ...rekeyRoutes('recovery', '/v1/sys/rekey-recovery-key'),
+  ...backupRoutes('/v1/sys/rekey/backup', 'backup-key'),
+  ...backupRoutes('/v1/sys/rekey/recovery-key-backup', 'backup-recovery-key'),
+];

@@ -1,0 +1,226 @@
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { Failure } from '../core/failure.ts';
+import { flag, integer, list, optional, text } from '../core/fields.ts';
+import { COMPATIBLE_VERSION } from '../core/version.ts';
+import { type AnyRoute, vaultRoute } from '../http/route.ts';
+import { generateRootRoutes } from './generate-root/routes.ts';
+import { refusePgp } from './initialisation.ts';
+import {
+  type Initialised,
+  initialise,
+  readSealFacts,
+  rotateKeys,
+  sealServer,
+  unseal,
+} from './operations.ts';
+import { rekeySystemRoutes } from './rekey/routes.ts';
+import { shareText } from './share-text.ts';
+import { health, LEADER, sealStatus } from './status.ts';
+
+const anything = z.record(z.string(), z.unknown());
+const statusCode = (state: string) =>
+  optional(integer()).describe(`Status code to answer with when the server is ${state}.`);
+
+/** The shares and the token as text; the shares' bytes are wiped. */
+function bareOf({ kind, shares, root_token }: Initialised): Record<string, unknown> {
+  const texts = shares.map(shareText);
+  for (const share of shares) share.fill(0);
+  const keys = texts.map((share) => share.hex);
+  const keys_base64 = texts.map((share) => share.base64);
+  return kind === 'shamir'
+    ? { keys, keys_base64, root_token }
+    : {
+        keys: [],
+        keys_base64: [],
+        recovery_keys: keys,
+        recovery_keys_base64: keys_base64,
+        root_token,
+      };
+}
+
+export const sealRoutes: AnyRoute[] = [
+  vaultRoute({
+    id: 'read-initialization-status',
+    method: 'GET',
+    path: '/v1/sys/init',
+    summary: 'Say whether the server is initialised',
+    access: 'public',
+    while_sealed: true,
+    input: z.object({}),
+    output: anything,
+    failures: [],
+    run: async (app) => ({ bare: { initialized: (await readSealFacts(app)).seal !== undefined } }),
+  }),
+  vaultRoute({
+    id: 'initialize',
+    method: 'POST',
+    path: '/v1/sys/init',
+    summary: 'Initialise the server: make its keys, their shares and the first token',
+    access: 'public',
+    while_sealed: true,
+    audit: ['secret_shares', 'secret_threshold', 'recovery_shares', 'recovery_threshold'],
+    input: z.object({
+      secret_shares: optional(integer()).describe('How many shares of the unseal key to make.'),
+      secret_threshold: optional(integer()).describe('How many of them unseal the server.'),
+      recovery_shares: optional(integer()).describe('With a key file: shares of the recovery key.'),
+      recovery_threshold: optional(integer()).describe('With a key file: how many of them count.'),
+      stored_shares: optional(integer()).describe('Taken and without effect.'),
+      pgp_keys: optional(list()).describe('Not supported.'),
+      recovery_pgp_keys: optional(list()).describe('Not supported.'),
+      root_token_pgp_key: optional(text()).describe('Not supported.'),
+    }),
+    output: anything,
+    failures: ['invalid', 'conflict', 'unavailable'],
+    run: async (app, caller, input) => {
+      const { pgp_keys, recovery_pgp_keys, root_token_pgp_key, stored_shares: _, ...wish } = input;
+      refusePgp({ pgp_keys, recovery_pgp_keys, root_token_pgp_key });
+      return { bare: bareOf(await initialise(app, caller, wish)) };
+    },
+  }),
+  vaultRoute({
+    id: 'seal-status',
+    method: 'GET',
+    path: '/v1/sys/seal-status',
+    summary: 'Read how the seal stands',
+    access: 'public',
+    while_sealed: true,
+    input: z.object({}),
+    output: anything,
+    failures: [],
+    run: async (app) => ({ bare: sealStatus(await readSealFacts(app)) }),
+  }),
+  vaultRoute({
+    id: 'unseal',
+    method: 'POST',
+    path: '/v1/sys/unseal',
+    summary: 'Give one share of the unseal key',
+    access: 'public',
+    while_sealed: true,
+    audit: ['reset'],
+    input: z.object({
+      key: optional(text()).describe('One share, as hex or base64.'),
+      reset: flag(false).describe('Forget the shares given so far.'),
+      migrate: flag(false).describe('Not supported: there is no other seal to move to.'),
+    }),
+    output: anything,
+    failures: ['invalid'],
+    run: async (app, caller, input) => ({ bare: sealStatus(await unseal(app, caller, input)) }),
+  }),
+  vaultRoute({
+    id: 'seal',
+    method: 'POST',
+    path: '/v1/sys/seal',
+    summary: 'Seal this server: its keys are wiped from memory',
+    access: { capability: 'update', sudo: true },
+    input: z.object({}),
+    output: anything,
+    failures: ['forbidden'],
+    run: async (app, caller) => {
+      await sealServer(app, caller);
+      return {};
+    },
+  }),
+  vaultRoute({
+    id: 'read-health-status',
+    method: 'GET',
+    path: '/v1/sys/health',
+    summary: 'Say how the server is, by status code',
+    access: 'public',
+    while_sealed: true,
+    counted: true,
+    input: z.object({
+      activecode: statusCode('active'),
+      sealedcode: statusCode('sealed'),
+      uninitcode: statusCode('not initialised'),
+      standbycode: statusCode('a standby (it never is)'),
+      performancestandbycode: statusCode('a performance standby (it never is)'),
+      drsecondarycode: statusCode('a secondary (it never is)'),
+      standbyok: optional(text()).describe('Whether a standby counts as active.'),
+      perfstandbyok: optional(text()).describe('Whether a performance standby counts as active.'),
+    }),
+    output: anything,
+    failures: ['invalid'],
+    run: async (app, _caller, input) => {
+      for (const [name, code] of Object.entries(input)) {
+        if (typeof code === 'number' && (code < 200 || code > 599)) {
+          throw new Failure('invalid', `${name} must be a status code, 200 to 599`);
+        }
+      }
+      const { status, body } = health(await readSealFacts(app), input, app.now());
+      return { status, bare: body };
+    },
+  }),
+  vaultRoute({
+    id: 'leader-status',
+    method: 'GET',
+    path: '/v1/sys/leader',
+    summary: 'Say which node leads (none does)',
+    access: 'public',
+    while_sealed: true,
+    input: z.object({}),
+    output: anything,
+    failures: [],
+    run: async () => ({ bare: LEADER }),
+  }),
+  vaultRoute({
+    id: 'ha-status',
+    method: 'GET',
+    path: '/v1/sys/ha-status',
+    summary: 'Describe this node',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: anything,
+    failures: [],
+    run: async (app) => ({
+      flat: true,
+      data: {
+        nodes: [
+          {
+            hostname: hostname(),
+            api_address: app.config.api_address,
+            cluster_address: '',
+            active_node: true,
+            last_echo: null,
+            version: COMPATIBLE_VERSION,
+            upgrade_version: COMPATIBLE_VERSION,
+            redundancy_zone: '',
+          },
+        ],
+      },
+    }),
+  }),
+  vaultRoute({
+    id: 'encryption-key-status',
+    method: 'GET',
+    path: '/v1/sys/key-status',
+    summary: 'Read which generation of data keys is in use',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: anything,
+    failures: ['unavailable'],
+    run: async (app) => {
+      const { term, created_at, sealings } = app.barrier.generation();
+      const install_time = new Date(created_at * 1000).toISOString();
+      return { flat: true, data: { term, install_time, encryptions: sealings } };
+    },
+  }),
+  ...(['/v1/sys/rotate', '/v1/sys/rotate/keyring'] as const).map((path) =>
+    vaultRoute({
+      id: path === '/v1/sys/rotate' ? 'encryption-key-rotate' : 'encryption-key-rotate-keyring',
+      method: 'POST',
+      path,
+      summary: 'Make a new generation of data keys',
+      access: { capability: 'update', sudo: true },
+      input: z.object({}),
+      output: anything,
+      failures: ['conflict', 'unavailable'],
+      run: async (app, caller) => {
+        await rotateKeys(app, caller);
+        return {};
+      },
+    }),
+  ),
+  ...rekeySystemRoutes,
+  ...generateRootRoutes,
+];
