@@ -19,6 +19,7 @@ import {
   DerFields,
   type DerValue,
   expect,
+  readAscii,
   readBoolean,
   readDer,
   readNamedBits,
@@ -328,7 +329,7 @@ export function parseDistributionPoints(value: Uint8Array): string[] {
 }
 
 function readUri(name: DerValue): string {
-  return Buffer.from(expect(name, GENERAL_NAME_TAG.uri).content).toString('latin1');
+  return readAscii(expect(name, GENERAL_NAME_TAG.uri));
 }
 
 /** subjectAltName; critical when the subject is empty, since nothing else names it then (§4.2.1.6). */
