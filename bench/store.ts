@@ -104,7 +104,7 @@ async function measure(store: Store): Promise<void> {
 }
 
 console.log(`disk: ${measureDisk()} writes of 4 KiB a second, each waited for`);
-const server = process.env['GATEHOUSE_TEST_POSTGRES'];
+const server = process.env.GATEHOUSE_TEST_POSTGRES;
 const places = [sqlitePlace(), ...(server === undefined ? [] : [await postgresPlace(server)])];
 for (const place of places) {
   const store = await openStore(place.options());

@@ -85,6 +85,8 @@ export class Committer {
     });
     const committer = new Committer(worker, log, onConfigVersion);
     await committer.#opened();
+    // The thread keeps the process running only while there is something to write.
+    worker.unref();
     return committer;
   }
 
@@ -132,6 +134,7 @@ export class Committer {
     if (this.#inFlight.length > 0 || this.#waiting.length > 0) {
       await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
     }
+    this.#worker.ref();
     const ended = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()));
     this.#send({ type: 'close' });
     await ended;
@@ -187,6 +190,7 @@ export class Committer {
     this.#batches += 1;
     this.#sets += taken;
     this.#largest = Math.max(this.#largest, taken);
+    this.#worker.ref();
     this.#send({ type: 'batch', batch: this.#inFlight.map((set) => set.effects) });
   }
 
@@ -197,6 +201,7 @@ export class Committer {
   #finish(result: BatchResult): void {
     const finished = this.#inFlight;
     this.#inFlight = [];
+    this.#worker.unref();
     if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
     for (const [index, set] of finished.entries()) {
       const outcome = result.outcomes[index];

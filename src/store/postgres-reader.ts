@@ -47,7 +47,7 @@ export class PostgresReader implements Reader {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    if (!this.#pool.ending) await this.#pool.end();
   }
 
   async #query(

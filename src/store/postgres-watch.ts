@@ -56,6 +56,7 @@ export class ConfigWatch {
   }
 
   async close(): Promise<void> {
+    if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#timer);
     await this.#looking?.catch(() => {});

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eachEngine } from '../../test/support/engines.ts';
+import { eachEngine, eachPlace } from '../../test/support/engines.ts';
+import { chainStart, verifyChain } from '../audit/chain.ts';
 import { Failure } from '../core/failure.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import { build, type Db, prepared, preparedWrite } from './database.ts';
@@ -302,5 +303,87 @@ eachEngine('reading', (open) => {
     );
     assert.deepEqual(await page.all(db, { after: 'a', size: 1 }), [{ name: 'b' }]);
     assert.deepEqual(await page.all(db, { after: 'a', size: 5 }), [{ name: 'b' }, { name: 'c' }]);
+  });
+});
+
+eachEngine('the audit chain', (open) => {
+  const records = (db: Db, node: string) =>
+    db.selectFrom('audit_entry').selectAll().where('node', '=', node).orderBy('seq').execute();
+
+  test('holds the records of the sets that were written, in order and without a gap', async () => {
+    const { db, commit } = await open();
+    const sets = Array.from({ length: 40 }, (_, i) => {
+      const audit = { audit: `{"set":${i}}` };
+      return commit(i % 5 === 0 ? [audit, moveOn('nobody', 1, 'me')] : [audit, audit]);
+    });
+    await Promise.allSettled(sets);
+    await commit([{ audit: '{"last":"ü"}' }]);
+    const rows = await records(db, 'test');
+    const expected = Array.from({ length: 40 }, (_, i) => i).filter((i) => i % 5 !== 0);
+    assert.deepEqual(
+      rows.map(({ record }) => record),
+      [...expected.flatMap((i) => [`{"set":${i}}`, `{"set":${i}}`]), '{"last":"ü"}'],
+    );
+    const verdict = verifyChain(chainStart('test'), rows);
+    assert.deepEqual(verdict.intact && verdict.head.seq, rows.length);
+  });
+
+  test('is not moved on by a set that was refused alone', async () => {
+    const { db, commit } = await open();
+    await commit([{ audit: '{"n":1}' }]);
+    await assert.rejects(commit([{ audit: '{"n":2}' }, moveOn('nobody', 1, 'me')]));
+    await commit([{ audit: '{"n":3}' }]);
+    const rows = await records(db, 'test');
+    assert.deepEqual(
+      rows.map(({ seq, record }) => [seq, record]),
+      [
+        [1, '{"n":1}'],
+        [2, '{"n":3}'],
+      ],
+    );
+    assert.ok(verifyChain(chainStart('test'), rows).intact);
+  });
+});
+
+eachPlace('a chain', (newPlace) => {
+  test('goes on from its last record when the database is opened again', async () => {
+    const place = await newPlace();
+    for (const n of [1, 2]) {
+      const store = await place.open();
+      await store.commit([{ audit: `{"n":${n}}` }]);
+      await store.close();
+    }
+    const store = await place.open();
+    const rows = await store.db.selectFrom('audit_entry').selectAll().orderBy('seq').execute();
+    const verdict = verifyChain(chainStart('test'), rows);
+    assert.equal(verdict.intact && verdict.head.seq, 2);
+    await store.close();
+  });
+
+  test('is begun anew under another name', async () => {
+    const place = await newPlace();
+    for (const name of ['a', 'b']) {
+      const store = await place.open(name);
+      await store.commit([{ audit: '{}' }]);
+      const rows = await store.db
+        .selectFrom('audit_entry')
+        .selectAll()
+        .where('node', '=', name)
+        .execute();
+      assert.ok(verifyChain(chainStart(name), rows).intact);
+      await store.close();
+    }
+  });
+});
+
+eachEngine('a store', (open) => {
+  test('that was closed has written what was waiting, and takes no more', async () => {
+    const { commit, close } = await open();
+    const waiting = Array.from({ length: 10 }, (_, i) =>
+      commit([insertLease({ name: `n${i}`, holder: 'me', fence: 1 })]),
+    );
+    await close();
+    await Promise.all(waiting);
+    await assert.rejects(commit([{ audit: '{}' }]), { kind: 'unavailable' });
   });
 });

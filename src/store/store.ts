@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
@@ -85,9 +85,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 async function openSqlite(directory: string, node: string, log: StoreLog): Promise<Store> {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const file = join(directory, 'gatehouse.db');
-  // SQLite gives its other files the mode of this one.
-  closeSync(openSync(file, 'a', 0o600));
   const lock = lockDirectory(directory);
+  // SQLite gives its other files the mode of this one.
+  createPrivate(file);
   const listeners = new Set<(version: number) => void>();
   try {
     const committer = await Committer.start({ engine: 'sqlite', file, node }, log, (version) => {
@@ -111,7 +111,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
       close: async () => {
         await committer.close();
         await reader.close();
-        lock.close();
+        if (lock.isOpen) lock.close();
       },
     };
   } catch (error) {
@@ -159,7 +159,9 @@ async function openPostgres(
  * The lock is the operating system's and ends with the process, however that ends.
  */
 function lockDirectory(directory: string): DatabaseSync {
-  const lock = new DatabaseSync(join(directory, 'lock'), { timeout: 0 });
+  const file = join(directory, 'lock');
+  createPrivate(file);
+  const lock = new DatabaseSync(file, { timeout: 0 });
   try {
     lock.exec('pragma locking_mode = exclusive; begin exclusive');
     return lock;
@@ -169,6 +171,14 @@ function lockDirectory(directory: string): DatabaseSync {
       cause,
     });
   }
+}
+
+/**
+ * Creates an empty file that only its owner can read. One that exists is not even opened:
+ * closing it again would give up the locks that this process has on it (POSIX, fcntl).
+ */
+function createPrivate(file: string): void {
+  if (!existsSync(file)) closeSync(openSync(file, 'wx', 0o600));
 }
 
 const CONSOLE_LOG: StoreLog = {

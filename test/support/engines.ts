@@ -12,10 +12,12 @@ export type Open = (options?: { node_name?: string }) => Promise<Store>;
 /** A database that can be opened more than once: again after a close, or as a second node. */
 export interface Place {
   options(node_name?: string): StoreOptions;
+  /** Opens it; what is still open when the suite is over is closed then. */
+  open(node_name?: string): Promise<Store>;
   remove(): Promise<void>;
 }
 
-const POSTGRES_URL = process.env['GATEHOUSE_TEST_POSTGRES'];
+const POSTGRES_URL = process.env.GATEHOUSE_TEST_POSTGRES;
 
 let skipSaid = false;
 
@@ -28,18 +30,7 @@ export function eachEngine(
   suite: (open: Open, engine: 'sqlite' | 'postgres') => void,
 ): void {
   eachPlace(name, (newPlace, engine) => {
-    const stores: Store[] = [];
-    const open: Open = async ({ node_name } = {}) => {
-      const place = await newPlace();
-      const store = await openStore(place.options(node_name));
-      stores.push(store);
-      return store;
-    };
-    // Registered after the one that removes the places, and so run before it.
-    after(async () => {
-      for (const store of stores) await store.close();
-    });
-    suite(open, engine);
+    suite(async ({ node_name } = {}) => (await newPlace()).open(node_name), engine);
   });
 }
 
@@ -77,28 +68,41 @@ export function eachPlace(
 
 export function sqlitePlace(): Place {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
-  return {
-    options: (node_name = 'test') => ({ engine: 'sqlite', directory, node_name, log: QUIET }),
-    remove: async () => rmSync(directory, { recursive: true, force: true }),
-  };
+  return placeOf(
+    (node_name) => ({ engine: 'sqlite', directory, node_name, log: QUIET }),
+    async () => rmSync(directory, { recursive: true, force: true }),
+  );
 }
 
 /** @param server URL of a server; the database of this place gets a name of its own */
 export async function postgresPlace(server: string): Promise<Place> {
   const name = `gatehouse_test_${randomBytes(6).toString('hex')}`;
-  // Ordered otherwise by default, so that a key without byte order shows.
   await runOn(server, `create database ${name} template template0 encoding 'UTF8'`);
   const url = new URL(server);
   url.pathname = `/${name}`;
+  return placeOf(
+    (node_name) => ({ engine: 'postgres', url: url.href, node_name, pool: 4, log: QUIET }),
+    () => runOn(server, `drop database if exists ${name} with (force)`),
+  );
+}
+
+function placeOf(
+  optionsFor: (node_name: string) => StoreOptions,
+  drop: () => Promise<void>,
+): Place {
+  const opened: Store[] = [];
+  const options = (node_name = 'test') => optionsFor(node_name);
   return {
-    options: (node_name = 'test') => ({
-      engine: 'postgres',
-      url: url.href,
-      node_name,
-      pool: 4,
-      log: QUIET,
-    }),
-    remove: () => runOn(server, `drop database if exists ${name} with (force)`),
+    options,
+    open: async (node_name) => {
+      const store = await openStore(options(node_name));
+      opened.push(store);
+      return store;
+    },
+    remove: async () => {
+      for (const store of opened) await store.close();
+      await drop();
+    },
   };
 }
 

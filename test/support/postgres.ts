@@ -97,7 +97,7 @@ function freePort(): Promise<number> {
 
 if (import.meta.main) {
   const directory =
-    process.env['GATEHOUSE_POSTGRES_DIRECTORY'] ?? join(tmpdir(), 'gatehouse-postgres');
+    process.env.GATEHOUSE_POSTGRES_DIRECTORY ?? join(tmpdir(), 'gatehouse-postgres');
   const command = process.argv[2];
   if (command === 'start') {
     console.log((await startPostgres(directory)).url);

@@ -1,0 +1,127 @@
+import { Failure } from '../core/failure.ts';
+import { prepared, preparedWrite } from './database.ts';
+import type { Store } from './store.ts';
+import type { JobLeaseRow } from './tables.ts';
+import type { Write } from './write.ts';
+
+// A periodic job runs on one node at a time: whoever holds its row. A holder that stops
+// without a word is followed by another when its time is over. It may not have noticed; so
+// the write sets of a job carry `requireLease`, which refuses those of a former holder
+// whatever its clock says.
+
+/** The right to do a job, from `acquireLease`. */
+export interface Lease {
+  name: string;
+  /** The number of this holding: one more than that of the one before. */
+  fence: number;
+  expires_at_ms: number;
+}
+
+export interface LeaseWish {
+  /** The job, e.g. `pki/crl`. */
+  name: string;
+  /** The node; it takes over from itself at once, as it does after a restart. */
+  holder: string;
+  now_ms: number;
+  /** How long it may be silent; a few times the interval at which it renews. */
+  ttl_ms: number;
+}
+
+export type LeasePlan =
+  | { free: true; lease: Lease; write: Write }
+  | { free: false; holder: string; expires_at_ms: number };
+
+const insertLease = preparedWrite(
+  (build, p: { name: string; holder: string; expires_at_ms: number }) =>
+    build
+      .insertInto('job_lease')
+      .values({ name: p.name, holder: p.holder, expires_at_ms: p.expires_at_ms, fence: 1 })
+      .onConflict((clash) => clash.column('name').doNothing()),
+  { rows: 1 },
+);
+
+const takeLease = preparedWrite(
+  (build, p: { name: string; holder: string; expires_at_ms: number; fence: number }) =>
+    build
+      .updateTable('job_lease')
+      .set((row) => ({
+        holder: p.holder,
+        expires_at_ms: p.expires_at_ms,
+        fence: row('fence', '+', 1),
+      }))
+      .where('name', '=', p.name)
+      .where('fence', '=', p.fence),
+  { rows: 1 },
+);
+
+const LOST = { rows: 1, conflict: 'another node does this job by now' };
+
+const extendLease = preparedWrite(
+  (build, p: { name: string; fence: number; expires_at_ms: number }) =>
+    build
+      .updateTable('job_lease')
+      .set({ expires_at_ms: p.expires_at_ms })
+      .where('name', '=', p.name)
+      .where('fence', '=', p.fence),
+  LOST,
+);
+
+const touchLease = preparedWrite(
+  (build, p: { name: string; fence: number }) =>
+    build
+      .updateTable('job_lease')
+      .set((row) => ({ fence: row.ref('fence') }))
+      .where('name', '=', p.name)
+      .where('fence', '=', p.fence),
+  LOST,
+);
+
+const findLease = prepared((build, p: { name: string }) =>
+  build.selectFrom('job_lease').selectAll().where('name', '=', p.name),
+);
+
+/** Says whether a job is free, and what to write to have it. */
+export function planLease(found: JobLeaseRow | undefined, wish: LeaseWish): LeasePlan {
+  const { name, holder } = wish;
+  const expires_at_ms = wish.now_ms + wish.ttl_ms;
+  if (found === undefined) {
+    const write = insertLease({ name, holder, expires_at_ms });
+    return { free: true, lease: { name, fence: 1, expires_at_ms }, write };
+  }
+  if (found.holder !== holder && found.expires_at_ms > wish.now_ms) {
+    return { free: false, holder: found.holder, expires_at_ms: found.expires_at_ms };
+  }
+  const write = takeLease({ name, holder, expires_at_ms, fence: found.fence });
+  return { free: true, lease: { name, fence: found.fence + 1, expires_at_ms }, write };
+}
+
+/** @returns the lease, or undefined when another node has it or was faster */
+export async function acquireLease(
+  store: Pick<Store, 'db' | 'commit'>,
+  wish: LeaseWish,
+): Promise<Lease | undefined> {
+  const plan = planLease(await findLease.first(store.db, { name: wish.name }), wish);
+  if (!plan.free) return undefined;
+  try {
+    await store.commit([plan.write]);
+    return plan.lease;
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'conflict') return undefined;
+    throw error;
+  }
+}
+
+/** Holds it for longer; a `conflict` when another node has taken it. */
+export function renewLease(lease: Lease, expires_at_ms: number): Write {
+  return extendLease({ name: lease.name, fence: lease.fence, expires_at_ms });
+}
+
+/** Frees it for any node at once; a `conflict` when another node has taken it. */
+export function releaseLease(lease: Lease): Write {
+  return extendLease({ name: lease.name, fence: lease.fence, expires_at_ms: 0 });
+}
+
+/** Belongs into every write set of a job: it refuses the set of a former holder. */
+export function requireLease(lease: Lease): Write {
+  return touchLease({ name: lease.name, fence: lease.fence });
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eachPlace } from '../../test/support/engines.ts';
+import { columnTypes } from './columns.ts';
+import { build } from './database.ts';
+import { MIGRATIONS, planMigrations } from './migrations.ts';
+import { write } from './write.ts';
+
+test('steps are numbered upwards without a gap', () => {
+  assert.deepEqual(
+    MIGRATIONS.map(({ number }) => number),
+    MIGRATIONS.map((_, index) => index + 1),
+  );
+});
+
+test('a database gets the steps that it has not had', () => {
+  assert.deepEqual(planMigrations(0), MIGRATIONS);
+  assert.deepEqual(planMigrations(1), MIGRATIONS.slice(1));
+  assert.deepEqual(planMigrations(MIGRATIONS.length), []);
+});
+
+test('every text column of PostgreSQL is ordered by bytes', () => {
+  const statements = MIGRATIONS.flatMap((migration) => migration.up(columnTypes('postgres')));
+  for (const statement of statements) {
+    assert.doesNotMatch(statement, /\btext\b(?! collate "C")/i, statement);
+  }
+});
+
+eachPlace('a database', (newPlace) => {
+  test('keeps what it holds when it is opened again', async () => {
+    const place = await newPlace();
+    const first = await place.open();
+    await first.commit([
+      write(build.insertInto('audit_sink').values({ name: 'file', node: 'a', seq: 4 })),
+    ]);
+    await first.close();
+    const second = await place.open();
+    const rows = await second.db.selectFrom('audit_sink').selectAll().execute();
+    assert.deepEqual(rows, [{ name: 'file', node: 'a', seq: 4 }]);
+    await second.close();
+  });
+
+  test('of a later program is refused in one line, and left as it is', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    await store.commit([
+      { sql: "insert into schema_migration values (999, 'later', 0)", parameters: [] },
+    ]);
+    await store.close();
+    await assert.rejects(place.open(), (error: Error) => {
+      assert.match(error.message, /^the database is at schema 999 and this program knows[^\n]*$/);
+      return true;
+    });
+  });
+});
