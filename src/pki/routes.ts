@@ -1,15 +1,23 @@
 import type { AnyRoute } from '../http/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
+import { crlRoutes } from './crl/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
+import { ocspRoutes } from './ocsp/routes.ts';
+import { revocationRoutes } from './revocation/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
+import { rootRoutes } from './roots/routes.ts';
 
 /** Every endpoint of the certificate authority, under `/v1/{mount}/`. */
 export const pkiRoutes: readonly AnyRoute[] = [
+  ...rootRoutes,
   ...issuerRoutes,
   ...keyRoutes,
   ...roleRoutes,
   ...certificateRoutes,
   ...configRoutes,
+  ...revocationRoutes,
+  ...crlRoutes,
+  ...ocspRoutes,
 ];

@@ -7,12 +7,18 @@ import type { Place } from '../../seal/envelope.ts';
 import type { Write } from '../../store/write.ts';
 import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x509/algorithms.ts';
 import {
+  assembleSigned,
+  encodeTbsCertificate,
+  type TbsCertificate,
+} from '../../x509/certificate.ts';
+import {
   CURVE_NAME,
   findCurve,
   type KeyDescription,
   keyIdentifier,
   publicKeyInfo,
 } from '../../x509/keys.ts';
+import { lintTbsCertificate } from '../../x509/lint.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKey } from '../authority/authority.ts';
@@ -102,6 +108,27 @@ export async function signWithKey(
   data: Uint8Array,
 ): Promise<Uint8Array> {
   return signWith(await openKey(app, mount_id, key.id), key, algorithm, data);
+}
+
+/**
+ * Lints a certificate, then signs it.
+ *
+ * @returns DER
+ * @throws Failure `invalid` saying what is wrong with the certificate; nothing was signed then
+ */
+export async function signCertificate(
+  tbs: TbsCertificate,
+  sign: (algorithm: SignatureAlgorithm, data: Uint8Array) => Uint8Array | Promise<Uint8Array>,
+): Promise<Uint8Array> {
+  const problems = lintTbsCertificate(tbs);
+  if (problems.length > 0) {
+    throw new Failure(
+      'invalid',
+      `no valid certificate can be made of this: ${problems.join('; ')}`,
+    );
+  }
+  const data = encodeTbsCertificate(tbs);
+  return assembleSigned(data, tbs.signatureAlgorithm, await sign(tbs.signatureAlgorithm, data));
 }
 
 /** Signs with a key that is at hand. */

@@ -1,0 +1,220 @@
+import type { KeyObject } from 'node:crypto';
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { encodePem } from '../../core/pem.ts';
+import { effectiveLeaseTtls } from '../../mounts/mount.ts';
+import type { Effect } from '../../store/write.ts';
+import type { KeyType } from '../../x509/keys.ts';
+import { encodePrivateKey } from '../../x509/private-keys.ts';
+import { formatSerial } from '../../x509/serial.ts';
+import { type Authority, resolveKey } from '../authority/authority.ts';
+import { changeAuthority, planDefaultChange } from '../authority/operations.ts';
+import { insertCertificate } from '../certificates/store.ts';
+import { DEFAULT_SETTINGS, encodeCertificatePem, type IssuerRecord } from '../issuers/issuer.ts';
+import { planRoot, type RootRequest } from '../issuers/root.ts';
+import { insertIssuer } from '../issuers/store.ts';
+import { checkNewName, type Key } from '../keys/key.ts';
+import { checkSignatureSize, resolveKeyParameters } from '../keys/key-parameters.ts';
+import {
+  type FreshKey,
+  generateKey,
+  sealKey,
+  signCertificate,
+  signWith,
+  signWithKey,
+} from '../keys/operations.ts';
+
+const WAYS = ['internal', 'exported', 'existing', 'kms'] as const;
+type Way = (typeof WAYS)[number];
+
+export interface GeneratedRoot {
+  certificate: string;
+  issuing_ca: string;
+  serial_number: string;
+  expiration: number;
+  issuer_id: string;
+  issuer_name: string;
+  key_id: string;
+  key_name: string;
+  private_key?: string;
+  private_key_type?: string;
+}
+
+/** Makes a root: a key, unless an existing one is to be used, and a certificate signed by it. */
+export async function generateRoot(
+  app: App,
+  caller: Caller,
+  input: RootRequest & { exported: string },
+) {
+  const way = parseWay(input.exported);
+  const { exported: _, ...request } = input;
+  checkSignatureSize(request.signature_bits);
+  const fresh = way === 'existing' ? undefined : await generateKey(app, planKey(request));
+  const mount_id = caller.mount.id;
+
+  return changeAuthority(app, caller, async (authority) => {
+    const issuer_name = checkNewName('issuer', request.issuer_name, (name) =>
+      [...authority.issuers.values()].some((other) => other.name === name),
+    );
+    const { key, effects } = fresh
+      ? planFreshKey(app, mount_id, authority, fresh, request.key_name)
+      : { key: requireExistingKey(authority, request), effects: [] };
+    const now = app.now();
+    const serialNumber = newSerialNumber(app);
+    const { tbs, warnings } = planRoot({
+      request,
+      now: Math.floor(now / 1000),
+      serialNumber,
+      key,
+      mount: effectiveLeaseTtls(caller.mount.config),
+      urls: authority.urls,
+      cluster: authority.cluster,
+    });
+    const der = await signCertificate(tbs, (algorithm, data) =>
+      fresh
+        ? signWith(fresh.private_key, fresh, algorithm, data)
+        : signWithKey(app, mount_id, key, algorithm, data),
+    );
+
+    const issuer: IssuerRecord = {
+      id: app.newId(),
+      name: issuer_name,
+      key_id: key.id,
+      certificate: der,
+      settings: {
+        ...DEFAULT_SETTINGS,
+        revocation_signature_algorithm: tbs.signatureAlgorithm,
+      },
+      revoked_at_ms: undefined,
+      modified_at_ms: now,
+      created_at_ms: now,
+    };
+    const serial = formatSerial(serialNumber);
+    const { defaults } = authority;
+    const becomesDefault = defaults.default_issuer === '' || defaults.default_follows_latest_issuer;
+    const stored = {
+      serial,
+      issuer_id: issuer.id,
+      role: '',
+      subject_cn: request.common_name,
+      not_before: tbs.notBefore,
+      not_after: tbs.notAfter,
+      der,
+    };
+    const writes: Effect[] = [
+      ...effects,
+      insertIssuer(mount_id, issuer),
+      ...insertCertificate(mount_id, stored, []),
+    ];
+    if (becomesDefault) writes.push(...planDefaultChange(mount_id, authority, issuer.id, now));
+    Object.assign(caller.record.outcome, { issuer_id: issuer.id, serial_number: serial });
+    const data: GeneratedRoot = {
+      ...encodeRoot(der, way === 'exported' ? fresh?.private_key : undefined, request),
+      serial_number: serial,
+      expiration: tbs.notAfter,
+      issuer_id: issuer.id,
+      issuer_name,
+      key_id: key.id,
+      key_name: key.name,
+    };
+    return {
+      effects: writes,
+      defaults: {
+        default_issuer: becomesDefault ? issuer.id : defaults.default_issuer,
+        default_key: defaults.default_key === '' ? key.id : defaults.default_key,
+      },
+      result: { data, warnings },
+    };
+  });
+}
+
+function parseWay(exported: string): Way {
+  const way = WAYS.find((one) => one === exported);
+  if (!way) {
+    throw new Failure(
+      'invalid',
+      'the "exported" path parameter must be "internal", "existing", "exported" or "kms"',
+    );
+  }
+  if (way !== 'kms') return way;
+  throw new Failure(
+    'invalid',
+    'managed keys are not available: use internal, exported or existing',
+  );
+}
+
+const KEY_TYPES: readonly KeyType[] = ['rsa', 'ec', 'ed25519'];
+
+function planKey(request: RootRequest) {
+  const wanted = request.key_type ?? 'rsa';
+  const key_type = KEY_TYPES.find((type) => type === wanted);
+  if (!key_type) {
+    throw new Failure('invalid', `unknown key type ${wanted.slice(0, 64)}`, {
+      fields: { key_type: KEY_TYPES.join(', ') },
+    });
+  }
+  const { key_bits } = resolveKeyParameters({
+    key_type,
+    key_bits: request.key_bits ?? 0,
+    signature_bits: request.signature_bits,
+  });
+  return { key_type, key_bits };
+}
+
+function planFreshKey(
+  app: App,
+  mount_id: string,
+  authority: Authority,
+  fresh: FreshKey,
+  wanted: string | undefined,
+): { key: Key; effects: Effect[] } {
+  const name = checkNewName('key', wanted, (taken) =>
+    [...authority.keys.values()].some((other) => other.name === taken),
+  );
+  const { key, insert } = sealKey(app, mount_id, fresh, name);
+  return { key, effects: [insert] };
+}
+
+function requireExistingKey(authority: Authority, request: RootRequest): Key {
+  if (request.key_type !== undefined || request.key_bits !== undefined) {
+    throw new Failure(
+      'invalid',
+      'invalid parameter for the kms/existing path parameter, key_type nor key_bits arguments can be set in this mode',
+    );
+  }
+  return resolveKey(authority, request.key_ref);
+}
+
+/** Random, positive, 20 bytes: 159 bits that nobody can foresee (RFC 5280 §4.1.2.2). */
+export function newSerialNumber(app: App): Uint8Array {
+  const bytes = app.randomBytes(20);
+  // The top bit is the sign; a first byte of zero would be left out of the text.
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) || 1;
+  return bytes;
+}
+
+function encodeRoot(
+  der: Uint8Array,
+  private_key: KeyObject | undefined,
+  { format, private_key_format }: RootRequest,
+) {
+  const certificate = format === 'der' ? base64(der) : encodeCertificatePem(der);
+  if (!private_key) return { certificate, issuing_ca: certificate };
+  const form = private_key_format === 'pkcs8' ? 'pkcs8' : 'traditional';
+  const block = encodePrivateKey(private_key, form);
+  const traditional = encodePrivateKey(private_key, 'traditional');
+  return {
+    certificate:
+      format === 'pem_bundle'
+        ? `${encodePem(traditional.label, traditional.der)}\n${certificate}`
+        : certificate,
+    issuing_ca: certificate,
+    private_key: format === 'der' ? base64(block.der) : encodePem(block.label, block.der),
+    private_key_type: private_key.asymmetricKeyType ?? '',
+  };
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+}
