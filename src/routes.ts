@@ -1,6 +1,7 @@
 import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
+import { userpassRoutes } from './access/userpass/routes.ts';
 import type { AnyRoute } from './http/route.ts';
 import { compileRoutes, type PathRouter } from './http/router.ts';
 import { mountSystemRoutes } from './mounts/routes.ts';
@@ -23,6 +24,7 @@ export const secretEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
 /** Endpoints of each way to log in, under `/v1/auth/{mount}/`. */
 export const authEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
   token: tokenRoutes,
+  userpass: userpassRoutes,
 };
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');

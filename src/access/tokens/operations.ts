@@ -19,6 +19,7 @@ import { describeAuth, describeToken } from './answers.ts';
 import { planToken, type TokenWish } from './creation.ts';
 import { planLifetime } from './lifetime.ts';
 import { requireTokenRole } from './roles/operations.ts';
+import { type LogIn, planLogIn } from './settings.ts';
 import {
   deleteTree,
   findToken,
@@ -241,6 +242,28 @@ function creationPath(input: { orphan: boolean; role_name?: string }): string {
 export function answerMinted(app: App, minted: MintedToken, warnings: string[]): Answer {
   const auth = describeAuth(minted.token, minted.client_token, nowSeconds(app));
   return warnings.length > 0 ? { auth, warnings } : { auth };
+}
+
+/** Makes the token of a log-in that has succeeded, together with the effects it had. */
+export async function logIn(
+  app: App,
+  caller: Caller,
+  input: Pick<LogIn, 'settings' | 'display_name' | 'meta'> & { effects?: readonly Effect[] },
+): Promise<Answer> {
+  const { mount } = caller;
+  const { token: plan, warnings } = planLogIn({
+    ...input,
+    path: caller.record.path,
+    mount: {
+      id: mount.id,
+      token_type: mount.config.token_type,
+      ...effectiveLeaseTtls(mount.config),
+    },
+    now: nowSeconds(app),
+  });
+  const minted = mintToken(app, plan);
+  await app.commit(caller, [...(input.effects ?? []), ...minted.effects]);
+  return answerMinted(app, minted, warnings);
 }
 
 /** What the caller's own token is. */

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
+import { choice, duration, flag, integer, list } from '../../core/fields.ts';
+import { requireCidrs } from './addresses.ts';
+import { type Creation, canonicalPolicies, planned } from './creation.ts';
+import { planLifetime } from './lifetime.ts';
+import { TOKEN_TYPES } from './roles/role.ts';
+import type { TokenType } from './token.ts';
+
+/** What an account says about the tokens that its log-ins make. */
+export const tokenSettingFields = {
+  token_ttl: duration(0).describe("How long its tokens live. Seconds; 0: the mount's default."),
+  token_max_ttl: duration(0).describe('Renewals go no further. Seconds; 0: the mount maximum.'),
+  token_policies: list([]).describe('Policies of its tokens.'),
+  token_bound_cidrs: list([]).describe('Addresses to log in from and use its tokens from.'),
+  token_explicit_max_ttl: duration(0).describe('No token lives longer. Seconds; 0: no bound.'),
+  token_no_default_policy: flag(false).describe('Its tokens do not get the policy "default".'),
+  token_num_uses: integer(0).describe('Requests that each token is good for. 0: unlimited.'),
+  token_period: duration(0).describe('Each renewal gives this much, without end. Seconds; 0: no.'),
+  token_strictly_bind_ip: flag(false).describe('Kept and answered.'),
+  token_type: choice(TOKEN_TYPES, 'default').describe(
+    'Service tokens are stored and can be revoked; batch tokens are neither.',
+  ),
+};
+const tokenSettingsSchema = z.object(tokenSettingFields);
+export type TokenSettings = z.output<typeof tokenSettingsSchema>;
+
+/** @throws Failure `invalid` for what cannot go together, or is no value at all */
+export function checkTokenSettings(settings: TokenSettings): void {
+  if (settings.token_num_uses < 0) throw refuse('token_num_uses cannot be negative');
+  if (settings.token_max_ttl > 0 && settings.token_ttl > settings.token_max_ttl) {
+    throw refuse('token_ttl cannot be greater than token_max_ttl');
+  }
+  const { token_type, token_period, token_num_uses, token_explicit_max_ttl } = settings;
+  const isBounded = token_period > 0 || token_num_uses > 0 || token_explicit_max_ttl > 0;
+  if (token_type === 'batch' && isBounded) {
+    throw refuse(
+      'token_type: batch tokens cannot have a period, an explicit maximum or counted uses',
+    );
+  }
+  if (canonicalPolicies(settings.token_policies).includes('root')) {
+    throw refuse('token_policies: auth methods cannot create root tokens');
+  }
+  requireCidrs('token_bound_cidrs', settings.token_bound_cidrs);
+}
+
+export interface LogIn {
+  settings: TokenSettings;
+  /** Who logged in, e.g. `userpass-bob`. */
+  display_name: string;
+  meta: Record<string, string>;
+  /** Where, e.g. `auth/userpass/login/bob`. */
+  path: string;
+  mount: { id: string; token_type: string; default_ttl: number; max_ttl: number };
+  /** Unix seconds. */
+  now: number;
+}
+
+/** Works out the token of a log-in that has succeeded. It has no parent. */
+export function planLogIn(login: LogIn): Creation {
+  const { settings, mount, now } = login;
+  const bounds = {
+    default_ttl: settings.token_ttl || mount.default_ttl,
+    max_ttl: mount.max_ttl,
+    explicit_max_ttl: settings.token_explicit_max_ttl,
+    role_max_ttl: settings.token_max_ttl,
+    period: settings.token_period,
+  };
+  const { ttl, warnings } = planLifetime(bounds, 0, 0);
+  const type = chooseType(settings.token_type, mount.token_type);
+  const policies = canonicalPolicies([
+    ...settings.token_policies,
+    ...(settings.token_no_default_policy ? [] : ['default']),
+  ]);
+  // Checked when the account is written; what is stored is not trusted with this.
+  if (policies.includes('root')) throw refuse('auth methods cannot create root tokens');
+  const body = {
+    policies,
+    path: login.path,
+    meta: login.meta,
+    display_name: login.display_name,
+    num_uses: settings.token_num_uses,
+    created_at: now,
+    creation_ttl: ttl,
+    explicit_max_ttl: settings.token_explicit_max_ttl,
+    role_max_ttl: settings.token_max_ttl,
+    period: settings.token_period,
+    renewable: type === 'service',
+    role: '',
+    entity_id: '',
+    bound_cidrs: settings.token_bound_cidrs,
+  };
+  return { token: { ...planned(body, type, undefined, now), mount_id: mount.id }, warnings };
+}
+
+/** The account decides, and where it leaves it open, the mount. */
+function chooseType(byAccount: string, byMount: string): TokenType {
+  const decided = byAccount === 'default' ? byMount : byAccount;
+  return decided === 'batch' || decided === 'default-batch' ? 'batch' : 'service';
+}
+
+function refuse(message: string): Failure {
+  return new Failure('invalid', message);
+}

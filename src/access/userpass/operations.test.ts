@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { Failure } from '../../core/failure.ts';
+import { disableMount, enableMount, readMounts } from '../../mounts/operations.ts';
+import type { Store } from '../../store/store.ts';
+import { authenticate } from '../tokens/operations.ts';
+import {
+  listUsers,
+  logInWithPassword,
+  readUser,
+  removeUser,
+  resetPassword,
+  writeUser,
+} from './operations.ts';
+
+const refusal = (message: RegExp) => (error: unknown) =>
+  error instanceof Failure && error.kind === 'invalid' && message.test(error.message);
+
+async function openServer(open: () => Promise<Store>) {
+  const { app, clock } = await openTestApp(await open());
+  const mountAt = async (path: string) => {
+    await enableMount(app, testCaller((await readMounts(app)).get('sys/') ?? assert.fail()), {
+      kind: 'auth',
+      path,
+      type: 'userpass',
+      description: '',
+      config: {},
+      options: null,
+      local: false,
+      seal_wrap: false,
+      external_entropy_access: false,
+    });
+    return testCaller((await readMounts(app)).get(`auth/${path}/`) ?? assert.fail());
+  };
+  const caller = await mountAt('userpass');
+  await writeUser(app, caller, {
+    username: 'Ann',
+    password: 'correct horse',
+    token_policies: ['reader'],
+    token_ttl: 600,
+  });
+  return { app, clock, caller, mountAt };
+}
+
+eachEngine('userpass', (open) => {
+  test('the right password makes an orphan with the policies of the user', async () => {
+    const { app, caller } = await openServer(open);
+    const answer = await logInWithPassword(app, caller, {
+      username: 'ann',
+      password: 'correct horse',
+    });
+    assert.deepEqual(answer.auth?.policies, ['default', 'reader']);
+    assert.deepEqual(answer.auth?.metadata, { username: 'ann' });
+    assert.equal(answer.auth?.orphan, true);
+    assert.equal(answer.auth?.lease_duration, 600);
+    const known = await authenticate(app, answer.auth?.client_token ?? '');
+    assert.equal(known?.token.display_name, 'userpass-ann');
+  });
+
+  test('a wrong password and an unknown user are refused in the same words', async () => {
+    const { app, caller } = await openServer(open);
+    const message = /^invalid username or password$/;
+    for (const input of [
+      { username: 'ann', password: 'correct hors' },
+      { username: 'bob', password: 'correct horse' },
+    ]) {
+      await assert.rejects(logInWithPassword(app, caller, input), refusal(message));
+    }
+  });
+
+  test('a user of one mount is none of another', async () => {
+    const { app, mountAt } = await openServer(open);
+    const other = await mountAt('people');
+    await assert.rejects(
+      logInWithPassword(app, other, { username: 'ann', password: 'correct horse' }),
+      refusal(/invalid username or password/),
+    );
+  });
+
+  test('a user bound to addresses logs in from there only', async () => {
+    const { app, caller } = await openServer(open);
+    const input = { username: 'ann', password: 'correct horse' };
+    await writeUser(app, caller, { ...input, token_bound_cidrs: ['192.0.2.0/24'] });
+    assert.ok((await logInWithPassword(app, caller, input)).auth);
+    await writeUser(app, caller, { ...input, token_bound_cidrs: ['198.51.100.0/24'] });
+    await assert.rejects(logInWithPassword(app, caller, input), refusal(/invalid username/));
+  });
+
+  test('a new password replaces the old one, and keeps the rest', async () => {
+    const { app, caller } = await openServer(open);
+    await resetPassword(app, caller, { username: 'ann', password: 'staple' });
+    await assert.rejects(
+      logInWithPassword(app, caller, { username: 'ann', password: 'correct horse' }),
+      refusal(/invalid username or password/),
+    );
+    const answer = await logInWithPassword(app, caller, { username: 'ann', password: 'staple' });
+    assert.deepEqual(answer.auth?.policies, ['default', 'reader']);
+  });
+
+  test('nothing that is read or stored shows a password', async () => {
+    const { app, caller } = await openServer(open);
+    const read = await readUser(app, caller, { username: 'ann' });
+    assert.equal(JSON.stringify(read).includes('scrypt'), false);
+    const rows = await app.db.selectFrom('userpass_user').selectAll().execute();
+    assert.equal(JSON.stringify(rows).includes('correct horse'), false);
+  });
+
+  test('a user cannot be given the policy root', async () => {
+    const { app, caller } = await openServer(open);
+    await assert.rejects(
+      writeUser(app, caller, { username: 'eve', password: 'x', token_policies: ['Root'] }),
+      refusal(/cannot create root tokens/),
+    );
+  });
+
+  test('a new user needs a password', async () => {
+    const { app, caller } = await openServer(open);
+    await assert.rejects(
+      writeUser(app, caller, { username: 'bob', password: '' }),
+      refusal(/missing password/),
+    );
+  });
+
+  test('a deleted user is gone from the list and cannot log in', async () => {
+    const { app, caller } = await openServer(open);
+    assert.deepEqual((await listUsers(app, caller)).data, { keys: ['ann'] });
+    await removeUser(app, caller, { username: 'ann' });
+    await assert.rejects(
+      listUsers(app, caller),
+      (error: unknown) => error instanceof Failure && error.kind === 'not_found',
+    );
+    await assert.rejects(
+      logInWithPassword(app, caller, { username: 'ann', password: 'correct horse' }),
+      refusal(/invalid username or password/),
+    );
+  });
+
+  test('disabling the mount ends the tokens it made', async () => {
+    const { app, caller } = await openServer(open);
+    const { auth } = await logInWithPassword(app, caller, {
+      username: 'ann',
+      password: 'correct horse',
+    });
+    await disableMount(app, caller, { kind: 'auth', path: 'userpass' });
+    assert.equal(await authenticate(app, auth?.client_token ?? ''), undefined);
+  });
+});

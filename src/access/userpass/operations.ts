@@ -1,0 +1,129 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { mergePatch } from '../../core/fields.ts';
+import type { Answer } from '../../http/route.ts';
+import type { Caller } from '../caller.ts';
+import { judgeAddress } from '../tokens/addresses.ts';
+import { logIn } from '../tokens/operations.ts';
+import { checkTokenSettings } from '../tokens/settings.ts';
+import { hashPassword, NO_PASSWORD, SALT_LENGTH, verifyPassword } from './password.ts';
+import {
+  deleteUser,
+  findPasswordHash,
+  findUser,
+  insertUser,
+  listUserNames,
+  updateUser,
+} from './store.ts';
+import { type User, userSchema } from './user.ts';
+
+type SentUser = { [Name in keyof User]?: User[Name] | undefined };
+
+function keyOf(caller: Caller, input: { username: string }): { mount_id: string; name: string } {
+  return { mount_id: caller.mount.id, name: input.username.toLowerCase() };
+}
+
+export async function isUser(
+  app: App,
+  caller: Caller,
+  params: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const { mount_id, name } = keyOf(caller, { username: params.username ?? '' });
+  return (await findUser(app.db, mount_id, name)) !== undefined;
+}
+
+export async function readUser(
+  app: App,
+  caller: Caller,
+  input: { username: string },
+): Promise<Answer> {
+  const { mount_id, name } = keyOf(caller, input);
+  const user = await findUser(app.db, mount_id, name);
+  if (!user) throw new Failure('not_found', '');
+  return { data: user };
+}
+
+export async function listUsers(app: App, caller: Caller): Promise<Answer> {
+  const keys = await listUserNames(app.db, caller.mount.id);
+  if (keys.length === 0) throw new Failure('not_found', '');
+  return { data: { keys } };
+}
+
+/** Writes a user; what is left out stays as it was, the password too. */
+export async function writeUser(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string; policies?: string[] | undefined } & SentUser,
+): Promise<Answer> {
+  const { username: _name, password, policies, ...sent } = input;
+  const key = keyOf(caller, input);
+  const existing = await findUser(app.db, key.mount_id, key.name);
+  if (!existing && password === '') throw new Failure('invalid', 'missing password');
+  const user = mergePatch(existing ?? userSchema.parse({}), {
+    ...sent,
+    token_policies: sent.token_policies ?? policies,
+  });
+  checkTokenSettings(user);
+  const hash =
+    password === '' ? undefined : await hashPassword(password, app.randomBytes(SALT_LENGTH));
+  const effect =
+    existing || hash === undefined ? updateUser(key, user, hash) : insertUser(key, user, hash);
+  await app.commit(caller, [effect]);
+  return {};
+}
+
+export async function resetPassword(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+): Promise<Answer> {
+  if (input.password === '') throw new Failure('invalid', 'missing password');
+  await requireUser(app, caller, input);
+  return writeUser(app, caller, input);
+}
+
+export async function replacePolicies(
+  app: App,
+  caller: Caller,
+  input: { username: string; token_policies: string[] },
+): Promise<Answer> {
+  await requireUser(app, caller, input);
+  return writeUser(app, caller, { ...input, password: '' });
+}
+
+async function requireUser(app: App, caller: Caller, input: { username: string }): Promise<void> {
+  const { mount_id, name } = keyOf(caller, input);
+  if (await findUser(app.db, mount_id, name)) return;
+  throw new Failure('invalid', 'username does not exist');
+}
+
+export async function removeUser(
+  app: App,
+  caller: Caller,
+  input: { username: string },
+): Promise<Answer> {
+  await app.commit(caller, [deleteUser(keyOf(caller, input))]);
+  return {};
+}
+
+/** Logs a user in with a password; who has none here is refused in the same words and time. */
+export async function logInWithPassword(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+): Promise<Answer> {
+  if (input.password === '') throw new Failure('invalid', 'missing password');
+  const { mount_id, name } = keyOf(caller, input);
+  const hash = await findPasswordHash(app.db, mount_id, name);
+  const matches = await verifyPassword(input.password, hash ?? NO_PASSWORD);
+  const user = hash !== undefined && matches ? await findUser(app.db, mount_id, name) : undefined;
+  const { remote_address } = caller.record;
+  if (!user || !judgeAddress(user.token_bound_cidrs, remote_address)) {
+    throw new Failure('invalid', 'invalid username or password');
+  }
+  return logIn(app, caller, {
+    settings: user,
+    display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
+    meta: { username: name },
+  });
+}
