@@ -80,40 +80,43 @@ function countMembers(text: string, maxDepth: number, maxValues: number): number
   let values = 0;
   let members = 0;
   for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case CODE.quote:
-        at = endOfString(text, at);
-        if (at < 0) return members;
-        break;
-      case CODE.colon:
-        members++;
-        break;
-      case CODE.comma:
-        values++;
-        break;
-      case CODE.openBrace:
-      case CODE.openBracket:
-        values++;
-        if (++depth > maxDepth) {
-          throw refusal(`more than ${maxDepth} objects and arrays inside one another`);
-        }
-        break;
-      case CODE.closeBrace:
-      case CODE.closeBracket:
-        depth--;
-        break;
+    const code = text.charCodeAt(at);
+    if (code === CODE.quote) {
+      at = endOfString(text, at);
+      if (at < 0) return members;
+    } else if (code === CODE.colon) {
+      members++;
+    } else if (code === CODE.comma) {
+      if (++values > maxValues) throw refusal(`more than ${maxValues} values`);
+    } else if (code === CODE.openBrace || code === CODE.openBracket) {
+      if (++values > maxValues) throw refusal(`more than ${maxValues} values`);
+      if (++depth > maxDepth) {
+        throw refusal(`more than ${maxDepth} objects and arrays inside one another`);
+      }
+    } else if (code === CODE.closeBrace || code === CODE.closeBracket) {
+      depth--;
     }
-    if (values > maxValues) throw refusal(`more than ${maxValues} values`);
   }
   return members;
 }
 
+/** Strings up to here are faster to step through than to search. */
+const SHORT = 48;
+
 /** @returns the place of the closing quote, -1 if there is none */
 function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    // An odd number of backslashes before it makes it part of the string.
+  const near = Math.min(text.length, start + SHORT);
+  let from = start + 1;
+  for (; from < near; from++) {
+    const code = text.charCodeAt(from);
+    if (code === CODE.quote) return from;
+    if (code === CODE.backslash) from++;
+  }
+  for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
+    // An odd number of backslashes before it makes it part of the string. None of those that
+    // were stepped over counts: what they escape was stepped over, too.
     let before = end - 1;
-    while (text.charCodeAt(before) === CODE.backslash) before--;
+    while (before >= from && text.charCodeAt(before) === CODE.backslash) before--;
     if ((end - before) % 2 === 1) return end;
   }
   return -1;
@@ -142,7 +145,8 @@ class Inspector {
       for (const item of value) keys += this.inspect(item);
       return keys;
     }
-    for (const [key, item] of Object.entries(value)) {
+    for (const key of Object.keys(value)) {
+      const item: unknown = Reflect.get(value, key);
       if (key === '__proto__') throw refusal('the key "__proto__" is not accepted');
       // Merging such a value into another object would change what all objects inherit.
       if (key === 'constructor' && isObject(item) && Object.hasOwn(item, 'prototype')) {
