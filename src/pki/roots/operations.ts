@@ -190,7 +190,7 @@ function requireExistingKey(authority: Authority, request: RootRequest): Key {
 export function newSerialNumber(app: App): Uint8Array {
   const bytes = app.randomBytes(20);
   // The top bit is the sign; a first byte of zero would be left out of the text.
-  bytes[0] = ((bytes[0] ?? 0) & 0x7f) || 1;
+  bytes[0] = (bytes[0] ?? 0) & 0x7f || 1;
   return bytes;
 }
 
