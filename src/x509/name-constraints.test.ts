@@ -147,6 +147,7 @@ const verdicts: [
   [{ permitted_uri_domains: ['.a.test'] }, { uri: ['https://b.a.test'] }, true],
   [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://a.test@b.test/'] }, false],
   [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://b.test/@a.test'] }, false],
+  [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://b.test\\@a.test/'] }, false],
   [{ permitted_uri_domains: ['a.test'] }, { uri: ['urn:uuid:1'] }, false],
   [{ excluded_uri_domains: ['a.test'] }, { uri: ['urn:uuid:1'] }, false],
   [{ excluded_uri_domains: ['a.test'] }, { uri: ['https://192.0.2.1/'] }, false],

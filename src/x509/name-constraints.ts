@@ -236,7 +236,7 @@ function matchesHost(host: string, constraint: string): boolean {
 
 /** Only the host counts. A URI without a host name cannot be judged (RFC 5280: it is refused). */
 function matchesUri(uri: string, constraint: string): Match {
-  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#:@[\]]+)(?::\d*)?(?:[/?#]|$)/i.exec(
+  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\]*@)?([a-z0-9._-]+)(?::\d*)?(?:[/?#]|$)/i.exec(
     uri,
   )?.[1];
   if (host === undefined || parseIpAddress(host)) return 'unclear';
