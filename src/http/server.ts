@@ -44,7 +44,6 @@ export function createServer(app: App, routers: Routers): HttpServer {
       }) as never)
     : Fastify({ ...options, http: { maxHeaderSize: MAX_HEADER_SIZE } });
   fastify.addHttpMethod('LINK', { hasBody: false });
-  fastify.addHttpMethod('LIST', { hasBody: false });
   fastify.removeAllContentTypeParsers();
   // Bodies are read later, by the pipeline, once it knows how much the endpoint may take.
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type Config, devConfig } from '../../src/config.ts';
+import { type Running, type Substitutes, startServer } from '../../src/start.ts';
+
+/** An answer as it came. */
+export interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  bytes: Uint8Array;
+  /** The JSON value at a dotted path, e.g. `data.certificate`; undefined where there is none. */
+  field(path: string): unknown;
+  /** The same as text; the empty text where there is none. */
+  textAt(path: string): string;
+}
+
+export interface Client {
+  readonly url: string;
+  readonly running: Running;
+  /** @param body sent as JSON; `token: ''` sends none */
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: { token?: string; headers?: Record<string, string> },
+  ): Promise<Reply>;
+}
+
+/** Starts a development server on a directory and port of its own, stopped with the test. */
+export async function startTestServer(
+  test: TestContext,
+  options: { directory?: string; config?: Partial<Config> } & Substitutes = {},
+): Promise<Client> {
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  const running = await startServer(
+    {
+      ...devConfig({
+        data: directory,
+        listen: '127.0.0.1:0',
+        proxy_listen: '127.0.0.1:0',
+        root_token: 'root',
+      }),
+      log_level: 'silent',
+      ...options.config,
+    },
+    options,
+  );
+  test.after(async () => {
+    await running.stop();
+    if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
+  });
+  const url = `http://127.0.0.1:${running.address.port}`;
+  return {
+    url,
+    running,
+    async call(method, path, body, { token = 'root', headers = {} } = {}) {
+      // fetch has no verb LIST of its own; servers take `?list=true` as the same.
+      const list = method === 'LIST' ? `${path.includes('?') ? '&' : '?'}list=true` : '';
+      const response = await fetch(`${url}/v1/${path}${list}`, {
+        method: method === 'LIST' ? 'GET' : method,
+        headers: {
+          ...(token === '' ? {} : { 'x-vault-token': token }),
+          ...(method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}),
+          ...headers,
+        },
+        ...(body === undefined
+          ? {}
+          : { body: body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body) }),
+      });
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      const text = Buffer.from(bytes).toString('utf8');
+      const isJson = response.headers.get('content-type') === 'application/json' && text !== '';
+      const value: unknown = isJson ? JSON.parse(text) : undefined;
+      const field = (path: string): unknown => walk(value, path.split('.'));
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        bytes,
+        field,
+        textAt: (path) => String(field(path) ?? ''),
+      };
+    },
+  };
+}
+
+function walk(value: unknown, path: readonly string[]): unknown {
+  const [first, ...rest] = path;
+  if (first === undefined) return value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  return walk(Reflect.get(value, first), rest);
+}
