@@ -1,3 +1,4 @@
+import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
@@ -25,6 +26,7 @@ export const secretEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
 export const authEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
   token: tokenRoutes,
   userpass: userpassRoutes,
+  approle: approleRoutes,
 };
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');

@@ -18,6 +18,25 @@ export function judgeAddress(cidrs: readonly string[], address: string | undefin
   return blocks.check(plain, family === 4 ? 'ipv4' : 'ipv6');
 }
 
+/** Says whether every block lies within one of `outer`; an empty `outer` is everything. */
+export function areWithin(cidrs: readonly string[], outer: readonly string[]): boolean {
+  if (outer.length === 0) return true;
+  return cidrs.every((cidr) => {
+    const [base = ''] = cidr.split('/');
+    return outer.some(
+      (block) =>
+        isIP(base) === isIP(block.split('/')[0] ?? '') &&
+        prefixLength(cidr) >= prefixLength(block) &&
+        judgeAddress([block], base),
+    );
+  });
+}
+
+function prefixLength(cidr: string): number {
+  const [base = '', length] = cidr.split('/');
+  return length === undefined ? (isIP(base) === 4 ? 32 : 128) : Number(length);
+}
+
 /** @throws Failure `invalid` that names the first block that is none */
 export function requireCidrs(field: string, cidrs: readonly string[]): void {
   const wrong = cidrs.find((cidr) => !addBlock(new BlockList(), cidr));

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import type { Store } from '../../store/store.ts';
+import {
+  createSecretId,
+  destroySecretIdAccessor,
+  listSecretIdAccessors,
+  logInWithSecretId,
+  lookUpSecretId,
+  readApprole,
+  readRoleId,
+  removeApprole,
+  writeApprole,
+} from './operations.ts';
+
+const ROLE = { role_name: 'ci' };
+const WISH = { metadata: '', cidr_list: [], token_bound_cidrs: [] };
+
+const textOf = (answer: Answer, field: string): string => {
+  const value = (answer.data as Record<string, unknown>)[field];
+  return typeof value === 'string' ? value : assert.fail(`${field} is missing`);
+};
+const refusal = (message: RegExp) => (error: unknown) =>
+  error instanceof Failure && message.test(error.message);
+const isRefused = refusal(/^invalid role or secret ID$/);
+
+async function openServer(open: () => Promise<Store>) {
+  const { app, clock } = await openTestApp(await open());
+  const caller = testCaller(testMount({ kind: 'auth', path: 'approle/', type: 'approle' }));
+  const write = (fields: Partial<Parameters<typeof writeApprole>[2]>) =>
+    writeApprole(app, caller, { ...ROLE, role_id: '', ...fields });
+  await write({ token_policies: ['reader'] });
+  const role_id = textOf(await readRoleId(app, caller, ROLE), 'role_id');
+  const make = async (wish: Partial<Parameters<typeof createSecretId>[2]> = {}) => {
+    const answer = await createSecretId(app, caller, { ...ROLE, ...WISH, secret_id: '', ...wish });
+    return {
+      secret_id: textOf(answer, 'secret_id'),
+      secret_id_accessor: textOf(answer, 'secret_id_accessor'),
+    };
+  };
+  const logIn = (secret_id: string, by = role_id) =>
+    logInWithSecretId(app, caller, { role_id: by, secret_id });
+  return { app, clock, caller, write, make, logIn };
+}
+
+eachEngine('approle', (open) => {
+  test('a role ID with its secret ID makes a token with the policies of the role', async () => {
+    const { make, logIn } = await openServer(open);
+    const { secret_id } = await make({ metadata: '{"job":"7","role_name":"x"}' });
+    const { auth } = await logIn(secret_id);
+    assert.deepEqual(auth?.policies, ['default', 'reader']);
+    assert.deepEqual(auth?.metadata, { job: '7', role_name: 'ci' });
+    assert.equal(auth?.orphan, true);
+  });
+
+  test('a wrong half is refused in the same words, whichever it is', async () => {
+    const { app, caller, make, logIn } = await openServer(open);
+    const { secret_id } = await make();
+    await assert.rejects(logIn(`${secret_id}x`), isRefused);
+    await assert.rejects(logIn(secret_id, 'other'), isRefused);
+    await writeApprole(app, caller, { role_name: 'other', role_id: 'other' });
+    await assert.rejects(logIn(secret_id, 'other'), isRefused);
+  });
+
+  test('a secret ID with two uses makes two tokens, also when all are asked for at once', async () => {
+    const { write, make, logIn } = await openServer(open);
+    await write({ secret_id_num_uses: 2 });
+    const { secret_id } = await make();
+    const attempts = await Promise.allSettled(Array.from({ length: 6 }, () => logIn(secret_id)));
+    assert.equal(attempts.filter((attempt) => attempt.status === 'fulfilled').length, 2);
+    await assert.rejects(logIn(secret_id), isRefused);
+  });
+
+  test('a secret ID works until its last second and not at its end', async () => {
+    const { clock, write, make, logIn } = await openServer(open);
+    await write({ secret_id_ttl: 60 });
+    const { secret_id } = await make();
+    clock.now += 59;
+    assert.ok((await logIn(secret_id)).auth);
+    clock.now += 1;
+    await assert.rejects(logIn(secret_id), isRefused);
+  });
+
+  test('a secret ID is never given more than its role allows', async () => {
+    const { write, make } = await openServer(open);
+    await write({ secret_id_num_uses: 2, secret_id_ttl: 60, token_bound_cidrs: ['192.0.2.0/24'] });
+    await make({ num_uses: 2, ttl: 60, token_bound_cidrs: ['192.0.2.0/25'] });
+    await assert.rejects(make({ num_uses: 3 }), refusal(/num_uses cannot be higher/));
+    await assert.rejects(make({ num_uses: 0 }), refusal(/num_uses cannot be higher/));
+    await assert.rejects(make({ ttl: 61 }), refusal(/ttl cannot be longer/));
+    await assert.rejects(make({ ttl: 0 }), refusal(/ttl cannot be longer/));
+    await assert.rejects(make({ token_bound_cidrs: ['192.0.2.0/23'] }), refusal(/must lie within/));
+  });
+
+  test('a secret ID bound to addresses is good from there only', async () => {
+    const { make, logIn } = await openServer(open);
+    const near = await make({ cidr_list: ['192.0.2.0/24'] });
+    const far = await make({ cidr_list: ['198.51.100.0/24'] });
+    assert.ok((await logIn(near.secret_id)).auth);
+    await assert.rejects(logIn(far.secret_id), isRefused);
+  });
+
+  test('a destroyed secret ID is gone, and others stay', async () => {
+    const { app, caller, make, logIn } = await openServer(open);
+    const [first, second] = [await make(), await make()];
+    await destroySecretIdAccessor(app, caller, { ...ROLE, ...first });
+    await assert.rejects(logIn(first.secret_id), isRefused);
+    const { data } = await listSecretIdAccessors(app, caller, ROLE);
+    assert.deepEqual(data, { keys: [second.secret_id_accessor] });
+    assert.deepEqual(await lookUpSecretId(app, caller, { ...ROLE, ...first }), {});
+  });
+
+  test('deleting a role ends its secret IDs for a role of the same name, too', async () => {
+    const { app, caller, write, make, logIn } = await openServer(open);
+    const { secret_id } = await make();
+    await removeApprole(app, caller, ROLE);
+    await write({});
+    const again = textOf(await readRoleId(app, caller, ROLE), 'role_id');
+    await assert.rejects(logIn(secret_id, again), isRefused);
+  });
+
+  test('a role that asks for no secret ID must be bound to addresses', async () => {
+    const { write, logIn } = await openServer(open);
+    await assert.rejects(write({ bind_secret_id: false }), refusal(/at least one constraint/));
+    await write({ bind_secret_id: false, secret_id_bound_cidrs: ['192.0.2.0/24'] });
+    assert.ok((await logIn('')).auth);
+    await write({ secret_id_bound_cidrs: ['198.51.100.0/24'] });
+    await assert.rejects(logIn(''), isRefused);
+  });
+
+  test('a role reads back as written, and a second write keeps what it leaves out', async () => {
+    const { app, caller, write } = await openServer(open);
+    await write({ secret_id_num_uses: 3 });
+    const role = (await readApprole(app, caller, ROLE)).data as Record<string, unknown>;
+    assert.deepEqual(role.token_policies, ['reader']);
+    assert.equal(role.secret_id_num_uses, 3);
+    assert.equal(role.secret_id_bound_cidrs, null);
+  });
+});

@@ -1,0 +1,261 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { mergePatch } from '../../core/fields.ts';
+import type { Answer } from '../../http/route.ts';
+import type { Caller } from '../caller.ts';
+import { areWithin, judgeAddress } from '../tokens/addresses.ts';
+import { logIn, nowSeconds } from '../tokens/operations.ts';
+import { type Approle, approleSchema, checkApprole, describeApprole } from './role.ts';
+import {
+  describeSecretId,
+  isUsable,
+  planSecretId,
+  type SecretId,
+  type SecretIdWish,
+} from './secret-id.ts';
+import {
+  deleteApprole,
+  deleteSecretId,
+  findApprole,
+  findApproleById,
+  findSecretId,
+  findSecretIdByAccessor,
+  insertSecretId,
+  listApproles,
+  listSecretIds,
+  type RoleKey,
+  type StoredApprole,
+  saveApprole,
+  useSecretId,
+} from './store.ts';
+
+type SentRole = { [Name in keyof Approle]?: Approle[Name] | undefined };
+interface RoleName {
+  role_name: string;
+}
+
+/** One text for everything that is wrong with a log-in: which half it was is nobody's business. */
+const REFUSED = 'invalid role or secret ID';
+
+function keyOf(caller: Caller, input: RoleName): RoleKey {
+  return { mount_id: caller.mount.id, name: input.role_name.toLowerCase() };
+}
+
+async function requireRole(app: App, caller: Caller, input: RoleName): Promise<StoredApprole> {
+  const role = await findApprole(app.db, keyOf(caller, input));
+  if (!role) throw new Failure('not_found', '');
+  return role;
+}
+
+export async function isApprole(
+  app: App,
+  caller: Caller,
+  params: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const key = keyOf(caller, { role_name: params.role_name ?? '' });
+  return (await findApprole(app.db, key)) !== undefined;
+}
+
+export async function readApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
+  return { data: describeApprole((await requireRole(app, caller, input)).rules) };
+}
+
+export async function listApproleNames(app: App, caller: Caller): Promise<Answer> {
+  const keys = await listApproles(app.db, caller.mount.id);
+  if (keys.length === 0) throw new Failure('not_found', '');
+  return { data: { keys } };
+}
+
+/** Writes a role; what is left out stays as it was. */
+export async function writeApprole(
+  app: App,
+  caller: Caller,
+  input: RoleName & { role_id: string; policies?: string[] | undefined } & SentRole,
+): Promise<Answer> {
+  const { role_name: _name, role_id, policies, ...sent } = input;
+  const key = keyOf(caller, input);
+  const existing = await findApprole(app.db, key);
+  const rules = mergePatch(existing?.rules ?? approleSchema.parse({}), {
+    ...sent,
+    token_policies: sent.token_policies ?? policies,
+  });
+  checkApprole(rules);
+  const id = role_id || existing?.role_id || app.newId();
+  await app.commit(caller, [saveApprole(key.mount_id, { name: key.name, role_id: id, rules })]);
+  return {};
+}
+
+export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
+  await app.commit(caller, [deleteApprole(keyOf(caller, input))]);
+  return {};
+}
+
+export async function readRoleId(app: App, caller: Caller, input: RoleName): Promise<Answer> {
+  const { role_id } = await requireRole(app, caller, input);
+  return { data: { role_id } };
+}
+
+export async function writeRoleId(
+  app: App,
+  caller: Caller,
+  input: RoleName & { role_id: string },
+): Promise<Answer> {
+  if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
+  const role = await requireRole(app, caller, input);
+  await app.commit(caller, [saveApprole(caller.mount.id, { ...role, role_id: input.role_id })]);
+  return {};
+}
+
+/** The key of a secret ID's row; one text may be in use on several mounts. */
+function secretKey(app: App, mount_id: string, secret_id: string): string {
+  return app.barrier.hmac('token', `secret-id:${mount_id}:${secret_id}`).toString('base64url');
+}
+
+/** @param input.secret_id a text of the operator's choice; random when empty */
+export async function createSecretId(
+  app: App,
+  caller: Caller,
+  input: RoleName & SecretIdWish & { secret_id: string },
+): Promise<Answer> {
+  const role = await requireRole(app, caller, input);
+  const now = nowSeconds(app);
+  const body = planSecretId(role.rules, input, now);
+  const secret_id = input.secret_id || app.newId();
+  const accessor = app.newId();
+  const secret: SecretId = {
+    ...body,
+    id: secretKey(app, caller.mount.id, secret_id),
+    accessor,
+    mount_id: caller.mount.id,
+    role: role.name,
+    expires_at: body.ttl > 0 ? now + body.ttl : undefined,
+    uses_left: body.num_uses,
+  };
+  const spent = (await listSecretIds(app.db, keyOf(caller, input)))
+    .filter((other) => !isUsable(other, now))
+    .map((other) => deleteSecretId(other.id));
+  await app.commit(caller, [...spent, insertSecretId(secret)]);
+  return {
+    data: {
+      secret_id,
+      secret_id_accessor: accessor,
+      secret_id_num_uses: body.num_uses,
+      secret_id_ttl: body.ttl,
+    },
+  };
+}
+
+export async function createCustomSecretId(
+  app: App,
+  caller: Caller,
+  input: RoleName & SecretIdWish & { secret_id: string },
+): Promise<Answer> {
+  if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
+  return createSecretId(app, caller, input);
+}
+
+export async function listSecretIdAccessors(
+  app: App,
+  caller: Caller,
+  input: RoleName,
+): Promise<Answer> {
+  await requireRole(app, caller, input);
+  const secrets = await listSecretIds(app.db, keyOf(caller, input));
+  const keys = secrets
+    .filter((secret) => isUsable(secret, nowSeconds(app)))
+    .map((secret) => secret.accessor);
+  if (keys.length === 0) throw new Failure('not_found', '');
+  return { data: { keys } };
+}
+
+async function findOfRole(
+  app: App,
+  caller: Caller,
+  input: RoleName & { secret_id: string },
+): Promise<SecretId | undefined> {
+  const secret = await findSecretId(app.db, secretKey(app, caller.mount.id, input.secret_id));
+  return secret?.role === keyOf(caller, input).name ? secret : undefined;
+}
+
+async function requireOfRole(
+  app: App,
+  caller: Caller,
+  input: RoleName & { secret_id_accessor: string },
+): Promise<SecretId> {
+  const { mount_id, name } = keyOf(caller, input);
+  const secret = await findSecretIdByAccessor(app.db, input.secret_id_accessor);
+  if (secret?.mount_id === mount_id && secret.role === name) return secret;
+  throw new Failure('not_found', 'failed to find accessor entry for secret_id_accessor');
+}
+
+export async function lookUpSecretId(
+  app: App,
+  caller: Caller,
+  input: RoleName & { secret_id: string },
+): Promise<Answer> {
+  const secret = await findOfRole(app, caller, input);
+  return secret && isUsable(secret, nowSeconds(app)) ? { data: describeSecretId(secret) } : {};
+}
+
+export async function destroySecretId(
+  app: App,
+  caller: Caller,
+  input: RoleName & { secret_id: string },
+): Promise<Answer> {
+  const secret = await findOfRole(app, caller, input);
+  if (secret) await app.commit(caller, [deleteSecretId(secret.id)]);
+  return {};
+}
+
+export async function lookUpSecretIdAccessor(
+  app: App,
+  caller: Caller,
+  input: RoleName & { secret_id_accessor: string },
+): Promise<Answer> {
+  return { data: describeSecretId(await requireOfRole(app, caller, input)) };
+}
+
+export async function destroySecretIdAccessor(
+  app: App,
+  caller: Caller,
+  input: RoleName & { secret_id_accessor: string },
+): Promise<Answer> {
+  const secret = await requireOfRole(app, caller, input);
+  await app.commit(caller, [deleteSecretId(secret.id)]);
+  return {};
+}
+
+/** Logs a machine in with the ID of its role and a secret ID. */
+export async function logInWithSecretId(
+  app: App,
+  caller: Caller,
+  input: { role_id: string; secret_id: string },
+): Promise<Answer> {
+  if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
+  const role = await findApproleById(app.db, caller.mount.id, input.role_id);
+  if (!role) throw new Failure('invalid', REFUSED);
+  const { rules } = role;
+  const { remote_address } = caller.record;
+  const isNear = (cidrs: readonly string[]) => judgeAddress(cidrs, remote_address);
+  if (!isNear(rules.secret_id_bound_cidrs) || !isNear(rules.token_bound_cidrs)) {
+    throw new Failure('invalid', REFUSED);
+  }
+  const of_role = { settings: rules, display_name: 'approle', meta: { role_name: role.name } };
+  if (!rules.bind_secret_id) return logIn(app, caller, of_role);
+
+  if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
+  const secret = await findOfRole(app, caller, { ...input, role_name: role.name });
+  if (!secret || !isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) {
+    throw new Failure('invalid', REFUSED);
+  }
+  const bound = secret.token_bound_cidrs;
+  // The role may have been narrowed since.
+  if (!areWithin(bound, rules.token_bound_cidrs)) throw new Failure('invalid', REFUSED);
+  return logIn(app, caller, {
+    ...of_role,
+    settings: bound.length > 0 ? { ...rules, token_bound_cidrs: bound } : rules,
+    meta: { ...secret.metadata, ...of_role.meta },
+    // Counted with the token it is spent on, so that the last use is given to one of two.
+    effects: secret.num_uses > 0 ? [useSecretId(secret.id, REFUSED)] : [],
+  });
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { areWithin, judgeAddress, requireCidrs } from './addresses.ts';
+
+const admissions: [cidrs: string[], address: string | undefined, admitted: boolean][] = [
+  [[], undefined, true],
+  [['10.0.0.0/8'], undefined, false],
+  [['10.0.0.0/8'], '10.255.0.1', true],
+  [['10.0.0.0/8'], '11.0.0.1', false],
+  [['10.0.0.1'], '10.0.0.1', true],
+  [['10.0.0.1'], '10.0.0.2', false],
+  [['10.0.0.0/8'], '::ffff:10.0.0.1', true],
+  [['2001:db8::/32'], '2001:db8::1', true],
+  [['2001:db8::/32'], '2001:db9::1', false],
+  [['0.0.0.0/0'], '2001:db8::1', false],
+];
+
+for (const [cidrs, address, admitted] of admissions) {
+  test(`${address} is ${admitted ? '' : 'not '}within [${cidrs}]`, () => {
+    assert.equal(judgeAddress(cidrs, address), admitted);
+  });
+}
+
+const nestings: [cidrs: string[], outer: string[], within: boolean][] = [
+  [['10.1.0.0/16'], ['10.0.0.0/8'], true],
+  [['10.0.0.0/7'], ['10.0.0.0/8'], false],
+  [['10.0.0.1/0'], ['10.0.0.0/8'], false],
+  [['10.0.0.1', '11.0.0.1'], ['10.0.0.0/8'], false],
+  [['::a00:1'], ['10.0.0.0/8'], false],
+  [['11.0.0.0/8'], [], true],
+];
+
+for (const [cidrs, outer, within] of nestings) {
+  test(`blocks [${cidrs}] are ${within ? '' : 'not '}within [${outer}]`, () => {
+    assert.equal(areWithin(cidrs, outer), within);
+  });
+}
+
+test('what is no address block is refused by name', () => {
+  for (const wrong of ['10.0.0.0/33', '10.0.0', 'home', '10.0.0.0/8/8', '10.0.0.0/']) {
+    assert.throws(
+      () => requireCidrs('token_bound_cidrs', ['10.0.0.0/8', wrong]),
+      /token_bound_cidrs/,
+    );
+  }
+});
