@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Store } from '../../store/store.ts';
+import { writePolicy } from '../policies/operations.ts';
+import { planned } from '../tokens/creation.ts';
+import { authenticate, mintToken, prepareRootToken } from '../tokens/operations.ts';
+import { describeOfAccessor, describeOfToken, describeOwn } from './operations.ts';
+
+async function openServer(open: () => Promise<Store>) {
+  const { app, clock } = await openTestApp(await open());
+  const mount = await requireTestMount(app, 'sys/');
+  const root = prepareRootToken(app, { id: 'root' });
+  const { id: _id, accessor: _accessor, ...facts } = root.token;
+  const plan = planned({ ...facts, policies: ['reader'] }, 'service', undefined, clock.now);
+  const reader = mintToken(app, plan);
+  const nobody = testCaller(mount);
+  await app.commit(nobody, [...root.effects, ...reader.effects]);
+  await writePolicy(app, nobody, {
+    name: 'reader',
+    text: 'path "pki/roles/*" { capabilities = ["read", "list"] }',
+  });
+  const caller = testCaller(mount, (await authenticate(app, 'root')) ?? assert.fail());
+  return { app, caller, reader };
+}
+
+eachEngine('capabilities', (open) => {
+  test('root may do everything, and one path is answered under a fixed name as well', async () => {
+    const { app, caller } = await openServer(open);
+    const { data } = await describeOwn(app, caller, { paths: ['pki/issue/web'] });
+    assert.deepEqual(data, { 'pki/issue/web': ['root'], capabilities: ['root'] });
+  });
+
+  test('another token is told by what its policies grant, by text and by accessor', async () => {
+    const { app, caller, reader } = await openServer(open);
+    const paths = ['pki/roles/web', 'sys/mounts'];
+    const expected = { 'pki/roles/web': ['list', 'read'], 'sys/mounts': ['deny'] };
+    const byText = await describeOfToken(app, caller, { token: reader.client_token, paths });
+    assert.deepEqual(byText.data, expected);
+    const byAccessor = await describeOfAccessor(app, caller, { accessor: reader.accessor, paths });
+    assert.deepEqual(byAccessor.data, expected);
+  });
+
+  test('without a path there is nothing to tell', async () => {
+    const { app, caller } = await openServer(open);
+    await assert.rejects(
+      describeOwn(app, caller, { paths: [] }),
+      (error: unknown) => error instanceof Failure && /paths must be supplied/.test(error.message),
+    );
+  });
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Store } from '../../store/store.ts';
+import { judgeAccess } from '../acl.ts';
+import { listPolicies, readAcl, readPolicy, removePolicy, writePolicy } from './operations.ts';
+
+const POLICY = 'path "pki/roles/*" { capabilities = ["read"] }';
+
+async function openServer(open: () => Promise<Store>) {
+  const { app, clock } = await openTestApp(await open());
+  const caller = testCaller(await requireTestMount(app, 'sys/'));
+  return { app, clock, caller };
+}
+
+const refusal = (message: RegExp) => (error: unknown) =>
+  error instanceof Failure && error.kind === 'invalid' && message.test(error.message);
+
+eachEngine('policies', (open) => {
+  test('a policy reads back as it was written, with a version that grows', async () => {
+    const { app, caller } = await openServer(open);
+    await writePolicy(app, caller, { name: 'reader', text: POLICY });
+    await writePolicy(app, caller, { name: 'reader', text: `${POLICY}\n` });
+    const { data } = await readPolicy(app, { name: 'reader' }, 'policy');
+    assert.deepEqual(data, {
+      name: 'reader',
+      policy: `${POLICY}\n`,
+      version: 2,
+      modified: '2027-01-15T08:00:00.000Z',
+      cas_required: false,
+    });
+    const old = await readPolicy(app, { name: 'reader' }, 'rules');
+    assert.equal((old.data as Record<string, unknown>).rules, `${POLICY}\n`);
+  });
+
+  test('base64 of a policy is kept as the policy', async () => {
+    const { app, caller } = await openServer(open);
+    const text = Buffer.from(POLICY).toString('base64');
+    await writePolicy(app, caller, { name: 'reader', text });
+    const { data } = await readPolicy(app, { name: 'reader' }, 'policy');
+    assert.equal((data as Record<string, unknown>).policy, POLICY);
+  });
+
+  test('the list has the policies of the server itself', async () => {
+    const { app, caller } = await openServer(open);
+    assert.deepEqual(await listPolicies(app), ['default', 'root']);
+    await writePolicy(app, caller, { name: 'reader', text: POLICY });
+    assert.deepEqual(await listPolicies(app), ['default', 'reader', 'root']);
+  });
+
+  test('a name in capitals is lowered, and said', async () => {
+    const { app, caller } = await openServer(open);
+    const answer = await writePolicy(app, caller, { name: 'Reader', text: POLICY });
+    assert.deepEqual(answer.warnings, ['policy name was converted to "reader"']);
+  });
+
+  test('root can be neither written nor deleted, and default not deleted', async () => {
+    const { app, caller } = await openServer(open);
+    await assert.rejects(
+      writePolicy(app, caller, { name: 'ROOT', text: POLICY }),
+      refusal(/cannot update "root" policy/),
+    );
+    await assert.rejects(removePolicy(app, caller, { name: 'root' }), refusal(/cannot delete/));
+    await assert.rejects(removePolicy(app, caller, { name: 'Default' }), refusal(/cannot delete/));
+  });
+
+  test('what is no policy is refused before it is stored', async () => {
+    const { app, caller } = await openServer(open);
+    const wrong = [' ', 'path "x" { capabilities = ["fly"] }', 'path "a/+*" { capabilities = [] }'];
+    for (const text of wrong) {
+      await assert.rejects(writePolicy(app, caller, { name: 'bad', text }), refusal(/polic/));
+    }
+    await assert.rejects(
+      readPolicy(app, { name: 'bad' }, 'policy'),
+      (error: unknown) => error instanceof Failure && error.kind === 'not_found',
+    );
+  });
+
+  test('default lets a token look itself up, and an edit of it holds at once', async () => {
+    const { app, caller } = await openServer(open);
+    const look = {
+      path: 'auth/token/lookup-self',
+      operation: 'read',
+      sudoRequired: false,
+    } as const;
+    const may = async () => judgeAccess(await readAcl(app, ['default'], undefined), look).allowed;
+    assert.equal(await may(), true);
+    await writePolicy(app, caller, { name: 'default', text: POLICY });
+    assert.equal(await may(), false);
+  });
+
+  test('a name without a policy grants nothing', async () => {
+    const { app } = await openServer(open);
+    const acl = await readAcl(app, ['nobody'], undefined);
+    const look = { path: 'pki/roles/web', operation: 'read', sudoRequired: false } as const;
+    assert.equal(judgeAccess(acl, look).allowed, false);
+  });
+});
