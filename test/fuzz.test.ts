@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Failure } from '../src/core/failure.ts';
+import { fuzz, SLOW } from './fuzz/run.ts';
+import { fuzzTargets } from './fuzz/targets.ts';
+
+// `node test/fuzz/main.ts` looks longer. Here the number of inputs is the bound, and the time only a
+// ceiling for slow machines.
+const MILLISECONDS = 3000 / fuzzTargets.length;
+
+for (const target of fuzzTargets) {
+  test(`damaged input for ${target.name} is read or refused, at once`, () => {
+    const budget = { iterations: 8000, milliseconds: MILLISECONDS, seed: 1 };
+    const { finding } = fuzz(target, budget);
+    const input = finding && Buffer.from(finding.input).toString('base64');
+    assert.equal(finding?.because, undefined, `input: ${input}`);
+  });
+}
+
+const planted: [read: (bytes: Uint8Array) => void, because: RegExp, why: string][] = [
+  [
+    (bytes) => {
+      if (bytes.length > 3 && bytes[0] !== 0x30) throw new TypeError('planted');
+    },
+    /planted/,
+    'a reader that breaks',
+  ],
+  [
+    (bytes) => {
+      const end = performance.now() + (bytes.length === 3 ? SLOW + 5 : 0);
+      while (performance.now() < end);
+    },
+    /took \d+ ms/,
+    'a reader that is slow',
+  ],
+  [
+    () => {
+      throw new Failure('invalid', 'no');
+    },
+    /not even undamaged/,
+    'a reader that refuses everything',
+  ],
+];
+
+for (const [read, because, why] of planted) {
+  test(`the fuzzer finds ${why}`, () => {
+    const corpus = [Uint8Array.of(0x30, 2, 5, 0)];
+    const budget = { iterations: 2000, milliseconds: 5000, seed: 1 };
+    const { finding } = fuzz({ name: 'planted', corpus, read }, budget);
+    assert.match(finding?.because ?? '', because);
+  });
+}
+
+test('the same seed damages the same way', () => {
+  const run = (seed: number): string[] => {
+    const seen: string[] = [];
+    const read = (bytes: Uint8Array): void => void seen.push(Buffer.from(bytes).toString('hex'));
+    const corpus = [Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)];
+    fuzz({ name: 'same', corpus, read }, { iterations: 50, milliseconds: 5000, seed });
+    return seen;
+  };
+  assert.deepEqual(run(7), run(7));
+  assert.notDeepEqual(run(7), run(8));
+});

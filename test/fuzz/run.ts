@@ -1,0 +1,110 @@
+/** Feeds a target damaged inputs and judges how it takes them. */
+
+import { Failure } from '../../src/core/failure.ts';
+import { Dice, mutate } from './mutate.ts';
+
+/** A reader of untrusted bytes. */
+export interface FuzzTarget {
+  name: string;
+  /** Well-formed inputs to start from. */
+  corpus: readonly Uint8Array[];
+  /** Pieces worth inserting whole, for readers of text. */
+  words?: readonly string[];
+  /** Returns, or throws a Failure; anything else is a finding. */
+  read(bytes: Uint8Array): void;
+}
+
+export interface FuzzBudget {
+  iterations: number;
+  /** Stop earlier when this many milliseconds have passed. */
+  milliseconds: number;
+  seed: number;
+}
+
+export interface FuzzResult {
+  name: string;
+  iterations: number;
+  /** Inputs that were read without a refusal. */
+  accepted: number;
+  /** Different refusals met; numbers and what they quote aside. */
+  refusals: number;
+  /** Milliseconds of the slowest input. */
+  slowest: number;
+  finding?: { input: Uint8Array; because: string };
+}
+
+/** Longest time one input may take, in milliseconds. */
+export const SLOW = 50;
+const REMEMBERED = 500;
+
+/** Runs one target until its budget is spent or there is a finding. */
+export function fuzz(target: FuzzTarget, budget: FuzzBudget): FuzzResult {
+  const dice = new Dice(budget.seed);
+  const words = (target.words ?? []).map((word) => new TextEncoder().encode(word));
+  // Inputs that were read, or refused in a new way, are damaged further.
+  const corpus = [...target.corpus];
+  const refusals = new Set<string>();
+  const result: FuzzResult = {
+    name: target.name,
+    iterations: 0,
+    accepted: 0,
+    refusals: 0,
+    slowest: 0,
+  };
+  const remember = (input: Uint8Array): void => {
+    if (corpus.length < REMEMBERED) corpus.push(input);
+    else corpus[target.corpus.length + dice.roll(REMEMBERED - target.corpus.length)] = input;
+  };
+
+  for (const input of target.corpus) {
+    const { thrown } = attempt(target, input);
+    if (thrown !== undefined)
+      return { ...result, finding: { input, because: `not even undamaged: ${describe(thrown)}` } };
+  }
+  const end = performance.now() + budget.milliseconds;
+  while (result.iterations < budget.iterations && performance.now() < end) {
+    result.iterations++;
+    const input = mutate(dice.pick(corpus), dice.pick(corpus), words, dice);
+    const { thrown, took } = attempt(target, input);
+    result.slowest = Math.max(result.slowest, took);
+    if (thrown === undefined) {
+      result.accepted++;
+      // Most inputs that are read lead nowhere new; all of them would crowd out the refusals.
+      if (dice.roll(8) === 0) remember(input);
+    } else if (thrown instanceof Failure) {
+      const refusal = thrown.message.replaceAll(/"[^"]*"|\d+/g, '…').slice(0, 80);
+      if (!refusals.has(refusal) && refusals.size < 10_000) {
+        refusals.add(refusal);
+        remember(input);
+      }
+    } else {
+      return { ...result, finding: { input, because: describe(thrown) } };
+    }
+    // A pause of the machine is not the reader's: only an input that is slow every time counts.
+    if (took > SLOW && slowEveryTime(target, input)) {
+      return { ...result, finding: { input, because: `took ${Math.round(took)} ms` } };
+    }
+  }
+  result.refusals = refusals.size;
+  return result;
+}
+
+function attempt(target: FuzzTarget, input: Uint8Array): { thrown: unknown; took: number } {
+  // A copy at a place of its own: a reader that looks beyond its input finds nothing there.
+  const bytes = input.slice();
+  const start = performance.now();
+  let thrown: unknown;
+  try {
+    target.read(bytes);
+  } catch (error) {
+    thrown = error ?? new Error('threw nothing');
+  }
+  return { thrown, took: performance.now() - start };
+}
+
+const slowEveryTime = (target: FuzzTarget, input: Uint8Array): boolean =>
+  [1, 2, 3, 4].every(() => attempt(target, input).took > SLOW);
+
+function describe(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+}

@@ -1,0 +1,109 @@
+/** Everything that reads bytes from strangers. A new reader gets a line here. */
+
+import { Failure } from '../../src/core/failure.ts';
+import { parsePem } from '../../src/core/pem.ts';
+import { isSelfSigned, isSignedBy, parseCertificate } from '../../src/x509/certificate.ts';
+import { parseCertificatePolicies } from '../../src/x509/certificate-policies.ts';
+import { isCrlSignedBy, parseCrl } from '../../src/x509/crl.ts';
+import { isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
+import { readDer, requireWellFormed } from '../../src/x509/der-reader.ts';
+import {
+  type Extension,
+  parseAuthorityInfoAccess,
+  parseDistributionPoints,
+  parseExtKeyUsage,
+} from '../../src/x509/extensions.ts';
+import { describePublicKey, keyIdentifier } from '../../src/x509/keys.ts';
+import { parseNameConstraints } from '../../src/x509/name-constraints.ts';
+import { nameText } from '../../src/x509/names.ts';
+import { decodeOcspPath, parseOcspRequest } from '../../src/x509/ocsp.ts';
+import { EXTENSION_OID } from '../../src/x509/oids.ts';
+import { parsePrivateKey } from '../../src/x509/private-keys.ts';
+import * as corpus from './corpus.ts';
+import type { FuzzTarget } from './run.ts';
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
+
+const EXTENSION_READERS = new Map<string, (value: Uint8Array) => unknown>([
+  [EXTENSION_OID.extKeyUsage, parseExtKeyUsage],
+  [EXTENSION_OID.authorityInfoAccess, parseAuthorityInfoAccess],
+  [EXTENSION_OID.cRLDistributionPoints, parseDistributionPoints],
+  [EXTENSION_OID.freshestCRL, parseDistributionPoints],
+  [EXTENSION_OID.certificatePolicies, parseCertificatePolicies],
+  [EXTENSION_OID.nameConstraints, parseNameConstraints],
+]);
+
+function readExtensions(extensions: readonly Extension[]): void {
+  for (const { oid, value } of extensions) EXTENSION_READERS.get(oid)?.(value);
+}
+
+function readCertificate(bytes: Uint8Array): void {
+  const certificate = parseCertificate(bytes);
+  nameText(certificate.subjectName);
+  readExtensions(certificate.extensions);
+  isSignedBy(certificate, corpus.ISSUER_KEY);
+  keyIdentifier(certificate.subjectPublicKeyInfo);
+  describePublicKey(certificate.subjectPublicKeyInfo);
+  isSelfSigned(certificate);
+}
+
+function readRequest(bytes: Uint8Array | string): void {
+  const csr = parseCsr(bytes);
+  nameText(csr.subjectName);
+  readExtensions(csr.extensions);
+  isCsrSignatureValid(csr);
+}
+
+function readList(bytes: Uint8Array): void {
+  const crl = parseCrl(bytes);
+  isCrlSignedBy(crl, corpus.ISSUER_KEY);
+  for (const { extensions } of crl.entries()) readExtensions(extensions ?? []);
+}
+
+function readBundle(bytes: Uint8Array): void {
+  const blocks = parsePem(text(bytes));
+  if (blocks.length === 0) throw new Failure('invalid', 'a text without blocks');
+  for (const { label, der } of blocks) {
+    if (label === 'CERTIFICATE') readCertificate(der);
+    else if (label === 'X509 CRL') readList(der);
+    else if (label === 'CERTIFICATE REQUEST') readRequest(der);
+    else requireWellFormed(readDer(der));
+  }
+}
+
+const PEM_WORDS = [
+  '-----BEGIN ',
+  '-----END ',
+  '-----',
+  'CERTIFICATE',
+  'EC PRIVATE KEY',
+  'PRIVATE KEY-----\n',
+  'Proc-Type: 4,ENCRYPTED\n',
+  '\r\n',
+  '=',
+];
+
+export const fuzzTargets: readonly FuzzTarget[] = [
+  {
+    name: 'der',
+    corpus: corpus.certificates,
+    read: (bytes) => requireWellFormed(readDer(bytes)),
+  },
+  { name: 'certificate', corpus: corpus.certificates, read: readCertificate },
+  { name: 'csr', corpus: corpus.requests, read: readRequest },
+  { name: 'crl', corpus: corpus.revokedLists, read: readList },
+  { name: 'ocsp-request', corpus: corpus.ocspRequests, read: (bytes) => parseOcspRequest(bytes) },
+  {
+    name: 'ocsp-path',
+    corpus: corpus.ocspPaths,
+    words: ['/', '//', '+', '-', '_', '=', '%2F'],
+    read: (bytes) => parseOcspRequest(decodeOcspPath(text(bytes))),
+  },
+  { name: 'pem', corpus: corpus.bundles, words: PEM_WORDS, read: readBundle },
+  {
+    name: 'private-key',
+    corpus: corpus.privateKeys,
+    words: PEM_WORDS,
+    read: (bytes) => parsePrivateKey(text(bytes)),
+  },
+];
