@@ -48,7 +48,7 @@ async function initialise(client: Client, shares = 5, threshold = 3): Promise<Ke
     secret_threshold: threshold,
   });
   assert.equal(reply.status, 200, reply.text);
-  return { keys: [...reply.field('keys_base')64], root: reply.field('root_token') };
+  return { keys: [...reply.json.keys_base64], root: reply.json.root_token };
 }
 
 /** Every field that the answers below have, each in some of them. */
@@ -102,13 +102,13 @@ async function unsealed(t: TestContext): Promise<Client & Keys> {
   const client = await startTestServer(t, { config: shamir });
   const made = await initialise(client);
   const reply = await give(client, 'sys/unseal', made.keys.slice(0, 3));
-  assert.equal(reply.field('sealed'), false, reply.text);
+  assert.equal(reply.json.sealed, false, reply.text);
   return { ...client, ...made };
 }
 
 function refused(reply: Reply, because: RegExp): void {
   assert.equal(reply.status, 400, reply.text);
-  assert.match(reply.field('errors')[0] ?? '', because);
+  assert.match(reply.json.errors[0] ?? '', because);
 }
 
 test('a new server is uninitialised and sealed, and answers that much without a token', async (t) => {
@@ -122,9 +122,9 @@ test('a new server is uninitialised and sealed, and answers that much without a 
   assert.equal((await get(client, 'sys/health?uninitcode=x')).status, 400);
   assert.equal((await get(client, 'sys/health?uninitcode=99')).status, 400);
   const status = await get(client, 'sys/seal-status');
-  assert.equal(status.field('type'), 'shamir');
-  assert.equal(status.field('initialized'), false);
-  assert.equal(status.field('version'), '1.21.5');
+  assert.equal(status.json.type, 'shamir');
+  assert.equal(status.json.initialized, false);
+  assert.equal(status.json.version, '1.21.5');
   assert.equal((await get(client, 'sys/leader')).json.ha_enabled, false);
   assert.equal((await get(client, 'sys/mounts', 'hvs.x')).status, 503);
   refused(await put(client, 'sys/unseal', { key: 'AAAA' }), /not initialized/);
@@ -164,15 +164,15 @@ test('three of five shares unseal the server; the root token works from then on'
   const [a = '', b = '', c = ''] = keys;
 
   const first = await put(client, 'sys/unseal', { key: a });
-  assert.deepEqual([first.field('sealed'), first.field('progress'), first.field('t')], [true, 1, 3]);
-  assert.notEqual(first.field('nonce'), '');
+  assert.deepEqual([first.json.sealed, first.json.progress, first.json.t], [true, 1, 3]);
+  assert.notEqual(first.json.nonce, '');
   const twice = await put(client, 'sys/unseal', { key: a });
-  assert.deepEqual([twice.field('progress'), twice.field('nonce')], [1, first.field('nonce')]);
+  assert.deepEqual([twice.json.progress, twice.json.nonce], [1, first.json.nonce]);
   const hex = Buffer.from(b, 'base64').toString('hex');
   assert.equal((await put(client, 'sys/unseal', { key: hex })).json.progress, 2);
   assert.equal((await get(client, 'sys/mounts', root)).status, 503);
   const last = await put(client, 'sys/unseal', { key: c });
-  assert.deepEqual([last.field('sealed'), last.field('progress'), last.field('nonce')], [false, 0, '']);
+  assert.deepEqual([last.json.sealed, last.json.progress, last.json.nonce], [false, 0, '']);
 
   assert.equal((await get(client, 'sys/health')).status, 200);
   assert.equal((await get(client, 'sys/mounts', root)).status, 200);
@@ -187,7 +187,7 @@ test('shares that do not make the key are refused together, and all are forgotte
   const bad = [keys[0] ?? '', keys[1] ?? '', wrong.toString('base64')];
   refused(await give(client, 'sys/unseal', bad), /Unseal failed, invalid key/);
   const status = await get(client, 'sys/seal-status');
-  assert.deepEqual([status.field('sealed'), status.field('progress')], [true, 0]);
+  assert.deepEqual([status.json.sealed, status.json.progress], [true, 0]);
   assert.equal((await give(client, 'sys/unseal', keys.slice(2))).json.sealed, false);
 });
 
@@ -230,8 +230,8 @@ test('rotating makes a new generation of keys, also after a restart', async (t) 
   const client = await unsealed(t);
   assert.equal((await get(client, 'sys/key-status')).status, 403);
   const before = await get(client, 'sys/key-status', client.root);
-  assert.equal(before.field('data.term'), 1);
-  assert.equal(before.field('term'), 1);
+  assert.equal(before.json.data.term, 1);
+  assert.equal(before.json.term, 1);
   assert.equal((await put(client, 'sys/rotate', undefined, client.root)).status, 204);
   assert.equal((await get(client, 'sys/key-status', client.root)).json.data.term, 2);
   await put(client, 'sys/seal', undefined, client.root);
@@ -245,7 +245,7 @@ test('rekeying replaces the shares: the new ones unseal, the old ones do not', a
   const client = await unsealed(t);
   const start = await put(client, 'sys/rekey/init', { secret_shares: 3, secret_threshold: 2 });
   const { nonce } = start.json;
-  assert.deepEqual([start.field('started'), start.field('t'), start.field('required')], [true, 2, 3]);
+  assert.deepEqual([start.json.started, start.json.t, start.json.required], [true, 2, 3]);
   refused(
     await put(client, 'sys/rekey/init', { secret_shares: 3, secret_threshold: 2 }),
     /rekey already in progress/,
@@ -255,17 +255,17 @@ test('rekeying replaces the shares: the new ones unseal, the old ones do not', a
     /incorrect nonce/,
   );
   const half = await give(client, 'sys/rekey/update', client.keys.slice(0, 2), nonce);
-  assert.equal(half.field('progress'), 2);
+  assert.equal(half.json.progress, 2);
   const done = await put(client, 'sys/rekey/update', { key: client.keys[2], nonce });
-  assert.equal(done.field('complete'), true);
-  assert.equal(done.field('keys.length'), 3);
+  assert.equal(done.json.complete, true);
+  assert.equal(done.json.keys.length, 3);
   assert.equal((await get(client, 'sys/rekey/init')).json.started, false);
   const status = await get(client, 'sys/seal-status');
-  assert.deepEqual([status.field('t'), status.field('n')], [2, 3]);
+  assert.deepEqual([status.json.t, status.json.n], [2, 3]);
 
   await put(client, 'sys/seal', undefined, client.root);
   refused(await give(client, 'sys/unseal', client.keys.slice(0, 2)), /invalid key/);
-  const fresh = [...done.field('keys')];
+  const fresh = [...done.json.keys];
   assert.equal((await give(client, 'sys/unseal', fresh.slice(1))).json.sealed, false);
 });
 
@@ -277,10 +277,10 @@ test('shares that do not make the key rekey nothing, and have to be given again'
   const bad = [wrong, client.keys[0] ?? '', client.keys[1] ?? ''];
   refused(await give(client, 'sys/rekey/update', bad, nonce), /do not make the key/);
   const after = await get(client, 'sys/rekey/init');
-  assert.deepEqual([after.field('progress'), after.field('nonce')], [0, nonce]);
+  assert.deepEqual([after.json.progress, after.json.nonce], [0, nonce]);
   const done = await give(client, 'sys/rekey/update', client.keys.slice(0, 3), nonce);
-  assert.equal(done.field('keys.length'), 1);
-  assert.equal(Buffer.from(done.field('keys_base')64[0] ?? '', 'base64').length, 32);
+  assert.equal(done.json.keys.length, 1);
+  assert.equal(Buffer.from(done.json.keys_base64[0] ?? '', 'base64').length, 32);
 });
 
 test('a verified rekeying is in force only once the new shares were shown', async (t) => {
@@ -290,16 +290,16 @@ test('a verified rekeying is in force only once the new shares were shown', asyn
     secret_threshold: 2,
     require_verification: true,
   });
-  const done = await give(client, 'sys/rekey/update', client.keys.slice(0, 3), start.field('nonce'));
-  const fresh = [...done.field('keys_base')64];
-  assert.deepEqual([done.field('complete'), done.field('verification_required')], [true, true]);
+  const done = await give(client, 'sys/rekey/update', client.keys.slice(0, 3), start.json.nonce);
+  const fresh = [...done.json.keys_base64];
+  assert.deepEqual([done.json.complete, done.json.verification_required], [true, true]);
   assert.equal((await get(client, 'sys/seal-status')).json.n, 5);
   assert.equal(
     (await get(client, 'sys/rekey/init')).json.verification_nonce,
-    done.field('verification_nonce'),
+    done.json.verification_nonce,
   );
 
-  const nonce = done.field('verification_nonce');
+  const nonce = done.json.verification_nonce;
   const wrong = Buffer.alloc(33, 3).toString('base64');
   refused(
     await give(client, 'sys/rekey/verify', [fresh[0] ?? '', wrong], nonce),
@@ -307,12 +307,12 @@ test('a verified rekeying is in force only once the new shares were shown', asyn
   );
   refused(await put(client, 'sys/rekey/verify', { key: fresh[0], nonce }), /incorrect nonce/);
   const again = await get(client, 'sys/rekey/verify');
-  assert.deepEqual([again.field('progress'), again.field('t'), again.field('n')], [0, 2, 3]);
-  await put(client, 'sys/rekey/verify', { key: fresh[0], nonce: again.field('nonce') });
+  assert.deepEqual([again.json.progress, again.json.t, again.json.n], [0, 2, 3]);
+  await put(client, 'sys/rekey/verify', { key: fresh[0], nonce: again.json.nonce });
   const restarted = await remove(client, 'sys/rekey/verify');
-  assert.equal(restarted.field('progress'), 0);
-  const verified = await give(client, 'sys/rekey/verify', fresh.slice(0, 2), restarted.field('nonce'));
-  assert.equal(verified.field('complete'), true);
+  assert.equal(restarted.json.progress, 0);
+  const verified = await give(client, 'sys/rekey/verify', fresh.slice(0, 2), restarted.json.nonce);
+  assert.equal(verified.json.complete, true);
   assert.equal((await get(client, 'sys/seal-status')).json.n, 3);
   refused(await get(client, 'sys/rekey/verify'), /no rekey verification in progress/);
 });
@@ -359,21 +359,21 @@ test('enough shares make a root token, hidden in the one-time password', async (
   const client = await unsealed(t);
   const start = await put(client, 'sys/generate-root/attempt', {});
   const { nonce, otp } = start.json;
-  assert.deepEqual([otp.length, start.field('otp_length'), start.field('required')], [28, 28, 3]);
+  assert.deepEqual([otp.length, start.json.otp_length, start.json.required], [28, 28, 3]);
   const status = await get(client, 'sys/generate-root/attempt');
-  assert.deepEqual([status.field('started'), status.field('otp')], [true, '']);
+  assert.deepEqual([status.json.started, status.json.otp], [true, '']);
   refused(await put(client, 'sys/generate-root/attempt', {}), /already in progress/);
   const wrong = Buffer.alloc(33, 3).toString('base64');
   const bad = [wrong, ...client.keys.slice(0, 2)];
   refused(await give(client, 'sys/generate-root/update', bad, nonce), /do not make the key/);
   const done = await give(client, 'sys/generate-root/update', client.keys.slice(0, 3), nonce);
-  assert.equal(done.field('complete'), true);
-  assert.doesNotMatch(done.field('encoded_token'), /=/);
-  const token = reveal(done.field('encoded_token'), otp);
+  assert.equal(done.json.complete, true);
+  assert.doesNotMatch(done.json.encoded_token, /=/);
+  const token = reveal(done.json.encoded_token, otp);
   assert.match(token, /^hvs\./);
   assert.notEqual(token, client.root);
   const self = await get(client, 'auth/token/lookup-self', token);
-  assert.deepEqual(self.field('data.policies'), ['root']);
+  assert.deepEqual(self.json.data.policies, ['root']);
   assert.equal((await get(client, 'sys/generate-root/attempt')).json.started, false);
 });
 
@@ -383,15 +383,15 @@ test('a one-time password of the caller is used and not repeated; one of another
   refused(await put(client, 'sys/generate-root/attempt', { pgp_key: 'x' }), /pgp_key/);
   const otp = 'BMjzW3wAsEzINXCM05Wbas3u9zSl';
   const start = await put(client, 'sys/generate-root/attempt', { otp });
-  assert.equal(start.field('otp'), '');
+  assert.equal(start.json.otp, '');
   assert.equal((await remove(client, 'sys/generate-root/attempt')).status, 204);
   const { nonce } = (await put(client, 'sys/generate-root/attempt', { otp })).json;
   refused(
-    await put(client, 'sys/generate-root/update', { key: client.keys[0], nonce: start.field('nonce') }),
+    await put(client, 'sys/generate-root/update', { key: client.keys[0], nonce: start.json.nonce }),
     /incorrect nonce/,
   );
   const done = await give(client, 'sys/generate-root/update', client.keys.slice(2), nonce);
-  const self = await get(client, 'auth/token/lookup-self', reveal(done.field('encoded_token'), otp));
+  const self = await get(client, 'auth/token/lookup-self', reveal(done.json.encoded_token, otp));
   assert.equal(self.status, 200);
 });
 
@@ -442,10 +442,10 @@ test('with a key file initialisation gives recovery shares, and the server is op
     /not applicable/,
   );
   const made = await put(client, 'sys/init', wish);
-  assert.deepEqual([made.field('keys'), made.field('recovery_keys.length')], [[], 3]);
+  assert.deepEqual([made.json.keys, made.json.recovery_keys.length], [[], 3]);
   const status = await get(client, 'sys/seal-status');
   assert.deepEqual(
-    [status.field('sealed'), status.field('recovery_seal'), status.field('t'), status.field('n')],
+    [status.json.sealed, status.json.recovery_seal, status.json.t, status.json.n],
     [false, true, 2, 3],
   );
 });
@@ -455,15 +455,15 @@ test('recovery shares authorise a root token, can be rekeyed, and never open the
   writeKeyFile(directory);
   const client = await startTestServer(t, { directory, config: keyfile(directory) });
   const made = await put(client, 'sys/init', { recovery_shares: 3, recovery_threshold: 2 });
-  const old = [...made.field('recovery_keys_base')64];
+  const old = [...made.json.recovery_keys_base64];
   refused(
     await put(client, 'sys/rekey/init', { secret_shares: 1, secret_threshold: 1 }),
     /not supported for seal type keyfile/,
   );
   const wish = { secret_shares: 1, secret_threshold: 1 };
   const start = await put(client, 'sys/rekey-recovery-key/init', wish);
-  const done = await give(client, 'sys/rekey-recovery-key/update', old.slice(1), start.field('nonce'));
-  assert.equal(done.field('complete'), true, done.text);
+  const done = await give(client, 'sys/rekey-recovery-key/update', old.slice(1), start.json.nonce);
+  assert.equal(done.json.complete, true, done.text);
 
   const { nonce, otp } = (await put(client, 'sys/generate-root/attempt', {})).json;
   refused(
@@ -477,12 +477,12 @@ test('recovery shares authorise a root token, can be rekeyed, and never open the
     await put(client, 'sys/generate-root/update', { key: former, nonce }),
     /do not make the key/,
   );
-  const root = await give(client, 'sys/generate-root/update', [...done.field('keys')], nonce);
-  const token = reveal(root.field('encoded_token'), otp);
+  const root = await give(client, 'sys/generate-root/update', [...done.json.keys], nonce);
+  const token = reveal(root.json.encoded_token, otp);
   assert.equal((await get(client, 'auth/token/lookup-self', token)).status, 200);
 
   assert.equal((await put(client, 'sys/seal', undefined, token)).status, 204);
-  refused(await put(client, 'sys/unseal', { key: done.field('keys')[0] }), /restart it/);
+  refused(await put(client, 'sys/unseal', { key: done.json.keys[0] }), /restart it/);
 });
 
 test('neither the keys nor a token are anywhere in the stored files', async (t) => {
