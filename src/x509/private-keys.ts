@@ -207,7 +207,7 @@ const PROBE = Buffer.from('proof of possession of a private key');
 
 /**
  * Says whether the private key really is that of the public one, by signing something and verifying
- * it. Comparing the public parts would not do: a sender can put any of them beside any secret.
+ * it. Comparing the public parts alone would not do: a sender can put any of them beside any secret.
  */
 export function isPairOf(privateKey: KeyObject, subjectPublicKeyInfo: Uint8Array): boolean {
   const algorithm = chooseSignatureAlgorithm(describePublicKey(subjectPublicKeyInfo));
