@@ -17,6 +17,15 @@ export interface StoreLog {
   error(detail: LogDetail, message: string): void;
 }
 
+export interface CommitterStart {
+  options: CommitterOptions;
+  log: StoreLog;
+  /** Is told of each new version before the sets that made it resolve. */
+  onConfigVersion(version: number): void;
+  /** The module of the thread, when it is not `committer-thread.ts`. */
+  entry?: URL;
+}
+
 export interface CommitterStats {
   /** Sets that wait for the batch in flight. */
   waiting: number;
@@ -70,17 +79,11 @@ export class Committer {
   /**
    * Starts the thread and waits until it can write.
    *
-   * @param onConfigVersion is told of each new version before the sets that made it resolve
    * @throws Failure `unavailable` when the database cannot be opened
    */
-  static async start(
-    options: CommitterOptions,
-    log: StoreLog,
-    onConfigVersion: (version: number) => void,
-  ): Promise<Committer> {
-    const file = import.meta.url.endsWith('.ts') ? 'committer-thread.ts' : 'committer-thread.js';
-    const worker = new Worker(new URL(file, import.meta.url), {
-      workerData: options,
+  static async start({ log, onConfigVersion, ...start }: CommitterStart): Promise<Committer> {
+    const worker = new Worker(start.entry ?? threadEntry(), {
+      workerData: start.options,
       name: 'committer',
     });
     const committer = new Committer(worker, log, onConfigVersion);
@@ -231,6 +234,12 @@ export class Committer {
     for (const listener of this.#idleListeners.splice(0)) listener();
     for (const listener of this.#deathListeners.splice(0)) listener(death);
   }
+}
+
+/** Type stripping leaves file names alone, so a built program names the built file. */
+function threadEntry(): URL {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./committer-thread.${extension}`, import.meta.url);
 }
 
 function errorOf(refusal: Refusal | undefined): Error {

@@ -33,7 +33,7 @@ const RETRY_MS = 5_000;
 const PIPELINE_TIMEOUT_MS = 20_000;
 
 /** How long a node's name may still be held by a process that is just ending. */
-const NAME_WAIT_MS = 5_000;
+const NAME_WAIT_MS = 2_000;
 
 /** How long not to try after the database could not be reached. */
 const RECONNECT_MS = 500;

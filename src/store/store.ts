@@ -90,8 +90,12 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
   createPrivate(file);
   const listeners = new Set<(version: number) => void>();
   try {
-    const committer = await Committer.start({ engine: 'sqlite', file, node }, log, (version) => {
-      for (const listener of listeners) listener(version);
+    const committer = await Committer.start({
+      options: { engine: 'sqlite', file, node },
+      log,
+      onConfigVersion: (version) => {
+        for (const listener of listeners) listener(version);
+      },
     });
     const reader = new SqliteReader(file);
     const db = createDb(reader);
@@ -127,9 +131,11 @@ async function openPostgres(
   log: StoreLog,
 ): Promise<Store> {
   let watch: ConfigWatch | undefined;
-  const committer = await Committer.start({ engine: 'postgres', url, node }, log, (version) =>
-    watch?.note(version),
-  );
+  const committer = await Committer.start({
+    options: { engine: 'postgres', url, node },
+    log,
+    onConfigVersion: (version) => watch?.note(version),
+  });
   try {
     const started = await ConfigWatch.start(url, log);
     watch = started;

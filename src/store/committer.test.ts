@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Committer, type StoreLog } from './committer.ts';
+
+/** A committer over a thread of a few lines. */
+function startWith(thread: string, told: string[] = []): Promise<Committer> {
+  const log: StoreLog = {
+    info: () => {},
+    warn: () => {},
+    error: (_detail, message) => told.push(message),
+  };
+  const source = `import { parentPort } from 'node:worker_threads';
+    const ready = () => parentPort.postMessage({ type: 'ready', engine: 'sqlite' });
+    const done = (result) => parentPort.postMessage({ type: 'done', result });
+    ${thread}`;
+  return Committer.start({
+    options: { engine: 'sqlite', file: 'unused', node: 'test' },
+    log,
+    onConfigVersion: (version) => told.push(`version ${version}`),
+    entry: new URL(`data:text/javascript,${encodeURIComponent(source)}`),
+  });
+}
+
+const SET = [{ audit: '{}' }];
+
+const ends: [how: string, thread: string][] = [
+  ['throws', `ready(); parentPort.on('message', () => { throw new Error('broken'); });`],
+  ['exits', `ready(); parentPort.on('message', () => process.exit(0));`],
+  ['rejects', `ready(); parentPort.on('message', async () => { throw new Error('broken'); });`],
+];
+
+for (const [how, thread] of ends) {
+  test(`a thread that ${how} fails everything that waits and everything after it`, async () => {
+    const told: string[] = [];
+    const committer = await startWith(thread, told);
+    const deaths: string[] = [];
+    committer.onDeath((death) => deaths.push(death.kind));
+    const inFlight = committer.commit(SET);
+    const alsoWaiting = new Promise<void>((resolve, reject) =>
+      setImmediate(() => committer.commit(SET).then(resolve, reject)),
+    );
+    await assert.rejects(inFlight, { kind: 'unavailable' });
+    await assert.rejects(alsoWaiting, { kind: 'unavailable' });
+    await assert.rejects(committer.commit(SET), { kind: 'unavailable' });
+    assert.deepEqual(deaths, ['unavailable']);
+    assert.deepEqual(told, ['the committer has ended: nothing can be written']);
+    assert.equal(committer.stats().alive, false);
+    await committer.close();
+  });
+}
+
+test('a thread that cannot open the database says why', async () => {
+  const refusing = `parentPort.postMessage({ type: 'refused', message: 'the disk is read-only' });`;
+  await assert.rejects(startWith(refusing), {
+    kind: 'unavailable',
+    message: 'the disk is read-only',
+  });
+});
+
+test('a thread that ends before it is ready fails the start', async () => {
+  await assert.rejects(startWith('process.exit(3);'), { kind: 'unavailable' });
+});
+
+const ANSWER = `ready();
+  parentPort.on('message', (message) => {
+    if (message.type === 'close') parentPort.close();
+    else done({ outcomes: message.batch.map(() => null), config_version: message.batch.length });
+  });`;
+
+test('what comes in during one turn is one batch, and what comes in meanwhile the next', async () => {
+  const told: string[] = [];
+  const committer = await startWith(ANSWER, told);
+  const first = Promise.all([committer.commit(SET), committer.commit(SET), committer.commit(SET)]);
+  const second = new Promise((resolve) =>
+    setImmediate(() => resolve(Promise.all([committer.commit(SET), committer.commit(SET)]))),
+  );
+  await Promise.all([first, second]);
+  assert.deepEqual(told, ['version 3', 'version 2']);
+  await committer.close();
+});
+
+test('a set that was not given an outcome is an error, never a success', async () => {
+  const committer = await startWith(
+    `ready(); parentPort.on('message', (message) => {
+      if (message.type === 'close') parentPort.close();
+      else done({ outcomes: [null] });
+    });`,
+  );
+  const [first, second] = await Promise.allSettled([committer.commit(SET), committer.commit(SET)]);
+  assert.equal(first.status, 'fulfilled');
+  assert.equal(second.status, 'rejected');
+  await committer.close();
+});
+
+test('bytes are copied when they are handed over, without what lies around them', async () => {
+  const committer = await startWith(
+    `ready(); parentPort.on('message', (message) => {
+      if (message.type === 'close') { parentPort.close(); return; }
+      const bytes = message.batch[0][0].parameters[0];
+      const wrong = bytes.buffer.byteLength !== 3 || bytes[0] !== 1;
+      done({ outcomes: [wrong ? { kind: 'bug', message: 'shared' } : null] });
+    });`,
+  );
+  const bytes = new Uint8Array(100_000).fill(1).subarray(50, 53);
+  const committed = committer.commit([{ sql: 'unused', parameters: [bytes] }]);
+  bytes.fill(9);
+  await committed;
+  await committer.close();
+});

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client } from 'pg';
+import { startCutProxy } from '../../test/support/cut-proxy.ts';
+import { eachPlace, type Place } from '../../test/support/engines.ts';
+import { chainStart, verifyChain } from '../audit/chain.ts';
+import { Failure } from '../core/failure.ts';
+import { bumpConfigVersion } from './config-version.ts';
+import { preparedWrite } from './database.ts';
+import { openStore, type Store } from './store.ts';
+
+const insertSink = preparedWrite(
+  (build, p: { name: string; seq: number }) =>
+    build.insertInto('audit_sink').values({ name: p.name, node: 'n', seq: p.seq }),
+  { rows: 1 },
+);
+
+const count = preparedWrite(
+  (build, p: { name: string }) =>
+    build
+      .updateTable('audit_sink')
+      .set((row) => ({ seq: row('seq', '+', 1) }))
+      .where('name', '=', p.name),
+  { rows: 1 },
+);
+
+const moveOn = preparedWrite(
+  (build, p: { name: string; seq: number }) =>
+    build
+      .updateTable('audit_sink')
+      .set((row) => ({ seq: row('seq', '+', 1) }))
+      .where('name', '=', p.name)
+      .where('seq', '=', p.seq),
+  { rows: 1 },
+);
+
+async function sinks(store: Store): Promise<Record<string, number>> {
+  const rows = await store.db.selectFrom('audit_sink').select(['name', 'seq']).execute();
+  return Object.fromEntries(rows.map(({ name, seq }) => [name, seq]));
+}
+
+async function chainLength(store: Store, node: string): Promise<number> {
+  const rows = await store.db
+    .selectFrom('audit_entry')
+    .selectAll()
+    .where('node', '=', node)
+    .orderBy('seq')
+    .execute();
+  const verdict = verifyChain(chainStart(node), rows);
+  assert.ok(verdict.intact);
+  return verdict.head.seq;
+}
+
+function urlOf(place: Place): string {
+  const options = place.options();
+  assert.ok(options.engine === 'postgres');
+  return options.url;
+}
+
+/** Runs statements beside the program, as an administrator would. */
+async function beside<T>(place: Place, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: urlOf(place) });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function nextVersion(store: Store, wanted: number): Promise<number> {
+  return new Promise((resolve) =>
+    store.onConfigChange((version) => version >= wanted && resolve(version)),
+  );
+}
+
+/** Tries until it is no longer unavailable. */
+async function until(attempt: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'unavailable') throw error;
+    }
+  }
+}
+
+eachPlace('several nodes', (newPlace, engine) => {
+  if (engine !== 'postgres') return;
+
+  test('can start together on an empty database', async () => {
+    const place = await newPlace();
+    const stores = await Promise.all(['a', 'b', 'c'].map((name) => place.open(name)));
+    for (const [n, store] of stores.entries())
+      await store.commit([insertSink({ name: `${n}`, seq: n })]);
+    const [first] = stores;
+    assert.deepEqual(first && (await sinks(first)), { 0: 0, 1: 1, 2: 2 });
+  });
+
+  test('must have different names', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    await assert.rejects(place.open('a'), {
+      kind: 'unavailable',
+      message: /another process runs as node "a"/,
+    });
+    await store.commit([{ audit: '{}' }]);
+    await store.close();
+    await (await place.open('a')).commit([{ audit: '{}' }]);
+  });
+
+  test('of which 64 writers guard the same version: one wins', async () => {
+    const place = await newPlace();
+    const [a, b] = await Promise.all([place.open('a'), place.open('b')]);
+    await a.commit([insertSink({ name: 'x', seq: 1 })]);
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 64 }, (_, i) => (i % 2 ? a : b).commit([moveOn({ name: 'x', seq: 1 })])),
+    );
+    assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
+    assert.ok(outcomes.every((o) => o.status === 'fulfilled' || o.reason.kind === 'conflict'));
+    assert.deepEqual(await sinks(b), { x: 2 });
+  });
+
+  test('that touch the same rows in opposite order all get through', async () => {
+    const place = await newPlace();
+    const [a, b] = await Promise.all([place.open('a'), place.open('b')]);
+    await a.commit(['x', 'y'].map((name) => insertSink({ name, seq: 0 })));
+    const writer = async (store: Store, order: string[]) => {
+      for (let i = 0; i < 20; i += 1) {
+        await store.commit([...order.map((name) => count({ name })), { audit: '{}' }]);
+      }
+    };
+    await Promise.all(
+      Array.from({ length: 8 }, (_, i) => (i % 2 ? writer(a, ['x', 'y']) : writer(b, ['y', 'x']))),
+    );
+    assert.deepEqual(await sinks(a), { x: 160, y: 160 });
+    assert.deepEqual([await chainLength(a, 'a'), await chainLength(a, 'b')], [80, 80]);
+  });
+
+  test('learn of each other’s changes of configuration', async () => {
+    const place = await newPlace();
+    const [a, b] = await Promise.all([place.open('a'), place.open('b')]);
+    const learned = nextVersion(b, (await b.configVersion()) + 1);
+    await a.commit([bumpConfigVersion()]);
+    assert.equal(await learned, await a.configVersion());
+    assert.equal(await b.configVersion(), await a.configVersion());
+  });
+
+  test('learn of a change whose notice was lost', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    const learned = nextVersion(store, (await store.configVersion()) + 1);
+    await beside(place, (client) => client.query(bumpConfigVersion().sql));
+    assert.equal(await learned, await store.configVersion());
+  });
+});
+
+eachPlace('a connection', (newPlace, engine) => {
+  if (engine !== 'postgres') return;
+
+  test('that was ended by the server is made anew, for writing, reading and watching', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    await store.commit([insertSink({ name: 'x', seq: 1 }), { audit: '{}' }]);
+    await beside(place, (client) =>
+      client.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'gatehouse %' and datname = current_database()",
+      ),
+    );
+    await store.commit([count({ name: 'x' }), { audit: '{}' }]);
+    assert.deepEqual(await sinks(store), { x: 2 });
+    assert.equal(await chainLength(store, 'a'), 2);
+    const learned = nextVersion(store, (await store.configVersion()) + 1);
+    await beside(place, (client) => client.query(bumpConfigVersion().sql));
+    await learned;
+  });
+
+  for (const arrives of [true, false]) {
+    const what = arrives ? 'before the commit is answered' : 'before the commit arrives';
+    test(`that is lost ${what} leaves its set unconfirmed, and the next goes well`, async () => {
+      const place = await newPlace();
+      const options = place.options('a');
+      assert.ok(options.engine === 'postgres');
+      const proxy = await startCutProxy(options.url);
+      const store = await openStore({ ...options, url: proxy.url });
+      try {
+        // The text is sent when a session uses a statement for the first time.
+        proxy.cutAt('commit\0', arrives);
+        await assert.rejects(store.commit([insertSink({ name: 'x', seq: 0 }), { audit: '{}' }]), {
+          kind: 'unavailable',
+        });
+        await store.commit([insertSink({ name: 'y', seq: 0 }), { audit: '{}' }]);
+        assert.deepEqual(await sinks(store), arrives ? { x: 0, y: 0 } : { y: 0 });
+        assert.equal(await chainLength(store, 'a'), arrives ? 2 : 1);
+      } finally {
+        await store.close();
+        await proxy.close();
+      }
+    });
+  }
+
+  test('that is lost while a set is being sent is made anew, and the set is written once', async () => {
+    const place = await newPlace();
+    const options = place.options('a');
+    assert.ok(options.engine === 'postgres');
+    const proxy = await startCutProxy(options.url);
+    const store = await openStore({ ...options, url: proxy.url });
+    try {
+      proxy.cutAt('begin\0', true);
+      await store.commit([insertSink({ name: 'x', seq: 0 }), { audit: '{}' }]);
+      assert.deepEqual(await sinks(store), { x: 0 });
+      assert.equal(await chainLength(store, 'a'), 1);
+    } finally {
+      await store.close();
+      await proxy.close();
+    }
+  });
+
+  test('that cannot be had makes everything unavailable until it can', async () => {
+    const place = await newPlace();
+    const options = place.options('a');
+    assert.ok(options.engine === 'postgres');
+    const proxy = await startCutProxy(options.url);
+    const store = await openStore({ ...options, url: proxy.url });
+    try {
+      proxy.block(true);
+      await assert.rejects(store.commit([{ audit: '{}' }]), { kind: 'unavailable' });
+      await assert.rejects(sinks(store), { kind: 'unavailable' });
+      proxy.block(false);
+      await until(() => store.commit([insertSink({ name: 'x', seq: 0 })]));
+      assert.deepEqual(await sinks(store), { x: 0 });
+    } finally {
+      await store.close();
+      await proxy.close();
+    }
+  });
+});
