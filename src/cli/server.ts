@@ -112,8 +112,8 @@ who reads it, the unseal key lies beside the data, and the connection is not enc
 
 Try, in another terminal: a root, a role, a certificate
 
-  ${post}/pki/root/generate/internal -d '{"common_name":"Example Root","key_type":"ec","ttl":"87600h"}'
-  ${post}/pki/roles/web -d '{"allowed_domains":"example.com","allow_subdomains":true,"key_type":"ec"}'
-  ${post}/pki/issue/web -d '{"common_name":"www.example.com"}'
+  ${post}/demo/root/generate/internal -d '{"common_name":"Example Root","key_type":"ec","ttl":"768h"}'
+  ${post}/demo/roles/web -d '{"allowed_domains":"example.com","allow_subdomains":true,"key_type":"ec"}'
+  ${post}/demo/issue/web -d '{"common_name":"www.example.com"}'
 `;
 }

@@ -83,6 +83,16 @@ export function planFirstMounts(app: App): Effect[] {
     insertMount(first('secret', 'identity/', 'identity', 'identity store')),
     insertMount(first('secret', 'cubbyhole/', 'cubbyhole', 'per-token private secret storage')),
     insertMount(first('auth', 'token/', 'token', 'token based credentials')),
+    // So that the commands a development server prints work when pasted. Not `pki/`, which
+    // people and test suites mount themselves.
+    ...(app.config.mode === 'dev'
+      ? [
+          insertMount({
+            ...first('secret', 'demo/', 'pki', 'a first authority to try'),
+            options: {},
+          }),
+        ]
+      : []),
     bumpConfigVersion(),
   ];
 }
