@@ -54,11 +54,11 @@ for (const [text, labels, why] of accepted) {
 const refused: [text: string, says: RegExp, why: string][] = [
   [
     '-----BEGIN A-----\nAAAA\n',
-    /block 0: invalid PEM data: no "-----END A-----"/,
+    /block 0: invalid PEM data: no END marker/,
     'a block without an end',
   ],
-  ['-----BEGIN A-----\nAAAA\n-----END B-----', /no "-----END A-----"/, 'an end with another label'],
-  ['-----BEGIN A-----\nAAAA\n-----end A-----', /no "-----END A-----"/, 'an end in lower case'],
+  ['-----BEGIN A-----\nAAAA\n-----END B-----', /no END marker/, 'an end with another label'],
+  ['-----BEGIN A-----\nAAAA\n-----end A-----', /no END marker/, 'an end in lower case'],
   ['-----BEGIN A-----\nAAA\n-----END A-----', /not base64/, 'missing padding'],
   ['-----BEGIN A-----\nAA-_\n-----END A-----', /not base64/, 'the URL alphabet'],
   ['-----BEGIN A-----\nAAB=\n-----END A-----', /not base64/, 'bits beyond the last byte'],
@@ -66,7 +66,9 @@ const refused: [text: string, says: RegExp, why: string][] = [
   ['-----BEGIN A-----\nAA\0A\n-----END A-----', /not base64/, 'a NUL among the base64'],
   ['-----BEGIN A-----\n-----END A-----', /nothing between/, 'an empty block'],
   ['-----BEGIN -----\nAAAA\n-----END -----', /no label/, 'an empty label'],
-  ['-----BEGIN A', /no label|no "/, 'a marker cut short'],
+  ['-----BEGIN Ab-----\nAAAA\n-----END Ab-----', /no label/, 'a label in lower case'],
+  ['-----BEGIN  A-----\nAAAA\n-----END  A-----', /no label/, 'a label with two blanks'],
+  ['-----BEGIN A', /no END marker/, 'a marker cut short'],
   [`-----BEGIN ${'A'.repeat(65)}-----\nAAAA\n`, /no label/, 'an endless label'],
   [
     '-----BEGIN A-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END A-----',
@@ -90,4 +92,14 @@ test('as many blocks and characters as the caps say are accepted, one more is no
   assert.equal(parsePem(two, { maxLength: two.length, maxBlocks: 2 }).length, 2);
   assert.throws(() => parsePem(two, { maxLength: two.length - 1, maxBlocks: 2 }), Failure);
   assert.throws(() => parsePem(two, { maxLength: two.length, maxBlocks: 1 }), Failure);
+});
+
+test('a refusal repeats nothing of a key that stands where a label belongs', () => {
+  const secret = 'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49';
+  for (const text of [`-----BEGIN ${secret}-----\n`, `-----BEGIN A ${secret}-----\n`]) {
+    assert.throws(
+      () => parsePem(text),
+      (error) => error instanceof Failure && !error.message.includes(secret),
+    );
+  }
 });
