@@ -2,6 +2,7 @@ import type { AnyRoute } from '../http/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { ocspRoutes } from './ocsp/routes.ts';
@@ -13,6 +14,7 @@ import { rootRoutes } from './roots/routes.ts';
 export const pkiRoutes: readonly AnyRoute[] = [
   ...rootRoutes,
   ...issuerRoutes,
+  ...issuanceRoutes,
   ...keyRoutes,
   ...roleRoutes,
   ...certificateRoutes,

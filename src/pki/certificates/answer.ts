@@ -1,0 +1,64 @@
+import type { KeyObject } from 'node:crypto';
+import { encodePem } from '../../core/pem.ts';
+import { isSelfSigned } from '../../x509/certificate.ts';
+import { encodePrivateKey } from '../../x509/private-keys.ts';
+import type { ChainLink } from '../issuers/issuer.ts';
+import type { Format } from './request.ts';
+
+/** The answer to an issuance (contract 2.2.1). */
+export interface IssuedAnswer {
+  certificate: string;
+  issuing_ca: string;
+  /** Absent when there is nothing in it. */
+  ca_chain?: string[];
+  serial_number: string;
+  /** Unix seconds, both. */
+  expiration: number;
+  not_before: number;
+  /** Colon hex. */
+  authority_key_id: string;
+  private_key?: string;
+  private_key_type?: string;
+}
+
+/** Dresses an issued certificate, its chain and its key in the format that was asked for. */
+export function encodeIssued(issued: {
+  der: Uint8Array;
+  facts: Pick<IssuedAnswer, 'serial_number' | 'expiration' | 'not_before' | 'authority_key_id'>;
+  /** The issuer first. */
+  chain: readonly ChainLink[];
+  private_key?: KeyObject;
+  request: { format: Format; private_key_format: string; remove_roots_from_chain: boolean };
+}): IssuedAnswer {
+  const { der, facts, chain, private_key, request } = issued;
+  const { format } = request;
+  const encode = (link: ChainLink): string =>
+    format === 'der' ? base64(link.certificate.raw) : link.pem;
+  const pem = encodePem('CERTIFICATE', der);
+  const kept = request.remove_roots_from_chain
+    ? chain.filter(({ certificate }) => !isSelfSigned(certificate))
+    : chain;
+  const [issuer] = chain;
+  const answer: IssuedAnswer = {
+    ...facts,
+    certificate: format === 'der' ? base64(der) : pem,
+    issuing_ca: issuer ? encode(issuer) : '',
+  };
+  if (kept.length > 0) answer.ca_chain = kept.map(encode);
+  const bundle = [pem, ...kept.map((link) => link.pem)];
+  if (private_key) {
+    const traditional = encodePrivateKey(private_key, 'traditional');
+    const { label, der: key } =
+      request.private_key_format === 'pkcs8' ? encodePrivateKey(private_key, 'pkcs8') : traditional;
+    answer.private_key = format === 'der' ? base64(key) : encodePem(label, key);
+    answer.private_key_type = private_key.asymmetricKeyType ?? '';
+    // Inside the bundle the key keeps its traditional form, whatever was asked for outside.
+    if (format === 'pem_bundle') bundle.unshift(encodePem(traditional.label, traditional.der));
+  }
+  if (format === 'pem_bundle') answer.certificate = bundle.join('\n');
+  return answer;
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+}

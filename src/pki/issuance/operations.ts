@@ -1,0 +1,165 @@
+import type { KeyObject } from 'node:crypto';
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import { effectiveLeaseTtls } from '../../mounts/mount.ts';
+import type { KeyDescription } from '../../x509/keys.ts';
+import { formatColonHex, formatSerial } from '../../x509/serial.ts';
+import { type Authority, resolveSigningIssuer } from '../authority/authority.ts';
+import { chooseUrls, readAuthority } from '../authority/operations.ts';
+import { encodeIssued, type IssuedAnswer } from '../certificates/answer.ts';
+import { requireCsr } from '../certificates/csr-rules.ts';
+import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
+import { planCertificate } from '../certificates/plan.ts';
+import type { IssueRequest, SignRequest } from '../certificates/request.ts';
+import { insertCertificate } from '../certificates/store.ts';
+import type { Issuer } from '../issuers/issuer.ts';
+import { describeIssuing } from '../issuers/issuing.ts';
+import type { Key } from '../keys/key.ts';
+import { generateKey, signCertificate, signWithKey } from '../keys/operations.ts';
+import { requireRole } from '../roles/operations.ts';
+import type { Role } from '../roles/role.ts';
+import { newSerialNumber } from '../roots/operations.ts';
+
+interface Target {
+  /** Name of the role. */
+  role: string;
+  /** Of the path; without it the role's own counts. */
+  issuer_ref?: string | undefined;
+}
+
+interface Ground {
+  role: Role;
+  issuer: Issuer;
+  key: Key;
+  context: LeafContext;
+}
+
+/** Makes a key and a certificate for it, within the bounds of a role. */
+export async function issueCertificate(
+  app: App,
+  caller: Caller,
+  input: IssueRequest & Target,
+): Promise<Answer<IssuedAnswer>> {
+  const ground = await readGround(app, caller, input);
+  const plan = planIssue(ground.role, input, ground.context);
+  const fresh = await generateKey(app, plan.key);
+  return signLeaf(app, caller, input, ground, plan, {
+    subjectPublicKeyInfo: fresh.public_key,
+    key: fresh,
+    private_key: fresh.private_key,
+  });
+}
+
+/** Signs a CSR within the bounds of a role. */
+export async function signCsr(
+  app: App,
+  caller: Caller,
+  input: SignRequest & Target,
+): Promise<Answer<IssuedAnswer>> {
+  const ground = await readGround(app, caller, input);
+  const signed = requireCsr(input.csr);
+  const plan = planSign(ground.role, input, signed, ground.context);
+  return signLeaf(app, caller, input, ground, plan, {
+    subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo,
+    key: signed.key,
+  });
+}
+
+async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
+  const role = await requireRole(app, caller, target.role);
+  const authority = await readAuthority(app, caller.mount.id);
+  const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
+  return { role, issuer, key, context: contextOf(app, caller, authority, issuer, key) };
+}
+
+function contextOf(
+  app: App,
+  caller: Caller,
+  authority: Authority,
+  issuer: Issuer,
+  key: Key,
+): LeafContext {
+  return {
+    issuer: describeIssuing(issuer, key, chooseUrls(authority, issuer)),
+    mount: effectiveLeaseTtls(caller.mount.config),
+    now: Math.floor(app.now() / 1000),
+    identity: templateFacts(caller),
+  };
+}
+
+/** What the caller's entity fills into the templates of a role. */
+function templateFacts({ identity }: Caller): LeafContext['identity'] {
+  if (!identity) return undefined;
+  const { id, name, metadata, aliases, groups } = identity;
+  const byAccessor = aliases.map((alias) => [alias.mount_accessor, alias] as const);
+  return { entity: { id, name, metadata, aliases: Object.fromEntries(byAccessor) }, groups };
+}
+
+interface Subject {
+  /** DER. */
+  subjectPublicKeyInfo: Uint8Array;
+  key: KeyDescription;
+  /** Only of a key that was just made. */
+  private_key?: KeyObject;
+}
+
+async function signLeaf(
+  app: App,
+  caller: Caller,
+  input: (IssueRequest | SignRequest) & Target,
+  { role, issuer, key, context }: Ground,
+  plan: LeafPlan,
+  subject: Subject,
+): Promise<Answer<IssuedAnswer>> {
+  if (plan.metadata) {
+    throw new Failure('invalid', 'cert_metadata cannot be kept by this server', {
+      fields: { cert_metadata: 'nothing' },
+    });
+  }
+  const mount_id = caller.mount.id;
+  const serialNumber = newSerialNumber(app);
+  const tbs = planCertificate(plan.certificate, {
+    subjectPublicKeyInfo: subject.subjectPublicKeyInfo,
+    key: { key_type: subject.key.key_type, key_bits: subject.key.key_bits },
+    serialNumber,
+  });
+  const der = await signCertificate(tbs, (algorithm, data) =>
+    signWithKey(app, mount_id, key, algorithm, data),
+  );
+  const serial = formatSerial(serialNumber);
+  Object.assign(caller.record.outcome, { serial_number: serial, issuer_id: issuer.id });
+
+  const { names } = plan;
+  const row = {
+    serial,
+    issuer_id: issuer.id,
+    role: input.role,
+    subject_cn: names.common_name,
+    not_before: tbs.notBefore,
+    not_after: tbs.notAfter,
+    der,
+  };
+  // The row is durable before the certificate leaves the process: a crash in between loses a
+  // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
+  // the record of the request still comes first.
+  const effects = role.no_store
+    ? []
+    : insertCertificate(mount_id, row, [...names.dns, ...names.email, ...names.ip, ...names.uri]);
+  await app.commit(caller, effects);
+
+  const data = encodeIssued({
+    der,
+    facts: {
+      serial_number: serial,
+      expiration: tbs.notAfter,
+      not_before: tbs.notBefore,
+      authority_key_id: formatColonHex(context.issuer.key_identifier),
+    },
+    chain: issuer.chain,
+    ...(subject.private_key && { private_key: subject.private_key }),
+    request: input,
+  });
+  return { data, warnings: plan.warnings };
+}
