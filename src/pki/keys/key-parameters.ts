@@ -1,16 +1,8 @@
 import { Failure } from '../../core/failure.ts';
-import type { KeyType } from '../../x509/keys.ts';
-
-/** Sizes that can be made and certified; an Ed25519 key has only one. */
-export const KEY_SIZES = {
-  rsa: [2048, 3072, 4096, 8192],
-  ec: [224, 256, 384, 521],
-} as const;
+import { judgeKeyParameters, type KeyType } from '../../x509/keys.ts';
 
 /** SHA-2 sizes that a signature may be asked for. */
 export const SIGNATURE_SIZES: readonly number[] = [256, 384, 512];
-
-const DEFAULT_BITS = { rsa: 2048, ec: 256, ed25519: 0, any: 0 } as const;
 
 export interface KeyParameters {
   key_type: KeyType | 'any';
@@ -28,8 +20,7 @@ export interface KeyParameters {
  */
 export function resolveKeyParameters(wanted: KeyParameters): KeyParameters {
   const { key_type } = wanted;
-  const key_bits = wanted.key_bits === 0 ? DEFAULT_BITS[key_type] : wanted.key_bits;
-  checkKeySize(key_type, key_bits);
+  const key_bits = resolveKeyBits(key_type, wanted.key_bits);
   checkSignatureSize(wanted.signature_bits);
   if (key_type === 'rsa') {
     return { key_type, key_bits, signature_bits: wanted.signature_bits || 256 };
@@ -48,24 +39,16 @@ export function checkSignatureSize(bits: number): void {
   }
 }
 
-function checkKeySize(key_type: KeyType | 'any', bits: number): void {
+function resolveKeyBits(key_type: KeyType | 'any', bits: number): number {
   if (key_type === 'ed25519' || key_type === 'any') {
-    if (bits >= 0) return;
-    throw refuseSize(`unsupported bit length: ${bits}`, '0 or a number of bits');
+    if (bits >= 0) return bits;
+    throw refuseSize(`unsupported bit length: ${bits}; key_bits may be 0 or a number of bits`);
   }
-  const sizes: readonly number[] = KEY_SIZES[key_type];
-  if (sizes.includes(bits)) return;
-  const accepted = `0, ${sizes.join(', ')}`;
-  if (key_type === 'rsa' && bits < 2048) {
-    throw refuseSize(`RSA keys < 2048 bits are unsafe and not supported: got ${bits}`, accepted);
-  }
-  const family = key_type === 'rsa' ? 'RSA' : 'EC';
-  throw refuseSize(
-    `unsupported bit length for ${family} key: ${bits}; key_bits is one of ${accepted}`,
-    accepted,
-  );
+  const verdict = judgeKeyParameters(key_type, bits);
+  if (!verdict.allowed) throw refuseSize(verdict.because);
+  return verdict.key_bits;
 }
 
-function refuseSize(message: string, accepted: string): Failure {
-  return new Failure('invalid', message, { fields: { key_bits: accepted } });
+function refuseSize(because: string): Failure {
+  return new Failure('invalid', because, { fields: { key_bits: because } });
 }

@@ -1,19 +1,8 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { fieldKind } from '../../core/fields.ts';
+import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
 import { isOid } from '../../x509/der.ts';
-
-/** A certificate policy with its qualifiers. @see RFC 5280 §4.2.1.4 */
-export interface PolicyIdentifier {
-  oid: string;
-  /** URL of the certification practice statement. */
-  cps?: string;
-  /** Explicit text of a user notice. */
-  notice?: string;
-}
-
-/** RFC 5280 §4.2.1.4 allows 200 characters in a user notice. */
-const MAX_NOTICE = 200;
 
 /**
  * A list of policies, each an object identifier or, with qualifiers, the JSON text of an object
@@ -60,21 +49,18 @@ function convertPolicy(item: unknown): string | undefined {
  * @throws Failure `invalid` for what is no object identifier or has a qualifier that no
  *   certificate can carry
  */
-export function parsePolicyIdentifiers(stored: readonly string[]): PolicyIdentifier[] {
+export function parsePolicyIdentifiers(stored: readonly string[]): CertificatePolicy[] {
   const policies = stored.map(parsePolicy);
-  const seen = new Set<string>();
-  for (const { oid } of policies) {
-    if (seen.has(oid)) throw refuse(`the policy ${oid} is named twice`);
-    seen.add(oid);
-  }
+  // What cannot be written is found when the role is, not when a certificate is.
+  certificatePolicies(policies);
   return policies;
 }
 
-function parsePolicy(text: string): PolicyIdentifier {
+function parsePolicy(text: string): CertificatePolicy {
   if (!text.startsWith('{')) return { oid: checkOid(text) };
   const parsed = parseJson(text);
   if (typeof parsed !== 'object' || parsed === null) throw refuse(`${quote(text)} is no JSON`);
-  const policy: PolicyIdentifier = { oid: '' };
+  const policy: CertificatePolicy = { oid: '' };
   for (const [name, value] of Object.entries(parsed)) {
     if (name !== 'oid' && name !== 'cps' && name !== 'notice') {
       throw refuse(`${quote(name)} is not a part of a policy: "oid", "cps" and "notice" are`);
@@ -83,12 +69,6 @@ function parsePolicy(text: string): PolicyIdentifier {
     if (value !== '') policy[name] = value.trim();
   }
   checkOid(policy.oid);
-  if (policy.cps !== undefined && !/^[!-~]+$/.test(policy.cps)) {
-    throw refuse(`${quote(policy.cps)} is no URL for "cps"`);
-  }
-  if (policy.notice !== undefined && [...policy.notice].length > MAX_NOTICE) {
-    throw refuse(`a "notice" has at most ${MAX_NOTICE} characters`);
-  }
   return policy;
 }
 

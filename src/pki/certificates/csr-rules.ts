@@ -1,0 +1,82 @@
+import { Failure } from '../../core/failure.ts';
+import { type Csr, isCsrSignatureValid, parseCsr } from '../../x509/csr.ts';
+import { findExtension, parseBasicConstraints } from '../../x509/extensions.ts';
+import { describePublicKey, type KeyDescription, type KeyType } from '../../x509/keys.ts';
+import { EXTENSION_OID } from '../../x509/oids.ts';
+
+/** A request whose sender holds the key, and what kind of key that is. */
+export interface SignedCsr {
+  csr: Csr;
+  key: KeyDescription;
+}
+
+const MIN_BITS: Record<KeyType, number> = { rsa: 2048, ec: 224, ed25519: 0 };
+
+/**
+ * Reads the `csr` field.
+ *
+ * @throws Failure `invalid` for what is no request, for a key nobody certifies, and for a
+ *   signature that does not prove possession of the key
+ */
+export function requireCsr(text: string): SignedCsr {
+  if (text.trim() === '') {
+    throw new Failure('invalid', '"csr" is empty', { fields: { csr: 'PKCS #10 in PEM' } });
+  }
+  const csr = parseCsr(text);
+  const key = describeCsrKey(csr);
+  if (!isCsrSignatureValid(csr)) {
+    const unknown = csr.signatureAlgorithm === undefined ? ': its algorithm is not supported' : '';
+    throw new Failure('invalid', `request signature invalid${unknown}`);
+  }
+  return { csr, key };
+}
+
+function describeCsrKey(csr: Csr): KeyDescription {
+  let key: KeyDescription;
+  try {
+    key = describePublicKey(csr.subjectPublicKeyInfo);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const message = `Refusing to sign CSR with empty PublicKey: ${error.message}`;
+    throw new Failure('invalid', message, { cause: error });
+  }
+  return key;
+}
+
+/**
+ * Checks a request's key against a role's, or only against what is safe.
+ *
+ * @param wanted of the role; `any` and 0 when there is none
+ * @throws Failure `invalid`
+ */
+export function checkCsrKey(
+  key: KeyDescription,
+  wanted: { key_type: KeyType | 'any'; key_bits: number },
+): void {
+  const { key_type, key_bits } = key;
+  if (wanted.key_type !== 'any' && wanted.key_type !== key_type) {
+    throw new Failure('invalid', `role requires keys of type ${wanted.key_type}`);
+  }
+  if (key_type === 'rsa' && key_bits < MIN_BITS.rsa) {
+    throw new Failure(
+      'invalid',
+      `RSA keys < 2048 bits are unsafe and not supported: got ${key_bits}`,
+    );
+  }
+  const min = wanted.key_type === 'any' ? MIN_BITS[key_type] : wanted.key_bits;
+  if (key_type !== 'ed25519' && key_bits < min) {
+    throw new Failure(
+      'invalid',
+      `role requires a minimum of a ${min}-bit key, but CSR's key is ${key_bits} bits`,
+    );
+  }
+}
+
+/** What a request says about being an authority; undefined when it says nothing. */
+export function findCsrBasicConstraints(csr: Csr): { ca: boolean } | undefined {
+  const extension = findExtension(csr.extensions, EXTENSION_OID.basicConstraints);
+  return extension && parseBasicConstraints(extension.value);
+}
+
+export const IGNORED_BASIC_CONSTRAINTS =
+  'specified CSR contained a Basic Constraints extension that was ignored during issuance';

@@ -1,0 +1,129 @@
+import { formatDuration } from '../../core/durations.ts';
+import { Failure } from '../../core/failure.ts';
+import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
+import type { NotAfterBehavior } from '../issuers/issuer.ts';
+
+export interface ValidityRequest {
+  /** Unix seconds. */
+  now: number;
+  /** Of the request; ttl in seconds, 0: none named; not_after RFC 3339, empty: none. */
+  ttl: number;
+  not_after: string;
+  /** Of the role, or as a request without role has them. */
+  role: { ttl: number; max_ttl: number; not_after: string; not_before_duration: number };
+  /** Effective lease times of the mount, in seconds. */
+  mount: { default_ttl: number; max_ttl: number };
+  /** Absent for a certificate that signs itself. */
+  issuer?: { not_after: number; behavior: NotAfterBehavior };
+}
+
+export interface Validity {
+  /** Unix seconds, both. */
+  notBefore: number;
+  notAfter: number;
+  /** The end asked for, when the issuer's came first. */
+  truncated_from?: number;
+  warnings: string[];
+}
+
+/** Backdating that applies where a role has 0. */
+const DEFAULT_BACKDATING = 30;
+
+/** 9999-12-31T23:59:59Z, the last moment a certificate can name (RFC 5280 §4.1.2.5). */
+const LAST_TIME = 253_402_300_799;
+
+/**
+ * Works out from when until when a certificate is valid: the request's wish, or the role's, or the
+ * mount's, within the caps of role and mount, and then within the issuer's own end as its
+ * `leaf_not_after_behavior` has it (contract 3.10).
+ *
+ * @throws Failure `invalid` when wishes contradict each other or the issuer's end forbids them
+ */
+export function planValidity(wanted: ValidityRequest): Validity {
+  const { now, role } = wanted;
+  const warnings: string[] = [];
+  const notBefore = now - (role.not_before_duration || DEFAULT_BACKDATING);
+  if (notBefore < 0) {
+    throw new Failure('invalid', 'not_before_duration reaches back beyond 1970');
+  }
+  const fixed = role.not_after || wanted.not_after;
+  if (fixed !== '' && wanted.ttl > 0) {
+    throw new Failure(
+      'invalid',
+      'Either ttl or not_after should be provided. Both should not be provided in the same request.',
+      { fields: { ttl: 'not together with not_after' } },
+    );
+  }
+  const asked = fixed === '' ? now + planTtl(wanted, warnings) : parseEnd(fixed);
+  const bounded = boundByIssuer(asked, wanted);
+  const notAfter = Math.min(bounded, LAST_TIME);
+  if (notBefore > notAfter) {
+    throw new Failure(
+      'invalid',
+      `the certificate's Not Before ${formatTimestamp(notBefore)} is later than the certificate's Not After ${formatTimestamp(notAfter)}`,
+      { fields: { not_after: 'a time in the future' } },
+    );
+  }
+  return {
+    notBefore,
+    notAfter,
+    ...(bounded < asked && { truncated_from: asked }),
+    warnings,
+  };
+}
+
+/** @returns seconds */
+function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): number {
+  const wanted = ttl || role.ttl || mount.default_ttl;
+  const max = role.max_ttl || mount.max_ttl;
+  if (wanted <= max) return wanted;
+  warnings.push(
+    `TTL "${formatDuration(wanted)}" is longer than permitted maxTTL "${formatDuration(max)}", so maxTTL is being used`,
+  );
+  return max;
+}
+
+function parseEnd(text: string): number {
+  const end = parseTimestamp(text);
+  if (end !== undefined) return end;
+  throw new Failure(
+    'invalid',
+    `not_after ${JSON.stringify(text.slice(0, 64))} is not a timestamp such as "2030-01-31T12:00:00Z"`,
+    { fields: { not_after: 'an RFC 3339 timestamp' } },
+  );
+}
+
+function boundByIssuer(asked: number, wanted: ValidityRequest): number {
+  const { issuer, now } = wanted;
+  if (!issuer || asked <= issuer.not_after) return asked;
+  switch (issuer.behavior) {
+    case 'permit':
+      return asked;
+    case 'truncate':
+      if (issuer.not_after <= now) {
+        throw new Failure(
+          'invalid',
+          `cannot satisfy request, as the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)} is in the past`,
+        );
+      }
+      return issuer.not_after;
+    case 'err':
+    case 'always_enforce_err':
+      throw new Failure(
+        'invalid',
+        `cannot satisfy request, as TTL would result in notAfter of ${formatTimestamp(asked)} that is beyond the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)}`,
+        { fields: { ttl: `an end not after ${formatTimestamp(issuer.not_after)}` } },
+      );
+  }
+}
+
+/**
+ * The behaviour of an issuer on the paths where it is truncation unless the request says
+ * otherwise: signing intermediates, signing verbatim, ACME. An issuer that always enforces its
+ * end does so there too.
+ *
+ * @param enforce the request's `enforce_leaf_not_after_behavior`
+ */
+export function chooseBehavior(configured: NotAfterBehavior, enforce: boolean): NotAfterBehavior {
+  return enforce || configured === 'always_enforce_err' ? configured : 'truncate';
+}
