@@ -21,6 +21,7 @@ import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { parsePrivateKey } from '../../src/x509/private-keys.ts';
 import * as corpus from './corpus.ts';
 import type { FuzzTarget } from './run.ts';
+import { textTargets } from './text-targets.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 
@@ -106,4 +107,5 @@ export const fuzzTargets: readonly FuzzTarget[] = [
     words: PEM_WORDS,
     read: (bytes) => parsePrivateKey(text(bytes)),
   },
+  ...textTargets,
 ];

@@ -1,0 +1,116 @@
+/** Readers of text from strangers: paths, bodies, policies. Each also checks what it was told. */
+
+import assert from 'node:assert/strict';
+import {
+  compileAcl,
+  hasAccessBeneath,
+  judgeAccess,
+  listCapabilities,
+} from '../../src/access/acl.ts';
+import { parseHcl } from '../../src/access/hcl.ts';
+import { decodePolicyText, expandPolicy, parsePolicy } from '../../src/access/policy.ts';
+import { parseFormBody, parseJsonBody } from '../../src/http/json.ts';
+import { canonicalisePath, listRawTails } from '../../src/http/path.ts';
+import type { FuzzTarget } from './run.ts';
+
+const bytesOf = (...texts: string[]): Uint8Array[] =>
+  texts.map((text) => new TextEncoder().encode(text));
+const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
+const utf8 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+
+const POLICIES = bytesOf(
+  'path "pki/issue/+" {\n  capabilities = ["update"]\n  allowed_parameters = { "*" = [], ttl = ["1h", 3600] }\n}',
+  '# a\npath "a/+/c*" { policy = "write" } // b\npath "{{identity.entity.name}}/x" { policy = "deny" } /* c */',
+  'path "x" { min_wrapping_ttl = "1m" max_wrapping_ttl = 120 required_parameters = ["a"] comment = <<-E\n  x\n  E\n}',
+  '{"path": {"pki/*": {"capabilities": ["read", "list"], "denied_parameters": {"a": [null, true, -1.5e2]}}}}',
+);
+const POLICY_WORDS = [
+  'path "',
+  'capabilities = ["',
+  'deny',
+  'sudo',
+  '{{identity.entity.id}}',
+  '/*',
+  '*/',
+  '//',
+  '<<EOF\n',
+  '+*',
+  '/+/',
+  '\\u0000',
+  '__proto__',
+  '{}',
+  '[]',
+];
+
+function readPolicy(bytes: Uint8Array): void {
+  const policy = parsePolicy(decodePolicyText(utf8(bytes)));
+  assert.equal(policy.root, false);
+  const identity = { id: 'i', name: '*', metadata: {}, aliases: [], groups: [] };
+  const acl = compileAcl([expandPolicy(policy, identity)], 0);
+  for (const path of ['pki/issue/web', 'a/b/cd/e', 'x', '*/x', 'a/x']) {
+    const verdict = judgeAccess(acl, { path, operation: 'update', sudoRequired: false });
+    if (verdict.allowed) assert.ok(listCapabilities(acl, path).includes('update'));
+  }
+  hasAccessBeneath(acl, 'pki/');
+}
+
+function readJson(bytes: Uint8Array): void {
+  const read = parseJsonBody(bytes);
+  // `JSON.parse` is the second opinion; it takes more, and never means something else.
+  if (utf8(bytes).trim() !== '') assert.deepEqual(read, JSON.parse(utf8(bytes)));
+}
+
+function readPath(bytes: Uint8Array): void {
+  const target = latin1(bytes);
+  for (const { head } of listRawTails(target, ['ocsp'])) assert.ok(head.endsWith('ocsp'));
+  const { path, slash } = canonicalisePath(target);
+  const written = `/v1/${path.split('/').map(encodeURIComponent).join('/')}${slash && path ? '/' : ''}`;
+  assert.equal(canonicalisePath(written).path, path);
+  for (const segment of path.split('/')) {
+    assert.ok(segment !== '.' && segment !== '..' && !/[\\\p{C}]/u.test(segment));
+  }
+}
+
+export const textTargets: readonly FuzzTarget[] = [
+  { name: 'hcl', corpus: POLICIES, words: POLICY_WORDS, read: (bytes) => parseHcl(utf8(bytes)) },
+  { name: 'policy', corpus: POLICIES, words: POLICY_WORDS, read: readPolicy },
+  {
+    name: 'json',
+    corpus: bytesOf(
+      '{"common_name":"a.test","ttl":"1h","list":["a",1,true,null],"map":{"a":{"b":-1.5e3}}}',
+      '{"csr":"-----BEGIN\\nAB\\"C\\\\\\n","n":"\\u00e9\\ud83d\\ude00"}',
+      '{}',
+    ),
+    words: [
+      '"a":',
+      '{"a":',
+      '[',
+      ']',
+      '}',
+      '\\u',
+      '\\"',
+      '\\\\',
+      '"__proto__":1,',
+      '\\ud800',
+      '1e999',
+    ],
+    read: readJson,
+  },
+  {
+    name: 'form',
+    corpus: bytesOf('ttl=1h&common_name=a+b%2Bc&a=1&a=2', 'a&b=&%C3%A9=1'),
+    words: ['%', '%ff', '&', '=', '+', '__proto__'],
+    read: (bytes) => parseFormBody(bytes),
+  },
+  {
+    name: 'path',
+    corpus: bytesOf(
+      '/v1/pki/issue/web?list=true',
+      '/v1/pki/issuer/a%20b%C3%A9/json',
+      '/v1/pki/certs/',
+      '/v1/pki/cert/17:67',
+    ),
+    words: ['/', '//', '/../', '%2e', '%2F', '%25', '%5c', '%00', '%c0%af', '\\', '/ocsp/', '?'],
+    read: readPath,
+  },
+];
