@@ -113,7 +113,7 @@ who reads it, the unseal key lies beside the data, and the connection is not enc
 Try, in another terminal: a root, a role, a certificate
 
   ${post}/demo/root/generate/internal -d '{"common_name":"Example Root","key_type":"ec","ttl":"768h"}'
-  ${post}/demo/roles/web -d '{"allowed_domains":"example.com","allow_subdomains":true,"key_type":"ec"}'
+  ${post}/demo/roles/web -d '{"allowed_domains":"example.com","allow_subdomains":true,"key_type":"ec","max_ttl":"72h"}'
   ${post}/demo/issue/web -d '{"common_name":"www.example.com"}'
 `;
 }

@@ -126,8 +126,7 @@ export class PostgresWriter implements BatchWriter {
       let session: Session;
       try {
         session = await this.#requireSession();
-      } catch (error) {
-        this.#say('warn', 'the database cannot be reached', { why: messageOf(error) });
+      } catch {
         return refuseAll(batch, unavailable('the database cannot be reached'));
       }
       try {
@@ -226,6 +225,7 @@ export class PostgresWriter implements BatchWriter {
       return this.#session;
     } catch (error) {
       this.#nextTry_ms = Date.now() + RECONNECT_MS;
+      this.#say('warn', 'the database cannot be reached', { why: messageOf(error) });
       throw error;
     }
   }

@@ -255,7 +255,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
     const names = new Set([...authority.keys.values()].map(({ name }) => name));
     const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));
     const { key, insert } = sealKey(app, caller.mount.id, fresh, name);
-    caller.record.outcome['key_id'] = key.id;
+    caller.record.outcome.key_id = key.id;
     return {
       effects: [insert],
       defaults: authority.keys.size === 0 ? { default_key: key.id } : {},

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chooseBehavior, planValidity, type ValidityRequest } from './validity.ts';
+
+const NOW = 1_795_262_400;
+const HOUR = 3600;
+const FAR = 253_402_300_799;
+
+type Overrides = Partial<Omit<ValidityRequest, 'role'>> & {
+  role?: Partial<ValidityRequest['role']>;
+};
+
+function plan(overrides: Overrides) {
+  const { role, ...rest } = overrides;
+  return planValidity({
+    now: NOW,
+    ttl: 0,
+    not_after: '',
+    mount: { default_ttl: 768 * HOUR, max_ttl: 768 * HOUR },
+    issuer: { not_after: NOW + 10_000 * HOUR, behavior: 'err' },
+    ...rest,
+    role: { ttl: 0, max_ttl: 0, not_after: '', not_before_duration: 30, ...role },
+  });
+}
+
+const ends: [wanted: Overrides, hours: number, warned: boolean, why: string][] = [
+  [{}, 768, false, 'the mount default where nothing is asked'],
+  [{ role: { ttl: 2 * HOUR } }, 2, false, "the role's where it has one"],
+  [{ ttl: HOUR, role: { ttl: 2 * HOUR } }, 1, false, "the request's before the role's"],
+  [{ ttl: 72 * HOUR, role: { max_ttl: 72 * HOUR } }, 72, false, 'up to the maximum itself'],
+  [{ ttl: 72 * HOUR + 1, role: { max_ttl: 72 * HOUR } }, 72, true, 'I5: capped beyond it'],
+  [{ ttl: 800 * HOUR }, 768, true, 'the mount caps where the role does not'],
+  [{ ttl: 800 * HOUR, role: { max_ttl: 900 * HOUR } }, 800, false, "the role's maximum counts"],
+  [{ role: { max_ttl: 72 * HOUR } }, 72, true, 'a default beyond the maximum is capped too'],
+];
+for (const [wanted, hours, warned, why] of ends) {
+  test(`the end: ${why}`, () => {
+    const { notAfter, warnings } = plan(wanted);
+    assert.equal(notAfter, NOW + hours * HOUR);
+    assert.equal(warnings.length > 0, warned);
+  });
+}
+
+test('the warning about a capped TTL names both durations', () => {
+  assert.deepEqual(plan({ ttl: 1000 * HOUR, role: { max_ttl: 72 * HOUR } }).warnings, [
+    'TTL "1000h0m0s" is longer than permitted maxTTL "72h0m0s", so maxTTL is being used',
+  ]);
+});
+
+test('notBefore lies back by not_before_duration, by 30 seconds where that is 0', () => {
+  assert.equal(plan({ role: { not_before_duration: 300 } }).notBefore, NOW - 300);
+  assert.equal(plan({ role: { not_before_duration: 0 } }).notBefore, NOW - 30);
+  assert.throws(() => plan({ role: { not_before_duration: NOW + 1 } }), /beyond 1970/);
+});
+
+test('I6: ttl and not_after exclude each other, whichever of request and role has the end', () => {
+  const not_after = '2026-12-01T00:00:00Z';
+  assert.throws(() => plan({ ttl: 1, not_after }), /Either ttl or not_after should be provided/);
+  assert.throws(() => plan({ ttl: 1, role: { not_after } }), /Either ttl or not_after/);
+  assert.equal(plan({ not_after }).notAfter, Date.parse(not_after) / 1000);
+  assert.equal(
+    plan({ not_after, role: { ttl: HOUR } }).notAfter,
+    Date.parse(not_after) / 1000,
+    'a TTL of the role gives way',
+  );
+});
+
+test("the role's fixed end counts before the request's", () => {
+  const not_after = '2026-12-01T00:00:00Z';
+  const planned = plan({ not_after: '2026-12-02T00:00:00Z', role: { not_after } });
+  assert.equal(planned.notAfter, Date.parse(not_after) / 1000);
+});
+
+test('I7: the last second of the year 9999 is kept, beyond every maximum TTL', () => {
+  const issuer = { not_after: FAR, behavior: 'err' } as const;
+  assert.equal(plan({ not_after: '9999-12-31T23:59:59Z', issuer }).notAfter, FAR);
+  assert.throws(() => plan({ not_after: '9999-12-31T23:59:59Z' }), /beyond the expiration/);
+});
+
+test('not_after that is no timestamp is refused', () => {
+  assert.throws(() => plan({ not_after: 'tomorrow' }), { kind: 'invalid' });
+});
+
+test('an end before the beginning is refused, one between the beginning and now is not', () => {
+  const at = (seconds: number) => new Date(seconds * 1000).toISOString();
+  assert.throws(
+    () => plan({ not_after: at(NOW - 31) }),
+    /is later than the certificate's Not After/,
+  );
+  assert.equal(plan({ not_after: at(NOW - 30) }).notAfter, NOW - 30);
+});
+
+const issuerEnd = NOW + 10 * HOUR;
+const behaviors: ['err' | 'truncate' | 'permit' | 'always_enforce_err', number | 'refused'][] = [
+  ['err', 'refused'],
+  ['truncate', issuerEnd],
+  ['permit', NOW + 11 * HOUR],
+  ['always_enforce_err', 'refused'],
+];
+for (const [behavior, outcome] of behaviors) {
+  test(`I8: an end beyond the issuer's under ${behavior}`, () => {
+    const issuer = { not_after: issuerEnd, behavior };
+    assert.equal(plan({ ttl: 10 * HOUR, issuer }).notAfter, issuerEnd, 'the very end is fine');
+    const ask = () => plan({ ttl: 11 * HOUR, issuer });
+    if (outcome === 'refused') {
+      assert.throws(ask, /beyond the expiration of the CA certificate at/);
+    } else {
+      assert.equal(ask().notAfter, outcome);
+    }
+  });
+}
+
+test('truncation is told, and refused where the issuer has ended', () => {
+  const truncated = plan({
+    ttl: 11 * HOUR,
+    issuer: { not_after: issuerEnd, behavior: 'truncate' },
+  });
+  assert.equal(truncated.truncated_from, NOW + 11 * HOUR);
+  assert.equal(plan({ ttl: HOUR }).truncated_from, undefined);
+  const ended = { not_after: NOW, behavior: 'truncate' } as const;
+  assert.throws(() => plan({ ttl: HOUR, issuer: ended }), /is in the past/);
+});
+
+test('a certificate that signs itself has only the caps of the mount', () => {
+  const planned = planValidity({
+    now: NOW,
+    ttl: 9000 * HOUR,
+    not_after: '',
+    role: { ttl: 0, max_ttl: 0, not_after: '', not_before_duration: 30 },
+    mount: { default_ttl: HOUR, max_ttl: 8760 * HOUR },
+  });
+  assert.equal(planned.notAfter, NOW + 8760 * HOUR);
+  assert.equal(planned.warnings.length, 1);
+});
+
+test('where truncation is the rule, an issuer that always enforces its end still does', () => {
+  assert.equal(chooseBehavior('err', false), 'truncate');
+  assert.equal(chooseBehavior('permit', false), 'truncate');
+  assert.equal(chooseBehavior('err', true), 'err');
+  assert.equal(chooseBehavior('permit', true), 'permit');
+  assert.equal(chooseBehavior('always_enforce_err', false), 'always_enforce_err');
+});
