@@ -47,6 +47,7 @@ function startWriting(place: Place, round: number): Writing {
 }
 
 async function kill(writing: Writing): Promise<void> {
+  if (writing.child.signalCode !== null) return;
   const closed = once(writing.child, 'close');
   writing.child.kill('SIGKILL');
   await closed;

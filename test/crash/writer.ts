@@ -16,7 +16,8 @@ const insertRow = preparedWrite(
 );
 
 const { round, ...options }: StoreOptions & { round: number } = JSON.parse(process.argv[2] ?? '');
-const store = await openStore(options);
+const quiet = () => {};
+const store = await openStore({ ...options, log: { info: quiet, warn: quiet, error: quiet } });
 
 async function commitForEver(writer: number): Promise<never> {
   for (let i = 0; ; i += 1) {
