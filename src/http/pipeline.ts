@@ -8,7 +8,7 @@ import { Failure } from '../core/failure.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import { parseFormBody, parseJsonBody } from './json.ts';
-import { canonicalisePath } from './path.ts';
+import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
 import type { Answer, AnyRoute, Capability, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
@@ -59,7 +59,8 @@ async function answer(
   request: HttpRequest,
   request_id: string,
 ): Promise<Dressed> {
-  const { path, slash, query } = canonicalisePath(request.url);
+  const { path, slash, query } =
+    (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
   const method = methodOf(request.method, query);
   const target = await locate(app, routers, path);
   const route = target?.match && chooseRoute(target.match, method);
@@ -178,6 +179,26 @@ function asksForList(query: URLSearchParams): boolean {
 
 function chooseRoute(match: Match, method: Method | undefined): AnyRoute | undefined {
   return method && match.routes[method];
+}
+
+/**
+ * A path whose rest is one text with slashes of its own: only where the part before it is
+ * canonical and leads to an endpoint that takes such a rest.
+ */
+async function findRawTail(
+  app: App,
+  routers: Routers,
+  url: string,
+): Promise<CanonicalPath | undefined> {
+  if (app.barrier.sealed) return undefined;
+  for (const { head, tail } of listRawTails(url, ['ocsp'])) {
+    const hit = findMount(await readMounts(app), head);
+    const routes = hit?.rest === '/ocsp' ? routers.secret.get(hit.mount.type) : undefined;
+    if (routes?.find('/ocsp/x')?.routes.GET) {
+      return { path: `${head}/${tail}`, slash: false, query: new URLSearchParams() };
+    }
+  }
+  return undefined;
 }
 
 async function locate(app: App, routers: Routers, path: string): Promise<Target | undefined> {

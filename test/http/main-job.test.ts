@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
+import { parseCertificate } from '../../src/x509/certificate.ts';
 import { parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
+import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { startTestServer } from '../support/server.ts';
 
 test('an engineer makes a root, a role and a certificate, revokes it and sees that in the CRL', async (t) => {
@@ -194,4 +196,36 @@ test('K1, K2, K4: a path is mounted once, and what was unmounted is gone', async
   assert.equal((await call('GET', 'ca/roles/x')).status, 404);
   await call('POST', 'sys/mounts/ca', { type: 'pki' });
   assert.equal((await call('LIST', 'ca/roles')).status, 404);
+});
+
+test('O1: an OCSP request is answered the same by GET, however its slashes are escaped, and by POST', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/mounts/ca', { type: 'pki' });
+  const root = await call('POST', 'ca/root/generate/internal', {
+    common_name: 'R',
+    key_type: 'ec',
+  });
+  const issuer = parseCertificate(
+    parsePem(root.textAt('data.certificate'))[0]?.der ?? new Uint8Array(),
+  );
+  // A serial number whose encoding holds two slashes side by side.
+  const der = encodeOcspRequest({
+    issuer: issuer.subject,
+    subjectPublicKeyInfo: issuer.subjectPublicKeyInfo,
+    hash: 'sha256',
+    serialNumber: Uint8Array.from({ length: 12 }, (_, at) => (at === 0 ? 0x7f : 0xff)),
+  });
+  const base64 = Buffer.from(der).toString('base64');
+  assert.match(base64, /\/\//);
+  const posted = await call('POST', 'ca/ocsp', der, { token: '' });
+  assert.equal(posted.status, 200);
+  assert.equal(posted.headers.get('content-type'), 'application/ocsp-response');
+  for (const path of [base64, encodeURIComponent(base64)]) {
+    const got = await call('GET', `ca/ocsp/${path}`, undefined, { token: '' });
+    assert.equal(got.status, 200, path);
+    assert.deepEqual([...got.bytes.subarray(4, 7)], [0x0a, 1, 0], 'responseStatus successful');
+  }
+  const garbage = await call('GET', 'ca/ocsp/%21%21', undefined, { token: '' });
+  assert.equal(garbage.status, 400);
+  assert.deepEqual([...garbage.bytes], [0x30, 3, 0x0a, 1, 1]);
 });
