@@ -74,6 +74,18 @@ function nextVersion(store: Store, wanted: number): Promise<number> {
   );
 }
 
+/** Returns once the committer waits for a lock, or no longer does. */
+async function seeWaiting(client: Client, wanted: boolean): Promise<void> {
+  for (;;) {
+    const { rowCount } = await client.query(
+      `select from pg_locks join pg_stat_activity using (pid)
+        where not granted and application_name = 'gatehouse committer a'
+          and datname = current_database()`,
+    );
+    if ((rowCount !== 0) === wanted) return;
+  }
+}
+
 /** Tries until it is no longer unavailable. */
 async function until(attempt: () => Promise<void>): Promise<void> {
   for (;;) {
@@ -135,6 +147,33 @@ eachPlace('several nodes', (newPlace, engine) => {
     );
     assert.deepEqual(await sinks(a), { x: 160, y: 160 });
     assert.deepEqual([await chainLength(a, 'a'), await chainLength(a, 'b')], [80, 80]);
+  });
+
+  test('wait for a row that somebody holds for long, and are then all written once', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    await store.commit([insertSink({ name: 'x', seq: 0 })]);
+    await beside(place, async (client) => {
+      await client.query("begin; update audit_sink set seq = 10 where name = 'x'");
+      const written = Promise.all(
+        Array.from({ length: 5 }, (_, i) =>
+          store.commit([
+            insertSink({ name: `y${i}`, seq: i }),
+            count({ name: 'x' }),
+            { audit: '{}' },
+          ]),
+        ),
+      );
+      // Three times it gives up: the batch twice, and then the half of it.
+      for (let i = 0; i < 3; i += 1) {
+        await seeWaiting(client, true);
+        await seeWaiting(client, false);
+      }
+      await client.query('commit');
+      await written;
+    });
+    assert.deepEqual(await sinks(store), { x: 15, y0: 0, y1: 1, y2: 2, y3: 3, y4: 4 });
+    assert.equal(await chainLength(store, 'a'), 5);
   });
 
   test('learn of each other’s changes of configuration', async () => {

@@ -229,3 +229,63 @@ test('O1: an OCSP request is answered the same by GET, however its slashes are e
   assert.equal(garbage.status, 400);
   assert.deepEqual([...garbage.bytes], [0x30, 3, 0x0a, 1, 1]);
 });
+
+test('V7: revoking with a key needs the key of that certificate', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/mounts/ca', { type: 'pki' });
+  await call('POST', 'ca/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+  await call('POST', 'ca/roles/any', { allow_any_name: true, key_type: 'ec', max_ttl: '1h' });
+  const mine = await call('POST', 'ca/issue/any', { common_name: 'a.example' });
+  const other = await call('POST', 'ca/issue/any', { common_name: 'b.example' });
+  const serial_number = mine.textAt('data.serial_number');
+  const wrong = await call('POST', 'ca/revoke-with-key', {
+    serial_number,
+    private_key: other.textAt('data.private_key'),
+  });
+  assert.equal(wrong.status, 400);
+  assert.match(wrong.text, /private key does not match certificate's public key/);
+  const right = await call('POST', 'ca/revoke-with-key', {
+    serial_number,
+    private_key: mine.textAt('data.private_key'),
+  });
+  assert.equal(right.field('data.state'), 'revoked', right.text);
+  const both = await call('POST', 'ca/revoke', {
+    serial_number,
+    certificate: mine.textAt('data.certificate'),
+  });
+  assert.equal(both.status, 400);
+  const root = await call('GET', 'ca/cert/ca');
+  const own = await call('POST', 'ca/revoke', { certificate: root.textAt('data.certificate') });
+  assert.equal(own.status, 400);
+  assert.match(own.text, /to its own CRL is not allowed/);
+});
+
+test('V2, V8: with auto_rebuild a revocation waits for the next list, and bad settings change nothing', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/mounts/ca', { type: 'pki' });
+  await call('POST', 'ca/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+  await call('POST', 'ca/roles/any', { allow_any_name: true, key_type: 'ec', max_ttl: '1h' });
+  for (const bad of [
+    { auto_rebuild: true, auto_rebuild_grace_period: '72h' },
+    { ocsp_expiry: '-1s' },
+    { enable_delta: true },
+    { expiry: 'not a duration' },
+    { unified_crl: true },
+  ]) {
+    const refused = await call('POST', 'ca/config/crl', bad);
+    assert.equal(refused.status, 400, JSON.stringify(bad));
+  }
+  const before = await call('GET', 'ca/config/crl');
+  assert.equal(before.field('data.auto_rebuild'), false);
+  assert.equal(before.field('data.max_crl_entries'), 100_000);
+  await call('POST', 'ca/config/crl', { auto_rebuild: true });
+  const entries = async () => [...parseCrl((await call('GET', 'ca/crl')).bytes).entries()].length;
+  assert.equal(await entries(), 0);
+  const leaf = await call('POST', 'ca/issue/any', { common_name: 'a.example' });
+  await call('POST', 'ca/revoke', { serial_number: leaf.textAt('data.serial_number') });
+  assert.equal(await entries(), 0);
+  await call('GET', 'ca/crl/rotate');
+  assert.equal(await entries(), 1);
+  await call('POST', 'ca/config/crl', { disable: true });
+  assert.equal(await entries(), 0, 'V10: disabled, an empty list is served');
+});
