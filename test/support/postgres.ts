@@ -5,10 +5,20 @@
 //   node test/support/postgres.ts stop    stops it and removes its data
 
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+const DEBIAN = '/usr/lib/postgresql';
 
 export interface PostgresServer {
   /** A superuser's, on 127.0.0.1. */
@@ -65,8 +75,14 @@ function isRunning(data: string): boolean {
   }
 }
 
+/** Where Debian puts the programs, of the newest version there is, or where `pg_config` says. */
 function tool(name: string): string {
-  const directory = execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim();
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN) : [];
+  const newest = versions.toSorted((a, b) => Number(b) - Number(a))[0];
+  const directory =
+    newest === undefined
+      ? execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim()
+      : join(DEBIAN, newest, 'bin');
   return join(directory, name);
 }
 
