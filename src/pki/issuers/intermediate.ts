@@ -1,0 +1,256 @@
+import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
+import { flag, text } from '../../core/fields.ts';
+import { formatTimestamp } from '../../core/timestamps.ts';
+import {
+  type BasicConstraints,
+  basicConstraints,
+  type Extension,
+  findExtension,
+  parseKeyUsage,
+  subjectAltName,
+} from '../../x509/extensions.ts';
+import { hasNoNames } from '../../x509/general-names.ts';
+import { isEmptyName } from '../../x509/names.ts';
+import { EXTENSION_OID } from '../../x509/oids.ts';
+import { checkCsrKey, type SignedCsr } from '../certificates/csr-rules.ts';
+import type { CertificatePlan } from '../certificates/plan.ts';
+import { chooseBehavior, planValidity } from '../certificates/validity.ts';
+import { copyExtensions, csrNames } from '../certificates/verbatim.ts';
+import { checkSignatureSize } from '../keys/key-parameters.ts';
+import type { RequestedNames } from '../roles/name-policy.ts';
+import {
+  CA_KEY_USAGES,
+  type CaSubjectRequest,
+  caIssueFields,
+  caSubjectFields,
+  parseCaNames,
+  planCaSubject,
+} from './ca-request.ts';
+import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
+
+/** The body of `sign-intermediate` (contract 2.4.3). */
+export const intermediateFields = {
+  ...caSubjectFields,
+  ...caIssueFields,
+  csr: text('').describe('The request to be signed, PKCS #10 in PEM.'),
+  use_csr_values: flag(false).describe(
+    'Take subject, alternative names and extensions of the request instead of the parameters.',
+  ),
+  skid: text('').describe(
+    'Subject key identifier in hex, for cross-signing; empty: worked out from the key.',
+  ),
+  enforce_leaf_not_after_behavior: flag(false).describe(
+    "Apply the issuer's leaf_not_after_behavior instead of ending with the issuer.",
+  ),
+};
+const intermediateSchema = z.object(intermediateFields);
+export type IntermediateRequest = z.output<typeof intermediateSchema>;
+
+export interface IntermediatePlan {
+  certificate: CertificatePlan;
+  /** As they will stand in the certificate. */
+  names: RequestedNames;
+  warnings: string[];
+}
+
+/**
+ * Decides on the certificate of an authority beneath an issuer. It is one whatever the request
+ * says, and it ends with the issuer unless asked otherwise.
+ *
+ * @throws Failure `invalid` when the issuer may have no authority beneath it, for a weak key, and
+ *   for names or an end that the issuer does not allow
+ */
+export function planIntermediate(
+  request: IntermediateRequest,
+  signed: SignedCsr,
+  context: {
+    issuer: IssuingFacts;
+    /** Effective lease times of the mount, in seconds. */
+    mount: { default_ttl: number; max_ttl: number };
+    /** Unix seconds. */
+    now: number;
+  },
+): IntermediatePlan {
+  const { issuer } = context;
+  checkCsrKey(signed.key, { key_type: 'any', key_bits: 0 });
+  checkSignatureSize(request.signature_bits);
+  const { basic_constraints, warnings } = planPathLength(request.max_path_length, issuer);
+  const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
+  checkNameConstraints(issuer, content.names);
+  const validity = planValidity({
+    now: context.now,
+    ttl: request.ttl,
+    not_after: request.not_after,
+    role: { ttl: 0, max_ttl: 0, not_after: '', not_before_duration: request.not_before_duration },
+    mount: context.mount,
+    issuer: {
+      not_after: issuer.not_after,
+      behavior: chooseBehavior(issuer.behavior, request.enforce_leaf_not_after_behavior),
+    },
+  });
+  if (validity.truncated_from !== undefined) {
+    warnings.push(
+      `the requested end ${formatTimestamp(validity.truncated_from)} is after the CA's expiration time, so the certificate ends with it at ${formatTimestamp(validity.notAfter)}`,
+    );
+  }
+  const subject_key_id = parseKeyIdentifier(request.skid);
+  const certificate: CertificatePlan = {
+    subject: content.subject,
+    names: content.planned_names,
+    signer: issuer,
+    notBefore: validity.notBefore,
+    notAfter: validity.notAfter,
+    key_usage: [...CA_KEY_USAGES, ...request.key_usage, ...content.key_usage],
+    ext_key_usage: [],
+    basic_constraints,
+    ...(subject_key_id && { subject_key_id }),
+    urls: issuer.urls,
+    policies: [],
+    name_constraints: request,
+    extra_extensions: content.extensions,
+    signature_bits: request.signature_bits,
+    use_pss: request.use_pss,
+  };
+  return {
+    certificate,
+    names: content.names,
+    warnings: [...warnings, ...validity.warnings, ...content.warnings],
+  };
+}
+
+/** One less than the issuer's, unless fewer are asked for. @see RFC 5280 §4.2.1.9 */
+function planPathLength(
+  wanted: number,
+  issuer: IssuingFacts,
+): { basic_constraints: BasicConstraints; warnings: string[] } {
+  if (issuer.path_length === undefined) {
+    return {
+      basic_constraints: wanted < 0 ? { ca: true } : { ca: true, pathLength: wanted },
+      warnings: [],
+    };
+  }
+  if (issuer.path_length === 0) {
+    throw new Failure(
+      'invalid',
+      'signing certificate has a max path length of zero, and cannot issue further CA certificates',
+    );
+  }
+  const most = issuer.path_length - 1;
+  return {
+    basic_constraints: { ca: true, pathLength: wanted < 0 ? most : Math.min(wanted, most) },
+    warnings:
+      wanted > most
+        ? [`max_path_length ${wanted} is more than the issuer can grant, so ${most} is used`]
+        : [],
+  };
+}
+
+interface Content {
+  subject: Uint8Array;
+  names: RequestedNames;
+  /** Those that are not in `extensions` already. */
+  planned_names: CertificatePlan['names'];
+  key_usage: readonly string[];
+  extensions: Extension[];
+  warnings: string[];
+}
+
+function takeParameters(request: CaSubjectRequest): Content {
+  const { subject, warnings } = planCaSubject(request);
+  const sans = parseCaNames(request);
+  const { common_name, serial_number } = request;
+  return {
+    subject,
+    names: { ...sans, common_name, serial_number, user_ids: [] },
+    planned_names: sans,
+    key_usage: [],
+    extensions: [],
+    warnings,
+  };
+}
+
+/** Extensions that say what the issuer has to say, whatever the request has instead. */
+const ISSUERS_OWN = new Set<string>([
+  EXTENSION_OID.keyUsage,
+  EXTENSION_OID.authorityKeyIdentifier,
+  EXTENSION_OID.authorityInfoAccess,
+  EXTENSION_OID.cRLDistributionPoints,
+  EXTENSION_OID.freshestCRL,
+]);
+
+function takeCsrValues(request: IntermediateRequest, { csr }: SignedCsr): Content {
+  if (isEmptyName(csr.subject)) {
+    throw new Failure('invalid', 'the CSR has no subject, and an authority needs one', {
+      fields: { csr: 'a request with a subject' },
+    });
+  }
+  const usage = findExtension(csr.extensions, EXTENSION_OID.keyUsage);
+  // Constraints of the one who signs are never given up for what the one signed would like.
+  const constrained = NAME_CONSTRAINTS.some((field) => request[field].length > 0);
+  const extensions = copyExtensions(csr, csr.subject).filter(
+    ({ oid }) =>
+      !ISSUERS_OWN.has(oid) &&
+      !(oid === EXTENSION_OID.nameConstraints && constrained) &&
+      !(oid === EXTENSION_OID.subjectKeyIdentifier && request.skid !== ''),
+  );
+  return {
+    subject: csr.subject,
+    names: csrNames(csr),
+    planned_names: { dns: [], email: [], ip: [], uri: [], other: [] },
+    key_usage: usage ? parseKeyUsage(usage.value) : [],
+    extensions,
+    warnings: [],
+  };
+}
+
+const NAME_CONSTRAINTS = [
+  'permitted_dns_domains',
+  'excluded_dns_domains',
+  'permitted_ip_ranges',
+  'excluded_ip_ranges',
+  'permitted_email_addresses',
+  'excluded_email_addresses',
+  'permitted_uri_domains',
+  'excluded_uri_domains',
+] as const;
+
+/** @throws Failure `invalid` */
+function parseKeyIdentifier(text: string): Uint8Array | undefined {
+  const hex = text.replaceAll(/[:\s-]/g, '');
+  if (hex === '') return undefined;
+  if (!/^(?:[0-9a-f]{2}){1,64}$/i.test(hex)) {
+    throw new Failure('invalid', 'skid is not a key identifier in hex', {
+      fields: { skid: 'up to 64 bytes in hex, with or without ":" between them' },
+    });
+  }
+  return Buffer.from(hex, 'hex');
+}
+
+/** The body of `intermediate/generate/:exported` beside the fields of the key. */
+export const intermediateCsrFields = {
+  ...caSubjectFields,
+  add_basic_constraints: flag(false).describe('Ask for CA:TRUE in the request itself.'),
+};
+const intermediateCsrSchema = z.object(intermediateCsrFields);
+export type IntermediateCsrRequest = z.output<typeof intermediateCsrSchema>;
+
+/**
+ * Decides on a request for the certificate of an authority.
+ *
+ * @throws Failure `invalid` without a subject and for names that are none
+ * @see RFC 2986 §4.1
+ */
+export function planIntermediateCsr(request: IntermediateCsrRequest): {
+  /** DER of the Name. */
+  subject: Uint8Array;
+  extensions: Extension[];
+  warnings: string[];
+} {
+  const { subject, warnings } = planCaSubject(request);
+  const names = parseCaNames(request);
+  const extensions: Extension[] = [];
+  if (request.add_basic_constraints) extensions.push(basicConstraints({ ca: true }));
+  if (!hasNoNames(names)) extensions.push(subjectAltName(names, false));
+  return { subject, extensions, warnings };
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { test } from 'node:test';
+import {
+  assembleSigned,
+  type Certificate,
+  encodeTbsCertificate,
+  parseCertificate,
+} from '../../x509/certificate.ts';
+import { basicConstraints, type Extension, subjectKeyIdentifier } from '../../x509/extensions.ts';
+import { keyIdentifier, publicKeyInfo } from '../../x509/keys.ts';
+import { nameConstraints } from '../../x509/name-constraints.ts';
+import { encodeSubject } from '../../x509/names.ts';
+import { DEFAULT_SETTINGS, type Issuer, type IssuerSettings } from './issuer.ts';
+import { describeIssuing } from './issuing.ts';
+
+const spki = publicKeyInfo(generateKeyPairSync('ed25519').privateKey);
+
+/** An authority of that name; its signature is no signature. */
+function makeAuthority(name: string, issuer: string, extensions: (Extension | undefined)[] = []) {
+  const tbs = encodeTbsCertificate({
+    serialNumber: Uint8Array.of(1),
+    signatureAlgorithm: 'PureEd25519',
+    issuer: encodeSubject({ common_name: issuer }),
+    notBefore: 0,
+    notAfter: 4_000_000_000,
+    subject: encodeSubject({ common_name: name }),
+    subjectPublicKeyInfo: spki,
+    extensions: extensions.filter((extension) => extension !== undefined),
+  });
+  return parseCertificate(assembleSigned(tbs, 'PureEd25519', new Uint8Array(64)));
+}
+
+function describe(chain: Certificate[], settings: Partial<IssuerSettings> = {}) {
+  const [certificate] = chain;
+  assert.ok(certificate);
+  const issuer: Issuer = {
+    id: 'i',
+    name: '',
+    key_id: 'k',
+    certificate,
+    pem: '',
+    chain: chain.map((link) => ({ issuer_id: '', certificate: link, pem: '' })),
+    settings: { ...DEFAULT_SETTINGS, ...settings },
+    revoked_at_ms: undefined,
+    modified_at_ms: 0,
+    created_at_ms: 0,
+  };
+  const key = { id: 'k', name: '', key_type: 'ed25519', key_bits: 0, public_key: spki } as const;
+  return describeIssuing(issuer, key, DEFAULT_SETTINGS);
+}
+
+const limited = (pathLength: number) => basicConstraints({ ca: true, pathLength });
+const within = (domain: string) => nameConstraints({ permitted_dns_domains: [domain] });
+
+test('a root brings its subject, end and key identifier, worked out where it states none', () => {
+  const facts = describe([makeAuthority('Root', 'Root')]);
+  assert.deepEqual(facts.subject, encodeSubject({ common_name: 'Root' }));
+  assert.equal(facts.not_after, 4_000_000_000);
+  assert.deepEqual(facts.key_identifier, keyIdentifier(spki));
+  assert.equal(facts.path_length, undefined);
+  const stating = makeAuthority('Root', 'Root', [subjectKeyIdentifier(Uint8Array.of(7))]);
+  assert.deepEqual(describe([stating]).key_identifier, Uint8Array.of(7));
+});
+
+const paths: [chain: Certificate[], remaining: number | undefined, why: string][] = [
+  [[makeAuthority('R', 'R', [limited(0)])], 0, 'of its own'],
+  [[makeAuthority('S', 'R'), makeAuthority('R', 'R')], undefined, 'none anywhere'],
+  [[makeAuthority('S', 'R', [limited(3)]), makeAuthority('R', 'R')], 3, 'only its own'],
+  [[makeAuthority('S', 'R'), makeAuthority('R', 'R', [limited(1)])], 0, 'only the one above'],
+  [
+    [makeAuthority('S', 'R', [limited(3)]), makeAuthority('R', 'R', [limited(2)])],
+    1,
+    'the narrower one counts',
+  ],
+  [
+    [makeAuthority('S', 'R'), makeAuthority('R', 'R', [limited(0)]), makeAuthority('R', 'X')],
+    undefined,
+    'above a fork nothing is known',
+  ],
+];
+for (const [chain, remaining, why] of paths) {
+  test(`the path length that is left: ${why}`, () => {
+    assert.equal(describe(chain).path_length, remaining);
+    assert.equal(describe(chain, { disable_path_length_checks: true }).path_length, undefined);
+  });
+}
+
+test('name constraints of the issuer and of those above it hold, unless switched off', () => {
+  const chain = [
+    makeAuthority('S', 'R', [within('a.test')]),
+    makeAuthority('R', 'R', [within('test')]),
+  ];
+  const domains = (settings: Partial<IssuerSettings> = {}) =>
+    describe(chain, settings).name_constraints.map((one) => one.permitted_dns_domains);
+  assert.deepEqual(domains(), [['a.test'], ['test']]);
+  assert.deepEqual(domains({ disable_name_constraint_checks: true }), []);
+});
+
+test('two authorities that certify each other make no endless path', () => {
+  assert.equal(describe([makeAuthority('A', 'B'), makeAuthority('B', 'A')]).path_length, undefined);
+});
