@@ -199,6 +199,12 @@ function auditOf(value: unknown): Config['audit'] {
   const audit = section('audit', value ?? {}, ['wait_for_reads', 'sinks']);
   const sinks = audit.sinks ?? [];
   if (!Array.isArray(sinks)) throw new Failure('invalid', 'audit.sinks must be a list');
+  if (sinks.length > 0) {
+    throw new Failure(
+      'invalid',
+      'audit.sinks is not available yet: audit records are kept in the database; leave it out',
+    );
+  }
   return {
     wait_for_reads: flagOf('audit.wait_for_reads', audit.wait_for_reads),
     sinks: sinks.map((sink: unknown, index) => sinkOf(`audit.sinks[${index}]`, sink)),
