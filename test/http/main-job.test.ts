@@ -93,7 +93,11 @@ test('what was made is there after a restart, and the token still opens it', asy
   const second = await startTestServer(t, { directory });
   const read = await second.call('GET', 'ca/cert/ca');
   assert.equal(read.field('data.certificate'), root.field('data.certificate'));
-  await second.call('POST', 'ca/roles/any', { allow_any_name: true, key_type: 'ed25519' });
+  await second.call('POST', 'ca/roles/any', {
+    allow_any_name: true,
+    key_type: 'ed25519',
+    max_ttl: '1h',
+  });
   const issued = await second.call('POST', 'ca/issue/any', { common_name: 'a.example' });
   assert.equal(issued.status, 200, issued.text);
 });
