@@ -5,6 +5,7 @@ import type { App } from './app.ts';
 import { createTrail } from './audit/operations.ts';
 import type { Config } from './config.ts';
 import { createServer, type HttpServer } from './http/server.ts';
+import { startJobs } from './jobs.ts';
 import { authRouters, secretRouters, systemRouter } from './routes.ts';
 import { Barrier } from './seal/barrier.ts';
 import { openSeal } from './seal/operations.ts';
@@ -46,6 +47,7 @@ export async function startServer(config: Config, given: Substitutes = {}): Prom
   try {
     const app = buildApp(config, store, log, given.now ?? Date.now, closers);
     await openSeal(app);
+    startJobs(app);
     const http = createServer(app, {
       system: systemRouter(),
       secret: secretRouters(),

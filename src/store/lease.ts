@@ -1,5 +1,5 @@
 import { Failure } from '../core/failure.ts';
-import { prepared, preparedWrite } from './database.ts';
+import { type Db, prepared, preparedWrite } from './database.ts';
 import type { Store } from './store.ts';
 import type { JobLeaseRow } from './tables.ts';
 import type { Write } from './write.ts';
@@ -79,6 +79,11 @@ const touchLease = preparedWrite(
 const findLease = prepared((build, p: { name: string }) =>
   build.selectFrom('job_lease').selectAll().where('name', '=', p.name),
 );
+
+/** Who has a job, or had it last; `undefined` for one that was never done. */
+export function findHolder(db: Db, name: string): Promise<JobLeaseRow | undefined> {
+  return findLease.first(db, { name });
+}
 
 /** Says whether a job is free, and what to write to have it. */
 export function planLease(found: JobLeaseRow | undefined, wish: LeaseWish): LeasePlan {

@@ -204,7 +204,8 @@ eachEngine('tokens', (open) => {
     await create('root', { policies: ['reader'], ttl: 60 });
     const living = await create('root', { policies: ['reader'], ttl: 61 });
     clock.now += 60;
-    await tidyTokens(app, await as('root'));
+    const caller = await as('root');
+    await tidyTokens(app, { commit: (effects) => app.commit(caller, effects), stopping: false });
     const rows = await app.db.selectFrom('token').select('accessor').execute();
     assert.equal(rows.length, 2);
     assert.equal(await isKnown(app, living.client_token), true);

@@ -422,12 +422,20 @@ export function planRevocation(id: string): Effect[] {
 
 const TIDY_BATCH = 200;
 
-/** Deletes what is left of tokens that have run out, with all that descend from them. */
-export async function tidyTokens(app: App, caller: Caller): Promise<void> {
-  for (;;) {
+/**
+ * Deletes what is left of tokens that have run out, with all that descend from them, some of
+ * them at a time.
+ *
+ * @param work how a page is committed, and whether to stop after it
+ */
+export async function tidyTokens(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
+): Promise<void> {
+  while (!work.stopping) {
     const expired = await listExpired(app.db, nowSeconds(app), TIDY_BATCH);
     if (expired.length === 0) return;
-    await app.commit(caller, expired.flatMap(planRevocation));
+    await work.commit(expired.flatMap(planRevocation));
   }
 }
 

@@ -235,7 +235,10 @@ export const tokenRoutes: AnyRoute[] = [
     output: anything,
     failures: [],
     run: async (app, caller) => {
-      await tidyTokens(app, caller);
+      await tidyTokens(app, {
+        commit: (effects) => app.commit(caller, effects),
+        stopping: false,
+      });
       return { status: 202, warnings: ['Tokens that have run out are deleted.'] };
     },
   }),

@@ -1,0 +1,7 @@
+import type { Job } from '../../jobs.ts';
+import { tidyTokens } from './operations.ts';
+
+export const tokenJobs: readonly Job[] = [
+  // Nobody can use a token that has run out; this gives back the room, and what hung on it.
+  { name: 'access/tokens', every_ms: 60_000, run: tidyTokens },
+];

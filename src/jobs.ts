@@ -1,0 +1,161 @@
+import { systemCaller } from './access/system-caller.ts';
+import { tokenJobs } from './access/tokens/jobs.ts';
+import type { App } from './app.ts';
+import { Failure } from './core/failure.ts';
+import { acquireLease, findHolder, type Lease, renewLease } from './store/lease.ts';
+import type { Effect } from './store/write.ts';
+
+/**
+ * Everything that a server does on a timer. A feature that has such work declares it in its
+ * `jobs.ts` and adds its list here; nothing else sets a timer for work on stored rows.
+ */
+export const periodicJobs: readonly Job[] = [...tokenJobs];
+
+/**
+ * Periodic work, done by one node at a time: whichever holds the row `name` of `job_lease`.
+ * A node that is killed while it works is followed by another within {@link LEASE_MS}, one
+ * that is killed between two runs is followed when the next run is due.
+ */
+export interface Job {
+  /** Names its lease, its log lines and its audit records: `<feature>/<work>`. */
+  name: string;
+  /** Milliseconds from the end of one run to the beginning of the next, on whichever node. */
+  every_ms: number;
+  /**
+   * One run. Work in bounded pages, and commit each of them with `turn.commit`: the set is
+   * refused once another node has taken over, and the run ends with that. Look at
+   * `turn.stopping` between pages. Not called while the server is sealed.
+   */
+  run(app: App, turn: Turn): Promise<void>;
+}
+
+/** One run of a job, and the right to it. */
+export interface Turn {
+  /** Makes a write set durable with the audit record of this run, if this node still has the job. */
+  commit(effects: readonly Effect[]): Promise<void>;
+  /** For sets given to `app.store.commit`, without an audit record: refuses them once the job has moved. */
+  fence(): Effect;
+  /** True when the server is being stopped or sealed: end with the page at hand. */
+  readonly stopping: boolean;
+}
+
+/** How long the holder of a job may be silent. */
+export const LEASE_MS = 10_000;
+const BEAT_MS = LEASE_MS / 4;
+/** A run that failed is tried again after this long, or when it is due if that is sooner. */
+const RETRY_MS = 30_000;
+/** Work left by the run of before begins soon after the start, not at the same moment on all nodes. */
+const FIRST_MS = 1_000;
+
+/** Starts the timers of all jobs; they stop, and the runs under way end, when the server closes. */
+export function startJobs(app: App, jobs: readonly Job[] = periodicJobs): void {
+  for (const job of jobs) startJob(app, job);
+}
+
+function startJob(app: App, job: Job): void {
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  const isStopping = (): boolean => closed || app.barrier.sealed;
+
+  const wait = (milliseconds: number): void => {
+    clearTimeout(timer);
+    if (closed) return;
+    timer = setTimeout(
+      () => {
+        running ??= attempt().finally(() => {
+          running = undefined;
+        });
+      },
+      jitter(app, milliseconds),
+    );
+    timer.unref();
+  };
+  const attempt = async (): Promise<void> => {
+    // Unsealing sets the timer again.
+    if (isStopping()) return;
+    wait(await runIfFree(app, job, isStopping));
+  };
+
+  app.barrier.onUnlock(() => wait(FIRST_MS));
+  app.onClose(async () => {
+    closed = true;
+    clearTimeout(timer);
+    await running;
+  });
+  if (!app.barrier.sealed) wait(FIRST_MS);
+}
+
+/** Up to a tenth longer, so that nodes do not all ask at the same moment. */
+function jitter(app: App, milliseconds: number): number {
+  const [share = 0] = app.randomBytes(1);
+  return Math.ceil(milliseconds * (1 + share / 2560));
+}
+
+/**
+ * Runs a job if no other node has it.
+ *
+ * @returns milliseconds until it should be tried again; never throws
+ */
+export async function runIfFree(
+  app: App,
+  job: Job,
+  isStopping: () => boolean = () => false,
+): Promise<number> {
+  let lease: Lease | undefined;
+  try {
+    const wish = { name: job.name, holder: holderOf(app), now_ms: app.now(), ttl_ms: LEASE_MS };
+    lease = await acquireLease(app.store, wish);
+    if (lease === undefined) {
+      const found = await findHolder(app.db, job.name);
+      const left = (found?.expires_at_ms ?? 0) - app.now();
+      return Math.min(Math.max(left, BEAT_MS), Math.max(job.every_ms, LEASE_MS));
+    }
+    await runHeld(app, job, lease, isStopping);
+    return await keep(app, lease, job.every_ms);
+  } catch (err) {
+    const soon = Math.min(job.every_ms, RETRY_MS);
+    if (isStopping()) return soon;
+    if (err instanceof Failure && err.kind === 'conflict') {
+      app.log.info({ job: job.name, why: err.message }, 'a job ended early');
+    } else {
+      app.log.error({ err, job: job.name }, 'a job failed');
+    }
+    return lease === undefined ? soon : keep(app, lease, soon).catch(() => soon);
+  }
+}
+
+async function runHeld(app: App, job: Job, lease: Lease, isStopping: () => boolean): Promise<void> {
+  const caller = systemCaller(app.newId(), `job/${job.name}`);
+  const fence = (): Effect => renewLease(lease, app.now() + LEASE_MS);
+  let lost = false;
+  const beat = setInterval(() => {
+    app.store.commit([fence()]).catch(() => {
+      lost = true;
+    });
+  }, BEAT_MS);
+  beat.unref();
+  try {
+    await job.run(app, {
+      commit: (effects) => app.commit(caller, [fence(), ...effects]),
+      fence,
+      get stopping() {
+        return lost || isStopping();
+      },
+    });
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+/** Holds the lease until the next run is due, so that no node begins one before. */
+async function keep(app: App, lease: Lease, milliseconds: number): Promise<number> {
+  await app.store.commit([renewLease(lease, app.now() + milliseconds)]);
+  return milliseconds;
+}
+
+/** One process at a time has a node's name; after a restart it goes on with what it held. */
+function holderOf(app: App): string {
+  const { storage } = app.config;
+  return storage.type === 'postgres' ? storage.node_name : 'local';
+}
