@@ -1,0 +1,198 @@
+// Requests a second of a real server on real files, driven by a load generator in a process of its
+// own, each beside the bare limits of this machine measured in the same run.
+//
+//   npm run bench -- [--only issue,sign,read,ocsp,revoke,crl,store] [--seconds N] [--profile DIR]
+//
+// `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Certificate } from '../src/x509/certificate.ts';
+import { measureLimits } from './limits.ts';
+import type { Load, LoadResult } from './load.ts';
+import {
+  type Generator,
+  type ServerProcess,
+  startGatehouse,
+  startGenerator,
+  startServerProcess,
+} from './processes.ts';
+import {
+  followRevocations,
+  issueRequest,
+  ocspGetRequest,
+  ocspPostRequest,
+  prepareMount,
+  readRequest,
+  revokeRequest,
+  signRequest,
+} from './workloads.ts';
+
+/** Measurements that are programs of their own, run after the others. */
+const PROGRAMS = ['crl', 'store'];
+const GROUPS = ['issue', 'sign', 'read', 'ocsp', 'revoke'];
+
+interface Bench {
+  server: ServerProcess;
+  generator: Generator;
+  milliseconds: number;
+  root: Certificate;
+  /** Of certificates issued in this run. */
+  serials: string[];
+}
+
+const HEADINGS = ['', 'req/s', 'p50 µs', 'p99 µs', 'server µs', 'main µs', 'client µs', 'RSS MB'];
+const WIDTHS = [26, 9, 9, 9, 10, 9, 10, 8];
+
+function printLine(cells: readonly string[]): void {
+  const padded = cells.map((cell, at) =>
+    at === 0 ? cell.padEnd(WIDTHS[0] ?? 0) : cell.padStart(WIDTHS[at] ?? 0),
+  );
+  console.log(padded.join(' '));
+}
+
+async function measure(
+  name: string,
+  bench: Pick<Bench, 'server' | 'generator' | 'milliseconds'>,
+  load: Pick<Load, 'connections' | 'requests'> & Partial<Load>,
+): Promise<LoadResult> {
+  const { server, generator, milliseconds } = bench;
+  const whole: Load = { port: server.port, milliseconds, repeat: true, ...load };
+  if (whole.repeat) await generator.run({ ...whole, milliseconds: milliseconds / 4 });
+  const before = server.cpu();
+  const result = await generator.run(whole);
+  const after = server.cpu();
+  if (result.refused > 0) throw new Error(`${name}: ${result.refused} refused: ${result.refusal}`);
+  const { answered } = result;
+  const each = (microseconds: number): string => (microseconds / answered).toFixed(1);
+  printLine([
+    name,
+    ((answered / result.milliseconds) * 1000).toFixed(0),
+    String(result.p50),
+    String(result.p99),
+    each(after.all - before.all),
+    each(after.main - before.main),
+    each(result.cpu),
+    (server.memory() / 2 ** 20).toFixed(0),
+  ]);
+  return result;
+}
+
+async function measureIssue(bench: Bench, isWanted: boolean): Promise<void> {
+  const requests = [issueRequest()];
+  if (isWanted) await measure('issue P-256, 1 client', bench, { connections: 1, requests });
+  // The other workloads need certificates, too.
+  const collect = '"serial_number":"([^"]+)"';
+  const { collected } = await measure('issue P-256, 32 clients', bench, {
+    connections: 32,
+    requests,
+    collect,
+  });
+  bench.serials = collected;
+}
+
+async function measureSign(bench: Bench): Promise<void> {
+  await measure('sign P-256, 32 clients', bench, { connections: 32, requests: [signRequest()] });
+}
+
+async function measureRead(bench: Bench): Promise<void> {
+  const requests = bench.serials.map(readRequest);
+  await measure('cert read, 32 clients', bench, { connections: 32, requests });
+}
+
+async function measureOcsp(bench: Bench): Promise<void> {
+  const asked = bench.serials.slice(0, 5000);
+  const posts = asked.map((serial) => ocspPostRequest(bench.root, serial));
+  await measure('OCSP POST, 32 clients', bench, { connections: 32, requests: posts });
+  const gets = asked.map((serial) => ocspGetRequest(bench.root, serial));
+  await measure('OCSP GET, 32 clients', bench, { connections: 32, requests: gets });
+}
+
+async function measureRevoke(bench: Bench): Promise<void> {
+  const half = Math.floor(bench.serials.length / 2);
+  const runs = [
+    { name: 'revoke, CRL at once', at_once: true, serials: bench.serials.slice(0, half) },
+    { name: 'revoke, CRL in time', at_once: false, serials: bench.serials.slice(half) },
+  ];
+  for (const { name, at_once, serials } of runs) {
+    await followRevocations(bench.server.port, at_once);
+    const requests = serials.map(revokeRequest);
+    await measure(name, bench, { connections: 32, requests, repeat: false });
+  }
+}
+
+async function measureBare(generator: Generator, milliseconds: number): Promise<void> {
+  for (const [kind, size] of [
+    ['http', '3000'],
+    ['fastify', '3000'],
+  ] as const) {
+    const server = await startServerProcess(['bench/bare.ts', kind, size]);
+    const requests = ['GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
+    const bench = { server, generator, milliseconds };
+    await measure(`bare ${kind}, ${size} bytes`, bench, { connections: 32, requests });
+    await server.stop();
+  }
+}
+
+async function measureServer(
+  groups: readonly string[],
+  options: { milliseconds: number; node: readonly string[] },
+): Promise<void> {
+  const { milliseconds, node } = options;
+  // Beside the sources, because the usual place for temporary files may be in memory.
+  const data = mkdtempSync(join(process.cwd(), '.bench-'));
+  const generator = startGenerator();
+  try {
+    const limits = measureLimits(data, Math.min(1000, milliseconds));
+    console.log(`P-256 key and signature, one core  ${limits.key_and_signature.toFixed(0)}/s`);
+    console.log(`P-256 signature, one core          ${limits.signature.toFixed(0)}/s`);
+    console.log(`4 KiB appended and synced          ${limits.synced_append.toFixed(0)}/s\n`);
+    printLine(HEADINGS);
+    await measureBare(generator, milliseconds);
+    const server = await startGatehouse(data, node);
+    try {
+      const root = await prepareMount(server.port);
+      const bench: Bench = { server, generator, milliseconds, root, serials: [] };
+      await measureIssue(bench, groups.includes('issue'));
+      if (groups.includes('sign')) await measureSign(bench);
+      if (groups.includes('read')) await measureRead(bench);
+      if (groups.includes('ocsp')) await measureOcsp(bench);
+      if (groups.includes('revoke')) await measureRevoke(bench);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    generator.stop();
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+/** Runs a benchmark that is a program of its own. */
+async function runProgram(name: string): Promise<void> {
+  const file = `bench/${name}.ts`;
+  if (!existsSync(file)) return;
+  console.log(`\n${name}`);
+  await once(spawn(process.execPath, [file], { stdio: 'inherit' }), 'exit');
+}
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: [...GROUPS, ...PROGRAMS].join(',') },
+    seconds: { type: 'string', default: '4' },
+    profile: { type: 'string' },
+  },
+});
+const wanted = values.only.split(',');
+const unknown = wanted.filter((name) => ![...GROUPS, ...PROGRAMS].includes(name));
+const seconds = Number(values.seconds);
+if (unknown.length > 0 || !(seconds > 0)) {
+  console.error(`--only takes ${[...GROUPS, ...PROGRAMS].join(', ')}; --seconds a number above 0`);
+  process.exit(2);
+}
+const groups = GROUPS.filter((name) => wanted.includes(name));
+const node = values.profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', values.profile];
+if (groups.length > 0) await measureServer(groups, { milliseconds: seconds * 1000, node });
+for (const name of PROGRAMS) if (wanted.includes(name)) await runProgram(name);

@@ -1,0 +1,119 @@
+// A mount to work in, and the requests of each workload as they go on the wire.
+
+import { generateKeyPairSync } from 'node:crypto';
+import { encodePem, parsePem } from '../src/core/pem.ts';
+import { signSync } from '../src/x509/algorithms.ts';
+import { assembleSigned, type Certificate, parseCertificate } from '../src/x509/certificate.ts';
+import { encodeCsrInfo } from '../src/x509/csr.ts';
+import { publicKeyInfo } from '../src/x509/keys.ts';
+import { encodeSubject } from '../src/x509/names.ts';
+import { parseSerial } from '../src/x509/serial.ts';
+import { encodeOcspRequest } from '../test/support/ocsp-request.ts';
+
+/** The token that `gatehouse dev` has unless it is told otherwise. */
+const TOKEN = 'root';
+const NAME = 'www.example.com';
+
+/** Makes a root and a role, and says who the root is. */
+export async function prepareMount(port: number): Promise<Certificate> {
+  const root = await post(port, 'demo/root/generate/internal', {
+    common_name: 'Example Root',
+    key_type: 'ec',
+    ttl: '8760h',
+  });
+  await post(port, 'demo/config/urls', {
+    issuing_certificates: ['http://ca.example.com/v1/demo/ca'],
+    crl_distribution_points: ['http://ca.example.com/v1/demo/crl'],
+    ocsp_servers: ['http://ca.example.com/v1/demo/ocsp'],
+  });
+  await post(port, 'demo/roles/web', {
+    allowed_domains: 'example.com',
+    allow_subdomains: true,
+    key_type: 'ec',
+    max_ttl: '72h',
+  });
+  const pem = String(Reflect.get(Object(Reflect.get(Object(root), 'data')), 'certificate'));
+  const [block] = parsePem(pem);
+  if (!block) throw new Error('the root has no certificate');
+  return parseCertificate(block.der);
+}
+
+/** Whether each revocation is followed by a new list at once, or lists are rebuilt in time. */
+export async function followRevocations(port: number, at_once: boolean): Promise<void> {
+  await post(port, 'demo/config/crl', { auto_rebuild: !at_once });
+}
+
+async function post(port: number, path: string, body: unknown): Promise<unknown> {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
+    method: 'POST',
+    headers: { 'x-vault-token': TOKEN },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response.status === 204 ? undefined : response.json();
+}
+
+export function issueRequest(): string {
+  return request('POST', 'demo/issue/web', JSON.stringify({ common_name: NAME }));
+}
+
+/** One request for all: what is measured is the signing, not the asking. */
+export function signRequest(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const info = encodeCsrInfo({
+    subject: encodeSubject({ common_name: NAME }),
+    subjectPublicKeyInfo: publicKeyInfo(privateKey),
+    extensions: [],
+  });
+  const signature = signSync(privateKey, 'ECDSAWithSHA256', info);
+  const csr = encodePem('CERTIFICATE REQUEST', assembleSigned(info, 'ECDSAWithSHA256', signature));
+  return request('POST', 'demo/sign/web', JSON.stringify({ csr, common_name: NAME }));
+}
+
+export function readRequest(serial: string): string {
+  return `GET /v1/demo/cert/${serial} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+}
+
+export function revokeRequest(serial: string): string {
+  return request('POST', 'demo/revoke', JSON.stringify({ serial_number: serial }));
+}
+
+export function ocspGetRequest(root: Certificate, serial: string): string {
+  const text = encodeURIComponent(ocspDer(root, serial).toString('base64'));
+  return `GET /v1/demo/ocsp/${text} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+}
+
+export function ocspPostRequest(root: Certificate, serial: string): string {
+  const body = ocspDer(root, serial);
+  const head = [
+    'POST /v1/demo/ocsp HTTP/1.1',
+    'Host: localhost',
+    'Content-Type: application/ocsp-request',
+    `Content-Length: ${body.length}`,
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body.toString('latin1')}`;
+}
+
+function ocspDer(root: Certificate, serial: string): Buffer {
+  const serialNumber = parseSerial(serial);
+  if (!serialNumber) throw new Error(`no serial number: ${serial}`);
+  const { subject, subjectPublicKeyInfo } = root;
+  const der = encodeOcspRequest({
+    issuer: subject,
+    subjectPublicKeyInfo,
+    serialNumber,
+    hash: 'sha1',
+  });
+  return Buffer.from(der);
+}
+
+function request(method: string, path: string, body: string): string {
+  const head = [
+    `${method} /v1/${path} HTTP/1.1`,
+    'Host: localhost',
+    `X-Vault-Token: ${TOKEN}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
