@@ -1,3 +1,4 @@
+import { runDocs } from './cli/docs.ts';
 import { runDev, runServer } from './cli/server.ts';
 import { Failure } from './core/failure.ts';
 
@@ -7,6 +8,7 @@ const HELP = `Usage: gatehouse COMMAND [flags]
 
   dev        run a development server
   server     run a production server
+  docs       write the API reference
   version    print the version
 
 Each command explains itself with -help.`;
@@ -18,6 +20,8 @@ async function main(args: readonly string[]): Promise<number> {
       return runDev(rest);
     case 'server':
       return runServer(rest);
+    case 'docs':
+      return runDocs(rest);
     case 'version':
     case '-version':
     case '--version':

@@ -5,6 +5,7 @@ import { tokenRoutes } from './access/tokens/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import type { AnyRoute } from './http/route.ts';
 import { compileRoutes, type PathRouter } from './http/router.ts';
+import { type DeclaredRoutes, specRoutes } from './http/specs.ts';
 import { mountSystemRoutes } from './mounts/routes.ts';
 import { pkiRoutes } from './pki/routes.ts';
 import { sealRoutes } from './seal/routes.ts';
@@ -15,6 +16,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...mountSystemRoutes,
   ...policyRoutes,
   ...capabilityRoutes,
+  ...specRoutes(() => declaredRoutes),
 ];
 
 /** Endpoints of each engine under `/v1/{mount}/`. */
@@ -27,6 +29,13 @@ export const authEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
   token: tokenRoutes,
   userpass: userpassRoutes,
   approle: approleRoutes,
+};
+
+/** Everything there is, for documents about it. */
+export const declaredRoutes: DeclaredRoutes = {
+  system: systemRoutes,
+  secret: secretEngines,
+  auth: authEngines,
 };
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');

@@ -1,6 +1,7 @@
 import { ZodError } from 'zod';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
+import type { ApiStyle } from '../openapi.ts';
 import type { Answer } from '../route.ts';
 
 /** A response ready to be sent. */
@@ -83,6 +84,12 @@ const STATUS: Record<FailureKind, number> = {
   // Client libraries tell an unknown issuer or key by this status (contract 1.6).
   unresolved: 500,
   unavailable: 503,
+};
+
+/** What a document of the Vault API says about answers. */
+export const VAULT_STYLE: ApiStyle = {
+  wrap: (payload) => ({ type: 'object', properties: { data: payload } }),
+  status: (kind) => STATUS[kind],
 };
 
 /** Upstream formats refusals of its core, unlike those of an engine, as a list of one. */

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { duration, flag, list, optional, text } from '../core/fields.ts';
+import { buildOpenApi, type DocumentedApi } from './openapi.ts';
+import { writeReference } from './reference.ts';
+import { type AnyRoute, type Method, vaultRoute } from './route.ts';
+import { VAULT_STYLE } from './wire/vault.ts';
+
+function route(method: Method, path: `/v1/${string}`, more: Partial<AnyRoute> = {}): AnyRoute {
+  return {
+    ...vaultRoute({
+      id: `${method.toLowerCase()}-thing`,
+      method,
+      path,
+      summary: 'Do the thing',
+      access: { capability: 'read' },
+      input: z.object({
+        name: text().describe('Which one.'),
+        ttl: duration(30).describe('How long.'),
+        domains: optional(list()).describe('Where | whose.'),
+        strict: flag(false),
+      }),
+      output: z.object({ serial_number: z.string() }),
+      failures: ['invalid'],
+      run: async () => ({}),
+    }),
+    ...more,
+  };
+}
+
+const api = (routes: AnyRoute[], more: Partial<DocumentedApi> = {}): DocumentedApi => ({
+  tag: 'secrets',
+  style: VAULT_STYLE,
+  prefix: '/v1/{mount}',
+  at: '/ca',
+  routes,
+  ...more,
+});
+
+function at(value: unknown, ...keys: (string | number)[]): unknown {
+  return keys.reduce<unknown>(
+    (found, key) =>
+      typeof found === 'object' && found !== null ? Reflect.get(found, key) : undefined,
+    value,
+  );
+}
+
+test('a field of the path is a parameter, the others travel in the body of a write', () => {
+  const document = buildOpenApi([api([route('POST', '/v1/{mount}/things/{name}')])], '1.0.0');
+  const item = at(document, 'paths', '/ca/things/{name}');
+  assert.deepEqual(at(item, 'parameters'), [
+    {
+      name: 'name',
+      in: 'path',
+      required: true,
+      description: 'Which one.',
+      schema: { type: 'string' },
+    },
+  ]);
+  assert.equal(at(item, 'post', 'operationId'), 'post-thing');
+  const request = at(document, 'components', 'schemas', 'PostThingRequest');
+  assert.deepEqual(at(request, 'properties', 'ttl'), {
+    type: 'integer',
+    minimum: 0,
+    default: 30,
+    description: 'How long.',
+  });
+  assert.equal(at(request, 'properties', 'name'), undefined);
+  assert.equal(at(request, 'required'), undefined);
+});
+
+test('the fields of a read are query parameters', () => {
+  const document = buildOpenApi([api([route('GET', '/v1/{mount}/things/{name}')])], '1.0.0');
+  const parameters = at(document, 'paths', '/ca/things/{name}', 'get', 'parameters');
+  assert.ok(Array.isArray(parameters));
+  assert.deepEqual(
+    parameters.map((one) => [at(one, 'name'), at(one, 'in')]),
+    [
+      ['ttl', 'query'],
+      ['domains', 'query'],
+      ['strict', 'query'],
+    ],
+  );
+  assert.equal(at(document, 'paths', '/ca/things/{name}', 'get', 'requestBody'), undefined);
+});
+
+test('a list stands beside a read of the same path, with its slash and its parameter', () => {
+  const routes = [route('GET', '/v1/{mount}/things'), route('LIST', '/v1/{mount}/things')];
+  const document = buildOpenApi([api(routes)], '1.0.0');
+  assert.deepEqual(Object.keys(at(document, 'paths') as object), ['/ca/things', '/ca/things/']);
+  assert.equal(at(document, 'paths', '/ca/things/', 'get', 'parameters', 0, 'name'), 'list');
+});
+
+test('what a path asks of its caller is told by extensions, each only where it holds', () => {
+  const extensions = (access: AnyRoute['access']): object => {
+    const document = buildOpenApi([api([route('POST', '/v1/{mount}/x', { access })])], '1.0.0');
+    const item = Object.entries(at(document, 'paths', '/ca/x') as object);
+    return Object.fromEntries(item.filter(([name]) => name.startsWith('x-')));
+  };
+  assert.deepEqual(extensions('public'), { 'x-vault-unauthenticated': true });
+  assert.deepEqual(extensions({ capability: 'update' }), {});
+  assert.deepEqual(extensions({ capability: 'update', sudo: true }), { 'x-vault-sudo': true });
+  assert.deepEqual(extensions({ capability: 'update', exists: async () => true }), {
+    'x-vault-createSupported': true,
+  });
+});
+
+test('a partial update is a merge patch, and bytes are bytes', () => {
+  const document = buildOpenApi(
+    [
+      api([
+        route('PATCH', '/v1/{mount}/x'),
+        route('POST', '/v1/{mount}/ocsp', { body: 'bytes', input: z.object({}) }),
+      ]),
+    ],
+    '1.0.0',
+  );
+  const types = (path: string, verb: string): string[] =>
+    Object.keys(at(document, 'paths', path, verb, 'requestBody', 'content') as object);
+  assert.deepEqual(types('/ca/x', 'patch'), ['application/merge-patch+json']);
+  assert.deepEqual(types('/ca/ocsp', 'post'), ['application/octet-stream']);
+});
+
+test('two mounts of one engine have operations of their own and share the schemas', () => {
+  const routes = [route('POST', '/v1/{mount}/x')];
+  const document = buildOpenApi(
+    [api(routes, { id_prefix: 'a-' }), api(routes, { at: '/b', id_prefix: 'b-' })],
+    '1.0.0',
+  );
+  assert.equal(at(document, 'paths', '/ca/x', 'post', 'operationId'), 'a-post-thing');
+  assert.equal(at(document, 'paths', '/b/x', 'post', 'operationId'), 'b-post-thing');
+  assert.equal(Object.keys(at(document, 'components', 'schemas') as object).length, 2);
+});
+
+test('an API of another style is described by its own dressing', () => {
+  const style = { wrap: (payload: object) => ({ ...payload }), status: () => 418 };
+  const routes = [route('POST', '/v1/targets/{id}:authorize-session')];
+  const document = buildOpenApi([api(routes, { style, prefix: '/v1', at: '' })], '1.0.0');
+  const responses = at(
+    document,
+    'paths',
+    '/targets/{id}:authorize-session',
+    'post',
+    'responses',
+  ) as object;
+  assert.deepEqual(Object.keys(responses), ['200', '418']);
+  assert.deepEqual(at(responses, '200', 'content', 'application/json', 'schema'), {
+    $ref: '#/components/schemas/PostThingResponse',
+  });
+});
+
+test('a reference page has each field with its type, default and meaning', () => {
+  const page = writeReference({
+    title: 'Things',
+    intro: 'About things.',
+    style: VAULT_STYLE,
+    routes: [route('POST', '/v1/{mount}/things/{name}')],
+  });
+  assert.match(page, /^\| `name` \| string \| in the path \| Which one\. \|$/m);
+  assert.match(page, /^\| `ttl` \| integer \| `30` \| How long\. \|$/m);
+  assert.match(page, /^\| `domains` \| list of string \| {2}\| Where \\\| whose\. \|$/m);
+  assert.match(page, /^Refusals: 400 \(invalid\)\.$/m);
+});

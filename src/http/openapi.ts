@@ -1,0 +1,242 @@
+import { z } from 'zod';
+import type { FailureKind } from '../core/failure.ts';
+import type { AnyRoute, Method } from './route.ts';
+
+type Json = Record<string, unknown>;
+
+/** How one API dresses its answers, as far as a document must know. */
+export interface ApiStyle {
+  /** Where the payload stands in an answer. */
+  wrap(payload: Json): Json;
+  status(kind: FailureKind): number;
+}
+
+/** Routes that are documented together: an engine at one path, or a whole API. */
+export interface DocumentedApi {
+  /** Groups the operations, e.g. `secrets`. */
+  tag: string;
+  style: ApiStyle;
+  /** What the declared paths begin with, e.g. `/v1/auth/{mount}`. */
+  prefix: string;
+  /** What the document has in its place, e.g. `/auth/userpass` or `/auth/{userpass_mount_path}`. */
+  at: string;
+  /** The parameter in `at`, if it has one. */
+  mount_parameter?: { name: string; by_default: string };
+  /** Put before each operationId, so that two mounts of one engine can be told apart. */
+  id_prefix?: string;
+  routes: readonly AnyRoute[];
+}
+
+/**
+ * Describes APIs from the declarations of their routes, as an OpenAPI 3.0 document.
+ *
+ * @param version of the API, e.g. `1.21.5`
+ */
+export function buildOpenApi(apis: readonly DocumentedApi[], version: string): Json {
+  const paths = new Map<string, Json>();
+  const schemas = new Map<string, Json>();
+  for (const api of apis) {
+    for (const route of api.routes) {
+      const path = documentedPath(api, route);
+      const item = paths.get(path) ?? pathItem(api, route);
+      Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operationOf(api, route) });
+      paths.set(path, item);
+      for (const [name, schema] of schemasOf(route)) schemas.set(name, schema);
+    }
+  }
+  return {
+    openapi: '3.0.2',
+    info: {
+      title: 'Gatehouse API',
+      description: 'HTTP API of this server. All paths are prefixed with `/v1/`.',
+      version,
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    servers: [{ url: '/v1' }],
+    paths: sorted(paths),
+    components: { schemas: sorted(schemas) },
+  };
+}
+
+/** A route's path in the document: `/pki/roles/{name}`; a list's ends in a slash. */
+export function documentedPath(api: Pick<DocumentedApi, 'prefix' | 'at'>, route: AnyRoute): string {
+  const rest = route.path.slice(api.prefix.length).replace(/\{(\w+)\+\}$/, '{$1}');
+  return `${api.at}${rest}${route.method === 'LIST' ? '/' : ''}` || '/';
+}
+
+/** Names of the parameters in a route's own part of the path. */
+export function pathParameters(route: AnyRoute): string[] {
+  return [...route.path.matchAll(/\{(\w+)\+?\}/g)]
+    .map((match) => match[1] ?? '')
+    .filter((name) => name !== 'mount');
+}
+
+/** The schema of a route's input fields, those of the path among them. */
+export function inputSchema(route: AnyRoute): Json {
+  const known = inputSchemas.get(route.input);
+  if (known) return known;
+  const made = schemaOf(route.input, 'input');
+  inputSchemas.set(route.input, made);
+  return made;
+}
+
+/** Declarations never change, and anybody may ask for the document as often as they like. */
+const inputSchemas = new WeakMap<z.ZodType, Json>();
+
+function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
+  return z.toJSONSchema(type, {
+    target: 'openapi-3.0',
+    io,
+    // A field that no schema can express is described by its text alone.
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      // The bounds of the number type say nothing about the field.
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      delete jsonSchema.additionalProperties;
+    },
+  });
+}
+
+const propertiesOf = (schema: Json): Json => (schema.properties as Json | undefined) ?? {};
+
+function pathItem(api: DocumentedApi, route: AnyRoute): Json {
+  const properties = propertiesOf(inputSchema(route));
+  const parameters = pathParameters(route).map((name) => parameterOf(name, 'path', properties));
+  const mount = api.mount_parameter;
+  if (mount) {
+    parameters.unshift({
+      name: mount.name,
+      in: 'path',
+      required: true,
+      description: 'Path that the engine was mounted at',
+      schema: { type: 'string', default: mount.by_default },
+    });
+  }
+  return { description: route.summary, ...(parameters.length > 0 ? { parameters } : {}) };
+}
+
+function parameterOf(name: string, place: 'path' | 'query', properties: Json): Json {
+  const { description, ...schema } = (properties[name] as Json | undefined) ?? { type: 'string' };
+  return {
+    name,
+    in: place,
+    ...(place === 'path' ? { required: true } : {}),
+    ...(typeof description === 'string' ? { description } : {}),
+    schema,
+  };
+}
+
+function extensionsOf(route: AnyRoute): Json {
+  if (route.access === 'public') return { 'x-vault-unauthenticated': true };
+  return {
+    ...(route.access.sudo ? { 'x-vault-sudo': true } : {}),
+    ...(route.access.exists ? { 'x-vault-createSupported': true } : {}),
+  };
+}
+
+function verbOf(method: Method): string {
+  return method === 'LIST' ? 'get' : method.toLowerCase();
+}
+
+function operationOf(api: DocumentedApi, route: AnyRoute): Json {
+  const fields = queryOrBodyFields(route);
+  const takesBody = route.method === 'POST' || route.method === 'PATCH';
+  const parameters = takesBody
+    ? []
+    : Object.keys(fields).map((name) => parameterOf(name, 'query', fields));
+  if (route.method === 'LIST') {
+    parameters.unshift({
+      name: 'list',
+      in: 'query',
+      required: true,
+      description: 'Must be `true`; the verb LIST says the same',
+      schema: { type: 'string', enum: ['true'] },
+    });
+  }
+  return {
+    summary: route.summary,
+    ...(route.see?.length ? { description: `See ${route.see.join(', ')}.` } : {}),
+    operationId: `${api.id_prefix ?? ''}${route.id}`,
+    tags: [api.tag],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(takesBody ? requestBodyOf(route, fields) : {}),
+    responses: responsesOf(api, route),
+  };
+}
+
+/** Input fields that do not travel in the path. */
+function queryOrBodyFields(route: AnyRoute): Json {
+  const inPath = pathParameters(route);
+  const properties = propertiesOf(inputSchema(route));
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !inPath.includes(name)));
+}
+
+function requestBodyOf(route: AnyRoute, fields: Json): Json {
+  if (route.body === 'bytes') {
+    const bytes = { schema: { type: 'string', format: 'binary' } };
+    return { requestBody: { required: true, content: { 'application/octet-stream': bytes } } };
+  }
+  if (Object.keys(fields).length === 0) return {};
+  const type = route.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const schema = { $ref: `#/components/schemas/${schemaName(route, 'Request')}` };
+  return { requestBody: { required: true, content: { [type]: { schema } } } };
+}
+
+function responsesOf(api: DocumentedApi, route: AnyRoute): Json {
+  const statuses = new Map<string, string>();
+  const refusals: readonly FailureKind[] =
+    route.access === 'public' ? route.failures : [...route.failures, 'forbidden'];
+  for (const kind of refusals) {
+    const status = String(api.style.status(kind));
+    const known = statuses.get(status);
+    const word = kind.replaceAll('_', ' ');
+    statuses.set(status, known === undefined || known === word ? word : `${known}, ${word}`);
+  }
+  const schema = hasOutput(route)
+    ? api.style.wrap({ $ref: `#/components/schemas/${schemaName(route, 'Response')}` })
+    : undefined;
+  return {
+    200: {
+      description: 'OK',
+      ...(schema ? { content: { 'application/json': { schema } } } : {}),
+    },
+    ...Object.fromEntries([...statuses].map(([status, description]) => [status, { description }])),
+  };
+}
+
+/** Says whether a route declares what its answer holds; many say "some object". */
+function hasOutput(route: AnyRoute): boolean {
+  return route.output instanceof z.ZodObject && Object.keys(route.output.shape).length > 0;
+}
+
+function schemasOf(route: AnyRoute): [string, Json][] {
+  const named: [string, Json][] = [];
+  const fields = queryOrBodyFields(route);
+  const takesBody = route.method === 'POST' || route.method === 'PATCH';
+  if (takesBody && route.body !== 'bytes' && Object.keys(fields).length > 0) {
+    const required = (inputSchema(route).required as string[] | undefined)?.filter(
+      (name) => name in fields,
+    );
+    named.push([
+      schemaName(route, 'Request'),
+      { type: 'object', properties: fields, ...(required?.length ? { required } : {}) },
+    ]);
+  }
+  if (hasOutput(route)) {
+    named.push([schemaName(route, 'Response'), schemaOf(route.output, 'output')]);
+  }
+  return named;
+}
+
+/** `pki-write-role` becomes `PkiWriteRoleRequest`. */
+function schemaName(route: AnyRoute, what: 'Request' | 'Response'): string {
+  const words = route.id
+    .split(/[-_]/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
+  return `${words.join('')}${what}`;
+}
+
+function sorted(entries: ReadonlyMap<string, Json>): Json {
+  return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}

@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import { type Acl, hasAccessBeneath, listCapabilities } from '../access/acl.ts';
+import type { Caller } from '../access/caller.ts';
+import type { App } from '../app.ts';
+import { flag, text } from '../core/fields.ts';
+import { COMPATIBLE_VERSION } from '../core/version.ts';
+import { fullPath, type Mount } from '../mounts/mount.ts';
+import { readMounts } from '../mounts/operations.ts';
+import { buildOpenApi, type DocumentedApi, documentedPath } from './openapi.ts';
+import { type Answer, type AnyRoute, vaultRoute } from './route.ts';
+import { VAULT_STYLE } from './wire/vault.ts';
+
+/** Every route that is declared, by where it is found. */
+export interface DeclaredRoutes {
+  system: readonly AnyRoute[];
+  secret: Readonly<Record<string, readonly AnyRoute[]>>;
+  auth: Readonly<Record<string, readonly AnyRoute[]>>;
+}
+
+/** @param declared asked for when a request comes: these routes are themselves among them */
+export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
+  return [
+    vaultRoute({
+      id: 'internal-generate-open-api-document',
+      method: 'GET',
+      path: '/v1/sys/internal/specs/openapi',
+      summary: 'Describe the API as an OpenAPI document',
+      access: 'public',
+      identify: true,
+      input: z.object({
+        generic_mount_paths: flag(false).describe(
+          'Use parameters such as {pki_mount_path} in place of where engines are mounted.',
+        ),
+        context: text('').describe('Kept for clients that send it.'),
+      }),
+      output: z.record(z.string(), z.unknown()),
+      failures: ['invalid'],
+      run: (app, caller, input) => describeApi(app, caller, declared(), input.generic_mount_paths),
+    }),
+  ];
+}
+
+/**
+ * The operations that the caller could be permitted: all of them for a root token; without a
+ * token, the public ones of the server itself and of mounts that are listed to everybody.
+ */
+async function describeApi(
+  app: App,
+  caller: Caller,
+  declared: DeclaredRoutes,
+  generic: boolean,
+): Promise<Answer> {
+  const mounts = [...(await readMounts(app)).values()];
+  const apis = generic ? listGenericApis(declared, mounts) : listMountedApis(declared, mounts);
+  const seen = apis
+    .filter(({ mount }) => mount === undefined || canSee(caller.acl, mount))
+    .map(({ mount: _mount, acl_path, ...api }) => ({
+      ...api,
+      routes: api.routes.filter(
+        (route) => route.access === 'public' || mayUse(caller.acl, route, { ...api, at: acl_path }),
+      ),
+    }));
+  return { bare: buildOpenApi(seen, COMPATIBLE_VERSION) };
+}
+
+interface MountedApi extends DocumentedApi {
+  /** Undefined for what is always there. */
+  mount: Mount | undefined;
+  /** What policies have in the place of `at`. */
+  acl_path: string;
+}
+
+/** Every engine once for each of its mounts, and where it is mounted. */
+export function listMountedApis(declared: DeclaredRoutes, mounts: readonly Mount[]): MountedApi[] {
+  const engines = mounts.flatMap((mount) => {
+    const routes = (mount.kind === 'auth' ? declared.auth : declared.secret)[mount.type];
+    if (!routes) return [];
+    const at = `/${fullPath(mount).slice(0, -1)}`;
+    const twins = mounts.filter(({ kind, type }) => kind === mount.kind && type === mount.type);
+    const id_prefix = twins.length > 1 ? `${mount.path.slice(0, -1).replaceAll('/', '-')}-` : '';
+    return [{ ...engineApi(mount.kind, routes), at, acl_path: at, id_prefix, mount }];
+  });
+  return [systemApi(declared), ...engines];
+}
+
+/** Every mounted engine once, with a parameter for where it is mounted. */
+function listGenericApis(declared: DeclaredRoutes, mounts: readonly Mount[]): MountedApi[] {
+  const engines = mounts.flatMap((mount) => {
+    const routes = (mount.kind === 'auth' ? declared.auth : declared.secret)[mount.type];
+    return routes
+      ? [{ ...genericApi(mount, routes), mount, acl_path: `/${fullPath(mount).slice(0, -1)}` }]
+      : [];
+  });
+  return [systemApi(declared), ...engines];
+}
+
+/** One engine, wherever it is mounted. */
+export function genericApi(
+  { kind, type }: Pick<Mount, 'kind' | 'type'>,
+  routes: readonly AnyRoute[],
+): DocumentedApi {
+  const base = engineApi(kind, routes);
+  if (type === 'identity' || type === 'token') {
+    return { ...base, at: kind === 'auth' ? `/auth/${type}` : `/${type}` };
+  }
+  const name = `${type}_mount_path`;
+  return {
+    ...base,
+    at: kind === 'auth' ? `/auth/{${name}}` : `/{${name}}`,
+    mount_parameter: { name, by_default: type },
+  };
+}
+
+function engineApi(kind: Mount['kind'], routes: readonly AnyRoute[]): Omit<DocumentedApi, 'at'> {
+  return kind === 'auth'
+    ? { tag: 'auth', style: VAULT_STYLE, prefix: '/v1/auth/{mount}', routes }
+    : { tag: 'secrets', style: VAULT_STYLE, prefix: '/v1/{mount}', routes };
+}
+
+export function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi {
+  return {
+    tag: 'system',
+    style: VAULT_STYLE,
+    prefix: '/v1',
+    at: '',
+    acl_path: '',
+    mount: undefined,
+    routes: declared.system,
+  };
+}
+
+function canSee(acl: Acl | undefined, mount: Mount): boolean {
+  if (acl && hasAccessBeneath(acl, fullPath(mount))) return true;
+  return mount.config.listing_visibility === 'unauth' || mount.type === 'token';
+}
+
+/** Whether some path of this route could be permitted; which one, only the request can tell. */
+function mayUse(
+  acl: Acl | undefined,
+  route: AnyRoute,
+  api: Pick<DocumentedApi, 'prefix' | 'at'>,
+): boolean {
+  if (!acl || route.access === 'public') return false;
+  const path = documentedPath(api, route).slice(1);
+  const open = path.indexOf('{');
+  if (open >= 0) return hasAccessBeneath(acl, path.slice(0, path.lastIndexOf('/', open) + 1));
+  const granted = listCapabilities(acl, path);
+  if (granted.includes('root')) return true;
+  if (route.access.sudo && !granted.includes('sudo')) return false;
+  return (
+    granted.includes(route.access.capability) ||
+    (route.access.exists !== undefined && granted.includes('create'))
+  );
+}

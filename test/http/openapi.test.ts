@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Client, startTestServer } from '../support/server.ts';
+
+const SPEC = 'sys/internal/specs/openapi';
+
+async function listPaths(client: Client, token: string, query = ''): Promise<string[]> {
+  const reply = await client.call('GET', `${SPEC}${query}`, undefined, { token });
+  assert.equal(reply.status, 200, reply.text);
+  return Object.keys(reply.field('paths') as object);
+}
+
+test('root sees every engine at each of its mounts', async (t) => {
+  const client = await startTestServer(t);
+  await client.call('POST', 'sys/mounts/team/ca', { type: 'pki' });
+  const paths = await listPaths(client, 'root');
+  for (const path of [
+    '/demo/issue/{role}',
+    '/team/ca/issue/{role}',
+    '/demo/roles/',
+    '/sys/mounts/{path}',
+    '/auth/token/lookup-self',
+  ]) {
+    assert.ok(paths.includes(path), path);
+  }
+  const generic = await listPaths(client, 'root', '?generic_mount_paths=true');
+  assert.ok(generic.includes('/{pki_mount_path}/issue/{role}'));
+  assert.ok(!generic.includes('/demo/issue/{role}'));
+
+  const document = await client.call('GET', SPEC);
+  const ids = Object.values(document.field('paths') as object).flatMap((item: object) =>
+    Object.values(item).flatMap((one: unknown) => {
+      const id = typeof one === 'object' && one !== null ? Reflect.get(one, 'operationId') : '';
+      return typeof id === 'string' && id !== '' ? [id] : [];
+    }),
+  );
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test('a token sees what it might be permitted, and nothing beside it', async (t) => {
+  const client = await startTestServer(t);
+  await client.call('PUT', 'sys/policies/acl/issuer', {
+    policy: 'path "demo/issue/web" { capabilities = ["update"] }',
+  });
+  const made = await client.call('POST', 'auth/token/create', { policies: ['issuer'] });
+  const paths = await listPaths(client, made.textAt('auth.client_token'));
+  assert.ok(paths.includes('/demo/issue/{role}'));
+  assert.ok(paths.includes('/auth/token/lookup-self'), 'the default policy allows it');
+  assert.ok(!paths.includes('/demo/sign/{role}'));
+  assert.ok(!paths.includes('/demo/roles/{name}'));
+  assert.ok(!paths.includes('/sys/mounts/{path}'));
+  assert.ok(!paths.includes('/auth/token/create'));
+});
+
+test('without a token no mount is shown but one that is listed to everybody', async (t) => {
+  const client = await startTestServer(t);
+  const before = await listPaths(client, '');
+  assert.ok(before.includes('/sys/health'));
+  assert.ok(!before.includes('/sys/mounts'));
+  assert.ok(!before.some((path) => path.startsWith('/demo/')));
+  await client.call('POST', 'sys/mounts/demo/tune', { listing_visibility: 'unauth' });
+  const after = await listPaths(client, '');
+  assert.ok(after.includes('/demo/ca'));
+  assert.ok(!after.includes('/demo/issue/{role}'));
+});
