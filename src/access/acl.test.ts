@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { IdentityFacts } from '../core/identity-template.ts';
 import {
   type AccessRequest,
   compileAcl,
@@ -8,7 +9,6 @@ import {
   listCapabilities,
   type Operation,
 } from './acl.ts';
-import type { IdentityFacts } from './caller.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
 
 const NOW = 1_800_000_000;
@@ -334,7 +334,10 @@ test('a list keeps to the largest page', () => {
 
 test('what an identity is called never acts as a wildcard', () => {
   const acl = (path: string, name: string) => {
-    const identity: IdentityFacts = { id: 'i', name, metadata: {}, aliases: [], groups: [] };
+    const identity: IdentityFacts = {
+      entity: { id: 'i', name, metadata: {}, aliases: {} },
+      groups: [],
+    };
     const policy = parsePolicy(`path "${path}" { capabilities = ["read"] }`);
     return compileAcl([expandPolicy(policy, identity)], NOW);
   };

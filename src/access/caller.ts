@@ -1,3 +1,4 @@
+import type { IdentityFacts } from '../core/identity-template.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { Acl } from './acl.ts';
 
@@ -54,19 +55,4 @@ export interface Caller {
   readonly record: RecordFacts;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;
-}
-
-/** What role and policy templates may refer to. */
-export interface IdentityFacts {
-  id: string;
-  name: string;
-  metadata: Readonly<Record<string, string>>;
-  aliases: readonly {
-    mount_accessor: string;
-    id: string;
-    name: string;
-    metadata: Readonly<Record<string, string>>;
-    custom_metadata: Readonly<Record<string, string>>;
-  }[];
-  groups: readonly { id: string; name: string; metadata: Readonly<Record<string, string>> }[];
 }

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { IdentityFacts } from '../core/identity-template.ts';
 import { compileAcl, listCapabilities } from './acl.ts';
-import type { IdentityFacts } from './caller.ts';
 import { DEFAULT_POLICY, RESPONSE_WRAPPING_POLICY } from './default-policies.ts';
 import { expandPolicy, parsePolicy } from './policy.ts';
 
-const ALICE: IdentityFacts = { id: 'e-1', name: 'alice', metadata: {}, aliases: [], groups: [] };
+const ALICE: IdentityFacts = {
+  entity: { id: 'e-1', name: 'alice', metadata: {}, aliases: {} },
+  groups: [],
+};
 
 function capabilitiesOf(text: string, path: string, identity?: IdentityFacts): string {
   const acl = compileAcl([expandPolicy(parsePolicy(text), identity)], 0);

@@ -1,4 +1,4 @@
-import { parseSelector, type Selector } from './identity-template.ts';
+import { parseSelector, type Selector } from '../core/identity-template.ts';
 
 /**
  * Path patterns of policies (contract 5.3). A trailing `*` stands for any rest, the empty one and

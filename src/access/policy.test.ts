@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Failure } from '../core/failure.ts';
-import type { IdentityFacts } from './caller.ts';
+import type { IdentityFacts } from '../core/identity-template.ts';
 import { decodePolicyText, expandPolicy, parsePolicy } from './policy.ts';
 
 function onlyRule(text: string) {
@@ -156,18 +156,19 @@ test('base64 is taken off a policy, and a policy in clear is left alone', () => 
 });
 
 const IDENTITY: IdentityFacts = {
-  id: 'e-1',
-  name: 'alice',
-  metadata: { team: 'web', 'a.b': 'dotted', star: '*', plus: '+', slash: 'a/b', empty: '' },
-  aliases: [
-    {
-      mount_accessor: 'auth_userpass_1',
-      id: 'al-1',
-      name: 'bob+test@example.com',
-      metadata: { dept: 'it' },
-      custom_metadata: { floor: '3' },
+  entity: {
+    id: 'e-1',
+    name: 'alice',
+    metadata: { team: 'web', 'a.b': 'dotted', star: '*', plus: '+', slash: 'a/b', empty: '' },
+    aliases: {
+      auth_userpass_1: {
+        id: 'al-1',
+        name: 'bob+test@example.com',
+        metadata: { dept: 'it' },
+        custom_metadata: { floor: '3' },
+      },
     },
-  ],
+  },
   groups: [{ id: 'g-1', name: 'ops.eu', metadata: { region: 'eu' } }],
 };
 

@@ -1,9 +1,9 @@
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
+import type { IdentityFacts } from '../core/identity-template.ts';
+import { findSelected } from '../core/identity-template.ts';
 import { parseTimestamp } from '../core/timestamps.ts';
-import type { IdentityFacts } from './caller.ts';
 import { type HclItem, type HclNode, type HclObject, parseHcl, placeOf } from './hcl.ts';
-import { findSelected } from './identity-template.ts';
 import { fillPattern, type PathPattern, parsePathPattern } from './path-pattern.ts';
 
 export const CAPABILITIES = [

@@ -43,7 +43,8 @@ export function expandTemplate(
     if (open < 0) break;
     const close = text.indexOf('}}', open);
     if (close < 0) return undefined;
-    const value = findIdentityValue(text.slice(open + 2, close).trim(), identity);
+    const selector = parseSelector(text.slice(open + 2, close).trim());
+    const value = selector && findSelected(identity, selector);
     if (!value || !isHarmless(value)) return undefined;
     expanded += text.slice(at, open) + value;
     at = close + 2;
@@ -53,53 +54,85 @@ export function expandTemplate(
 }
 
 /**
- * @param selector e.g. `identity.entity.aliases.auth_userpass_1a2b.name` or
- *   `identity.groups.ids.<id>.metadata.team`; a metadata key may hold dots
+ * What `{{identity.…}}` may refer to in role fields and policy paths: the caller's entity, its aliases by mount
+ * accessor, and the groups it is in, each by id, name or a key of its metadata.
  */
-function findIdentityValue(selector: string, identity: IdentityFacts): string | undefined {
-  const path = selector.split('.');
-  if (path[0] !== 'identity') return undefined;
-  if (path[1] === 'entity') return findEntityValue(path.slice(2), identity.entity);
-  if (path[1] === 'groups') return findGroupValue(path[2], path.slice(3).join('.'), identity);
+export type Selector =
+  | { of: 'entity'; field: 'id' | 'name' }
+  | { of: 'entity_metadata'; key: string }
+  | { of: 'alias'; accessor: string; field: 'id' | 'name' }
+  | { of: 'alias_metadata'; accessor: string; map: 'metadata' | 'custom_metadata'; key: string }
+  | { of: 'group'; by: 'id' | 'name'; ref: string; field: 'id' | 'name' }
+  | { of: 'group_metadata'; by: 'id' | 'name'; ref: string; key: string };
+
+/**
+ * Reads the inside of a template, e.g. `identity.entity.metadata.team`,
+ * `identity.entity.aliases.auth_userpass_1a2b3c4d.name`, `identity.groups.names.ops.id`.
+ * Metadata keys and group names may contain dots.
+ *
+ * @returns undefined for anything else
+ */
+export function parseSelector(text: string): Selector | undefined {
+  const entity = /^identity\.entity\.(id|name)$/.exec(text);
+  if (entity) return { of: 'entity', field: fieldOf(entity[1]) };
+  const metadata = /^identity\.entity\.metadata\.(.+)$/.exec(text);
+  if (metadata?.[1]) return { of: 'entity_metadata', key: metadata[1] };
+  const alias = /^identity\.entity\.aliases\.([^.]+)\.(.+)$/.exec(text);
+  if (alias?.[1] && alias[2]) return aliasSelector(alias[1], alias[2]);
+  const group = /^identity\.groups\.(ids|names)\.(.+)$/.exec(text);
+  if (group?.[2]) return groupSelector(group[1] === 'ids' ? 'id' : 'name', group[2]);
   return undefined;
 }
 
-function findEntityValue(path: string[], entity: IdentityFacts['entity']): string | undefined {
-  const [part, accessor = '', ...rest] = path;
-  if (part === 'aliases') {
-    const alias = own(entity.aliases, accessor);
-    if (!alias) return undefined;
-    if (rest.length === 1 && rest[0] === 'id') return alias.id;
-    if (rest.length === 1 && rest[0] === 'name') return alias.name;
-    const key = rest.slice(1).join('.');
-    if (rest[0] === 'metadata') return own(alias.metadata, key);
-    if (rest[0] === 'custom_metadata') return own(alias.custom_metadata, key);
-    return undefined;
+function fieldOf(text: string | undefined): 'id' | 'name' {
+  return text === 'id' ? 'id' : 'name';
+}
+
+function aliasSelector(accessor: string, rest: string): Selector | undefined {
+  if (rest === 'id' || rest === 'name') return { of: 'alias', accessor, field: rest };
+  const [, map, key] = /^(metadata|custom_metadata)\.(.+)$/.exec(rest) ?? [];
+  if (key === undefined) return undefined;
+  const from = map === 'metadata' ? 'metadata' : 'custom_metadata';
+  return { of: 'alias_metadata', accessor, map: from, key };
+}
+
+function groupSelector(by: 'id' | 'name', rest: string): Selector | undefined {
+  const [, owner, key] = /^(.+?)\.metadata\.(.+)$/.exec(rest) ?? [];
+  if (owner !== undefined && key !== undefined)
+    return { of: 'group_metadata', by, ref: owner, key };
+  const [, ref, field] = /^(.+)\.(id|name)$/.exec(rest) ?? [];
+  return ref === undefined ? undefined : { of: 'group', by, ref, field: fieldOf(field) };
+}
+
+/** @returns the value that the selector stands for, or undefined where the identity has none */
+export function findSelected(identity: IdentityFacts, selector: Selector): string | undefined {
+  switch (selector.of) {
+    case 'entity':
+      return identity.entity[selector.field];
+    case 'entity_metadata':
+      return ownValue(identity.entity.metadata, selector.key);
+    case 'alias':
+      return findAlias(identity, selector.accessor)?.[selector.field];
+    case 'alias_metadata':
+      return ownValue(findAlias(identity, selector.accessor)?.[selector.map], selector.key);
+    case 'group':
+      return findGroup(identity, selector)?.[selector.field];
+    case 'group_metadata':
+      return ownValue(findGroup(identity, selector)?.metadata, selector.key);
   }
-  if (part === 'metadata') return own(entity.metadata, path.slice(1).join('.'));
-  if (path.length !== 1) return undefined;
-  if (part === 'id') return entity.id;
-  if (part === 'name') return entity.name;
-  return undefined;
 }
 
-function findGroupValue(
-  by: string | undefined,
-  rest: string,
-  { groups }: IdentityFacts,
-): string | undefined {
-  if (by !== 'ids' && by !== 'names') return undefined;
-  for (const group of groups) {
-    const key = by === 'ids' ? group.id : group.name;
-    if (!rest.startsWith(`${key}.`)) continue;
-    const field = rest.slice(key.length + 1);
-    if (field === 'id') return group.id;
-    if (field === 'name') return group.name;
-    if (field.startsWith('metadata.')) return own(group.metadata, field.slice('metadata.'.length));
-  }
-  return undefined;
+function findAlias(identity: IdentityFacts, accessor: string) {
+  return ownValue(identity.entity.aliases, accessor);
 }
 
-function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
+function findGroup(identity: IdentityFacts, { by, ref }: { by: 'id' | 'name'; ref: string }) {
+  return identity.groups.find((group) => group[by] === ref);
+}
+
+function ownValue<Value>(
+  map: Readonly<Record<string, Value>> | undefined,
+  key: string,
+): Value | undefined {
+  return map && Object.hasOwn(map, key) ? map[key] : undefined;
 }

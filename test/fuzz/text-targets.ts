@@ -45,7 +45,7 @@ const POLICY_WORDS = [
 function readPolicy(bytes: Uint8Array): void {
   const policy = parsePolicy(decodePolicyText(utf8(bytes)));
   assert.equal(policy.root, false);
-  const identity = { id: 'i', name: '*', metadata: {}, aliases: [], groups: [] };
+  const identity = { entity: { id: 'i', name: '*', metadata: {}, aliases: {} }, groups: [] };
   const acl = compileAcl([expandPolicy(policy, identity)], 0);
   for (const path of ['pki/issue/web', 'a/b/cd/e', 'x', '*/x', 'a/x']) {
     const verdict = judgeAccess(acl, { path, operation: 'update', sudoRequired: false });

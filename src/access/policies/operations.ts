@@ -1,9 +1,10 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { type Acl, compileAcl } from '../acl.ts';
-import type { Caller, IdentityFacts } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 import { DEFAULT_POLICY } from '../default-policies.ts';
 import {
   decodePolicyText,

@@ -1,5 +1,6 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
@@ -12,7 +13,7 @@ import {
 } from '../../seal/token-format.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Acl, listCapabilities } from '../acl.ts';
-import type { Caller, IdentityFacts, TokenFacts } from '../caller.ts';
+import type { Caller, TokenFacts } from '../caller.ts';
 import { listUnknownPolicies, readAcl } from '../policies/operations.ts';
 import { judgeAddress } from './addresses.ts';
 import { describeAuth, describeToken } from './answers.ts';

@@ -85,16 +85,8 @@ function contextOf(
     issuer: describeIssuing(issuer, key, chooseUrls(authority, issuer)),
     mount: effectiveLeaseTtls(caller.mount.config),
     now: Math.floor(app.now() / 1000),
-    identity: templateFacts(caller),
+    identity: caller.identity,
   };
-}
-
-/** What the caller's entity fills into the templates of a role. */
-function templateFacts({ identity }: Caller): LeafContext['identity'] {
-  if (!identity) return undefined;
-  const { id, name, metadata, aliases, groups } = identity;
-  const byAccessor = aliases.map((alias) => [alias.mount_accessor, alias] as const);
-  return { entity: { id, name, metadata, aliases: Object.fromEntries(byAccessor) }, groups };
 }
 
 interface Subject {
