@@ -1,14 +1,13 @@
 /** Who may do what, over the wire. */
 
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
-import { type Client, startTestServer } from '../support/server.ts';
+import { after, before, test } from 'node:test';
+import { startTestServer } from '../support/server.ts';
 
-let call: Client['call'];
 let serial = '';
 
-before(async (t) => {
-  ({ call } = await startTestServer(t));
+const { call } = await startTestServer({ after });
+before(async () => {
   await call('POST', 'sys/mounts/pki', { type: 'pki', config: { max_lease_ttl: '87600h' } });
   await call('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec' });
   for (const role of ['web', 'other']) {

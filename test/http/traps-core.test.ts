@@ -1,15 +1,10 @@
 /** The calls around the authority that clients cannot do without. */
 
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
-import { type Client, startTestServer } from '../support/server.ts';
+import { after, test } from 'node:test';
+import { startTestServer } from '../support/server.ts';
 
-let call: Client['call'];
-
-before(async (t) => {
-  ({ call } = await startTestServer(t));
-});
-
+const { call } = await startTestServer({ after });
 test('K1, K2: refusals of mounting and tuning have the words that clients look for', async () => {
   const refusals: [path: string, body: unknown, says: RegExp][] = [
     ['sys/mounts/k1', {}, /backend type must be specified as a string/],

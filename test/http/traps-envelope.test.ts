@@ -2,14 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { before, test } from 'node:test';
-import { type Client, startTestServer } from '../support/server.ts';
+import { after, before, test } from 'node:test';
+import { startTestServer } from '../support/server.ts';
 
-let call: Client['call'];
-let url = '';
-
-before(async (t) => {
-  ({ call, url } = await startTestServer(t));
+const { call, url } = await startTestServer({ after });
+before(async () => {
   await call('POST', 'sys/mounts/ca', { type: 'pki', config: { max_lease_ttl: '87600h' } });
   await call('POST', 'ca/root/generate/internal', { common_name: 'R', key_type: 'ec' });
 });

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { type Config, devConfig } from '../../src/config.ts';
 import { type Running, type Substitutes, startServer } from '../../src/start.ts';
 
@@ -29,9 +28,10 @@ export interface Client {
   ): Promise<Reply>;
 }
 
-/** Starts a development server on a directory and port of its own, stopped with the test. */
+/** Starts a development server on a directory and port of its own, stopped with the test, or, given
+ *  `{ after }` of `node:test`, with the file. */
 export async function startTestServer(
-  test: TestContext,
+  test: { after(stop: () => Promise<void>): void },
   options: { directory?: string; config?: Partial<Config> } & Substitutes = {},
 ): Promise<Client> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gatehouse-'));
@@ -56,34 +56,43 @@ export async function startTestServer(
   return {
     url,
     running,
-    async call(method, path, body, { token = 'root', headers = {} } = {}) {
-      // fetch has no verb LIST of its own; servers take `?list=true` as the same.
-      const list = method === 'LIST' ? `${path.includes('?') ? '&' : '?'}list=true` : '';
-      const response = await fetch(`${url}/v1/${path}${list}`, {
-        method: method === 'LIST' ? 'GET' : method,
-        headers: {
-          ...(token === '' ? {} : { 'x-vault-token': token }),
-          ...(method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}),
-          ...headers,
-        },
-        ...(body === undefined
-          ? {}
-          : { body: body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body) }),
-      });
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      const text = Buffer.from(bytes).toString('utf8');
-      const isJson = response.headers.get('content-type') === 'application/json' && text !== '';
-      const value: unknown = isJson ? JSON.parse(text) : undefined;
-      const field = (path: string): unknown => walk(value, path.split('.'));
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        bytes,
-        field,
-        textAt: (path) => String(field(path) ?? ''),
-      };
-    },
+    call: callOver(url, 'root'),
+  };
+}
+
+/**
+ * Requests to the server at an address.
+ *
+ * @param ownToken sent where a request names none
+ */
+export function callOver(url: string, ownToken: string): Client['call'] {
+  return async (method, path, body, { token = ownToken, headers = {} } = {}) => {
+    // fetch has no verb LIST of its own; servers take `?list=true` as the same.
+    const list = method === 'LIST' ? `${path.includes('?') ? '&' : '?'}list=true` : '';
+    const response = await fetch(`${url}/v1/${path}${list}`, {
+      method: method === 'LIST' ? 'GET' : method,
+      headers: {
+        ...(token === '' ? {} : { 'x-vault-token': token }),
+        ...(method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}),
+        ...headers,
+      },
+      ...(body === undefined
+        ? {}
+        : { body: body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body) }),
+    });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const text = Buffer.from(bytes).toString('utf8');
+    const isJson = response.headers.get('content-type') === 'application/json' && text !== '';
+    const value: unknown = isJson ? JSON.parse(text) : undefined;
+    const field = (path: string): unknown => walk(value, path.split('.'));
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      bytes,
+      field,
+      textAt: (path) => String(field(path) ?? ''),
+    };
   };
 }
 
