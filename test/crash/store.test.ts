@@ -105,8 +105,8 @@ test('a PostgreSQL server that is killed has lost nothing, and its clients come 
   t.after(() => kill(writing));
   for (let round = 0; round < 4; round += 1) {
     await writing.more(1 + Math.floor(Math.random() * 500));
-    server.crash();
-    server.restart();
+    await server.crash();
+    await server.restart();
   }
   await writing.more(100);
   await kill(writing);

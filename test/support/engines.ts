@@ -67,7 +67,10 @@ export function eachPlace(
 }
 
 export function sqlitePlace(): Place {
-  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  return sqlitePlaceIn(mkdtempSync(join(tmpdir(), 'gatehouse-')));
+}
+
+export function sqlitePlaceIn(directory: string): Place {
   return placeOf(
     (node_name) => ({ engine: 'sqlite', directory, node_name, log: QUIET }),
     async () => rmSync(directory, { recursive: true, force: true }),

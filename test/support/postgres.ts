@@ -4,7 +4,7 @@
 //                                         says the same again when it runs already
 //   node test/support/postgres.ts stop    stops it and removes its data
 
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -17,6 +17,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 const DEBIAN = '/usr/lib/postgresql';
 
@@ -26,9 +27,9 @@ export interface PostgresServer {
   /** Stops it and removes its data. */
   stop(): void;
   /** Kills every process of it at once, as a power cut would; the data stays. */
-  crash(): void;
+  crash(): Promise<void>;
   /** Starts it again after a crash, at the same address. */
-  restart(): void;
+  restart(): Promise<void>;
 }
 
 /** Starts a server of its own in a directory, or finds the one that runs there. */
@@ -47,16 +48,14 @@ export async function startPostgres(directory: string): Promise<PostgresServer> 
     writeFileSync(portFile, String(port));
   }
   const port = readFileSync(portFile, 'utf8');
-  const start = () => {
-    const settings = `-p ${port} -h 127.0.0.1 -k ${directory} -c fsync=on -c max_connections=200`;
-    asServer(`${tool('pg_ctl')} -D ${data} -w -l ${directory}/log -o '${settings}' start`);
-  };
-  if (!isRunning(data)) start();
+  const settings = `-p ${port} -h 127.0.0.1 -k ${directory} -c fsync=on -c max_connections=200`;
+  const start = `${tool('pg_ctl')} -D ${data} -w -l ${directory}/log -o '${settings}' start`;
+  if (!isRunning(data)) asServer(start);
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     stop: () => stopPostgres(directory),
-    crash: () => asServer(`${tool('pg_ctl')} -D ${data} -w -m immediate stop`),
-    restart: start,
+    crash: () => whileOthersWork(`${tool('pg_ctl')} -D ${data} -w -m immediate stop`),
+    restart: () => whileOthersWork(start),
   };
 }
 
@@ -86,14 +85,23 @@ function tool(name: string): string {
   return join(directory, name);
 }
 
-/** PostgreSQL refuses to run as root. */
 function asServer(command: string): void {
-  const asRoot = process.getuid?.() === 0;
-  execFileSync(
-    asRoot ? 'su' : '/bin/sh',
-    asRoot ? ['postgres', '-s', '/bin/sh', '-c', command] : ['-c', command],
-    { stdio: ['ignore', 'ignore', 'inherit'], cwd: '/' },
-  );
+  const [file, args] = serverShell(command);
+  execFileSync(file, args, { stdio: ['ignore', 'ignore', 'inherit'], cwd: '/' });
+}
+
+/** As {@link asServer}, while the clients of this process go on. */
+async function whileOthersWork(command: string): Promise<void> {
+  // The server inherits what it is given for output, so nothing may wait for its end.
+  const [file, args] = serverShell(`${command} >/dev/null 2>&1`);
+  await promisify(execFile)(file, args, { cwd: '/' });
+}
+
+/** PostgreSQL refuses to run as root. */
+function serverShell(command: string): [file: string, args: string[]] {
+  return process.getuid?.() === 0
+    ? ['su', ['postgres', '-s', '/bin/sh', '-c', command]]
+    : ['/bin/sh', ['-c', command]];
 }
 
 function freePort(): Promise<number> {

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+import type { Place } from './engines.ts';
+import { type Client, callOver } from './server.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+
+/** What a configuration file says where it matters to a test. */
+export interface NodeSettings {
+  storage: { type: 'sqlite'; path: string } | { type: 'postgres'; url: string; node_name: string };
+  seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
+}
+
+/** A server in a process of its own, as `gatehouse server -config FILE` starts it. */
+export interface NodeProcess {
+  /** Ends it in the middle of whatever it does. */
+  kill(): Promise<void>;
+  /** Asks it to end, and resolves with its exit code. */
+  stop(): Promise<number | null>;
+  /** What it wrote to standard error, where its log goes. */
+  log(): string;
+  /** Requests with this token where they name none of their own. */
+  as(token: string): Client['call'];
+}
+
+/** A directory of the test's own, removed with it. */
+export function newDirectory(test: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  test.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** The storage section for a place, and a key file beside it in a directory of the test's own. */
+export function settingsOf(place: Place, directory: string, node_name = 'test'): NodeSettings {
+  const options = place.options(node_name);
+  const path = join(directory, 'unseal.key');
+  writeFileSync(path, new Uint8Array(32).fill(7), { mode: 0o600 });
+  return {
+    storage:
+      options.engine === 'sqlite'
+        ? { type: 'sqlite', path: options.directory }
+        : { type: 'postgres', url: options.url, node_name },
+    seal: { type: 'keyfile', path },
+  };
+}
+
+/** Starts a server and waits until it listens; it is killed with the test. */
+export async function startNodeProcess(
+  test: TestContext,
+  settings: NodeSettings,
+): Promise<NodeProcess> {
+  const directory = newDirectory(test);
+  const file = join(directory, 'gatehouse.json');
+  const listener = { address: '127.0.0.1:0', tls_disable: true };
+  writeFileSync(file, JSON.stringify({ ...settings, listener, log_level: 'warn' }));
+  const child = spawn(process.execPath, [MAIN, 'server', '-config', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  const closed = once(child, 'close');
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await closed;
+  };
+  test.after(kill);
+  const url = await readAddress(child, () => log);
+  return {
+    kill,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await closed;
+      return child.exitCode;
+    },
+    log: () => log,
+    as: (token) => callOver(url, token),
+  };
+}
+
+async function readAddress(child: ChildProcess, log: () => string): Promise<string> {
+  if (!child.stdout) throw new Error('the process has no output');
+  for await (const line of createInterface({ input: child.stdout })) {
+    const found = /^gatehouse listens on (http\S+)$/.exec(line);
+    if (found?.[1]) {
+      child.stdout.resume();
+      return found[1];
+    }
+  }
+  throw new Error(`the server did not start: ${log()}`);
+}
+
+/** Initialises a server that has a key file, and answers its first token. */
+export async function initialiseNode(node: NodeProcess): Promise<string> {
+  const made = await node.as('')('PUT', 'sys/init', {});
+  const token = made.textAt('root_token');
+  if (token === '') throw new Error(`not initialised: ${made.text}`);
+  return token;
+}
