@@ -1,51 +1,105 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
+import {
+  appendChecksum,
+  type BackupFacts,
+  readSchema,
+  syncPath,
+  writeFacts,
+} from './backup-file.ts';
+import { planMigrations } from './migrations.ts';
+import { copyFromPostgres } from './postgres-copy.ts';
 import { BUSY_TIMEOUT_MS } from './sqlite-reader.ts';
+import type { StoreOptions } from './store.ts';
 
 /** Pages copied at once: all of them. A step more would start over after each write. */
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies a live database into a new file, as it is at one moment. It has a connection of
- * its own and runs beside the event loop; writers go on meanwhile.
+ * Writes what a database holds at one moment into a new file, while any number of servers go
+ * on reading and writing it. The file comes into being whole or not at all.
  *
- * Restoring a copy is putting the file in the place of `gatehouse.db` while no server runs,
- * with its `-wal` and `-shm` files removed. Two things then have to be seen to: numbers that
- * may only grow (a CRL's) have been given out beyond those in the copy, so they must jump
- * ahead; and certificates issued since are unknown to it, while their serial numbers are
- * random and will not come again. The audit chain goes on from the copy's last record, which
- * a head kept elsewhere shows.
+ * Secrets are in it as they are in the database: sealed. What opens the seal is not.
  *
- * @throws Failure `conflict` when the file exists
+ * @param made when and by which program, for the backup's own record
+ * @throws Failure `conflict` when the file exists; `unavailable` when there is nothing to copy,
+ *   a later program has changed the database, or it is damaged
  */
-export async function backupSqlite(source: string, target: string): Promise<void> {
+export async function backUp(
+  source: StoreOptions,
+  target: string,
+  made: { now: number; program: string },
+): Promise<BackupFacts> {
   if (existsSync(target)) {
     throw new Failure('conflict', `"${target}" exists: name a new file for the backup`);
   }
   const partial = `${target}.partial`;
-  rmSync(partial, { force: true });
-  closeSync(openSync(partial, 'wx', 0o600));
-  const database = new DatabaseSync(source, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  removeDatabase(partial);
+  createPrivate(partial);
   try {
-    await backup(database, partial, { rate: ALL_PAGES });
+    if (source.engine === 'sqlite') await copyFromSqlite(source.directory, partial);
+    const facts = await finish(source, partial, made);
+    appendChecksum(partial);
     syncPath(partial);
     renameSync(partial, target);
     syncPath(dirname(target));
+    return facts;
   } catch (error) {
-    rmSync(partial, { force: true });
+    removeDatabase(partial);
     throw error;
+  }
+}
+
+/** Has a connection of its own and runs beside the event loop; writers go on meanwhile. */
+async function copyFromSqlite(directory: string, target: string): Promise<void> {
+  const file = join(directory, 'gatehouse.db');
+  if (!existsSync(file)) {
+    throw new Failure('unavailable', `there is no database in "${directory}"`);
+  }
+  const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  try {
+    await backup(database, target, { rate: ALL_PAGES });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : '';
+    throw new Failure('unavailable', `the database could not be copied: ${why}`, { cause });
   } finally {
     database.close();
   }
 }
 
-function syncPath(path: string): void {
-  const descriptor = openSync(path, 'r');
+async function finish(
+  source: StoreOptions,
+  partial: string,
+  made: { now: number; program: string },
+): Promise<BackupFacts> {
+  const { engine } = source;
+  const database = new DatabaseSync(partial, { enableForeignKeyConstraints: false });
   try {
-    fsyncSync(descriptor);
+    // One file, without a log beside it. What a crash leaves of it is never used.
+    database.exec('pragma journal_mode = delete; pragma synchronous = off');
+    if (source.engine === 'postgres') await copyFromPostgres(source.url, database);
+    const found = database.prepare('pragma quick_check(1)').get()?.quick_check;
+    if (found !== 'ok') throw new Failure('unavailable', `the database is damaged: ${found}`);
+    const schema = readSchema(database);
+    planMigrations(schema);
+    const facts = { engine, taken_at_ms: made.now, program: made.program };
+    writeFacts(database, facts);
+    return { schema, ...facts };
   } finally {
-    closeSync(descriptor);
+    database.close();
   }
+}
+
+function createPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (cause) {
+    throw new Failure('unavailable', `"${path}" cannot be written`, { cause });
+  }
+}
+
+function removeDatabase(path: string): void {
+  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(path + end, { force: true });
 }

@@ -18,29 +18,35 @@ export async function migratePostgres(url: string): Promise<void> {
   try {
     await requireUtf8(client);
     await client.query('begin');
-    await client.query('select pg_advisory_xact_lock($1)', [lockKey('migration')]);
-    const text = columnTypes('postgres');
-    await client.query(
-      `create table if not exists schema_migration (number ${text.integer} not null primary key, name ${text.text} not null, applied_at ${text.integer} not null)`,
-    );
-    const { rows } = await client.query<{ number: number | null }>(
-      'select max(number) as number from schema_migration',
-    );
-    for (const migration of planMigrations(rows[0]?.number ?? 0)) {
-      for (const statement of migration.up(text)) await client.query(statement);
-      await client.query('insert into schema_migration values ($1, $2, $3)', [
-        migration.number,
-        migration.name,
-        Math.floor(Date.now() / 1000),
-      ]);
-    }
+    await migrateInTransaction(client);
     await client.query('commit');
   } finally {
     await client.end();
   }
 }
 
-async function requireUtf8(client: Client): Promise<void> {
+/** Brings the schema up to date in the transaction that is open; others wait until it ends. */
+export async function migrateInTransaction(client: Client): Promise<void> {
+  await client.query('select pg_advisory_xact_lock($1)', [lockKey('migration')]);
+  const text = columnTypes('postgres');
+  await client.query(
+    `create table if not exists schema_migration (number ${text.integer} not null primary key, name ${text.text} not null, applied_at ${text.integer} not null)`,
+  );
+  const { rows } = await client.query<{ number: number | null }>(
+    'select max(number) as number from schema_migration',
+  );
+  for (const migration of planMigrations(rows[0]?.number ?? 0)) {
+    for (const statement of migration.up(text)) await client.query(statement);
+    await client.query('insert into schema_migration values ($1, $2, $3)', [
+      migration.number,
+      migration.name,
+      Math.floor(Date.now() / 1000),
+    ]);
+  }
+}
+
+/** @throws Failure `unavailable` when the database does not store text as UTF-8 */
+export async function requireUtf8(client: Client): Promise<void> {
   const { rows } = await client.query<{ encoding: string }>(
     "select current_setting('server_encoding') as encoding",
   );

@@ -1,13 +1,13 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
-import { backupSqlite } from './backup.ts';
 import type { Engine } from './columns.ts';
 import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
 import { PostgresReader } from './postgres-reader.ts';
 import { ConfigWatch } from './postgres-watch.ts';
+import { createPrivate, lockDirectory } from './sqlite-lock.ts';
+import type { DatabasePlace } from './reading.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 import type { Effect } from './write.ts';
 
@@ -37,6 +37,8 @@ export type StoreOptions = (
 export interface Store {
   readonly engine: Engine;
   readonly db: Db;
+  /** For a thread of this process that reads on its own; see `reading.ts`. */
+  readonly place: DatabasePlace;
   /**
    * Makes one write set durable, all or nothing, and resolves when nothing can undo it.
    * Sets that wait at the same time share a transaction; none of them sees another's refusal.
@@ -58,13 +60,6 @@ export interface Store {
   /** Calls back when this process can never write again; it should end. */
   onDeath(listener: (death: Failure) => void): void;
   stats(): CommitterStats;
-  /**
-   * Copies the database as it is at one moment into a new file, while work goes on. SQLite
-   * only: PostgreSQL has its own tools.
-   *
-   * @throws Failure `conflict` when the file exists
-   */
-  backup?(file: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -102,6 +97,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
     return {
       engine: 'sqlite',
       db,
+      place: { engine: 'sqlite', file },
       commit: (effects) => committer.commit(effects),
       configVersion: () =>
         readVersion.first(db, {}).then((row) => {
@@ -111,7 +107,6 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
       onConfigChange: (listener) => listeners.add(listener),
       onDeath: (listener) => committer.onDeath(listener),
       stats: () => committer.stats(),
-      backup: (target) => backupSqlite(file, target),
       close: async () => {
         await committer.close();
         await reader.close();
@@ -143,6 +138,7 @@ async function openPostgres(
     return {
       engine: 'postgres',
       db: createDb(reader),
+      place: { engine: 'postgres', url },
       commit: (effects) => committer.commit(effects),
       configVersion: () => started.version(),
       onConfigChange: (listener) => started.onChange(listener),
@@ -158,33 +154,6 @@ async function openPostgres(
     await committer.close();
     throw error;
   }
-}
-
-/**
- * Keeps a second process out: the committer holds the head of the audit chain in memory.
- * The lock is the operating system's and ends with the process, however that ends.
- */
-function lockDirectory(directory: string): DatabaseSync {
-  const file = join(directory, 'lock');
-  createPrivate(file);
-  const lock = new DatabaseSync(file, { timeout: 0 });
-  try {
-    lock.exec('pragma locking_mode = exclusive; begin exclusive');
-    return lock;
-  } catch (cause) {
-    lock.close();
-    throw new Failure('unavailable', `another process has the directory ${directory} open`, {
-      cause,
-    });
-  }
-}
-
-/**
- * Creates an empty file that only its owner can read. One that exists is not even opened:
- * closing it again would give up the locks that this process has on it (POSIX, fcntl).
- */
-function createPrivate(file: string): void {
-  if (!existsSync(file)) closeSync(openSync(file, 'wx', 0o600));
 }
 
 const CONSOLE_LOG: StoreLog = {
