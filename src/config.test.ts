@@ -28,7 +28,31 @@ const refused: [change: object, says: RegExp, why: string][] = [
   [{ listener: { address: '8200', tls_disable: true } }, /HOST:PORT/, 'an address without a host'],
   [{ seal: { type: 'keyfile' } }, /seal\.path/, 'a key file without a path'],
   [{ log_level: 'loud' }, /log_level must be one of/, 'no such level'],
-  [{ audit: { sinks: [{ type: 'stdout' }] } }, /audit\.sinks is not available/, 'a sink'],
+  [
+    { audit: { sinks: [{ type: 'kafka' }] } },
+    /sinks\[0\]\.type must be one of file, syslog/,
+    'a sink',
+  ],
+  [{ audit: { sinks: [{ type: 'file' }] } }, /sinks\[0\]\.path/, 'a file without a path'],
+  [
+    { audit: { sinks: [{ type: 'stdout', path: '/x' }] } },
+    /unknown key "audit\.sinks\[0\]\.path"/,
+    'a key of another sink',
+  ],
+  [
+    { audit: { sinks: [{ type: 'syslog', address: 'log.test' }] } },
+    /sinks\[0\]\.address must be like/,
+    'an address that is none',
+  ],
+  [
+    { audit: { sinks: [{ type: 'stdout' }, { type: 'stdout' }] } },
+    /has stdout twice/,
+    'one sink twice',
+  ],
+  [{ audit: { retention_days: -1 } }, /audit\.retention_days/, 'a negative time'],
+  [{ user_lockout: { lockout_threshold: 0 } }, /lockout_threshold must be 1/, 'locked for ever'],
+  [{ user_lockout: { lockout_duration: '' } }, /lockout_duration must be seconds/, 'no duration'],
+  [{ user_lockout: { threshold: 3 } }, /unknown key "user_lockout\.threshold"/, 'a shorter name'],
 ];
 for (const [change, says, why] of refused) {
   test(`a configuration is refused by the name of what is wrong: ${why}`, () => {
@@ -38,6 +62,29 @@ for (const [change, says, why] of refused) {
     );
   });
 }
+
+test('sinks and lockout are read with their defaults', () => {
+  const audit = {
+    retention_days: 90,
+    sinks: [{ type: 'file', path: '/a' }, { type: 'syslog' }, { type: 'stdout' }],
+  };
+  const config = parseConfig(
+    JSON.stringify({ ...whole, audit, user_lockout: { lockout_duration: '1h' } }),
+  );
+  assert.deepEqual(config.audit.sinks, [
+    { type: 'file', path: '/a' },
+    { type: 'syslog', address: 'unix:///dev/log', facility: 'auth', tag: 'gatehouse' },
+    { type: 'stdout' },
+  ]);
+  assert.equal(config.audit.retention_days, 90);
+  assert.equal(config.audit.record_public_reads, false);
+  assert.deepEqual(config.user_lockout, {
+    disable_lockout: false,
+    lockout_threshold: 5,
+    lockout_duration: 3600,
+    lockout_counter_reset: 900,
+  });
+});
 
 test('an address may be IPv6, and a port may not be too large', () => {
   assert.deepEqual(parseAddress('listen', '[::1]:8200'), { host: '::1', port: 8200 });

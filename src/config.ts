@@ -1,3 +1,6 @@
+import { sinkName } from './audit/sinks/sink.ts';
+import { parseSyslogAddress, SYSLOG_FACILITIES } from './audit/sinks/syslog/message.ts';
+import { parseDuration } from './core/durations.ts';
 import { Failure } from './core/failure.ts';
 
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
@@ -11,7 +14,16 @@ export interface Config {
     | { type: 'postgres'; url: string; node_name: string };
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
   log_level: LogLevel;
-  audit: { wait_for_reads: boolean; sinks: AuditSinkConfig[] };
+  audit: {
+    /** Answer a read only after its record is durable. */
+    wait_for_reads: boolean;
+    /** Record reads that need no token (CRL, OCSP, CA certificates) instead of counting them. */
+    record_public_reads: boolean;
+    /** Records older than this are deleted once every sink has them; 0: never. */
+    retention_days: number;
+    sinks: AuditSinkConfig[];
+  };
+  user_lockout: UserLockout;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -23,7 +35,30 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', '
 export type AuditSinkConfig =
   | { type: 'file'; path: string }
   | { type: 'stdout' }
-  | { type: 'syslog'; facility: string; tag: string };
+  | { type: 'syslog'; address: string; facility: string; tag: string };
+
+/** When failed log-ins under one name lock it. Times in seconds. */
+export interface UserLockout {
+  disable_lockout: boolean;
+  /** Failures in a row that lock. */
+  lockout_threshold: number;
+  /** How long it is locked after the last of them. */
+  lockout_duration: number;
+  /** Without a failure for so long, earlier ones are forgotten. */
+  lockout_counter_reset: number;
+}
+
+export const USER_LOCKOUT_DEFAULTS: UserLockout = {
+  disable_lockout: false,
+  lockout_threshold: 5,
+  lockout_duration: 900,
+  lockout_counter_reset: 900,
+};
+
+/** The name of this node, and of its audit chain. */
+export function nodeName(config: Pick<Config, 'storage'>): string {
+  return config.storage.type === 'postgres' ? config.storage.node_name : 'local';
+}
 
 /**
  * Reads `HOST:PORT`, `[::1]:8200` or `:8200`.
@@ -68,7 +103,8 @@ export function devConfig(flags: DevFlags): Config {
     storage: { type: 'sqlite' as const, directory: flags.data },
     seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
     log_level: 'warn' as const,
-    audit: { wait_for_reads: false, sinks: [] },
+    audit: { wait_for_reads: false, record_public_reads: false, retention_days: 0, sinks: [] },
+    user_lockout: USER_LOCKOUT_DEFAULTS,
     api_address: `http://${flags.listen}`,
     dev_root_token: flags.root_token,
   });
@@ -88,7 +124,8 @@ export function parseConfig(text: string): Config {
     throw new Failure('invalid', 'the configuration file is not JSON', { cause });
   }
   const top = section('', whole, [
-    'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'log_level', 'api_address',
+    'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'log_level',
+    'api_address',
   ]); // biome-ignore format: one list
   const listener = section('listener', top.listener ?? {}, [
     'address',
@@ -113,6 +150,7 @@ export function parseConfig(text: string): Config {
     seal: sealOf(top.seal),
     log_level,
     audit: auditOf(top.audit),
+    user_lockout: lockoutOf(top.user_lockout),
     api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
     dev_root_token: undefined,
   });
@@ -195,34 +233,91 @@ function sealOf(value: unknown): Config['seal'] {
   }
 }
 
-function auditOf(value: unknown): Config['audit'] {
-  const audit = section('audit', value ?? {}, ['wait_for_reads', 'sinks']);
-  const sinks = audit.sinks ?? [];
-  if (!Array.isArray(sinks)) throw new Failure('invalid', 'audit.sinks must be a list');
-  if (sinks.length > 0) {
+function countOf(name: string, value: unknown, byDefault: number): number {
+  if (value === undefined) return byDefault;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    throw new Failure('invalid', `${name} must be a whole number of zero or more`);
+  }
+  return value;
+}
+
+function secondsOf(name: string, value: unknown, byDefault: number): number {
+  if (value === undefined) return byDefault;
+  const isText = typeof value === 'string' && value !== '';
+  const seconds = isText || typeof value === 'number' ? parseDuration(String(value)) : undefined;
+  if (seconds === undefined || seconds < 1) {
+    throw new Failure('invalid', `${name} must be seconds, or text such as "15m"`);
+  }
+  return Math.trunc(seconds);
+}
+
+function lockoutOf(value: unknown): UserLockout {
+  const names = Object.keys(USER_LOCKOUT_DEFAULTS);
+  const lockout = section('user_lockout', value ?? {}, names);
+  const byDefault = USER_LOCKOUT_DEFAULTS;
+  const seconds = (name: 'lockout_duration' | 'lockout_counter_reset'): number =>
+    secondsOf(`user_lockout.${name}`, lockout[name], byDefault[name]);
+  const lockout_threshold = countOf(
+    'user_lockout.lockout_threshold',
+    lockout.lockout_threshold,
+    byDefault.lockout_threshold,
+  );
+  if (lockout_threshold === 0) {
     throw new Failure(
       'invalid',
-      'audit.sinks is not available yet: audit records are kept in the database; leave it out',
+      'user_lockout.lockout_threshold must be 1 or more; use disable_lockout to do without',
     );
   }
   return {
+    disable_lockout: flagOf('user_lockout.disable_lockout', lockout.disable_lockout),
+    lockout_threshold,
+    lockout_duration: seconds('lockout_duration'),
+    lockout_counter_reset: seconds('lockout_counter_reset'),
+  };
+}
+
+function auditOf(value: unknown): Config['audit'] {
+  const audit = section('audit', value ?? {}, [
+    'wait_for_reads',
+    'record_public_reads',
+    'retention_days',
+    'sinks',
+  ]);
+  const listed = audit.sinks ?? [];
+  if (!Array.isArray(listed)) throw new Failure('invalid', 'audit.sinks must be a list');
+  const sinks = listed.map((sink: unknown, index) => sinkOf(`audit.sinks[${index}]`, sink));
+  const names = sinks.map(sinkName);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new Failure('invalid', `audit.sinks has ${twice} twice`);
+  return {
     wait_for_reads: flagOf('audit.wait_for_reads', audit.wait_for_reads),
-    sinks: sinks.map((sink: unknown, index) => sinkOf(`audit.sinks[${index}]`, sink)),
+    record_public_reads: flagOf('audit.record_public_reads', audit.record_public_reads),
+    retention_days: countOf('audit.retention_days', audit.retention_days, 0),
+    sinks,
   };
 }
 
 function sinkOf(name: string, value: unknown): AuditSinkConfig {
-  const sink = section(name, value, ['type', 'path', 'facility', 'tag']);
-  switch (choiceOf(`${name}.type`, sink.type, ['file', 'stdout', 'syslog'])) {
-    case 'file':
+  const { type } = section(name, value, ['type', 'path', 'address', 'facility', 'tag']);
+  switch (choiceOf(`${name}.type`, type, ['file', 'syslog', 'stdout'])) {
+    case 'file': {
+      const sink = section(name, value, ['type', 'path']);
       return { type: 'file', path: textOf(`${name}.path`, sink.path) };
+    }
     case 'stdout':
+      section(name, value, ['type']);
       return { type: 'stdout' };
-    case 'syslog':
+    case 'syslog': {
+      const sink = section(name, value, ['type', 'address', 'facility', 'tag']);
+      const address = textOf(`${name}.address`, sink.address, 'unix:///dev/log');
+      parseSyslogAddress(`${name}.address`, address);
+      const { facility = 'auth' } = sink;
       return {
         type: 'syslog',
-        facility: textOf(`${name}.facility`, sink.facility, 'auth'),
+        address,
+        facility: choiceOf(`${name}.facility`, facility, SYSLOG_FACILITIES),
         tag: textOf(`${name}.tag`, sink.tag, 'gatehouse'),
       };
+    }
   }
 }

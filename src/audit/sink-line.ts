@@ -54,31 +54,37 @@ export function parseSinkLine(text: string): SinkLine | undefined {
 export type SinkHeads = ReadonlyMap<string, ChainHead>;
 
 export type SinkLineVerdict =
-  | { intact: true; repeated: boolean; line: SinkLine }
-  | { intact: false; because: string };
+  /** The record after the head, to be put into the map; or one that came before already. */
+  | { found: 'next' | 'repeated'; line: SinkLine }
+  /**
+   * No whole record: torn when the server stopped in the middle of it, or another program's. By
+   * itself no harm: a record that should have stood here is missed at the next line.
+   */
+  | { found: 'no_record' }
+  | { found: 'broken'; because: string };
 
 /**
  * Checks one line of a sink against those before it. Lines come in order; one that comes a
  * second time is as it was the first time. The first line of a node is taken at its word for
  * what was before it, unless it is the first of its chain: a file may have been rotated.
  *
- * @param heads the map with the head after each intact line put in by the caller:
- *   `heads.set(line.node, line)`, unless the line is `repeated`
+ * @param heads the heads so far; after `next` the caller puts the new one in with
+ *   `heads.set(line.node, line)`
  */
 export function judgeSinkLine(heads: SinkHeads, text: string): SinkLineVerdict {
   const line = parseSinkLine(text);
-  if (!line) return { intact: false, because: 'this is no whole audit record' };
+  if (!line) return { found: 'no_record' };
   const known = heads.get(line.node);
   const before = { seq: line.seq - 1, hash: line.prev_hash };
   // A line at or before the head was delivered twice; it must still be true to itself.
   const repeated = known !== undefined && line.seq <= known.seq;
   const from = repeated ? before : (known ?? (line.seq === 1 ? chainStart(line.node) : before));
   const verdict = verifyChain(from, [line]);
-  if (!verdict.intact) return { intact: false, because: verdict.because };
+  if (!verdict.intact) return { found: 'broken', because: verdict.because };
   if (known?.seq === line.seq && !Buffer.from(known.hash).equals(line.hash)) {
-    return { intact: false, because: `record ${line.seq} came before with other content` };
+    return { found: 'broken', because: `record ${line.seq} came before with other content` };
   }
-  return { intact: true, repeated, line };
+  return { found: repeated ? 'repeated' : 'next', line };
 }
 
 function hex(bytes: Uint8Array): string {

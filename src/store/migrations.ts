@@ -6,6 +6,7 @@ import { access } from './migrations/0003-access.ts';
 import { authority } from './migrations/0004-authority.ts';
 import { mounts } from './migrations/0005-mounts.ts';
 import { revocation } from './migrations/0006-revocation.ts';
+import { audit } from './migrations/0007-audit.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -23,6 +24,7 @@ export const MIGRATIONS: readonly Migration[] = [
   authority,
   mounts,
   revocation,
+  audit,
 ];
 
 /**

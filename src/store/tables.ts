@@ -11,6 +11,9 @@ export interface Tables {
   job_lease: JobLeaseRow;
   audit_entry: AuditEntryRow;
   audit_sink: AuditSinkRow;
+  audit_cut: AuditCutRow;
+  audit_device: AuditDeviceRow;
+  login_failure: LoginFailureRow;
   seal: SealRow;
   seal_key: SealKeyRow;
   mount: MountRow;
@@ -67,6 +70,29 @@ interface AuditSinkRow {
   node: string;
   /** The last record that the sink has taken. */
   seq: number;
+}
+
+/** The last record that was deleted of a node's chain; see `audit/retention/`. */
+interface AuditCutRow {
+  node: string;
+  seq: number;
+  hash: Uint8Array;
+}
+
+/** A sink that was enabled over the API; `body` is a JSON object. */
+interface AuditDeviceRow {
+  /** With its trailing slash, e.g. `file/`. */
+  path: string;
+  type: string;
+  body: string;
+}
+
+/** Failed log-ins under one name; see `access/lockout/`. */
+interface LoginFailureRow {
+  /** Keyed hash of mount and name, base64url. */
+  id: string;
+  failures: number;
+  last_failed_at: number;
 }
 
 /** One row, from initialisation on; see `seal/seal.ts`. */

@@ -1,0 +1,179 @@
+import type { Store, StoreLog } from '../../store/store.ts';
+import {
+  deleteCursor,
+  findCursor,
+  listCursors,
+  listRecordsAfter,
+  readChainStart,
+  saveCursor,
+} from '../store.ts';
+import { retryPause, type Sink } from './sink.ts';
+
+/** Records that a sink is given at once. */
+const BATCH = 512;
+/** After news, to take more of it at once, in milliseconds. */
+const GROUP_TIME = 100;
+/** Without news, a look is taken all the same. */
+const IDLE_TIME = 1_000;
+/** How long the sinks have, when the server stops, to take what is left. */
+const DRAIN_TIME = 3_000;
+
+export interface FeederOptions {
+  store: Pick<Store, 'db' | 'commit'>;
+  /** Whose chain is fed: this node's. */
+  node: string;
+  log: StoreLog;
+  /** Resolves after so many milliseconds, or as soon as `signal` is aborted. */
+  pause?(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Feeds the node's chain to its sinks, each at its own pace from where it stopped. Delivered at
+ * least once: a record may come again after a crash. Nothing waits for a sink, and none loses a
+ * record: what it has not taken is in the database.
+ */
+export interface Feeder {
+  /** Says that there may be new records. */
+  wake(): void;
+  add(name: string, sink: Sink): void;
+  /** Ends the feeding of a sink and forgets its progress. */
+  remove(name: string): Promise<void>;
+  names(): string[];
+  /** Forgets the progress of sinks that are not there any more. */
+  forgetOthers(): Promise<void>;
+  /** Opens files anew. */
+  reopen(): void;
+  /** Lets the sinks take what is left, within a few seconds. */
+  close(): Promise<void>;
+}
+
+interface Fed {
+  sink: Sink;
+  /** Aborted when there may be new records; a new one for each look. */
+  news: AbortController;
+  stopping: AbortController;
+  done: Promise<void>;
+}
+
+export function createFeeder(options: FeederOptions): Feeder {
+  const fed = new Map<string, Fed>();
+  const draining = new AbortController();
+  const pauseFor = options.pause ?? pause;
+
+  async function feed(name: string, sink: Sink, entry: Omit<Fed, 'done'>): Promise<void> {
+    const step = createStep(options, name, sink);
+    const ending = AbortSignal.any([entry.stopping.signal, draining.signal]);
+    let failures = 0;
+    while (!entry.stopping.signal.aborted) {
+      entry.news = new AbortController();
+      let more = false;
+      try {
+        more = await step();
+        if (failures > 0) options.log.info({ sink: name }, 'an audit sink is fed again');
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        if (failures === 1 && !entry.stopping.signal.aborted) {
+          const why = error instanceof Error ? error.message : String(error);
+          options.log.warn({ sink: name, why }, 'an audit sink takes nothing; records wait for it');
+        }
+      }
+      if (more) continue;
+      if (draining.signal.aborted) return;
+      // News do not make a sink that refused be tried sooner.
+      if (failures > 0) await pauseFor(retryPause(failures), ending);
+      else {
+        await pauseFor(IDLE_TIME, AbortSignal.any([entry.news.signal, ending]));
+        await pauseFor(GROUP_TIME, ending);
+      }
+    }
+  }
+
+  return {
+    wake: () => {
+      for (const { news } of fed.values()) news.abort();
+    },
+    add(name, sink) {
+      const entry = { sink, news: new AbortController(), stopping: new AbortController() };
+      const known: Fed = Object.assign(entry, { done: Promise.resolve() });
+      known.done = feed(name, sink, known);
+      fed.set(name, known);
+    },
+    async remove(name) {
+      const entry = fed.get(name);
+      if (!entry) return;
+      fed.delete(name);
+      entry.stopping.abort();
+      await entry.sink.close();
+      await entry.done;
+      await options.store.commit([deleteCursor(name, options.node)]);
+    },
+    names: () => [...fed.keys()],
+    async forgetOthers() {
+      const known = await listCursors(options.store.db, options.node);
+      const gone = known.filter((cursor) => !fed.has(cursor.name));
+      await options.store.commit(gone.map(({ name }) => deleteCursor(name, options.node)));
+    },
+    reopen: () => {
+      for (const { sink, news } of fed.values()) {
+        sink.reopen();
+        news.abort();
+      }
+    },
+    async close() {
+      draining.abort();
+      const all = [...fed.values()];
+      const late = new AbortController();
+      await Promise.race([
+        Promise.all(all.map((entry) => entry.done)),
+        pause(DRAIN_TIME, late.signal),
+      ]);
+      late.abort();
+      for (const { stopping } of all) stopping.abort();
+      await Promise.all(all.map((entry) => entry.sink.close().catch(() => {})));
+    },
+  };
+}
+
+/** One step of feeding: the next records, if there are any. @returns whether there may be more */
+function createStep(
+  { store, node }: FeederOptions,
+  name: string,
+  sink: Sink,
+): () => Promise<boolean> {
+  let taken: number | undefined;
+  let saved: number | undefined;
+  return async () => {
+    if (taken === undefined) {
+      saved = await findCursor(store.db, { name, node });
+      // A new sink gets the whole chain, so that what it holds can be verified.
+      taken = saved ?? (await readChainStart(store.db, node)).seq;
+    }
+    const rows = await listRecordsAfter(store.db, { node, seq: taken, limit: BATCH });
+    const last = rows.at(-1);
+    if (last) {
+      await sink.put(rows.map((row) => ({ node, ...row })));
+      taken = last.seq;
+    }
+    if (saved !== taken) {
+      await store.commit([saveCursor({ name, node, seq: taken })]);
+      saved = taken;
+    }
+    return rows.length === BATCH;
+  };
+}
+
+/** Does not keep the process running by itself. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    timer.unref();
+    signal.addEventListener('abort', done);
+  });
+}

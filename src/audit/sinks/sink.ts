@@ -1,0 +1,45 @@
+import type { AuditSinkConfig } from '../../config.ts';
+import type { SinkLine } from '../sink-line.ts';
+
+/** A record on its way to a sink. */
+export interface FedRecord extends SinkLine {
+  /** When the committer took the record in, Unix milliseconds. */
+  time_ms: number;
+}
+
+/** Where records are put besides the database. One `put` at a time. */
+export interface Sink {
+  /**
+   * Resolves when the sink has taken all of them for good, as far as its kind can tell. After a
+   * refusal all of them are put again.
+   */
+  put(records: readonly FedRecord[]): Promise<void>;
+  /** Opens its file anew at the next `put`, after log rotation moved the old one. */
+  reopen(): void;
+  close(): Promise<void>;
+}
+
+/** A sink's name in logs and under which its progress is kept. */
+export function sinkName(sink: AuditSinkConfig): string {
+  switch (sink.type) {
+    case 'file':
+      return `file:${sink.path}`;
+    case 'syslog':
+      return `syslog:${sink.address}`;
+    case 'stdout':
+      return 'stdout';
+  }
+}
+
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 30_000;
+
+/**
+ * How long to leave a sink alone that has refused so many times in a row.
+ *
+ * @param failures 1 or more
+ * @returns milliseconds: 250, 500, 1000, … up to 30 seconds
+ */
+export function retryPause(failures: number): number {
+  return Math.min(FIRST_PAUSE * 2 ** Math.min(failures - 1, 10), LONGEST_PAUSE);
+}

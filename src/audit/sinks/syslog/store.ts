@@ -1,0 +1,203 @@
+import { spawn } from 'node:child_process';
+import { createSocket, type Socket as Datagrams } from 'node:dgram';
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import { hostname } from 'node:os';
+import { encodeOmittedLine, encodeSinkLine } from '../../sink-line.ts';
+import type { FedRecord, Sink } from '../sink.ts';
+import {
+  encodeSyslogDatagram,
+  encodeSyslogMessage,
+  frameSyslogMessage,
+  parseSyslogAddress,
+  type SyslogHeader,
+} from './message.ts';
+
+/** What a UDP datagram over IPv4 can carry (RFC 768, RFC 791). */
+const DATAGRAM_LIMIT = 65_507;
+/** Longest message that `logger` is asked to take. */
+const LOCAL_LIMIT = 65_536;
+const CONNECT_MS = 10_000;
+const LOCAL_MS = 30_000;
+
+/** A syslog server (RFC 5424), reached as `address` says. */
+export function openSyslogSink(config: { address: string; facility: string; tag: string }): Sink {
+  const header: SyslogHeader = { ...config, hostname: hostname(), pid: process.pid };
+  const address = parseSyslogAddress('address', config.address);
+  switch (address.transport) {
+    case 'udp':
+      return openUdp(header, address);
+    case 'tcp':
+      return openStream(address, (records) =>
+        records.map((one) => frameSyslogMessage(encodeSyslogMessage(header, one))).join(''),
+      );
+    case 'unix':
+      return openLocal(header, address.path);
+  }
+}
+
+/** Lines over a TCP or unix stream connection, for a collector that wants no syslog around them. */
+export function openSocketSink(target: NetConnectOpts): Sink {
+  return openStream(target, (records) =>
+    records.map((record) => `${encodeSinkLine(record)}\n`).join(''),
+  );
+}
+
+function openUdp(header: SyslogHeader, { host, port }: { host: string; port: number }): Sink {
+  let socket: Datagrams | undefined;
+  const close = (): void => {
+    socket?.close();
+    socket = undefined;
+  };
+  return {
+    async put(records) {
+      // Connected, so that a port where nobody listens is noticed at the next datagram.
+      socket ??= await connectDatagrams(host, port);
+      const sending = socket;
+      try {
+        for (const record of records) {
+          const message = encodeSyslogDatagram(header, record, DATAGRAM_LIMIT);
+          await new Promise<void>((resolve, reject) => {
+            sending.send(message, (error) => (error ? reject(error) : resolve()));
+          });
+        }
+      } catch (error) {
+        close();
+        throw error;
+      }
+    },
+    reopen: () => {},
+    close: async () => close(),
+  };
+}
+
+function connectDatagrams(host: string, port: number): Promise<Datagrams> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    socket.unref();
+    socket.on('error', (error) => reject(error));
+    socket.connect(port, host, () => resolve(socket));
+  });
+}
+
+/**
+ * A stream has no acknowledgement (RFC 6587 §3.1): when a connection breaks, what was written to
+ * it last may be lost, so it is written again to the next.
+ */
+function openStream(
+  target: NetConnectOpts,
+  encode: (records: readonly FedRecord[]) => string,
+): Sink {
+  let socket: Socket | undefined;
+  let last = '';
+  const drop = (): void => {
+    socket?.destroy();
+    socket = undefined;
+  };
+  return {
+    async put(records) {
+      if (!socket?.writable || socket.readableEnded) {
+        drop();
+        socket = await connectStream(target);
+        if (last !== '') await writeStream(socket, last);
+      }
+      const text = encode(records);
+      try {
+        await writeStream(socket, text);
+      } catch (error) {
+        drop();
+        throw error;
+      }
+      last = text;
+    },
+    reopen: () => {},
+    close: async () => {
+      socket?.end();
+      drop();
+    },
+  };
+}
+
+function connectStream(target: NetConnectOpts): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(target);
+    const timer = setTimeout(() => socket.destroy(new Error('no connection in time')), CONNECT_MS);
+    socket.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.setKeepAlive(true, CONNECT_MS);
+      // Nothing is to be read; reading on shows when the other side closes.
+      socket.resume();
+      socket.unref();
+      resolve(socket);
+    });
+  });
+}
+
+function writeStream(socket: Socket, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error('the connection was closed'));
+    socket.once('close', ended);
+    socket.write(text, (error) => {
+      socket.off('close', ended);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}
+
+/**
+ * The machine's own log socket. Node.js speaks unix streams only and most such sockets take
+ * datagrams: those are sent by the program `logger` (util-linux), which may wait in our place.
+ */
+function openLocal(header: SyslogHeader, path: string): Sink {
+  const stream = openStream({ path }, (records) =>
+    records.map((record) => `${encodeSyslogMessage(header, record)}\n`).join(''),
+  );
+  return {
+    async put(records) {
+      try {
+        await stream.put(records);
+      } catch (error) {
+        const takesDatagrams = error instanceof Error && 'code' in error;
+        if (!takesDatagrams || error.code !== 'EPROTOTYPE') throw error;
+        await runLogger(header, path, records);
+      }
+    },
+    reopen: () => {},
+    close: () => stream.close(),
+  };
+}
+
+function runLogger(
+  { facility, tag }: SyslogHeader,
+  path: string,
+  records: readonly FedRecord[],
+): Promise<void> {
+  const lines = records.map((record) => {
+    const line = encodeSinkLine(record);
+    return Buffer.byteLength(line) <= LOCAL_LIMIT ? line : encodeOmittedLine(record);
+  });
+  const flags = ['--rfc5424', '--socket-errors=on', '--id', '--msgid', 'audit'];
+  const target = ['--socket', path, '--size', `${LOCAL_LIMIT}`, '--priority', `${facility}.info`];
+  return new Promise((resolve, reject) => {
+    const child = spawn('logger', [...flags, ...target, '--tag', tag], {
+      stdio: ['pipe', 'ignore', 'pipe'],
+      timeout: LOCAL_MS,
+    });
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      if (said.length < 1000) said += chunk.toString();
+    });
+    child.on('error', reject);
+    child.stdin.on('error', () => {});
+    child.on('close', (code) => {
+      // It goes on after a message that was not sent, and only says so.
+      if (code === 0 && said === '') resolve();
+      else reject(new Error(`logger ended with ${code}: ${said.trim()}`));
+    });
+    child.stdin.end(`${lines.join('\n')}\n`);
+  });
+}

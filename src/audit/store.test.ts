@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eachEngine } from '../../test/support/engines.ts';
+import { chainStart, verifyChain } from './chain.ts';
+import {
+  cutChain,
+  deleteCursor,
+  findCursor,
+  listAuditNodes,
+  listCursors,
+  listRecordsAfter,
+  readChainStart,
+  readLastSeq,
+  saveCursor,
+} from './store.ts';
+
+eachEngine('the audit tables', (open) => {
+  test('a chain that was cut is verified from the cut', async () => {
+    const store = await open({ node_name: 'a' });
+    for (let n = 1; n <= 5; n++) await store.commit([{ audit: `{"n":${n}}` }]);
+    assert.deepEqual(await readChainStart(store.db, 'a'), chainStart('a'));
+    const before = await listRecordsAfter(store.db, { node: 'a', seq: 0, limit: 10 });
+    assert.deepEqual(
+      before.map((row) => row.record),
+      ['{"n":1}', '{"n":2}', '{"n":3}', '{"n":4}', '{"n":5}'],
+    );
+    for (const seq of [2, 3]) {
+      const head = before[seq - 1];
+      assert.ok(head);
+      await store.commit(cutChain('a', { seq, hash: head.hash }));
+    }
+    const rest = await listRecordsAfter(store.db, { node: 'a', seq: 0, limit: 10 });
+    assert.deepEqual(
+      rest.map((row) => row.seq),
+      [4, 5],
+    );
+    assert.equal(verifyChain(await readChainStart(store.db, 'a'), rest).intact, true);
+    assert.equal(verifyChain(chainStart('a'), rest).intact, false);
+    assert.equal(await readLastSeq(store.db, 'a'), 5);
+    assert.equal(await readLastSeq(store.db, 'b'), 0);
+    assert.deepEqual(await listAuditNodes(store.db), ['a']);
+  });
+
+  test('each sink of each node has its own cursor', async () => {
+    const store = await open();
+    const key = { name: 'file:/x', node: 'a' };
+    assert.equal(await findCursor(store.db, key), undefined);
+    await store.commit([
+      saveCursor({ ...key, seq: 1 }),
+      saveCursor({ ...key, node: 'b', seq: 7 }),
+      saveCursor({ name: 'stdout', node: 'a', seq: 3 }),
+    ]);
+    await store.commit([saveCursor({ ...key, seq: 2 })]);
+    assert.equal(await findCursor(store.db, key), 2);
+    assert.equal((await listCursors(store.db, 'a')).length, 2);
+    await store.commit([deleteCursor('file:/x', 'a')]);
+    assert.equal(await findCursor(store.db, key), undefined);
+    assert.equal(await findCursor(store.db, { ...key, node: 'b' }), 7);
+    await store.commit([deleteCursor('file:/x')]);
+    assert.equal(await findCursor(store.db, { ...key, node: 'b' }), undefined);
+  });
+});

@@ -1,0 +1,120 @@
+import { build, type Db, prepared, preparedWrite } from '../store/database.ts';
+import { type Write, write } from '../store/write.ts';
+import { type ChainedRecord, type ChainHead, chainStart } from './chain.ts';
+
+export interface TimedRecord extends ChainedRecord {
+  time_ms: number;
+}
+
+const recordsAfter = prepared((build, p: { node: string; seq: number; limit: number }) =>
+  build
+    .selectFrom('audit_entry')
+    .select(['seq', 'time_ms', 'record', 'prev_hash', 'hash'])
+    .where('node', '=', p.node)
+    .where('seq', '>', p.seq)
+    .orderBy('seq')
+    .limit(p.limit),
+);
+
+/** Records of a node's chain after the one numbered `seq`, in order. */
+export function listRecordsAfter(
+  db: Db,
+  from: { node: string; seq: number; limit: number },
+): Promise<TimedRecord[]> {
+  return recordsAfter.all(db, from);
+}
+
+/** The names of all nodes that have records, of those that are gone too. */
+export async function listAuditNodes(db: Db): Promise<string[]> {
+  const names: string[] = [];
+  // By key from one to the next: a chain may have millions of records.
+  for (let last = ''; ; ) {
+    const next = await db
+      .selectFrom('audit_entry')
+      .select('node')
+      .where('node', '>', last)
+      .orderBy('node')
+      .limit(1)
+      .executeTakeFirst();
+    if (!next) return names;
+    names.push(next.node);
+    last = next.node;
+  }
+}
+
+/** The head that the stored records of a chain follow: its start, or where it was cut. */
+export async function readChainStart(db: Db, node: string): Promise<ChainHead> {
+  const cut = await db
+    .selectFrom('audit_cut')
+    .select(['seq', 'hash'])
+    .where('node', '=', node)
+    .executeTakeFirst();
+  return cut ?? chainStart(node);
+}
+
+/** The number of a chain's last record; 0 for a chain without records. */
+export async function readLastSeq(db: Db, node: string): Promise<number> {
+  const row = await db
+    .selectFrom('audit_entry')
+    .select('seq')
+    .where('node', '=', node)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.seq ?? 0;
+}
+
+/** Deletes the records up to `head` and keeps it as the start of what is left. */
+export function cutChain(node: string, head: ChainHead): Write[] {
+  const { seq, hash } = head;
+  return [
+    write(build.deleteFrom('audit_entry').where('node', '=', node).where('seq', '<=', seq)),
+    write(
+      build
+        .insertInto('audit_cut')
+        .values({ node, seq, hash })
+        .onConflict((clash) => clash.column('node').doUpdateSet({ seq, hash })),
+      { rows: 1 },
+    ),
+  ];
+}
+
+const upsertCursor = preparedWrite(
+  (build, p: { name: string; node: string; seq: number }) =>
+    build
+      .insertInto('audit_sink')
+      .values({ name: p.name, node: p.node, seq: p.seq })
+      .onConflict((clash) =>
+        clash.columns(['name', 'node']).doUpdateSet((row) => ({ seq: row.ref('excluded.seq') })),
+      ),
+  { rows: 1 },
+);
+
+/** How far a sink of a node has been fed; undefined for a new one. */
+export async function findCursor(
+  db: Db,
+  key: { name: string; node: string },
+): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('audit_sink')
+    .select('seq')
+    .where('name', '=', key.name)
+    .where('node', '=', key.node)
+    .executeTakeFirst();
+  return row?.seq;
+}
+
+export function saveCursor(cursor: { name: string; node: string; seq: number }): Write {
+  return upsertCursor(cursor);
+}
+
+/** Sinks of a node and how far each was fed. */
+export function listCursors(db: Db, node: string): Promise<{ name: string; seq: number }[]> {
+  return db.selectFrom('audit_sink').select(['name', 'seq']).where('node', '=', node).execute();
+}
+
+/** Forgets a sink that is there no more: of one node, or of all. */
+export function deleteCursor(name: string, node?: string): Write {
+  const query = build.deleteFrom('audit_sink').where('name', '=', name);
+  return write(node === undefined ? query : query.where('node', '=', node));
+}
