@@ -48,28 +48,23 @@ async function fill(store: Store): Promise<void> {
       }),
       { rows: 1 },
     );
-  const crl = build.insertInto('pki_crl').values({
-    mount_id: 'm',
-    class: 'c',
-    number: 2 ** 53 - 1,
-    revision: 1,
-    base: '',
-    this_update: -1,
-    next_update: 0,
-    modified_at_ms: 0,
-    der: Uint8Array.from({ length: 256 }, (_byte, index) => index),
+  const key = build.insertInto('seal_key').values({
+    use: 'data',
+    term: -1,
+    created_at: 2 ** 53 - 1,
+    key_sealed: Uint8Array.from({ length: 256 }, (_byte, index) => index),
   });
   // The child's identifier sorts before its parent's, so rows do not come parents first.
-  await store.commit([token('z', null), token('a', 'z'), write(crl), { audit: '{"n":1}' }]);
+  await store.commit([token('z', null), token('a', 'z'), write(key), { audit: '{"n":1}' }]);
   await store.commit(Array.from({ length: 1200 }, (_, n) => ({ audit: `{"n":${n + 2}}` })));
 }
 
 async function contents(store: Store) {
   const tokens = await store.db.selectFrom('token').selectAll().orderBy('id').execute();
-  const crls = await store.db.selectFrom('pki_crl').selectAll().execute();
+  const keys = await store.db.selectFrom('seal_key').selectAll().execute();
   const records = await store.db.selectFrom('audit_entry').selectAll().orderBy('seq').execute();
   const version = await store.db.selectFrom('config_version').selectAll().execute();
-  return { tokens, crls, records, version };
+  return { tokens, keys, records, version };
 }
 
 eachPlace('a backup taken', (newSource, from) => {
