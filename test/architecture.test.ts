@@ -39,7 +39,7 @@ const EFFECTS = [
 ];
 const isFeature = (file: string): boolean => !EFFECTS.some((start) => file.startsWith(start));
 const layerOf = (file: string): string | undefined =>
-  /\/(routes|operations|jobs|store)\.ts$/.exec(file)?.[1];
+  /\/(routes|operations|jobs|store|thread)\.ts$/.exec(file)?.[1];
 const isPure = (file: string): boolean =>
   file.startsWith('src/') && isFeature(file) && layerOf(file) === undefined;
 

@@ -17,6 +17,8 @@ export interface Answer<Data = unknown> {
   status?: number;
   /** Bytes as they are, instead of an envelope. Empty bytes are a 204. */
   raw?: RawAnswer;
+  /** A field of `data` whose text is long: ASCII, escaped for JSON already. */
+  long_text?: { field: string; body: LongBody };
   /** Already dressed JSON text (sys/health and its like, which have no envelope). */
   bare?: Record<string, unknown>;
   /** Keys of `data` repeated beside the envelope's own, for readers of old. */
@@ -29,8 +31,17 @@ export interface Answer<Data = unknown> {
 
 export interface RawAnswer {
   content_type: string;
-  body: Uint8Array | string;
+  body: Uint8Array | string | LongBody;
 }
+
+/** A body of any length, given piece by piece as fast as the client takes it. */
+export interface LongBody {
+  /** Bytes of all pieces together. */
+  length: number;
+  /** Begins anew each time. */
+  pieces(): Iterable<Uint8Array>;
+}
+
 
 /** The `auth` object of a log-in or a made token. */
 export interface AuthAnswer {

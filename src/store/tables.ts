@@ -280,9 +280,11 @@ export interface PkiRevocationRow {
   issuer_id: string;
   revoked_at_ms: number;
   reason: number;
+  /** The mount's revision once it was revoked; 0 in rows older than this column. */
+  revision: number;
 }
 
-/** The present CRL of issuers that share subject and key. */
+/** The present CRL of issuers that share subject and key, without its entries. */
 export interface PkiCrlRow {
   mount_id: string;
   class: string;
@@ -292,10 +294,21 @@ export interface PkiCrlRow {
   this_update: number;
   next_update: number;
   modified_at_ms: number;
-  der: Uint8Array;
+  /** Which revocations are on it, as JSON; see `ListScope`. */
+  scope: string;
+  /** TBSCertList up to nextUpdate, and its extensions. */
+  before_entries: Uint8Array;
+  after_entries: Uint8Array;
+  algorithm: string;
+  signature: Uint8Array;
 }
 
 interface PkiRevisionRow {
   mount_id: string;
+  /** Grows with every revocation. */
   revision: number;
+  /** Grows when revocations are taken away. */
+  epoch: number;
+  /** When what the CRL addresses of the mount show last changed. */
+  lists_modified_at_ms: number;
 }

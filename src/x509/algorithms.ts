@@ -92,15 +92,17 @@ const ALGORITHMS: Record<SignatureAlgorithm, AlgorithmFacts> = {
   },
 };
 
-const isName = (text: string): text is SignatureAlgorithm => Object.hasOwn(ALGORITHMS, text);
+/** Says whether a text is the name of an algorithm that we know. */
+export const isSignatureAlgorithm = (text: string): text is SignatureAlgorithm =>
+  Object.hasOwn(ALGORITHMS, text);
 
 /** Every name, in the order of the type. */
 export const SIGNATURE_ALGORITHMS: readonly SignatureAlgorithm[] =
-  Object.keys(ALGORITHMS).filter(isName);
+  Object.keys(ALGORITHMS).filter(isSignatureAlgorithm);
 
 /** The algorithm of that name, spelt exactly, if we have it. */
 export function findSignatureAlgorithm(name: string): SignatureAlgorithm | undefined {
-  return isName(name) ? name : undefined;
+  return isSignatureAlgorithm(name) ? name : undefined;
 }
 
 /** AlgorithmIdentifier of a hash, parameters NULL, as OCSP's CertID and PSS have it. */

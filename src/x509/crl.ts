@@ -70,6 +70,25 @@ export interface TbsCertList {
  */
 export function encodeTbsCertList(list: TbsCertList): Uint8Array {
   const revoked = writeEntries(list.entries);
+  const { before, after } = encodeListFrame(list);
+  return sequence(
+    before,
+    // An empty list of entries is left out, never written as empty (§5.1.2.6).
+    ...(revoked.count === 0 ? [] : [header(TAG.sequence, revoked.length), ...revoked.chunks()]),
+    after,
+  );
+}
+
+/** What stands around the entries of a list: a few hundred bytes, however long the list is. */
+export interface ListFrame {
+  /** The fields of TBSCertList from version to nextUpdate. */
+  before: Uint8Array;
+  /** crlExtensions. */
+  after: Uint8Array;
+}
+
+/** Everything of TBSCertList but its entries; see `crl-assembly.ts` for the rest. */
+export function encodeListFrame(list: Omit<TbsCertList, 'entries'>): ListFrame {
   const extensions: Extension[] = [
     authorityKeyIdentifier(list.authorityKeyId),
     { oid: EXTENSION_OID.cRLNumber, critical: false, value: integer(list.crlNumber) },
@@ -78,16 +97,20 @@ export function encodeTbsCertList(list: TbsCertList): Uint8Array {
       : [{ oid: EXTENSION_OID.deltaCRLIndicator, critical: true, value: integer(list.deltaBase) }]),
     ...(list.extensions ?? []),
   ];
-  return sequence(
-    integer(1),
-    algorithmIdentifier(list.signatureAlgorithm),
-    list.issuer,
-    time(list.thisUpdate),
-    time(list.nextUpdate),
-    // An empty list of entries is left out, never written as empty (§5.1.2.6).
-    ...(revoked.count === 0 ? [] : [header(TAG.sequence, revoked.length), ...revoked.chunks()]),
-    contextConstructed(0, encodeExtensions(extensions)),
-  );
+  return {
+    before: concatenate([
+      integer(1),
+      algorithmIdentifier(list.signatureAlgorithm),
+      list.issuer,
+      time(list.thisUpdate),
+      time(list.nextUpdate),
+    ]),
+    after: contextConstructed(0, encodeExtensions(extensions)),
+  };
+}
+
+function concatenate(parts: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(parts));
 }
 
 function writeEntries(entries: Iterable<RevokedEntry> | RevokedListWriter): RevokedListWriter {

@@ -2,13 +2,13 @@ import { ZodError } from 'zod';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
 import type { ApiStyle } from '../openapi.ts';
-import type { Answer } from '../route.ts';
+import type { Answer, LongBody } from '../route.ts';
 
 /** A response ready to be sent. */
 export interface Dressed {
   status: number;
   headers: Record<string, string>;
-  body: string | Uint8Array | undefined;
+  body: string | Uint8Array | LongBody | undefined;
 }
 
 export interface WrapInfo {
@@ -53,7 +53,43 @@ export function dressAnswer(
   };
   // Old readers of sys/ look for the payload's keys beside the envelope's own.
   const whole = answer.flat ? { ...(answer.data as object), ...envelope } : envelope;
-  return { status: answer.status ?? 200, headers: JSON_TYPE, body: `${JSON.stringify(whole)}\n` };
+  const body = `${JSON.stringify(whole)}\n`;
+  const long = answer.long_text;
+  return {
+    status: answer.status ?? 200,
+    headers: JSON_TYPE,
+    body: long ? putLongText(body, long) : body,
+  };
+}
+
+/** Longest body that can be put away whole. */
+const MOST_GATHERED = 1 << 20;
+
+/** A body in one piece. @throws Failure `invalid` for one that is too long to be wrapped */
+export function gatherBody(body: Dressed['body']): Buffer {
+  if (body === undefined) return Buffer.alloc(0);
+  if (typeof body === 'string') return Buffer.from(body);
+  if (!('pieces' in body)) return Buffer.from(body);
+  if (body.length > MOST_GATHERED) {
+    throw new Failure('invalid', 'the answer is too long to be wrapped: leave out the header');
+  }
+  return Buffer.concat([...body.pieces()]);
+}
+
+/** Puts a long text in the place of the field's empty one; nothing before `data` is a caller's. */
+function putLongText(json: string, { field, body }: { field: string; body: LongBody }): LongBody {
+  const empty = `${JSON.stringify(field)}:""`;
+  const at = json.indexOf(empty, json.indexOf('"data":')) + empty.length - 1;
+  const before = Buffer.from(json.slice(0, at));
+  const after = Buffer.from(json.slice(at));
+  return {
+    length: before.length + body.length + after.length,
+    *pieces() {
+      yield before;
+      yield* body.pieces();
+      yield after;
+    },
+  };
 }
 
 /** The envelope that stands for a wrapped answer (contract 1.3). */

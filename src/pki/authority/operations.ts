@@ -12,6 +12,7 @@ import {
 } from '../issuers/issuer.ts';
 import { listIssuerRecords, touchIssuer } from '../issuers/store.ts';
 import { listKeys } from '../keys/store.ts';
+import { touchLists } from '../revocation/store.ts';
 import { type Authority, type Defaults, resolveIssuer } from './authority.ts';
 import { findConfig, readDefaults, saveDefaults } from './store.ts';
 import {
@@ -146,7 +147,6 @@ export function planDefaultChange(
 ): Write[] {
   const { default_issuer } = authority.defaults;
   if (default_issuer === next) return [];
-  return [default_issuer, next]
-    .filter((id) => authority.issuers.has(id))
-    .map((id) => touchIssuer(mount_id, id, now_ms));
+  const touched = [default_issuer, next].filter((id) => authority.issuers.has(id));
+  return [...touched.map((id) => touchIssuer(mount_id, id, now_ms)), touchLists(mount_id, now_ms)];
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Authority } from '../authority/authority.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Key } from '../keys/key.ts';
-import type { CrlConfig } from './config.ts';
+import type { ListScope } from './making/job.ts';
 
 /** Issuers with the same subject and key: to the world they are one, with one list. */
 export interface IssuerClass {
@@ -37,29 +37,27 @@ export function planClass(authority: Authority, issuer: Issuer): IssuerClass {
   };
 }
 
-/** Says whether a revocation belongs on a class's list. */
-export function belongsOnList(
+/** Which revocations are on a class's list, as JSON; see `making/job.ts`. */
+export function planScope(
   authority: Authority,
   issuers: IssuerClass,
-  issuer_id: string,
-): boolean {
-  if (issuers.members.some(({ id }) => id === issuer_id)) return true;
-  return issuers.takesUnassigned && !authority.issuers.has(issuer_id);
+  ground: { epoch: number; disable: boolean },
+): string {
+  const scope: ListScope = {
+    members: issuers.members.map(({ id }) => id).sort(),
+    // Whose revocations have lost their issuer depends on which issuers there are.
+    known: issuers.takesUnassigned ? [...authority.issuers.keys()].sort() : null,
+    epoch: ground.epoch,
+    empty: ground.disable,
+  };
+  return JSON.stringify(scope);
 }
 
 /**
  * What a list is built from besides revocations, as one short text: when it changes, the list
  * is built anew whatever its age.
  */
-export function listBase(authority: Authority, issuers: IssuerClass, config: CrlConfig): string {
-  const { signer, members, takesUnassigned } = issuers;
-  const ground = [
-    signer?.issuer.settings.revocation_signature_algorithm ?? '',
-    members.map(({ id }) => id).join(),
-    // Whose revocations have lost their issuer depends on which issuers there are.
-    takesUnassigned ? [...authority.issuers.keys()].join() : '',
-    String(config.disable),
-    config.expiry,
-  ];
-  return hash('sha256', ground.join('\n')).slice(0, 32);
+export function listBase(issuers: IssuerClass, scope: string, expiry: string): string {
+  const algorithm = issuers.signer?.issuer.settings.revocation_signature_algorithm ?? '';
+  return hash('sha256', [algorithm, scope, expiry].join('\n')).slice(0, 32);
 }

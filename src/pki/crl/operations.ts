@@ -1,20 +1,18 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../../access/caller.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import { encodePem } from '../../core/pem.ts';
-import { chooseSignatureAlgorithm, type SignatureAlgorithm } from '../../x509/algorithms.ts';
-import { assembleSigned } from '../../x509/certificate.ts';
-import { encodeTbsCertList } from '../../x509/crl.ts';
+import {
+  chooseSignatureAlgorithm,
+  isSignatureAlgorithm,
+  type SignatureAlgorithm,
+} from '../../x509/algorithms.ts';
+import { encodeListFrame } from '../../x509/crl.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
-import { RevokedListWriter } from '../../x509/revoked-list.ts';
-import { parseSerial } from '../../x509/serial.ts';
 import { type Authority, resolveIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { findConfig, saveConfig } from '../authority/store.ts';
 import type { Issuer } from '../issuers/issuer.ts';
-import { signWithKey } from '../keys/operations.ts';
-import { listRevocations, readRevision } from '../revocation/store.ts';
+import { type RevocationState, readRevocationState, touchLists } from '../revocation/store.ts';
 import {
   type CrlConfig,
   type CrlPatch,
@@ -23,11 +21,11 @@ import {
   DEFAULT_CRL_CONFIG,
   planCrlConfig,
 } from './config.ts';
-import { belongsOnList, type IssuerClass, listBase, planClass } from './issuer-class.ts';
-import { findCrl, findCrlHead, type StoredCrl, saveCrl } from './store.ts';
-
-/** Rows read at a time while a list is built; between pages the server does other things. */
-const PAGE = 1000;
+import { type IssuerClass, listBase, planClass, planScope } from './issuer-class.ts';
+import { ListShelf } from './list-shelf.ts';
+import type { ListContent } from './making/job.ts';
+import { makeSignedList, remakeSignedList } from './making/operations.ts';
+import { findCrl, type StoredCrl, type StoredSeal, saveCrl } from './store.ts';
 
 export function readCrlConfig(app: App, mount_id: string): Promise<CrlConfig> {
   return app.cached(`pki/crl/${mount_id}`, async () => {
@@ -42,18 +40,30 @@ export async function writeCrlConfig(app: App, caller: Caller, patch: CrlPatch) 
   return { data: next };
 }
 
-/** Lists being built now, so that everybody who waits for one waits for the same. */
-const builds = perApp(() => new Map<string, Promise<void>>());
+/** What one server remembers of the lists of all its mounts. */
+interface Lists {
+  /** Being built or fetched now, so that everybody who waits for one waits for the same. */
+  running: Map<string, Promise<void>>;
+  /** The last of each class; checked against the stored number at each use. */
+  shelf: ListShelf;
+  /** Waiting for a moment's quiet before they are built. */
+  scheduled: Map<string, NodeJS.Timeout>;
+  /** How long the last one took to build, in milliseconds. */
+  durations: Map<string, number>;
+}
 
-/** The last list of each class in its two forms; checked against the stored number at each use. */
-const published = perApp(() => new Map<string, PublishedCrl>());
+const listsOf = perApp<Lists>((app) => {
+  const scheduled = new Map<string, NodeJS.Timeout>();
+  app.onClose(() => {
+    for (const timer of scheduled.values()) clearTimeout(timer);
+  });
+  return { running: new Map(), shelf: new ListShelf(), scheduled, durations: new Map() };
+});
 
 export interface PublishedCrl {
   number: number;
   modified_at_ms: number;
   der: Uint8Array;
-  /** Without a newline at its end; made when first asked for. */
-  pem(): string;
 }
 
 /**
@@ -69,146 +79,181 @@ export async function readCrl(
 ): Promise<PublishedCrl | undefined> {
   const authority = await readAuthority(app, mount_id);
   const issuers = planClass(authority, resolveIssuer(authority, ref));
-  const wanted = await readRevision(app.db, mount_id);
-  const config = await readCrlConfig(app, mount_id);
-  if (await isStale(app, mount_id, { authority, issuers, config, wanted })) {
-    await refresh(app, mount_id, issuers, wanted);
-  }
-  return loadPublished(app, mount_id, issuers.id);
-}
-
-async function loadPublished(
-  app: App,
-  mount_id: string,
-  id: string,
-): Promise<PublishedCrl | undefined> {
-  const head = await findCrlHead(app.db, mount_id, id);
-  if (!head) return undefined;
-  const place = `${mount_id}/${id}`;
-  const known = published(app).get(place);
-  if (known?.number === head.number) return known;
-  const crl = await findCrl(app.db, mount_id, id);
-  if (!crl) return undefined;
-  const { der, number, modified_at_ms } = crl;
-  let pem: string | undefined;
-  const fresh: PublishedCrl = {
-    number,
-    modified_at_ms,
-    der,
-    pem() {
-      pem ??= encodePem('X509 CRL', der).trimEnd();
-      return pem;
-    },
-  };
-  published(app).set(place, fresh);
-  return fresh;
-}
-
-interface Ground {
-  authority: Authority;
-  issuers: IssuerClass;
-  config: CrlConfig;
-  /** The revision that the list must cover. */
-  wanted: number;
-}
-
-async function isStale(app: App, mount_id: string, ground: Ground): Promise<boolean> {
-  if (!ground.issuers.signer) return false;
-  const head = await findCrlHead(app.db, mount_id, ground.issuers.id);
-  return judgeStale(head, ground, Math.floor(app.now() / 1000));
-}
-
-/** Says whether a list must be built anew (contract 3.12). */
-export function judgeStale(
-  head: Omit<StoredCrl, 'der'> | undefined,
-  { authority, issuers, config, wanted }: Ground,
-  now: number,
-): boolean {
-  if (!head) return true;
-  if (head.base !== listBase(authority, issuers, config)) return true;
-  const lifetime = head.next_update - head.this_update;
-  // Without auto_rebuild a list is renewed halfway through, so that nobody meets one that ran out.
-  const grace = config.auto_rebuild
-    ? crlSeconds(config, 'auto_rebuild_grace_period')
-    : lifetime / 2;
-  if (now >= head.next_update - grace) return true;
-  return !config.auto_rebuild && !config.disable && head.revision < wanted;
-}
-
-/** Builds until the stored list covers what is wanted; joins a build that is under way. */
-async function refresh(
-  app: App,
-  mount_id: string,
-  issuers: IssuerClass,
-  wanted: number,
-): Promise<void> {
-  for (let attempt = 0; attempt < 8; attempt++) {
-    const authority = await readAuthority(app, mount_id);
-    const config = await readCrlConfig(app, mount_id);
-    const representative = issuers.members[0];
-    const current = representative && authority.issuers.get(representative.id);
-    if (!current) return;
-    const ground = { authority, issuers: planClass(authority, current), config, wanted };
-    if (!(await isStale(app, mount_id, ground))) return;
-    await joinBuild(app, mount_id, ground);
+  const { revision: wanted } = await readRevocationState(app.db, mount_id);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const ground = await readGround(app, mount_id, issuers);
+    if (!ground) return undefined;
+    const stored = await findCrl(app.db, mount_id, issuers.id);
+    if (ground.issuers.signer && judgeStale(stored, { ...ground, wanted }, app.now() / 1000)) {
+      await join(app, placeOf(mount_id, issuers), () => buildCrl(app, mount_id, ground));
+      continue;
+    }
+    if (!stored) return undefined;
+    const finished = listsOf(app).shelf.find(placeOf(mount_id, issuers), stored.number);
+    if (finished) {
+      const modified_at_ms = Math.max(stored.modified_at_ms, ground.state.lists_modified_at_ms);
+      return { number: stored.number, modified_at_ms, der: finished.list.der };
+    }
+    await join(app, placeOf(mount_id, issuers), () => fetchList(app, mount_id, ground, stored));
+    if (
+      !ground.issuers.signer &&
+      !listsOf(app).shelf.find(placeOf(mount_id, issuers), stored.number)
+    ) {
+      return undefined;
+    }
   }
   throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
 }
 
-function joinBuild(app: App, mount_id: string, ground: Ground): Promise<void> {
-  const place = `${mount_id}/${ground.issuers.id}`;
-  const running = builds(app).get(place);
-  if (running) return running;
-  const build = buildCrl(app, mount_id, ground).finally(() => builds(app).delete(place));
-  builds(app).set(place, build);
-  return build;
+const ATTEMPTS = 8;
+
+const placeOf = (mount_id: string, { id }: IssuerClass): string => `${mount_id}/${id}`;
+
+/** Waits for what is under way with a list, or begins it. */
+function join(app: App, place: string, begin: () => Promise<void>): Promise<void> {
+  const { running } = listsOf(app);
+  const known = running.get(place);
+  if (known) return known;
+  const work = begin().finally(() => running.delete(place));
+  running.set(place, work);
+  return work;
+}
+
+/** What a list has to be built from at this moment. */
+interface Ground {
+  issuers: IssuerClass;
+  config: CrlConfig;
+  state: RevocationState;
+  /** See `ListScope`. */
+  scope: string;
+}
+
+/** @returns undefined when the class has no issuer any more */
+async function readGround(
+  app: App,
+  mount_id: string,
+  { members }: IssuerClass,
+): Promise<Ground | undefined> {
+  const authority: Authority = await readAuthority(app, mount_id);
+  const config = await readCrlConfig(app, mount_id);
+  const state = await readRevocationState(app.db, mount_id);
+  const member = members.find(({ id }) => authority.issuers.has(id));
+  const issuer = member && authority.issuers.get(member.id);
+  if (!issuer) return undefined;
+  const issuers = planClass(authority, issuer);
+  const scope = planScope(authority, issuers, { epoch: state.epoch, disable: config.disable });
+  return { issuers, config, state, scope };
+}
+
+/** Says whether a list must be built anew (contract 3.12). */
+export function judgeStale(
+  stored: StoredCrl | undefined,
+  ground: Pick<Ground, 'issuers' | 'config' | 'scope'> & { wanted: number },
+  now: number,
+): boolean {
+  const { issuers, config, scope, wanted } = ground;
+  if (!stored) return true;
+  if (stored.base !== listBase(issuers, scope, config.expiry)) return true;
+  const lifetime = stored.next_update - stored.this_update;
+  // Without auto_rebuild a list is renewed halfway through, so that nobody meets one that ran out.
+  const grace = config.auto_rebuild
+    ? crlSeconds(config, 'auto_rebuild_grace_period')
+    : lifetime / 2;
+  if (now >= stored.next_update - grace) return true;
+  return !config.auto_rebuild && !config.disable && stored.revision < wanted;
 }
 
 /** Builds, signs and publishes one complete list (RFC 5280 §5). */
 async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<void> {
-  const { authority, issuers, config } = ground;
+  const { issuers, config, scope } = ground;
   if (!issuers.signer) return;
   const { issuer, key } = issuers.signer;
-  const id = issuers.id;
-  const previous = await findCrlHead(app.db, mount_id, id);
-  // Read first: what is revoked while the rows are read is covered by the next list.
-  const revision = await readRevision(app.db, mount_id);
-  const entries = config.disable
-    ? new RevokedListWriter()
-    : await collectEntries(app, mount_id, ground);
-  const signatureAlgorithm = listAlgorithm(issuer, key);
+  const place = placeOf(mount_id, issuers);
+  const { shelf, durations } = listsOf(app);
+  const began = performance.now();
+  const previous = await findCrl(app.db, mount_id, issuers.id);
+  // What is revoked from here on is on the next list.
+  const { revision } = await readRevocationState(app.db, mount_id);
+  const content: ListContent = { mount_id, scope, revision };
+  const algorithm = listAlgorithm(issuer, key);
   const now_ms = app.now();
   const this_update = Math.floor(now_ms / 1000);
   const next_update = this_update + crlSeconds(config, 'expiry');
   // By the clock, so that a server restored from a backup never repeats a number it has
   // given out since; by the last number, should the clock have gone back.
   const number = Math.max((previous?.number ?? 0) + 1, now_ms);
-  const tbs = encodeTbsCertList({
+  const frame = encodeListFrame({
     issuer: issuer.certificate.subject,
-    signatureAlgorithm,
+    signatureAlgorithm: algorithm,
     thisUpdate: this_update,
     nextUpdate: next_update,
-    entries,
     crlNumber: BigInt(number),
     authorityKeyId: issuer.certificate.subjectKeyId ?? keyIdentifier(key.public_key),
   });
-  const signature = await signWithKey(app, mount_id, key, signatureAlgorithm, tbs);
-  const der = assembleSigned(tbs, signatureAlgorithm, signature);
-  const crl: StoredCrl = {
+  const { max_crl_entries: max_entries } = config;
+  const job = { content, basis: shelf.findAny(place), frame, algorithm, max_entries };
+  const { list, signature } = await makeSignedList(app, job, { mount_id, key });
+  const crl: StoredCrl & StoredSeal = {
     number,
     revision,
-    base: listBase(authority, issuers, config),
+    base: listBase(issuers, scope, config.expiry),
     this_update,
     next_update,
     modified_at_ms: now_ms,
-    der,
+    scope,
+    before_entries: frame.before,
+    after_entries: frame.after,
+    algorithm,
+    signature,
   };
+  durations.set(place, performance.now() - began);
   try {
-    await app.store.commit([saveCrl({ mount_id, class: id, ...crl })]);
+    await app.store.commit([
+      saveCrl({ mount_id, class: issuers.id, ...crl }),
+      touchLists(mount_id, now_ms),
+    ]);
+    shelf.put(place, number, { ...content, list });
   } catch (error) {
     // Another node was quicker; whether its list suffices is looked at by whoever waits.
     if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
   }
+}
+
+/** Makes a list again that this server has not in memory: from before its start, or of another node. */
+async function fetchList(
+  app: App,
+  mount_id: string,
+  ground: Ground,
+  stored: StoredCrl & StoredSeal,
+): Promise<void> {
+  const { issuers } = ground;
+  const place = placeOf(mount_id, issuers);
+  const { shelf } = listsOf(app);
+  const { number, revision, scope, before_entries, after_entries, signature } = stored;
+  const [member] = issuers.members;
+  const algorithm = isSignatureAlgorithm(stored.algorithm) ? stored.algorithm : undefined;
+  const content: ListContent = { mount_id, scope, revision };
+  const list =
+    member &&
+    algorithm &&
+    (await remakeSignedList(
+      app,
+      {
+        content,
+        basis: shelf.findAny(place),
+        frame: { before: before_entries, after: after_entries },
+        algorithm,
+        max_entries: -1,
+      },
+      { signature, public_key: member.certificate.subjectPublicKeyInfo },
+    ));
+  if (list) {
+    shelf.put(place, number, { ...content, list });
+    return;
+  }
+  // It was made of revocations that are not there any more.
+  app.log.warn({ number }, 'a stored CRL cannot be made again');
+  await buildCrl(app, mount_id, ground);
 }
 
 function listAlgorithm(
@@ -226,70 +271,35 @@ function listAlgorithm(
   });
 }
 
-async function collectEntries(
-  app: App,
-  mount_id: string,
-  { authority, issuers, config }: Ground,
-): Promise<RevokedListWriter> {
-  const writer = new RevokedListWriter();
-  for (let after = ''; ; ) {
-    const rows = await listRevocations(app.db, mount_id, { after, limit: PAGE });
-    for (const row of rows) {
-      if (!belongsOnList(authority, issuers, row.issuer_id)) continue;
-      const serialNumber = parseSerial(row.serial);
-      if (!serialNumber) throw new Error(`stored serial number ${row.serial} does not parse`);
-      writer.append({
-        serialNumber,
-        revocationTime: Math.floor(row.revoked_at_ms / 1000),
-        ...(row.reason === 0 ? {} : { reason: row.reason }),
-      });
-    }
-    if (config.max_crl_entries !== -1 && writer.count > config.max_crl_entries) {
-      throw new Failure(
-        'conflict',
-        `the CRL would have more than max_crl_entries (${config.max_crl_entries}) entries; raise it in config/crl, or set it to -1`,
-      );
-    }
-    const last = rows.at(-1);
-    if (!last || rows.length < PAGE) return writer;
-    after = last.serial;
-    await nextTurn();
-  }
-}
-
-/** Lists waiting for a moment's quiet before they are built. */
-const scheduled = perApp((app) => {
-  const timers = new Map<string, NodeJS.Timeout>();
-  app.onClose(() => {
-    for (const timer of timers.values()) clearTimeout(timer);
-  });
-  return timers;
-});
-
 /** Revocations that come within this time of each other share a list. */
 const QUIET_MS = 100;
+/** Building takes at most one part in so many of the time when nobody asks for the list. */
+const REST = 8;
+const LONGEST_REST_MS = 30_000;
 
 /** Has the list of an issuer built soon, off the request's path. */
 export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void {
-  const timers = scheduled(app);
-  const place = `${mount_id}/${issuer_id}`;
-  if (timers.has(place)) return;
-  const timer = setTimeout(() => {
-    timers.delete(place);
-    readCrl(app, mount_id, issuer_id).catch((err: unknown) => {
-      if (!app.barrier.sealed) app.log.warn({ err }, 'a CRL was not built');
-    });
-  }, QUIET_MS);
+  const { scheduled, durations } = listsOf(app);
+  const slot = `${mount_id}/${issuer_id}`;
+  if (scheduled.has(slot)) return;
+  const longest = Math.max(0, ...durations.values());
+  const timer = setTimeout(
+    () => {
+      scheduled.delete(slot);
+      readCrl(app, mount_id, issuer_id).catch((err: unknown) => {
+        if (!app.barrier.sealed) app.log.warn({ err }, 'a CRL was not built');
+      });
+    },
+    Math.min(LONGEST_REST_MS, Math.max(QUIET_MS, longest * REST)),
+  );
   timer.unref();
-  timers.set(place, timer);
+  scheduled.set(slot, timer);
 }
 
 /** Builds the lists of all issuers of the mount, whatever their age. */
 export async function rotateCrls(app: App, caller: Caller) {
   const mount_id = caller.mount.id;
   const authority = await readAuthority(app, mount_id);
-  const config = await readCrlConfig(app, mount_id);
-  const wanted = await readRevision(app.db, mount_id);
   const warnings: string[] = [];
   const done = new Set<string>();
   for (const issuer of authority.issuers.values()) {
@@ -304,9 +314,18 @@ export async function rotateCrls(app: App, caller: Caller) {
       }
       continue;
     }
-    // One that is under way may have begun before the request.
-    await builds(app).get(`${mount_id}/${issuers.id}`);
-    await joinBuild(app, mount_id, { authority, issuers, config, wanted });
+    const place = placeOf(mount_id, issuers);
+    // One that is under way may have begun before the request, or may only be fetched.
+    for (let busy = running(app, place); busy; busy = running(app, place)) await busy;
+    const ground = await readGround(app, mount_id, issuers);
+    if (ground) await join(app, place, () => buildCrl(app, mount_id, ground));
   }
   return { data: { success: true }, ...(warnings.length > 0 ? { warnings } : {}) };
+}
+
+/** What is under way with a list, whatever comes of it. */
+function running(app: App, place: string): Promise<void> | undefined {
+  return listsOf(app)
+    .running.get(place)
+    ?.catch(() => {});
 }

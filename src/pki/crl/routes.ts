@@ -4,6 +4,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { derBody, pemBody } from './bodies.ts';
 import { crlConfigSchema, crlPatchSchema } from './config.ts';
 import {
   type PublishedCrl,
@@ -18,18 +19,23 @@ const PEM_TYPE = 'application/x-pem-file';
 
 type Form = 'der' | 'pem' | 'json' | 'json-of-old';
 
-function dressCrl(crl: PublishedCrl, form: Form): Answer {
-  const last_modified = crl.modified_at_ms;
+function dressCrl({ der, modified_at_ms }: PublishedCrl, form: Form): Answer {
+  const last_modified = modified_at_ms;
   switch (form) {
     case 'der':
-      return { raw: { content_type: DER_TYPE, body: crl.der }, last_modified };
+      return { raw: { content_type: DER_TYPE, body: derBody(der) }, last_modified };
     case 'pem':
-      return { raw: { content_type: PEM_TYPE, body: crl.pem() }, last_modified };
+      return { raw: { content_type: PEM_TYPE, body: pemBody(der, '\n', '') }, last_modified };
     case 'json':
-      return { data: { crl: `${crl.pem()}\n` }, last_modified };
+      return {
+        data: { crl: '' },
+        long_text: { field: 'crl', body: pemBody(der, '\\n', '\\n') },
+        last_modified,
+      };
     case 'json-of-old':
       return {
-        data: { certificate: crl.pem(), revocation_time: 0, revocation_time_rfc3339: '' },
+        data: { certificate: '', revocation_time: 0, revocation_time_rfc3339: '' },
+        long_text: { field: 'certificate', body: pemBody(der, '\\n', '') },
         last_modified,
       };
   }

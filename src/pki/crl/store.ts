@@ -1,7 +1,7 @@
-import { type Db, prepared, preparedWrite } from '../../store/database.ts';
-import type { Write } from '../../store/write.ts';
+import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
 
-/** A list as it was built last. Instants in Unix seconds, milliseconds where named so. */
+/** A list as it was built last, without its entries. Instants in Unix seconds, unless named. */
 export interface StoredCrl {
   number: number;
   /** Revocations that the mount had when it was built. */
@@ -11,13 +11,23 @@ export interface StoredCrl {
   this_update: number;
   next_update: number;
   modified_at_ms: number;
-  der: Uint8Array;
+}
+
+/** What makes the same list again, byte for byte, out of the revocations. */
+export interface StoredSeal {
+  /** Which revocations are on it; see `ListScope`. */
+  scope: string;
+  before_entries: Uint8Array;
+  after_entries: Uint8Array;
+  algorithm: string;
+  signature: Uint8Array;
 }
 
 const byClass = prepared((sql, p: { mount_id: string; class: string }) =>
   sql
     .selectFrom('pki_crl')
-    .select(['number', 'revision', 'base', 'this_update', 'next_update', 'modified_at_ms', 'der'])
+    .select(['number', 'revision', 'base', 'this_update', 'next_update', 'modified_at_ms'])
+    .select(['scope', 'before_entries', 'after_entries', 'algorithm', 'signature'])
     .where('mount_id', '=', p.mount_id)
     .where('class', '=', p.class),
 );
@@ -27,32 +37,16 @@ export function findCrl(
   db: Db,
   mount_id: string,
   crlClass: string,
-): Promise<StoredCrl | undefined> {
+): Promise<(StoredCrl & StoredSeal) | undefined> {
   return byClass.first(db, { mount_id, class: crlClass });
 }
 
-const headByClass = prepared((sql, p: { mount_id: string; class: string }) =>
-  sql
-    .selectFrom('pki_crl')
-    .select(['number', 'revision', 'base', 'this_update', 'next_update', 'modified_at_ms'])
-    .where('mount_id', '=', p.mount_id)
-    .where('class', '=', p.class),
-);
-
-/** All of it but the bytes. */
-export function findCrlHead(
-  db: Db,
-  mount_id: string,
-  crlClass: string,
-): Promise<Omit<StoredCrl, 'der'> | undefined> {
-  return headByClass.first(db, { mount_id, class: crlClass });
-}
-
-/** Publishes a list; one with a number that is not larger than the present one's is refused. */
+/** A list that is newer than the stored one; one that is not is a conflict. */
 export const saveCrl = preparedWrite(
   (
     sql,
-    p: StoredCrl & { mount_id: string; class: string } & Record<
+    p: StoredCrl &
+      StoredSeal & { mount_id: string; class: string } & Record<
         string,
         string | number | Uint8Array
       >,
@@ -64,7 +58,11 @@ export const saveCrl = preparedWrite(
       this_update: p.this_update,
       next_update: p.next_update,
       modified_at_ms: p.modified_at_ms,
-      der: p.der,
+      scope: p.scope,
+      before_entries: p.before_entries,
+      after_entries: p.after_entries,
+      algorithm: p.algorithm,
+      signature: p.signature,
     };
     return sql
       .insertInto('pki_crl')
@@ -79,10 +77,20 @@ export const saveCrl = preparedWrite(
             this_update: row.ref('excluded.this_update'),
             next_update: row.ref('excluded.next_update'),
             modified_at_ms: row.ref('excluded.modified_at_ms'),
-            der: row.ref('excluded.der'),
+            scope: row.ref('excluded.scope'),
+            before_entries: row.ref('excluded.before_entries'),
+            after_entries: row.ref('excluded.after_entries'),
+            algorithm: row.ref('excluded.algorithm'),
+            signature: row.ref('excluded.signature'),
           }))
           .whereRef('pki_crl.number', '<', 'excluded.number'),
       );
   },
   { rows: 1, conflict: 'a newer CRL is there already' },
-) as (crl: StoredCrl & { mount_id: string; class: string }) => Write;
+) as (crl: StoredCrl & StoredSeal & { mount_id: string; class: string }) => Write;
+
+/** Has every list of every mount made anew when it is next asked for, with a higher number. */
+export function outdateCrls(): Write {
+  // No list is made from this ground; see `StoredCrl.base`.
+  return write(build.updateTable('pki_crl').set({ base: '' }));
+}

@@ -7,6 +7,7 @@ import { changeAuthority, readAuthority, requireIssuer } from '../authority/oper
 import { warnOfTemplates } from '../authority/urls.ts';
 import { checkName } from '../keys/key.ts';
 import { deleteAllKeys } from '../keys/store.ts';
+import { touchLists } from '../revocation/store.ts';
 import { listRoles } from '../roles/store.ts';
 import { describeIssuer, type Issuer, type IssuerRecord } from './issuer.ts';
 import { type IssuerUpdate, planSettings, updateOf } from './settings.ts';
@@ -120,16 +121,21 @@ async function changeIssuer(
     const settings = planSettings(authority, issuer, update);
     const name = planName(authority, issuer, update.issuer_name.trim());
     const renamed = name !== issuer.name;
+    const now_ms = app.now();
     const changed: IssuerRecord = {
       ...recordOf(issuer),
       name,
       settings,
-      modified_at_ms: renamed ? app.now() : issuer.modified_at_ms,
+      modified_at_ms: renamed ? now_ms : issuer.modified_at_ms,
     };
     const told = warnOfTemplates(settings.enable_aia_url_templating, authority.cluster);
     if (renamed) told.push(...warnOfReferences(issuer.name, roles));
     return {
-      effects: [saveIssuer(caller.mount.id, changed)],
+      effects: [
+        saveIssuer(caller.mount.id, changed),
+        // The list's addresses may go by the name (contract 1.12).
+        ...(renamed ? [touchLists(caller.mount.id, now_ms)] : []),
+      ],
       result: { id: issuer.id, warnings: told },
     };
   });

@@ -96,6 +96,15 @@ async function openKey(app: App, mount_id: string, id: string): Promise<KeyObjec
 }
 
 /**
+ * A stored key, opened, for a signature that is made elsewhere in this process.
+ *
+ * @throws Failure `unavailable` while the server is sealed
+ */
+export function requireSigningKey(app: App, mount_id: string, key: Key): Promise<KeyObject> {
+  return openKey(app, mount_id, key.id);
+}
+
+/**
  * Signs with a stored key: what is quick on the calling thread, the rest in the thread pool.
  *
  * @throws Failure `unavailable` while the server is sealed

@@ -55,6 +55,10 @@ const insertRow = preparedWrite(
       issuer_id: p.issuer_id,
       revoked_at_ms: p.revoked_at_ms,
       reason: p.reason,
+      revision: sql
+        .selectFrom('pki_revision')
+        .select('pki_revision.revision')
+        .where('pki_revision.mount_id', '=', p.mount_id),
     }),
   { rows: 1, conflict: 'the certificate is revoked already' },
 );
@@ -63,7 +67,7 @@ const grow = preparedWrite(
   (sql, p: { mount_id: string }) =>
     sql
       .insertInto('pki_revision')
-      .values({ mount_id: p.mount_id, revision: 1 })
+      .values({ mount_id: p.mount_id, revision: 1, epoch: 0, lists_modified_at_ms: 0 })
       .onConflict((clash) =>
         clash
           .column('mount_id')
@@ -72,16 +76,94 @@ const grow = preparedWrite(
   { rows: 1 },
 );
 
-/** A new revocation; the second of one serial number is a conflict, so the first one's time stays. */
+/**
+ * A new revocation; the second of one serial number is a conflict, so the first one's time stays.
+ *
+ * The revision grows first: the row takes its number, and whoever reads a revision reads every
+ * row up to it, because the counter's row is held until the write set is durable.
+ */
 export function insertRevocation(mount_id: string, revocation: Revocation): Write[] {
-  return [insertRow({ mount_id, ...revocation }), grow({ mount_id })];
+  return [grow({ mount_id }), insertRow({ mount_id, ...revocation })];
 }
 
-const revisionRow = prepared((sql, p: { mount_id: string }) =>
-  sql.selectFrom('pki_revision').select('revision').where('mount_id', '=', p.mount_id),
+const touch = preparedWrite(
+  (sql, p: { mount_id: string; now_ms: number }) =>
+    sql
+      .insertInto('pki_revision')
+      .values({ mount_id: p.mount_id, revision: 0, epoch: 0, lists_modified_at_ms: p.now_ms })
+      .onConflict((clash) =>
+        clash
+          .column('mount_id')
+          .doUpdateSet((row) => ({
+            lists_modified_at_ms: row.ref('excluded.lists_modified_at_ms'),
+          })),
+      ),
+  { rows: 1 },
 );
 
-/** How many revocations the mount has ever had. */
-export async function readRevision(db: Db, mount_id: string): Promise<number> {
-  return (await revisionRow.first(db, { mount_id }))?.revision ?? 0;
+/** The CRL addresses of the mount show something else from now on (contract 1.12). */
+export function touchLists(mount_id: string, now_ms: number): Write {
+  return touch({ mount_id, now_ms });
+}
+
+/** How far the revocations of a mount have come. */
+export interface RevocationState {
+  /** How many the mount has ever had. */
+  revision: number;
+  /** Grows when revocations are taken away: lists from before then are of no use any more. */
+  epoch: number;
+  /** Shared by all CRLs of the mount; 0: none was ever built. */
+  lists_modified_at_ms: number;
+}
+
+const stateRow = prepared((sql, p: { mount_id: string }) =>
+  sql
+    .selectFrom('pki_revision')
+    .select(['revision', 'epoch', 'lists_modified_at_ms'])
+    .where('mount_id', '=', p.mount_id),
+);
+
+export async function readRevocationState(db: Db, mount_id: string): Promise<RevocationState> {
+  const row = await stateRow.first(db, { mount_id });
+  return row ?? { revision: 0, epoch: 0, lists_modified_at_ms: 0 };
+}
+
+const pageUpTo = prepared(
+  (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
+    sql
+      .selectFrom('pki_revocation')
+      .select(['serial', 'issuer_id', 'revoked_at_ms', 'reason'])
+      .where('mount_id', '=', p.mount_id)
+      .where('serial', '>', p.after)
+      .where('revision', '<=', p.revision)
+      .orderBy('serial')
+      .limit(p.limit),
+);
+
+/** Revocations up to a revision, in order of their serial numbers' text, after `after`. */
+export function listRevocationsUpTo(
+  db: Db,
+  mount_id: string,
+  from: { revision: number; after: string; limit: number },
+): Promise<Revocation[]> {
+  return pageUpTo.all(db, { mount_id, ...from });
+}
+
+const between = prepared((sql, p: { mount_id: string; after: number; up_to: number }) =>
+  sql
+    .selectFrom('pki_revocation')
+    .select(['serial', 'issuer_id', 'revoked_at_ms', 'reason'])
+    .where('mount_id', '=', p.mount_id)
+    .where('revision', '>', p.after)
+    .where('revision', '<=', p.up_to)
+    .orderBy('revision'),
+);
+
+/** The revocations of some revisions, `after` excluded, oldest first; meant for a few thousand. */
+export function listRevocationsBetween(
+  db: Db,
+  mount_id: string,
+  revisions: { after: number; up_to: number },
+): Promise<Revocation[]> {
+  return between.all(db, { mount_id, ...revisions });
 }

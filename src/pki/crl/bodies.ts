@@ -1,0 +1,54 @@
+/** Lists as they are sent, piece by piece: a list in PEM or JSON is never held whole. */
+
+interface Body {
+  length: number;
+  pieces(): Generator<Uint8Array, void, undefined>;
+}
+
+const DER_PIECE = 256 << 10;
+
+/** The bytes themselves. */
+export function derBody(der: Uint8Array): Body {
+  return {
+    length: der.length,
+    *pieces() {
+      for (let at = 0; at < der.length; at += DER_PIECE) yield der.subarray(at, at + DER_PIECE);
+    },
+  };
+}
+
+/** Bytes in a line of PEM (RFC 7468 §2). */
+const LINE = 48;
+const PEM_PIECE = 1024 * LINE;
+
+/**
+ * PEM (RFC 7468), label `X509 CRL`.
+ *
+ * @param newline between lines, e.g. an escaped one inside a JSON text
+ * @param end after the last line
+ */
+export function pemBody(der: Uint8Array, newline: string, end: string): Body {
+  const bytes = Buffer.from(der.buffer, der.byteOffset, der.byteLength);
+  const head = `-----BEGIN X509 CRL-----${newline}`;
+  const foot = `-----END X509 CRL-----${end}`;
+  const lines = Math.ceil(der.length / LINE);
+  const text = Math.ceil(der.length / 3) * 4 + lines * newline.length;
+  return {
+    length: head.length + text + foot.length,
+    *pieces() {
+      yield Buffer.from(head);
+      for (let at = 0; at < bytes.length; at += PEM_PIECE) {
+        yield Buffer.from(encodeLines(bytes.subarray(at, at + PEM_PIECE), newline), 'latin1');
+      }
+      yield Buffer.from(foot);
+    },
+  };
+}
+
+function encodeLines(bytes: Buffer, newline: string): string {
+  let text = '';
+  for (let at = 0; at < bytes.length; at += LINE) {
+    text += bytes.toString('base64', at, at + LINE) + newline;
+  }
+  return text;
+}

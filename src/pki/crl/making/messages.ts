@@ -1,0 +1,23 @@
+import type { KeyObject } from 'node:crypto';
+import type { FailureKind } from '../../../core/failure.ts';
+import type { AssembledList } from '../../../x509/crl-assembly.ts';
+import type { ListJob } from './job.ts';
+
+/** What the list thread shall do with a job. */
+export type ListTask =
+  /** The key is this process's own object, not a copy: the thread drops it with the message. */
+  | { kind: 'make'; key: KeyObject }
+  | { kind: 'remake'; signature: Uint8Array; public_key: Uint8Array };
+
+export interface ToListThread {
+  id: number;
+  job: ListJob;
+  task: ListTask;
+}
+
+export type FromListThread = { id: number } & (
+  | { type: 'made'; list: AssembledList; signature: Uint8Array }
+  | { type: 'remade'; list: AssembledList | undefined }
+  | { type: 'refused'; kind: FailureKind; message: string }
+  | { type: 'failed'; message: string }
+);

@@ -1,0 +1,37 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { Failure } from '../../../core/failure.ts';
+import { type DatabasePlace, openReading } from '../../../store/reading.ts';
+import { signSync } from '../../../x509/algorithms.ts';
+import { makeList, remakeList } from './jobs.ts';
+import type { FromListThread, ToListThread } from './messages.ts';
+
+// The entry of the thread that makes long lists: reading a million rows, hashing and signing
+// forty megabytes hold it up, and nobody else. It keeps nothing between two lists.
+
+const place: DatabasePlace = workerData;
+const { db } = await openReading(place);
+
+function send(message: FromListThread): void {
+  parentPort?.postMessage(message);
+}
+
+async function work(order: ToListThread): Promise<void> {
+  const { id, job, task } = order;
+  try {
+    if (task.kind === 'make') {
+      const { key } = task;
+      const signed = await makeList(db, job, (tbs) => signSync(key, job.algorithm, tbs));
+      send({ id, type: 'made', ...signed });
+    } else {
+      send({ id, type: 'remade', list: await remakeList(db, job, task) });
+    }
+  } catch (error) {
+    if (error instanceof Failure) {
+      send({ id, type: 'refused', kind: error.kind, message: error.message });
+    } else {
+      send({ id, type: 'failed', message: error instanceof Error ? error.message : String(error) });
+    }
+  }
+}
+
+parentPort?.on('message', (order: ToListThread) => void work(order));

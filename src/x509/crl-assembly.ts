@@ -1,0 +1,164 @@
+/**
+ * Putting a list of any length together in one piece of memory: its entries are written, or
+ * merged with those of the list before it, where they will stand in the end, and nothing of
+ * them is copied again.
+ */
+
+import { algorithmIdentifier, type SignatureAlgorithm } from './algorithms.ts';
+import type { ListFrame } from './crl.ts';
+import { bitString, header, TAG } from './der.ts';
+import type { RevokedListWriter } from './revoked-list.ts';
+
+/** A list that is whole. */
+export interface AssembledList {
+  /** The CertificateList. */
+  der: Uint8Array;
+  /** Where the content of revokedCertificates stands in `der`. */
+  entries_at: number;
+  entries_length: number;
+  /** How many entries there are. */
+  count: number;
+}
+
+/** A list whose signature is still missing. */
+export interface UnsignedList {
+  /** TBSCertList, to be signed. */
+  tbs: Uint8Array;
+  /** Puts the signature to it. */
+  seal(algorithm: SignatureAlgorithm, signature: Uint8Array): AssembledList;
+}
+
+/** Room for the header of the CertificateList, whose length is known last. */
+const HEADER_ROOM = 6;
+/** Room for the algorithm and the signature: that of an RSA key of 8192 bits fits. */
+const TAIL_ROOM = 2048;
+
+/**
+ * Lays out a list.
+ *
+ * @param added new entries in the order of their serial numbers' bytes
+ * @param basis a list that has all the other entries, in the same order, none of them in `added`
+ * @param allocate gives memory filled with zeros, which the list then lives in
+ */
+export function layOutList(
+  frame: ListFrame,
+  added: RevokedListWriter,
+  basis: AssembledList | undefined,
+  allocate: (length: number) => Uint8Array,
+): UnsignedList {
+  const count = added.count + (basis?.count ?? 0);
+  const entries_length = added.length + (basis?.entries_length ?? 0);
+  const entriesHeader = count === 0 ? new Uint8Array(0) : header(TAG.sequence, entries_length);
+  const content_length =
+    frame.before.length + entriesHeader.length + entries_length + frame.after.length;
+  const tbsHeader = header(TAG.sequence, content_length);
+  const tbsLength = tbsHeader.length + content_length;
+
+  const room = allocate(HEADER_ROOM + tbsLength + TAIL_ROOM);
+  let at = HEADER_ROOM;
+  for (const part of [tbsHeader, frame.before, entriesHeader]) {
+    room.set(part, at);
+    at += part.length;
+  }
+  const entriesAt = at;
+  const into = room.subarray(at, at + entries_length);
+  if (basis && added.count > 0) {
+    mergeEntries(entriesOf(basis), concatenate(added), into);
+  } else if (basis) {
+    into.set(entriesOf(basis));
+  } else {
+    writeChunks(added, into);
+  }
+  room.set(frame.after, entriesAt + entries_length);
+  const tbs = room.subarray(HEADER_ROOM, HEADER_ROOM + tbsLength);
+  return {
+    tbs,
+    seal(algorithm, signature) {
+      const tail = [algorithmIdentifier(algorithm), bitString(signature)];
+      let end = HEADER_ROOM + tbsLength;
+      for (const part of tail) {
+        room.set(part, end);
+        end += part.length;
+      }
+      const outer = header(TAG.sequence, end - HEADER_ROOM);
+      const start = HEADER_ROOM - outer.length;
+      room.set(outer, start);
+      const der = room.subarray(start, end);
+      return { der, entries_at: entriesAt - start, entries_length, count };
+    },
+  };
+}
+
+function entriesOf({ der, entries_at, entries_length }: AssembledList): Uint8Array {
+  return der.subarray(entries_at, entries_at + entries_length);
+}
+
+function concatenate(writer: RevokedListWriter): Uint8Array {
+  const whole = new Uint8Array(writer.length);
+  writeChunks(writer, whole);
+  return whole;
+}
+
+function writeChunks(writer: RevokedListWriter, into: Uint8Array): void {
+  let at = 0;
+  for (const chunk of writer.chunks()) {
+    into.set(chunk, at);
+    at += chunk.length;
+  }
+}
+
+/**
+ * Merges two runs of entries, each in the order of its serial numbers' bytes, into a third.
+ *
+ * @param into exactly as long as both together
+ */
+export function mergeEntries(old: Uint8Array, added: Uint8Array, into: Uint8Array): void {
+  let from = 0;
+  let to = 0;
+  let oldAt = 0;
+  for (let next = 0; next < added.length; ) {
+    const nextEnd = endOf(added, next);
+    while (oldAt < old.length && comesBefore(old, oldAt, added, next)) oldAt = endOf(old, oldAt);
+    into.set(old.subarray(from, oldAt), to);
+    to += oldAt - from;
+    from = oldAt;
+    into.set(added.subarray(next, nextEnd), to);
+    to += nextEnd - next;
+    next = nextEnd;
+  }
+  into.set(old.subarray(from), to);
+}
+
+/** Where the value that begins at `at` ends; for bytes of our own, which are known to be sound. */
+function endOf(bytes: Uint8Array, at: number): number {
+  const first = bytes[at + 1] ?? 0;
+  if (first < 0x80) return at + 2 + first;
+  let length = 0;
+  const size = first & 0x7f;
+  for (let i = 0; i < size; i++) length = length * 256 + (bytes[at + 2 + i] ?? 0);
+  return at + 2 + size + length;
+}
+
+/** Compares the serial numbers of two entries as the text forms of them compare. */
+function comesBefore(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): boolean {
+  let i = serialAt(a, aAt);
+  let j = serialAt(b, bAt);
+  const aEnd = i + 1 + (a[i] ?? 0);
+  const bEnd = j + 1 + (b[j] ?? 0);
+  i += 1;
+  j += 1;
+  // A zero before a high bit is the encoding's, not the number's.
+  if (aEnd - i > 1 && a[i] === 0) i += 1;
+  if (bEnd - j > 1 && b[j] === 0) j += 1;
+  for (; i < aEnd && j < bEnd; i++, j++) {
+    const difference = (a[i] ?? 0) - (b[j] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return aEnd - i < bEnd - j;
+}
+
+/** Where the length octet of an entry's serial number stands; serial numbers are short. */
+function serialAt(bytes: Uint8Array, at: number): number {
+  const first = bytes[at + 1] ?? 0;
+  return at + 3 + (first < 0x80 ? 0 : first & 0x7f);
+}
