@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage, Server } from 'node:http';
-import { Readable } from 'node:stream';
+import type {
+  IncomingMessage,
+  OutgoingHttpHeaders,
+  RequestListener,
+  Server,
+  ServerResponse,
+} from 'node:http';
+import { pipeline, Readable } from 'node:stream';
 import { createSecureContext } from 'node:tls';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { acceptListVerb } from './list-verb.ts';
@@ -48,15 +54,32 @@ export function createServer(app: App, routers: Routers): HttpServer {
   fastify.removeAllContentTypeParsers();
   // Bodies are read later, by the pipeline, once it knows how much the endpoint may take.
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  fastify.all('/', async (request, reply) => {
-    const dressed = await handle(app, routers, readRequest(request));
-    return send(request, reply, dressed);
+  let isClosing = false;
+  const answer: RequestListener = (request, response) => {
+    handle(app, routers, readRequest(request)).then(
+      (dressed) => {
+        if (isClosing) response.setHeader('connection', 'close');
+        send(request, response, dressed);
+      },
+      (err: unknown) => {
+        app.log.error({ err }, 'an answer could not be sent');
+        response.destroy();
+      },
+    );
+  };
+  fastify.all('/', (request, reply) => {
+    reply.hijack();
+    answer(request.raw, reply.raw);
   });
   fastify.setErrorHandler((error, request, reply) => {
     const dressed = dressFailure(error) ?? dressFailure(new Failure('invalid', 'bad request'));
-    return dressed ? send(request, reply, dressed) : reply.code(500).send();
+    if (!dressed) return reply.code(500).send();
+    reply.hijack();
+    send(request.raw, reply.raw, dressed);
   });
-  acceptListVerb(fastify.server as Server, tls !== undefined);
+  const server = fastify.server as Server;
+  answerDirectly(server, (request) => !isClosing && isOfApi(request), answer);
+  acceptListVerb(server, tls !== undefined);
   return {
     fastify,
     async listen(address) {
@@ -75,7 +98,10 @@ export function createServer(app: App, routers: Routers): HttpServer {
         setContext.call(fastify.server, files);
       }
     },
-    close: () => fastify.close(),
+    close() {
+      isClosing = true;
+      return fastify.close();
+    },
   };
 }
 
@@ -83,13 +109,33 @@ function readTls(tls: { cert_file: string; key_file: string }): { cert: Buffer; 
   return { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) };
 }
 
-function readRequest(request: FastifyRequest): HttpRequest {
+/**
+ * Answers the API's requests without the framework's own steps for each, which took 12 of the
+ * 60 µs of a read: there is one handler, and it needs none of them. Other paths, and everything
+ * once the server is closing, go the framework's way.
+ */
+function answerDirectly(
+  server: Server,
+  isDirect: (request: IncomingMessage) => boolean,
+  answer: RequestListener,
+): void {
+  const others = server.listeners('request');
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (isDirect(request)) answer(request, response);
+    else for (const other of others) other.call(server, request, response);
+  });
+}
+
+const isOfApi = ({ url }: IncomingMessage): boolean => url?.startsWith('/v1/') ?? false;
+
+function readRequest(request: IncomingMessage & { originalUrl?: string }): HttpRequest {
   return {
-    method: request.method,
-    url: request.originalUrl,
+    method: request.method ?? '',
+    url: request.originalUrl ?? request.url ?? '',
     headers: request.headers,
     remote_address: request.socket.remoteAddress ?? '',
-    readBody: (limit) => readBody(request.raw, limit),
+    readBody: (limit) => readBody(request, limit),
   };
 }
 
@@ -134,29 +180,22 @@ const COMMON_HEADERS = {
   'strict-transport-security': 'max-age=31536000; includeSubDomains',
 };
 
-function send(request: FastifyRequest, reply: FastifyReply, dressed: Dressed): FastifyReply {
-  reply.code(dressed.status).headers(COMMON_HEADERS).headers(dressed.headers);
-  const body = typeof dressed.body === 'string' ? Buffer.from(dressed.body, 'utf8') : dressed.body;
-  if (request.method === 'HEAD') {
-    reply.header('content-length', body?.length ?? 0);
-    return reply.send();
+function send(request: IncomingMessage, response: ServerResponse, dressed: Dressed): void {
+  const { status, body } = dressed;
+  const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...dressed.headers };
+  if (status !== 204 && status !== 304) {
+    headers['content-length'] =
+      typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
   }
   // A refused upload is not read to its end; the connection cannot carry another request.
-  if (dressed.status === 413) reply.header('connection', 'close');
-  if (body && 'pieces' in body) {
-    if (body.length <= SHORT_BODY) return reply.send(Buffer.concat([...body.pieces()]));
-    reply.header('content-length', body.length);
-    return reply.send(Readable.from(body.pieces(), { objectMode: false }));
-  }
-  return reply.send(body && asBuffer(body));
+  if (status === 413) headers.connection = 'close';
+  response.writeHead(status, headers);
+  if (request.method === 'HEAD' || body === undefined) response.end();
+  // Text is given as text: head and body then leave in one packet and one system call.
+  else if (!(typeof body === 'object' && 'pieces' in body)) response.end(body);
+  else if (body.length <= SHORT_BODY) response.end(Buffer.concat([...body.pieces()]));
+  else pipeline(Readable.from(body.pieces(), { objectMode: false }), response, () => {});
 }
 
 /** Bodies up to this length are sent in one piece, which is quicker. */
 const SHORT_BODY = 256 << 10;
-
-/** The same memory, not a copy of it. */
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
