@@ -13,6 +13,8 @@ export interface Load {
   requests: string[];
   /** Whether the list begins anew at its end. */
   repeat: boolean;
+  /** Where in the list to begin. */
+  from: number;
   /** Keeps what this expression's first group finds in each answer. */
   collect?: string;
 }
@@ -30,6 +32,8 @@ export interface LoadResult {
   /** CPU time of this process, in microseconds. */
   cpu: number;
   collected: string[];
+  /** Where in the list the next run goes on. */
+  next: number;
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -39,7 +43,7 @@ function runLoad(load: Load): Promise<LoadResult> {
   const wanted = load.collect === undefined ? undefined : new RegExp(load.collect);
   const latencies: number[] = [];
   const collected: string[] = [];
-  let next = 0;
+  let next = load.from;
   let refused = 0;
   let refusal = '';
   const { promise, resolve, reject } = Promise.withResolvers<LoadResult>();
@@ -73,6 +77,7 @@ function runLoad(load: Load): Promise<LoadResult> {
       p99: Math.round(at(0.99) * 1000),
       cpu: spent.user + spent.system,
       collected,
+      next,
     });
   }
 
