@@ -27,6 +27,11 @@ export interface Tables {
   userpass_user: UserpassUserRow;
   approle_role: ApproleRoleRow;
   approle_secret_id: ApproleSecretIdRow;
+  identity_entity: IdentityEntityRow;
+  identity_alias: IdentityAliasRow;
+  identity_group: IdentityGroupRow;
+  identity_group_member: IdentityGroupMemberRow;
+  identity_group_alias: IdentityGroupAliasRow;
   pki_authority: PkiAuthorityRow;
   pki_config: PkiConfigRow;
   pki_key: PkiKeyRow;
@@ -311,4 +316,54 @@ interface PkiRevisionRow {
   epoch: number;
   /** When what the CRL addresses of the mount show last changed. */
   lists_modified_at_ms: number;
+}
+
+/** Somebody or something that logs in; `name_key` is the name in lower case. */
+export interface IdentityEntityRow {
+  id: string;
+  name: string;
+  name_key: string;
+  /** Grows by one with each change. */
+  version: number;
+  created_at_ms: number;
+  updated_at_ms: number;
+  body: string;
+}
+
+/** What an entity is called by one auth mount. */
+export interface IdentityAliasRow {
+  id: string;
+  entity_id: string;
+  mount_accessor: string;
+  name: string;
+  name_key: string;
+  created_at_ms: number;
+  updated_at_ms: number;
+  body: string;
+}
+
+export interface IdentityGroupRow {
+  id: string;
+  name: string;
+  name_key: string;
+  version: number;
+  created_at_ms: number;
+  updated_at_ms: number;
+  body: string;
+}
+
+interface IdentityGroupMemberRow {
+  group_id: string;
+  /** `entity` or `group`. */
+  kind: string;
+  member_id: string;
+}
+
+export interface IdentityGroupAliasRow {
+  id: string;
+  group_id: string;
+  mount_accessor: string;
+  name: string;
+  created_at_ms: number;
+  updated_at_ms: number;
 }

@@ -240,7 +240,12 @@ export async function logInWithSecretId(
   if (!isNear(rules.secret_id_bound_cidrs) || !isNear(rules.token_bound_cidrs)) {
     throw new Failure('invalid', REFUSED);
   }
-  const of_role = { settings: rules, display_name: 'approle', meta: { role_name: role.name } };
+  const of_role = {
+    settings: rules,
+    display_name: 'approle',
+    meta: { role_name: role.name },
+    alias: role.role_id,
+  };
   if (!rules.bind_secret_id) return logIn(app, caller, of_role);
 
   if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');

@@ -1,10 +1,11 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
-import { type Acl, listCapabilities } from '../acl.ts';
+import { type Acl, compileAcl, listCapabilities } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { readAcl } from '../policies/operations.ts';
+import { readPermissions } from '../identity/operations.ts';
 import { findLiving, requireByAccessor } from '../tokens/operations.ts';
+import type { Token } from '../tokens/token.ts';
 
 /** What the caller may do at each path. */
 export async function describeOwn(
@@ -24,7 +25,7 @@ export async function describeOfToken(
   if (input.token === '') return describeOwn(app, caller, input);
   const token = await findLiving(app, input.token);
   if (!token) throw new Failure('invalid', 'invalid token');
-  return describe(await readAcl(app, token.policies, undefined), input.paths);
+  return describeAll(app, token, input.paths);
 }
 
 export async function describeOfAccessor(
@@ -33,7 +34,13 @@ export async function describeOfAccessor(
   input: { accessor: string; paths: readonly string[] },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
-  return describe(await readAcl(app, token.policies, undefined), input.paths);
+  return describeAll(app, token, input.paths);
+}
+
+async function describeAll(app: App, token: Token, paths: readonly string[]): Promise<Answer> {
+  const permissions = await readPermissions(app, token);
+  // Its entity is disabled or gone: it may do nothing at all.
+  return describe(permissions?.acl ?? compileAcl([], 0), paths);
 }
 
 function describe(acl: Acl, paths: readonly string[]): Answer {

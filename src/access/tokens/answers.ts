@@ -11,13 +11,20 @@ export function remainingTtl(token: Pick<Token, 'expires_at'>, now: number): num
  * The `auth` object for whoever made or renewed a token.
  *
  * @param client_token its text; empty where the caller named it by its accessor
+ * @param identity_policies what the entity behind it adds
  */
-export function describeAuth(token: Token, client_token: string, now: number): AuthAnswer {
+export function describeAuth(
+  token: Token,
+  client_token: string,
+  now: number,
+  identity_policies: readonly string[] = [],
+): AuthAnswer {
   return {
     client_token,
     accessor: token.accessor,
-    policies: token.policies,
+    policies: [...new Set([...token.policies, ...identity_policies])].sort(),
     token_policies: token.policies,
+    ...(identity_policies.length > 0 ? { identity_policies } : {}),
     metadata: token.meta,
     lease_duration: remainingTtl(token, now),
     renewable: token.renewable,
@@ -34,7 +41,12 @@ export function describeAuth(token: Token, client_token: string, now: number): A
  *
  * @param id its text, or empty where the caller named it by its accessor
  */
-export function describeToken(token: Token, id: string, now: number): Record<string, unknown> {
+export function describeToken(
+  token: Token,
+  id: string,
+  now: number,
+  identity_policies: readonly string[] = [],
+): Record<string, unknown> {
   const { expires_at, renewed_at } = token;
   return {
     accessor: token.accessor,
@@ -46,6 +58,7 @@ export function describeToken(token: Token, id: string, now: number): Record<str
     expire_time: expires_at === undefined ? null : formatTimestamp(expires_at),
     explicit_max_ttl: token.explicit_max_ttl,
     id,
+    ...(identity_policies.length > 0 ? { identity_policies } : {}),
     issue_time: formatTimestamp(token.created_at),
     ...(renewed_at === undefined
       ? {}

@@ -14,7 +14,12 @@ import {
 import type { Effect } from '../../store/write.ts';
 import { type Acl, listCapabilities } from '../acl.ts';
 import type { Caller, TokenFacts } from '../caller.ts';
-import { listUnknownPolicies, readAcl } from '../policies/operations.ts';
+import {
+  ensureEntityForAlias,
+  listEntityPolicies,
+  readPermissions,
+} from '../identity/operations.ts';
+import { listUnknownPolicies } from '../policies/operations.ts';
 import { judgeAddress } from './addresses.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { planToken, type TokenWish } from './creation.ts';
@@ -76,7 +81,7 @@ export function tokenId(app: Pick<App, 'barrier'>, text: string): string {
  *
  * @param remote_address the peer; a token bound to addresses is refused without it
  * @returns undefined for a token that is unknown, revoked, run out or used up, that descends
- *   from one, or that may not be used from there
+ *   from one, whose entity is disabled or gone, or that may not be used from there
  * @throws Failure `unavailable` when sealed, or when the use cannot be recorded
  */
 export async function authenticate(
@@ -87,10 +92,13 @@ export async function authenticate(
   const token = await findLiving(app, text);
   if (!token) return undefined;
   if (!judgeAddress(token.bound_cidrs, remote_address)) return undefined;
+  const permissions = await readPermissions(app, token);
+  if (!permissions) return undefined;
   if (token.num_uses > 0 && !(await takeUse(app, token.id))) return undefined;
-  const facts = tokenFacts(token);
+  const { acl, identity, identity_policies } = permissions;
+  const facts = { ...tokenFacts(token), identity_policies };
   presented.set(facts, { text, token });
-  return { token: facts, acl: await readAcl(app, token.policies, undefined), identity: undefined };
+  return { token: facts, acl, identity };
 }
 
 /** The token and text that a caller came with. */
@@ -240,20 +248,56 @@ function creationPath(input: { orphan: boolean; role_name?: string }): string {
 }
 
 /** The answer that hands a token to its owner; only after its effects are committed. */
-export function answerMinted(app: App, minted: MintedToken, warnings: string[]): Answer {
-  const auth = describeAuth(minted.token, minted.client_token, nowSeconds(app));
+export async function answerMinted(
+  app: App,
+  minted: MintedToken,
+  warnings: string[],
+): Promise<Answer> {
+  const policies = await identityPolicies(app, minted.token);
+  const auth = describeAuth(minted.token, minted.client_token, nowSeconds(app), policies);
   return warnings.length > 0 ? { auth, warnings } : { auth };
 }
 
-/** Makes the token of a log-in that has succeeded, together with the effects it had. */
-export async function logIn(
+/** Policies that a token has by what it stands for. */
+async function identityPolicies(app: App, token: Token): Promise<readonly string[]> {
+  return token.entity_id === '' ? [] : listEntityPolicies(app, token.entity_id);
+}
+
+/**
+ * Makes the token of a log-in that has succeeded, together with the effects it had. It stands
+ * for the entity that the mount means by `alias`; whoever comes for the first time gets one.
+ */
+export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
+  const person = await ensureEntityForAlias(app, caller.mount, input.alias);
+  try {
+    return await logInAs(app, caller, input, person);
+  } catch (error) {
+    // Another first log-in of the same name may have made its entity in the meantime.
+    const isLate = error instanceof Failure && error.kind === 'conflict';
+    if (!isLate || person.effects.length === 0) throw error;
+    const again = await ensureEntityForAlias(app, caller.mount, input.alias);
+    if (again.effects.length > 0) throw error;
+    return logInAs(app, caller, input, again);
+  }
+}
+
+interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
+  /** What the mount calls whoever logs in. */
+  alias: string;
+  effects?: readonly Effect[];
+}
+
+async function logInAs(
   app: App,
   caller: Caller,
-  input: Pick<LogIn, 'settings' | 'display_name' | 'meta'> & { effects?: readonly Effect[] },
+  input: SucceededLogIn,
+  { entity, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
 ): Promise<Answer> {
+  if (entity.disabled) throw new Failure('forbidden', 'permission denied');
   const { mount } = caller;
   const { token: plan, warnings } = planLogIn({
     ...input,
+    entity_id: entity.id,
     path: caller.record.path,
     mount: {
       id: mount.id,
@@ -263,7 +307,7 @@ export async function logIn(
     now: nowSeconds(app),
   });
   const minted = mintToken(app, plan);
-  await app.commit(caller, [...(input.effects ?? []), ...minted.effects]);
+  await app.commit(caller, [...effects, ...(input.effects ?? []), ...minted.effects]);
   return answerMinted(app, minted, warnings);
 }
 
@@ -272,7 +316,14 @@ export async function lookUpSelf(app: App, caller: Caller): Promise<Answer> {
   const { text, token } = requirePresented(caller);
   // The use that this request takes is gone already.
   const now_left = token.num_uses > 0 ? { uses_left: token.uses_left - 1 } : {};
-  return { data: describeToken({ ...token, ...now_left }, text, nowSeconds(app)) };
+  return {
+    data: describeToken(
+      { ...token, ...now_left },
+      text,
+      nowSeconds(app),
+      await identityPolicies(app, token),
+    ),
+  };
 }
 
 /** What a token is, by its text; the caller's own unless given. */
@@ -284,7 +335,9 @@ export async function lookUpToken(
   if (input.token === '') return lookUpSelf(app, caller);
   const token = await findLiving(app, input.token);
   if (!token) throw new Failure('forbidden', 'bad token');
-  return { data: describeToken(token, input.token, nowSeconds(app)) };
+  return {
+    data: describeToken(token, input.token, nowSeconds(app), await identityPolicies(app, token)),
+  };
 }
 
 /** Accessors of all tokens that have not run out. */
@@ -298,7 +351,7 @@ export async function lookUpAccessor(
   input: { accessor: string },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
-  return { data: describeToken(token, '', nowSeconds(app)) };
+  return { data: describeToken(token, '', nowSeconds(app), await identityPolicies(app, token)) };
 }
 
 /**
@@ -358,7 +411,8 @@ async function renew(
   if (ttl <= 0) throw new Failure('invalid', 'past the max TTL, cannot renew');
   const times = { expires_at: now + ttl, renewed_at: now };
   await app.commit(caller, [renewToken(token.id, times)]);
-  const auth = describeAuth({ ...token, ...times }, client_token, now);
+  const policies = await identityPolicies(app, token);
+  const auth = describeAuth({ ...token, ...times }, client_token, now, policies);
   return warnings.length > 0 ? { auth, warnings } : { auth };
 }
 

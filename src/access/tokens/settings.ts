@@ -49,6 +49,8 @@ export interface LogIn {
   /** Who logged in, e.g. `userpass-bob`. */
   display_name: string;
   meta: Record<string, string>;
+  /** Whom the token stands for. */
+  entity_id: string;
   /** Where, e.g. `auth/userpass/login/bob`. */
   path: string;
   mount: { id: string; token_type: string; default_ttl: number; max_ttl: number };
@@ -87,7 +89,7 @@ export function planLogIn(login: LogIn): Creation {
     period: settings.token_period,
     renewable: type === 'service',
     role: '',
-    entity_id: '',
+    entity_id: login.entity_id,
     bound_cidrs: settings.token_bound_cidrs,
   };
   return { token: { ...planned(body, type, undefined, now), mount_id: mount.id }, warnings };

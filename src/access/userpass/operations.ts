@@ -125,5 +125,6 @@ export async function logInWithPassword(
     settings: user,
     display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
     meta: { username: name },
+    alias: name,
   });
 }

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
+import { flag, list, stringMap } from '../../core/fields.ts';
+import { formatTimestamp } from '../../core/timestamps.ts';
+import { canonicalPolicies } from '../tokens/creation.ts';
+
+/** What an operator says of an entity. */
+export const entityFields = {
+  metadata: stringMap({}).describe('Names with values, for templates. At most 64.'),
+  policies: list([]).describe('Policies of every token that stands for the entity.'),
+  disabled: flag(false).describe('Refuse its tokens and its log-ins.'),
+};
+const entitySchema = z.object(entityFields);
+export type EntitySettings = z.output<typeof entitySchema>;
+
+/** Somebody or something that logs in, in one way or several. Times in milliseconds. */
+export interface Entity extends EntitySettings {
+  id: string;
+  name: string;
+  version: number;
+  created_at_ms: number;
+  updated_at_ms: number;
+}
+
+/** What one auth mount calls an entity. */
+export interface Alias {
+  id: string;
+  entity_id: string;
+  mount_accessor: string;
+  name: string;
+  custom_metadata: Record<string, string>;
+  created_at_ms: number;
+  updated_at_ms: number;
+}
+
+/** Where the mount of an alias is, for answers; absent when it is gone. */
+export interface AliasMount {
+  type: string;
+  /** With `auth/` before it. */
+  path: string;
+}
+
+const MAX_METADATA = 64;
+
+/** @throws Failure `invalid` naming the field */
+export function checkMetadata(field: string, metadata: Readonly<Record<string, string>>): void {
+  const entries = Object.entries(metadata);
+  const isLong = entries.some(([key, value]) => key.length > 128 || value.length > 512);
+  if (entries.length > MAX_METADATA || isLong) {
+    throw new Failure(
+      'invalid',
+      `${field}: at most ${MAX_METADATA} names of up to 128 characters, with values of up to 512`,
+    );
+  }
+}
+
+/**
+ * Policy names as they are kept: lower case, sorted, each once.
+ *
+ * @throws Failure `invalid` for `root`, which no identity gives
+ */
+export function requireIdentityPolicies(names: readonly string[]): string[] {
+  const policies = canonicalPolicies(names);
+  if (policies.includes('root')) throw new Failure('invalid', 'policies cannot contain root');
+  return policies;
+}
+
+/** @throws Failure `invalid` for a name that could not be asked for again */
+export function checkName(field: string, name: string): void {
+  if (name.length > 256 || /[\p{Cc}/]/u.test(name)) {
+    throw new Failure(
+      'invalid',
+      `${field} must be up to 256 characters without slashes and control characters`,
+    );
+  }
+}
+
+/** Names that differ in case only are the same name. */
+export const nameKey = (name: string): string => name.toLowerCase();
+
+export const timeOf = (ms: number): string => formatTimestamp(Math.floor(ms / 1000));
+
+export const orNull = (map: Readonly<Record<string, string>>) =>
+  Object.keys(map).length > 0 ? map : null;
+
+export function describeEntity(
+  entity: Entity,
+  aliases: readonly Record<string, unknown>[],
+  groups: { direct: readonly string[]; inherited: readonly string[] },
+): Record<string, unknown> {
+  return {
+    aliases,
+    creation_time: timeOf(entity.created_at_ms),
+    direct_group_ids: groups.direct,
+    disabled: entity.disabled,
+    group_ids: [...new Set([...groups.direct, ...groups.inherited])],
+    id: entity.id,
+    inherited_group_ids: groups.inherited,
+    last_update_time: timeOf(entity.updated_at_ms),
+    merged_entity_ids: null,
+    metadata: orNull(entity.metadata),
+    name: entity.name,
+    namespace_id: 'root',
+    policies: entity.policies,
+  };
+}
+
+export function describeAlias(
+  alias: Alias,
+  mount: AliasMount | undefined,
+): Record<string, unknown> {
+  return {
+    canonical_id: alias.entity_id,
+    creation_time: timeOf(alias.created_at_ms),
+    custom_metadata: orNull(alias.custom_metadata),
+    id: alias.id,
+    last_update_time: timeOf(alias.updated_at_ms),
+    local: false,
+    merged_from_canonical_ids: null,
+    metadata: null,
+    mount_accessor: alias.mount_accessor,
+    mount_path: mount?.path ?? '',
+    mount_type: mount?.type ?? '',
+    name: alias.name,
+  };
+}

@@ -1,0 +1,219 @@
+import type { App } from '../../app.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
+import { fullPath, type Mount } from '../../mounts/mount.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import type { Effect } from '../../store/write.ts';
+import type { Acl } from '../acl.ts';
+import { readAcl } from '../policies/operations.ts';
+import { canonicalPolicies } from '../tokens/creation.ts';
+import type { AliasMount, Entity } from './entity.ts';
+import { type GroupTree, groupTree, listGroupsAbove } from './group.ts';
+import {
+  findAlias,
+  findEntityById,
+  insertAlias,
+  insertEntity,
+  listAliases,
+  listGroupMemberships,
+  listGroups,
+  listGroupsOf,
+} from './store.ts';
+
+/** An entity with everything that decides what it may do. */
+export interface Person {
+  entity: Entity;
+  /** Policies of the entity and of its groups: sorted, each once, never `root`. */
+  policies: readonly string[];
+  /** For templates. */
+  facts: IdentityFacts;
+  direct_group_ids: readonly string[];
+  inherited_group_ids: readonly string[];
+}
+
+/** What a token may do, with what it stands for added to its own. */
+export interface Permissions {
+  acl: Acl;
+  identity: IdentityFacts | undefined;
+  identity_policies: readonly string[];
+}
+
+/** The entity as it is now, whatever was cached. */
+export async function findEntity(app: App, id: string): Promise<Entity | undefined> {
+  return findEntityById(app.db, id);
+}
+
+/** Policies that an entity has by itself and by its groups; none when there is no such entity. */
+export async function listEntityPolicies(app: App, id: string): Promise<readonly string[]> {
+  return (await findPerson(app, id))?.policies ?? [];
+}
+
+/** An entity with its groups, remembered until configuration changes. */
+export async function findPerson(app: App, id: string): Promise<Person | undefined> {
+  const known = await generation<Person | undefined>(app, 'identity:persons');
+  return remember(known, id, () => loadPerson(app, id));
+}
+
+/**
+ * What a token is permitted at this moment.
+ *
+ * @param token its own policies, sorted, and the entity it stands for, empty for none
+ * @returns undefined when its entity is disabled or gone: such a token stands for nobody
+ */
+export async function readPermissions(
+  app: App,
+  token: { policies: readonly string[]; entity_id: string },
+): Promise<Permissions | undefined> {
+  if (token.entity_id === '') {
+    const acl = await readAcl(app, token.policies, undefined);
+    return { acl, identity: undefined, identity_policies: [] };
+  }
+  const known = await generation<Permissions | undefined>(app, 'identity:permissions');
+  const key = `${token.entity_id} ${token.policies.join(' ')}`;
+  const load = () => loadPermissions(app, token);
+  const permissions = await remember(known, key, load);
+  // A stanza may have run out since.
+  const isCurrent = !permissions || Math.floor(app.now() / 1000) < permissions.acl.valid_until;
+  return isCurrent ? permissions : load();
+}
+
+async function loadPermissions(
+  app: App,
+  token: { policies: readonly string[]; entity_id: string },
+): Promise<Permissions | undefined> {
+  const person = await loadPerson(app, token.entity_id);
+  if (!person || person.entity.disabled) return undefined;
+  const names = canonicalPolicies([...token.policies, ...person.policies]);
+  const acl = await readAcl(app, names, person.facts);
+  return { acl, identity: person.facts, identity_policies: person.policies };
+}
+
+/** How many entries one generation keeps; then it begins again. */
+const MOST_REMEMBERED = 5000;
+
+/**
+ * Values loaded since configuration last changed. What is loaded before a change goes into the
+ * map of before, so that nothing old is ever found in the new one.
+ */
+async function generation<T>(app: App, name: string): Promise<Map<string, Promise<T>>> {
+  return app.cached(name, async () => new Map<string, Promise<T>>());
+}
+
+function remember<T>(
+  known: Map<string, Promise<T>>,
+  key: string,
+  load: () => Promise<T>,
+): Promise<T> {
+  const found = known.get(key);
+  if (found) return found;
+  if (known.size >= MOST_REMEMBERED) known.clear();
+  const loading = load();
+  known.set(key, loading);
+  loading.catch(() => known.delete(key));
+  return loading;
+}
+
+async function loadPerson(app: App, id: string): Promise<Person | undefined> {
+  const entity = await findEntityById(app.db, id);
+  if (!entity) return undefined;
+  const [aliases, direct, tree] = [
+    await listAliases(app.db, id),
+    await listGroupsOf(app.db, 'entity', id),
+    await readGroupTree(app),
+  ];
+  const inherited = listGroupsAbove(tree, direct);
+  const groups = [...direct, ...inherited].flatMap((group) => tree.byId.get(group) ?? []);
+  const policies = canonicalPolicies([
+    ...entity.policies,
+    ...groups.flatMap((group) => group.policies),
+    // Refused when written; what is stored is not trusted with this.
+  ]).filter((name) => name !== 'root');
+  const facts: IdentityFacts = {
+    entity: {
+      id,
+      name: entity.name,
+      metadata: entity.metadata,
+      aliases: Object.fromEntries(
+        aliases.map((alias) => [
+          alias.mount_accessor,
+          {
+            id: alias.id,
+            name: alias.name,
+            metadata: {},
+            custom_metadata: alias.custom_metadata,
+          },
+        ]),
+      ),
+    },
+    groups: groups.map(({ id, name, metadata }) => ({ id, name, metadata })),
+  };
+  return { entity, policies, facts, direct_group_ids: direct, inherited_group_ids: inherited };
+}
+
+export async function readGroupTree(app: App): Promise<GroupTree> {
+  return app.cached('identity:groups', async () =>
+    groupTree(await listGroups(app.db), await listGroupMemberships(app.db)),
+  );
+}
+
+/** The auth mount that an accessor belongs to. */
+export async function findAliasMount(app: App, accessor: string): Promise<AliasMount | undefined> {
+  for (const mount of (await readMounts(app)).values()) {
+    if (mount.kind === 'auth' && mount.accessor === accessor) {
+      return { type: mount.type, path: fullPath(mount) };
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Finds whom an auth mount means by a name, or plans a new entity for it.
+ *
+ * @returns the entity, and what to commit together with the log-in: nothing when it is known.
+ *   A commit that is refused with `conflict` may mean that another log-in made it first.
+ */
+export async function ensureEntityForAlias(
+  app: App,
+  mount: Pick<Mount, 'accessor'>,
+  name: string,
+): Promise<{ entity: Entity; effects: Effect[] }> {
+  const alias = await findAlias(app.db, mount.accessor, name);
+  const known = alias && (await findEntityById(app.db, alias.entity_id));
+  if (known) return { entity: known, effects: [] };
+  const entity = newEntity(app, { metadata: {}, policies: [], disabled: false });
+  const now = app.now();
+  return {
+    entity,
+    effects: [
+      insertEntity(entity),
+      insertAlias({
+        id: app.newId(),
+        entity_id: entity.id,
+        mount_accessor: mount.accessor,
+        name,
+        custom_metadata: {},
+        created_at_ms: now,
+        updated_at_ms: now,
+      }),
+    ],
+  };
+}
+
+/** @param settings.name a random one unless given */
+export function newEntity(
+  app: Pick<App, 'newId' | 'now' | 'randomBytes'>,
+  settings: Pick<Entity, 'metadata' | 'policies' | 'disabled'> & { name?: string },
+): Entity {
+  const now = app.now();
+  return {
+    ...settings,
+    id: app.newId(),
+    name: settings.name || randomName(app, 'entity'),
+    version: 1,
+    created_at_ms: now,
+    updated_at_ms: now,
+  };
+}
+
+export function randomName(app: Pick<App, 'randomBytes'>, kind: 'entity' | 'group'): string {
+  return `${kind}_${Buffer.from(app.randomBytes(6)).toString('hex')}`;
+}

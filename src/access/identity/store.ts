@@ -1,0 +1,298 @@
+import { build, type Db, prepared } from '../../store/database.ts';
+import type {
+  IdentityAliasRow,
+  IdentityEntityRow,
+  IdentityGroupAliasRow,
+  IdentityGroupRow,
+} from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+import { type Alias, type Entity, type EntitySettings, nameKey } from './entity.ts';
+import type { Group, GroupAlias, GroupSettings } from './group.ts';
+
+const CHANGED = 'it was changed by somebody else in the meantime; read it again';
+
+export async function findEntityById(db: Db, id: string): Promise<Entity | undefined> {
+  const query = db.selectFrom('identity_entity').selectAll().where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && entityOf(row);
+}
+
+export async function findEntityByName(db: Db, name: string): Promise<Entity | undefined> {
+  const query = db.selectFrom('identity_entity').selectAll().where('name_key', '=', nameKey(name));
+  const row = await query.executeTakeFirst();
+  return row && entityOf(row);
+}
+
+/** In the order of their names. */
+export async function listEntities(db: Db): Promise<Entity[]> {
+  const query = db.selectFrom('identity_entity').selectAll().orderBy('name_key');
+  return (await query.execute()).map(entityOf);
+}
+
+function entityOf({ body, name_key: _key, ...row }: IdentityEntityRow): Entity {
+  return { ...row, ...(JSON.parse(body) as EntitySettings) };
+}
+
+function entityRow(entity: Entity): IdentityEntityRow {
+  const { metadata, policies, disabled, ...row } = entity;
+  const body = JSON.stringify({ metadata, policies, disabled } satisfies EntitySettings);
+  return { ...row, name_key: nameKey(entity.name), body };
+}
+
+export function insertEntity(entity: Entity): Write {
+  return write(build.insertInto('identity_entity').values(entityRow(entity)), {
+    rows: 1,
+    conflict: `entity name is already in use: ${entity.name}`,
+  });
+}
+
+/** @param entity as read, with its new values; refused when its version is no longer that */
+export function updateEntity(entity: Entity): Write {
+  const { id, version, ...row } = entityRow(entity);
+  return write(
+    build
+      .updateTable('identity_entity')
+      .set({ ...row, version: version + 1 })
+      .where('id', '=', id)
+      .where('version', '=', version),
+    { rows: 1, conflict: CHANGED },
+  );
+}
+
+/** Its aliases go with it; see also {@link deleteMemberships}. */
+export function deleteEntity(id: string): Write {
+  return write(build.deleteFrom('identity_entity').where('id', '=', id));
+}
+
+const byFactors = prepared<{ mount_accessor: string; name_key: string }, IdentityAliasRow>(
+  (from, { mount_accessor, name_key }) =>
+    from
+      .selectFrom('identity_alias')
+      .selectAll()
+      .where('mount_accessor', '=', mount_accessor)
+      .where('name_key', '=', name_key),
+);
+
+/** The alias of a log-in: what a mount calls somebody. */
+export async function findAlias(
+  db: Db,
+  mount_accessor: string,
+  name: string,
+): Promise<Alias | undefined> {
+  const row = await byFactors.first(db, { mount_accessor, name_key: nameKey(name) });
+  return row && aliasOf(row);
+}
+
+export async function findAliasById(db: Db, id: string): Promise<Alias | undefined> {
+  const query = db.selectFrom('identity_alias').selectAll().where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && aliasOf(row);
+}
+
+/** @param entity_id of one entity; all aliases when left out */
+export async function listAliases(db: Db, entity_id?: string): Promise<Alias[]> {
+  const all = db.selectFrom('identity_alias').selectAll().orderBy('mount_accessor').orderBy('name');
+  const query = entity_id === undefined ? all : all.where('entity_id', '=', entity_id);
+  return (await query.execute()).map(aliasOf);
+}
+
+function aliasOf({ body, name_key: _key, ...row }: IdentityAliasRow): Alias {
+  return { ...row, custom_metadata: JSON.parse(body) };
+}
+
+function aliasRow({ custom_metadata, ...alias }: Alias): IdentityAliasRow {
+  return { ...alias, name_key: nameKey(alias.name), body: JSON.stringify(custom_metadata) };
+}
+
+const ALIAS_TAKEN =
+  'entity_alias: the name is in use on this mount, or the entity has an alias of this mount already';
+
+export function insertAlias(alias: Alias): Write {
+  return write(build.insertInto('identity_alias').values(aliasRow(alias)), {
+    rows: 1,
+    conflict: ALIAS_TAKEN,
+  });
+}
+
+export function updateAlias(alias: Alias): Write {
+  const { id, ...row } = aliasRow(alias);
+  return write(build.updateTable('identity_alias').set(row).where('id', '=', id), {
+    rows: 1,
+    conflict: ALIAS_TAKEN,
+  });
+}
+
+export function deleteAlias(id: string): Write {
+  return write(build.deleteFrom('identity_alias').where('id', '=', id));
+}
+
+/** Whoever was called something by a mount is so no longer. */
+export function deleteAliasesOfMount(mount_accessor: string): Write[] {
+  return [
+    write(build.deleteFrom('identity_alias').where('mount_accessor', '=', mount_accessor)),
+    write(build.deleteFrom('identity_group_alias').where('mount_accessor', '=', mount_accessor)),
+  ];
+}
+
+export async function findGroupById(db: Db, id: string): Promise<Group | undefined> {
+  const query = db.selectFrom('identity_group').selectAll().where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && groupOf(row);
+}
+
+export async function findGroupByName(db: Db, name: string): Promise<Group | undefined> {
+  const query = db.selectFrom('identity_group').selectAll().where('name_key', '=', nameKey(name));
+  const row = await query.executeTakeFirst();
+  return row && groupOf(row);
+}
+
+/** In the order of their names. */
+export async function listGroups(db: Db): Promise<Group[]> {
+  const query = db.selectFrom('identity_group').selectAll().orderBy('name_key');
+  return (await query.execute()).map(groupOf);
+}
+
+function groupOf({ body, name_key: _key, ...row }: IdentityGroupRow): Group {
+  return { ...row, ...(JSON.parse(body) as GroupSettings) };
+}
+
+function groupRow(group: Group): IdentityGroupRow {
+  const { type, metadata, policies, ...row } = group;
+  const body = JSON.stringify({ type, metadata, policies } satisfies GroupSettings);
+  return { ...row, name_key: nameKey(group.name), body };
+}
+
+export function insertGroup(group: Group): Write {
+  return write(build.insertInto('identity_group').values(groupRow(group)), {
+    rows: 1,
+    conflict: `group name is already in use: ${group.name}`,
+  });
+}
+
+export function updateGroup(group: Group): Write {
+  const { id, version, ...row } = groupRow(group);
+  return write(
+    build
+      .updateTable('identity_group')
+      .set({ ...row, version: version + 1 })
+      .where('id', '=', id)
+      .where('version', '=', version),
+    { rows: 1, conflict: CHANGED },
+  );
+}
+
+/** Its members and its alias go with it; see also {@link deleteMemberships}. */
+export function deleteGroup(id: string): Write {
+  return write(build.deleteFrom('identity_group').where('id', '=', id));
+}
+
+export type MemberKind = 'entity' | 'group';
+
+/** Ids of a group's members, in byte order. */
+export async function listMembers(db: Db, group_id: string, kind: MemberKind): Promise<string[]> {
+  const rows = await db
+    .selectFrom('identity_group_member')
+    .select('member_id')
+    .where('group_id', '=', group_id)
+    .where('kind', '=', kind)
+    .orderBy('member_id')
+    .execute();
+  return rows.map((row) => row.member_id);
+}
+
+/** Ids of the groups that something is itself a member of. */
+export async function listGroupsOf(db: Db, kind: MemberKind, member_id: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('identity_group_member')
+    .select('group_id')
+    .where('member_id', '=', member_id)
+    .where('kind', '=', kind)
+    .orderBy('group_id')
+    .execute();
+  return rows.map((row) => row.group_id);
+}
+
+/** Which groups are members of which. */
+export async function listGroupMemberships(
+  db: Db,
+): Promise<{ group_id: string; member_id: string }[]> {
+  return db
+    .selectFrom('identity_group_member')
+    .select(['group_id', 'member_id'])
+    .where('kind', '=', 'group')
+    .execute();
+}
+
+/** Puts others in the place of a group's members of one kind. */
+export function replaceMembers(
+  group_id: string,
+  kind: MemberKind,
+  members: readonly string[],
+): Write[] {
+  const rows = [...new Set(members)].map((member_id) => ({ group_id, kind, member_id }));
+  const clear = write(
+    build
+      .deleteFrom('identity_group_member')
+      .where('group_id', '=', group_id)
+      .where('kind', '=', kind),
+  );
+  return [
+    clear,
+    ...rows.map((row) => write(build.insertInto('identity_group_member').values(row))),
+  ];
+}
+
+/** Takes an entity or a group out of every group. */
+export function deleteMemberships(kind: MemberKind, member_id: string): Write {
+  return write(
+    build
+      .deleteFrom('identity_group_member')
+      .where('member_id', '=', member_id)
+      .where('kind', '=', kind),
+  );
+}
+
+export async function findGroupAliasById(db: Db, id: string): Promise<GroupAlias | undefined> {
+  return db.selectFrom('identity_group_alias').selectAll().where('id', '=', id).executeTakeFirst();
+}
+
+export async function listGroupAliases(db: Db): Promise<GroupAlias[]> {
+  return db.selectFrom('identity_group_alias').selectAll().orderBy('id').execute();
+}
+
+export async function findAliasOfGroup(db: Db, group_id: string): Promise<GroupAlias | undefined> {
+  return db
+    .selectFrom('identity_group_alias')
+    .selectAll()
+    .where('group_id', '=', group_id)
+    .executeTakeFirst();
+}
+
+export async function findGroupAlias(
+  db: Db,
+  mount_accessor: string,
+  name: string,
+): Promise<GroupAlias | undefined> {
+  return db
+    .selectFrom('identity_group_alias')
+    .selectAll()
+    .where('mount_accessor', '=', mount_accessor)
+    .where('name', '=', name)
+    .executeTakeFirst();
+}
+
+/** Writes an alias whole; a group has one. */
+export function saveGroupAlias(alias: IdentityGroupAliasRow): Write {
+  const { id, ...rest } = alias;
+  return write(
+    build
+      .insertInto('identity_group_alias')
+      .values(alias)
+      .onConflict((clash) => clash.column('id').doUpdateSet(rest)),
+    { rows: 1, conflict: 'the name is in use on this mount, or the group has an alias already' },
+  );
+}
+
+export function deleteGroupAlias(id: string): Write {
+  return write(build.deleteFrom('identity_group_alias').where('id', '=', id));
+}
