@@ -1,6 +1,7 @@
 import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
+import { auditJobs } from './audit/retention/jobs.ts';
 import { Failure } from './core/failure.ts';
 import { acquireLease, findHolder, type Lease, renewLease } from './store/lease.ts';
 import type { Effect } from './store/write.ts';
@@ -9,7 +10,7 @@ import type { Effect } from './store/write.ts';
  * Everything that a server does on a timer. A feature that has such work declares it in its
  * `jobs.ts` and adds its list here; nothing else sets a timer for work on stored rows.
  */
-export const periodicJobs: readonly Job[] = [...tokenJobs];
+export const periodicJobs: readonly Job[] = [...tokenJobs, ...auditJobs];
 
 /**
  * Periodic work, done by one node at a time: whichever holds the row `name` of `job_lease`.

@@ -3,6 +3,7 @@ import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
+import { auditDeviceRoutes } from './audit/devices/routes.ts';
 import type { AnyRoute } from './http/route.ts';
 import { compileRoutes, type PathRouter } from './http/router.ts';
 import { type DeclaredRoutes, specRoutes } from './http/specs.ts';
@@ -16,6 +17,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...mountSystemRoutes,
   ...policyRoutes,
   ...capabilityRoutes,
+  ...auditDeviceRoutes,
   ...specRoutes(() => declaredRoutes),
 ];
 

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import type { Caller } from './access/caller.ts';
 import type { App } from './app.ts';
+import { startFeeding } from './audit/devices/jobs.ts';
 import { createTrail } from './audit/operations.ts';
 import type { Config } from './config.ts';
 import { createServer, type HttpServer } from './http/server.ts';
@@ -19,12 +20,16 @@ export interface Running {
   address: { host: string; port: number };
   /** Finishes what is under way, writes what is waiting, and lets go of everything. */
   stop(): Promise<void>;
+  /** Opens the files of audit sinks anew, after log rotation. */
+  reopenSinks(): void;
 }
 
 /** What a test may put in the place of the real thing. */
 export interface Substitutes {
   now?: () => number;
   log?: Logger;
+  /** Stands between the server and its store. */
+  store?: (real: Store) => Store;
 }
 
 /**
@@ -35,17 +40,24 @@ export interface Substitutes {
 export async function startServer(config: Config, given: Substitutes = {}): Promise<Running> {
   // Standard error, so that an audit sink may have standard output to itself.
   const log = given.log ?? pino({ level: config.log_level }, pino.destination(2));
-  const store = await openStore(
+  const opened = await openStore(
     config.storage.type === 'sqlite'
       ? { engine: 'sqlite', directory: config.storage.directory, log }
       : { engine: 'postgres', url: config.storage.url, node_name: config.storage.node_name, log },
   );
-  const closers: (() => Promise<void> | void)[] = [() => store.close()];
+  const closers: (() => Promise<void> | void)[] = [() => opened.close()];
   const stop = async (): Promise<void> => {
     for (let close = closers.pop(); close; close = closers.pop()) await close();
   };
   try {
-    const app = buildApp(config, store, log, given.now ?? Date.now, closers);
+    const real = given.store?.(opened) ?? opened;
+    const sinks = await startFeeding(config, real, log);
+    closers.push(() => sinks.close());
+    const commit: Store['commit'] = async (effects) => {
+      await real.commit(effects);
+      sinks.wake();
+    };
+    const app = buildApp(config, { ...real, commit }, log, given.now ?? Date.now, closers);
     await openSeal(app);
     startJobs(app);
     const http = createServer(app, {
@@ -55,7 +67,7 @@ export async function startServer(config: Config, given: Substitutes = {}): Prom
     });
     closers.push(() => http.close());
     const address = await http.listen(config.listen);
-    return { app, http, address, stop };
+    return { app, http, address, stop, reopenSinks: sinks.reopen };
   } catch (error) {
     await stop();
     throw error;

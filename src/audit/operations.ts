@@ -1,6 +1,7 @@
 import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
-import { buildRecord } from './record.ts';
+import { buildCountRecord, buildRecord, buildStrangerRecord } from './record.ts';
+import { RefusalTally } from './refusal-tally.ts';
 import type { AuditTrail } from './trail.ts';
 
 /** Notes wait this long at most, in milliseconds, so that many become durable with one sync. */
@@ -9,6 +10,9 @@ const GROUP_TIME = 25;
 const GROUP_SIZE = 256;
 /** Beyond this many unwritten notes the database is not keeping up, and requests are refused. */
 const MAX_WAITING = 65_536;
+
+/** Counts of refused strangers are recorded this often, in milliseconds. */
+const COUNT_TIME = 10_000;
 
 interface TrailOptions {
   store: Store;
@@ -26,6 +30,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
   let failed = 0;
+  const tally = new RefusalTally();
+  let tallying: { since: number; timer: NodeJS.Timeout } | undefined;
 
   function flush(): Promise<void> {
     clearTimeout(timer);
@@ -58,6 +64,16 @@ export function createTrail(options: TrailOptions): AuditTrail {
     return group;
   }
 
+  function recordCounts(): void {
+    if (!tallying) return;
+    clearTimeout(tallying.timer);
+    const { since } = tallying;
+    tallying = undefined;
+    const now = options.now();
+    waiting.push(...tally.drain().map((count) => buildCountRecord(count, since, now)));
+    schedule().catch(() => {});
+  }
+
   return {
     entryOf: (caller) => ({ audit: buildRecord(caller, options.now(), { status: 'done' }) }),
     async note(caller, end) {
@@ -70,11 +86,23 @@ export function createTrail(options: TrailOptions): AuditTrail {
       if (options.wait_for_reads) await durable;
       else durable.catch(() => {});
     },
+    refuse(request, end) {
+      const now = options.now();
+      const isRoom = waiting.length <= MAX_WAITING;
+      if (isRoom && tally.take(now, request.record.remote_address)) {
+        waiting.push(buildStrangerRecord(request, now, end));
+        schedule().catch(() => {});
+      } else if (!tallying) {
+        tallying = { since: now, timer: setTimeout(recordCounts, COUNT_TIME) };
+        tallying.timer.unref();
+      }
+    },
     count(route) {
       counts.set(route, (counts.get(route) ?? 0) + 1);
     },
     counts: () => counts,
     async close() {
+      recordCounts();
       await writing;
       await flush();
     },

@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.ts';
+import type { RefusalCount } from './refusal-tally.ts';
 
 /** How a request ended, as far as its record goes. */
 export interface RecordedEnd {
@@ -7,6 +8,18 @@ export interface RecordedEnd {
   error?: string;
 }
 
+/** How a keyed hash is written, here and in the answers of `sys/audit-hash`. */
+export function hashText(hash: Uint8Array): string {
+  return `hmac-sha256:${Buffer.from(hash).toString('hex')}`;
+}
+
+/** What a record needs to know of a request. */
+export type RecordedRequest = Pick<Caller, 'request_id' | 'record' | 'mount'> &
+  Partial<Pick<Caller, 'token'>> & {
+    /** Keyed hash of a token that came with the request and is not one of ours. */
+    unknown_token?: Uint8Array | undefined;
+  };
+
 /**
  * Builds the audit record of one request, from an allow-list of facts only: nothing that a
  * route has not named can be in it. Tokens appear as their keyed hash and accessor.
@@ -14,27 +27,58 @@ export interface RecordedEnd {
  * @param now Unix milliseconds
  * @returns the text of a JSON object
  */
-export function buildRecord(caller: Caller, now: number, end: RecordedEnd): string {
-  const { record, token, mount } = caller;
+export function buildRecord(request: RecordedRequest, now: number, end: RecordedEnd): string {
+  const { record, token, mount, unknown_token } = request;
   return JSON.stringify({
     time: new Date(now).toISOString(),
     request: {
-      id: caller.request_id,
-      route: record.route,
+      id: request.request_id,
+      route: record.route || undefined,
       operation: record.operation,
       path: record.path,
-      mount: mount.path,
-      mount_id: mount.id,
+      mount: mount.path || undefined,
+      mount_id: mount.id || undefined,
       remote_address: record.remote_address,
       data: record.request,
     },
-    auth: token && {
-      token: token.id,
-      accessor: token.accessor,
-      display_name: token.display_name,
-      entity_id: token.entity_id || undefined,
-      policies: token.policies,
-    },
+    auth: token
+      ? {
+          token: hashText(Buffer.from(token.id, 'base64url')),
+          accessor: token.accessor,
+          display_name: token.display_name,
+          entity_id: token.entity_id || undefined,
+          policies: token.policies,
+        }
+      : unknown_token && { unknown_token: hashText(unknown_token) },
     response: { ...end, ...record.outcome },
+  });
+}
+
+/** Most bytes of a record that somebody unknown can cause. */
+const STRANGER_LIMIT = 2048;
+const STRANGER_PATH = 256;
+
+/** As {@link buildRecord}, of a request by somebody unknown: what they sent cannot make it long. */
+export function buildStrangerRecord(
+  request: RecordedRequest,
+  now: number,
+  end: RecordedEnd,
+): string {
+  const whole = buildRecord(request, now, end);
+  if (Buffer.byteLength(whole) <= STRANGER_LIMIT) return whole;
+  const record = {
+    ...request.record,
+    path: request.record.path.slice(0, STRANGER_PATH),
+    request: {},
+  };
+  const error = end.error?.slice(0, STRANGER_PATH);
+  return buildRecord({ ...request, record }, now, error === undefined ? end : { ...end, error });
+}
+
+/** The record of refused requests that were only counted. */
+export function buildCountRecord(count: RefusalCount, since: number, now: number): string {
+  return JSON.stringify({
+    time: new Date(now).toISOString(),
+    refused: { ...count, since: new Date(since).toISOString() },
   });
 }

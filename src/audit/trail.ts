@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts';
 import type { AuditEntry } from '../store/write.ts';
-import type { RecordedEnd } from './record.ts';
+import type { RecordedEnd, RecordedRequest } from './record.ts';
 
 /**
  * Where records of requests go. A request with an effect has its record in the write set of
@@ -15,7 +15,12 @@ export interface AuditTrail {
    * @returns when the note is durable, if the server is set to wait for that; else at once
    * @throws Failure `unavailable` when notes can no longer be written: nothing is answered then
    */
-  note(caller: Caller, end: RecordedEnd): Promise<void>;
+  note(caller: RecordedRequest, end: RecordedEnd): Promise<void>;
+  /**
+   * Notes a refused request of somebody unknown, in bounds: a flood of them leaves some whole
+   * records and the number of the rest. Never waits and never throws.
+   */
+  refuse(request: RecordedRequest, end: RecordedEnd): void;
   /** Counts a public read that leaves no record. */
   count(route: string): void;
   counts(): ReadonlyMap<string, number>;

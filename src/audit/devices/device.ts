@@ -1,0 +1,111 @@
+import { Failure } from '../../core/failure.ts';
+import {
+  parseSyslogAddress,
+  SYSLOG_FACILITIES,
+  type SyslogAddress,
+} from '../sinks/syslog/message.ts';
+
+/** A sink that was enabled over the API, on every node. */
+export interface Device {
+  /** With its trailing slash, e.g. `file/`. */
+  path: string;
+  type: DeviceType;
+  description: string;
+  /** As they were sent. */
+  options: Readonly<Record<string, string>>;
+  local: boolean;
+}
+
+export const DEVICE_TYPES = ['file', 'syslog', 'socket'] as const;
+export type DeviceType = (typeof DEVICE_TYPES)[number];
+
+/** What a device's options come to. */
+export type DeviceTarget =
+  | { type: 'file'; path: string; mode: number }
+  | { type: 'stdout' }
+  | { type: 'syslog'; facility: string; tag: string }
+  | { type: 'socket'; address: Exclude<SyslogAddress, { transport: 'udp' }> };
+
+const COMMON = ['log_raw', 'hmac_accessor', 'format', 'elide_list_responses'];
+const OWN: Readonly<Record<DeviceType, readonly string[]>> = {
+  file: ['file_path', 'path', 'mode'],
+  syslog: ['facility', 'tag'],
+  socket: ['address', 'socket_type', 'write_timeout'],
+};
+
+/** The progress of a device's sink is kept under this name. */
+export function deviceSinkName(path: string): string {
+  return `device:${path}`;
+}
+
+/**
+ * Works out where a device writes. Options that would put anything but records into a file
+ * (`prefix`), or a record's secrets (`log_raw`), are refused: with them whoever may enable a
+ * device could plant what they like on the server's disk.
+ *
+ * @throws Failure `invalid` naming the option
+ */
+export function planDevice(type: DeviceType, options: Device['options']): DeviceTarget {
+  const known = [...OWN[type], ...COMMON];
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) {
+      throw new Failure('invalid', `unknown option "${name}"; known are ${known.join(', ')}`);
+    }
+  }
+  if (!isOff(options.log_raw)) {
+    throw new Failure('invalid', 'option "log_raw" must be false: secrets are never recorded');
+  }
+  if ((options.format || 'json') !== 'json') {
+    throw new Failure('invalid', 'option "format" must be "json"');
+  }
+  switch (type) {
+    case 'file':
+      return planFile(options);
+    case 'syslog':
+      return {
+        type: 'syslog',
+        facility: facilityOf(options.facility || 'auth'),
+        tag: options.tag || 'gatehouse',
+      };
+    case 'socket':
+      return { type: 'socket', address: socketOf(options) };
+  }
+}
+
+function isOff(value: string | undefined): boolean {
+  return ['', '0', 'f', 'false'].includes((value ?? '').toLowerCase());
+}
+
+function planFile(options: Device['options']): DeviceTarget {
+  const path = options.file_path || options.path;
+  if (!path) throw new Failure('invalid', 'file_path is required');
+  if (path === 'stdout') return { type: 'stdout' };
+  if (!path.startsWith('/')) {
+    throw new Failure('invalid', `file_path must be an absolute path or "stdout", not "${path}"`);
+  }
+  const mode = options.mode || '0600';
+  if (!/^0?[0-7]{3,4}$/.test(mode) || (Number.parseInt(mode, 8) & 0o7133) !== 0) {
+    throw new Failure(
+      'invalid',
+      'option "mode" must be octal permission bits for reading and writing, such as "0640"; only the owner may write',
+    );
+  }
+  return { type: 'file', path, mode: Number.parseInt(mode, 8) || 0o600 };
+}
+
+function facilityOf(name: string): string {
+  const lower = name.toLowerCase();
+  if (SYSLOG_FACILITIES.includes(lower)) return lower;
+  throw new Failure('invalid', `option "facility" must be one of ${SYSLOG_FACILITIES.join(', ')}`);
+}
+
+function socketOf(options: Device['options']): Exclude<SyslogAddress, { transport: 'udp' }> {
+  const { address, socket_type = 'tcp' } = options;
+  if (!address) throw new Failure('invalid', 'address is required');
+  if (socket_type !== 'tcp' && socket_type !== 'unix') {
+    throw new Failure('invalid', 'option "socket_type" must be "tcp" or "unix"');
+  }
+  const parsed = parseSyslogAddress('address', `${socket_type}://${address}`);
+  if (parsed.transport === 'udp') throw new Failure('invalid', 'address is not one of a stream');
+  return parsed;
+}

@@ -1,0 +1,66 @@
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import { hashText } from '../record.ts';
+import { checkFileSink } from '../sinks/file/store.ts';
+import { deleteCursor } from '../store.ts';
+import { DEVICE_TYPES, type Device, deviceSinkName, planDevice } from './device.ts';
+import { deleteDevice, insertDevice, listDevices } from './store.ts';
+
+export async function describeDevices(app: App): Promise<Answer> {
+  const devices = await listDevices(app.db);
+  return { data: Object.fromEntries(devices.map((device) => [device.path, device])), flat: true };
+}
+
+/** Enables a device; every node feeds its records to it from then on, the earlier ones first. */
+export async function enableDevice(
+  app: App,
+  caller: Caller,
+  input: Omit<Device, 'type' | 'path'> & { path: string; type: string },
+): Promise<Answer> {
+  const path = devicePath(input.path);
+  const type = DEVICE_TYPES.find((known) => known === input.type);
+  if (!type) throw new Failure('invalid', `unknown backend type: "${input.type}"`);
+  if ((await listDevices(app.db)).some((known) => known.path === path)) {
+    throw new Failure('invalid', 'path already in use');
+  }
+  const target = planDevice(type, input.options);
+  if (target.type === 'file') await checkFileSink(target.path, target.mode);
+  await app.commit(caller, [insertDevice({ ...input, path, type }), bumpConfigVersion()]);
+  return {};
+}
+
+/** Disables a device; none at the path is no mistake. */
+export async function disableDevice(
+  app: App,
+  caller: Caller,
+  input: { path: string },
+): Promise<Answer> {
+  const path = devicePath(input.path);
+  await app.commit(caller, [
+    deleteDevice(path),
+    deleteCursor(deviceSinkName(path)),
+    bumpConfigVersion(),
+  ]);
+  return {};
+}
+
+/** The form in which a token stands in records, so that it can be looked for. */
+export async function hashForRecords(
+  app: App,
+  _caller: Caller,
+  input: { path: string; input: string },
+): Promise<Answer> {
+  if (input.input === '') throw new Failure('invalid', 'the "input" parameter is empty');
+  const path = devicePath(input.path);
+  if (!(await listDevices(app.db)).some((device) => device.path === path)) {
+    throw new Failure('invalid', `unknown audit backend "${path}"`);
+  }
+  return { data: { hash: hashText(app.barrier.hmac('token', `token:${input.input}`)) } };
+}
+
+function devicePath(sent: string): string {
+  return `${sent.replace(/\/+$/, '')}/`;
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { flag, stringMap, text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { describeDevices, disableDevice, enableDevice, hashForRecords } from './operations.ts';
+
+const path = text().describe('Name of the device, with or without a trailing slash.');
+const path_forms = { path: /^[^/].*$/ };
+const anything = z.record(z.string(), z.unknown());
+
+export const auditDeviceRoutes: AnyRoute[] = [
+  vaultRoute({
+    id: 'auditing-list-enabled-devices',
+    method: 'GET',
+    path: '/v1/sys/audit',
+    summary: 'List audit devices',
+    access: { capability: 'read', sudo: true },
+    input: z.object({}),
+    output: anything,
+    failures: [],
+    run: (app) => describeDevices(app),
+  }),
+  vaultRoute({
+    id: 'auditing-enable-device',
+    method: 'POST',
+    path: '/v1/sys/audit/{path+}',
+    summary: 'Enable an audit device',
+    access: { capability: 'update', sudo: true },
+    path_forms,
+    audit: ['path', 'type', 'description', 'options', 'local'],
+    input: z.object({
+      path,
+      type: text('').describe('"file", "syslog" or "socket".'),
+      description: text('').describe('For people.'),
+      options: stringMap({}).describe(
+        'file: file_path (or "stdout"), mode; syslog: facility, tag; socket: address, socket_type.',
+      ),
+      local: flag(false).describe('Kept and answered; devices are on every node.'),
+    }),
+    output: anything,
+    failures: ['invalid'],
+    run: enableDevice,
+  }),
+  vaultRoute({
+    id: 'auditing-disable-device',
+    method: 'DELETE',
+    path: '/v1/sys/audit/{path+}',
+    summary: 'Disable an audit device',
+    access: { capability: 'delete', sudo: true },
+    path_forms,
+    audit: ['path'],
+    input: z.object({ path }),
+    output: anything,
+    failures: [],
+    run: disableDevice,
+  }),
+  vaultRoute({
+    id: 'auditing-calculate-hash',
+    method: 'POST',
+    path: '/v1/sys/audit-hash/{path+}',
+    summary: 'Answer the form in which a token stands in audit records',
+    access: { capability: 'update' },
+    path_forms,
+    audit: ['path'],
+    input: z.object({ path, input: text('').describe('The token to look for.') }),
+    output: anything,
+    failures: ['invalid'],
+    run: hashForRecords,
+  }),
+];

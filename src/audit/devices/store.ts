@@ -1,0 +1,27 @@
+import { build, type Db } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
+import { DEVICE_TYPES, type Device } from './device.ts';
+
+// Few, and read whole: what is not asked for by name lies in one JSON column.
+
+export async function listDevices(db: Db): Promise<Device[]> {
+  const rows = await db.selectFrom('audit_device').selectAll().orderBy('path').execute();
+  return rows.map(({ path, type, body }) => {
+    const found = DEVICE_TYPES.find((known) => known === type);
+    if (!found) throw new TypeError(`the audit device ${path} is of the unknown type ${type}`);
+    const rest: Omit<Device, 'path' | 'type'> = JSON.parse(body);
+    return { path, type: found, ...rest };
+  });
+}
+
+export function insertDevice(device: Device): Write {
+  const { path, type, ...body } = device;
+  return write(
+    build.insertInto('audit_device').values({ path, type, body: JSON.stringify(body) }),
+    { rows: 1, conflict: 'path already in use' },
+  );
+}
+
+export function deleteDevice(path: string): Write {
+  return write(build.deleteFrom('audit_device').where('path', '=', path));
+}
