@@ -1,41 +1,45 @@
-import { runDocs } from './cli/docs.ts';
-import { runDev, runServer } from './cli/server.ts';
+import { type CommandGroup, run } from './cli/command.ts';
+import { operatorCommands } from './cli/operator/operator.ts';
 import { Failure } from './core/failure.ts';
+import { VERSION } from './core/version.ts';
 
-const VERSION = '0.1.0';
+const gatehouse: CommandGroup = {
+  words: '',
+  summary: 'A certificate authority and an access broker in one server',
+  commands: {
+    dev: {
+      summary: 'run a development server',
+      load: async () => (await import('./cli/server.ts')).devCommand,
+    },
+    server: {
+      summary: 'run a production server',
+      load: async () => (await import('./cli/server.ts')).serverCommand,
+    },
+    operator: operatorCommands,
+    audit: {
+      summary: 'check audit records',
+      load: async () => (await import('./cli/audit/audit.ts')).auditCommands,
+    },
+    docs: {
+      summary: 'write the API reference',
+      load: async () => (await import('./cli/docs.ts')).docsCommand,
+    },
+    version: {
+      usage: 'version',
+      summary: 'print the version',
+      flags: {},
+      async run() {
+        console.log(`gatehouse ${VERSION}`);
+        return 0;
+      },
+    },
+  },
+};
 
-const HELP = `Usage: gatehouse COMMAND [flags]
-
-  dev        run a development server
-  server     run a production server
-  docs       write the API reference
-  version    print the version
-
-Each command explains itself with -help.`;
-
-async function main(args: readonly string[]): Promise<number> {
-  const [command, ...rest] = args;
-  switch (command) {
-    case 'dev':
-      return runDev(rest);
-    case 'server':
-      return runServer(rest);
-    case 'docs':
-      return runDocs(rest);
-    case 'version':
-    case '-version':
-    case '--version':
-      console.log(`gatehouse ${VERSION}`);
-      return 0;
-    case undefined:
-    case 'help':
-    case '-help':
-    case '--help':
-      console.log(HELP);
-      return command === undefined ? 2 : 0;
-    default:
-      throw new Failure('invalid', `unknown command "${command}"; see gatehouse help`);
-  }
+function main([first = '', ...rest]: readonly string[]): Promise<number> {
+  // As a flag it is a habit.
+  const words = /^--?(v|version)$/.test(first) ? ['version'] : [first, ...rest];
+  return run(gatehouse, first === '' ? [] : words);
 }
 
 main(process.argv.slice(2)).then(

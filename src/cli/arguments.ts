@@ -4,6 +4,7 @@ import { Failure } from '../core/failure.ts';
 export type FlagTable = Readonly<Record<string, { value: string | true; help: string }>>;
 
 export interface Arguments {
+  /** Values by the flag's name; a flag without a value that is set has `true`. */
   flags: ReadonlyMap<string, string>;
   rest: readonly string[];
 }
@@ -28,7 +29,7 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
       continue;
     }
     const [, name = '', inline] = parts;
-    if (name === 'help') {
+    if (name === 'help' || name === 'h') {
       flags.set('help', 'true');
       continue;
     }
@@ -40,7 +41,11 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
       throw new Failure('invalid', `unknown flag -${name}; known are ${known || 'none'} and -help`);
     }
     if (flag.value === true) {
-      flags.set(name, inline ?? 'true');
+      if (inline !== undefined && inline !== 'true' && inline !== 'false') {
+        throw new Failure('invalid', `flag -${name} is true or false, not "${inline}"`);
+      }
+      if (inline === 'false') flags.delete(name);
+      else flags.set(name, 'true');
       continue;
     }
     const value = inline ?? args[++at];
@@ -51,11 +56,21 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
   return { flags, rest };
 }
 
+/** @throws Failure `invalid` when the value is no whole number */
+export function numberFlag(flags: Arguments['flags'], name: string): number | undefined {
+  const text = flags.get(name);
+  if (text === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(text)) {
+    throw new Failure('invalid', `flag -${name} must be a whole number, not "${text}"`);
+  }
+  return Number(text);
+}
+
 /** The help text of a command. */
 export function helpText(usage: string, about: string, table: FlagTable): string {
   const lines = Object.entries(table).map(([name, { value, help }]) => {
     const left = value === true ? `-${name}` : `-${name} ${value}`;
-    return `  ${left.padEnd(32)} ${help}`;
+    return `  ${left.padEnd(28)} ${help}`;
   });
   return [
     `Usage: gatehouse ${usage}`,

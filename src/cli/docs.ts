@@ -6,20 +6,21 @@ import { type ReferencePage, writeReference } from '../http/reference.ts';
 import { genericApi, systemApi } from '../http/specs.ts';
 import { VAULT_STYLE } from '../http/wire/vault.ts';
 import { declaredRoutes } from '../routes.ts';
-import { type FlagTable, helpText, parseArguments } from './arguments.ts';
+import type { Arguments } from './arguments.ts';
+import type { Command } from './command.ts';
 
-const FLAGS: FlagTable = {
-  out: { value: 'DIR', help: 'where to write (docs/api)' },
-  check: { value: true, help: 'write nothing; fail when what is there is out of date' },
+/** The API reference, from the route declarations. */
+export const docsCommand: Command = {
+  usage: 'docs [flags]',
+  summary: 'write the API reference',
+  flags: {
+    out: { value: 'DIR', help: 'where to write (docs/api)' },
+    check: { value: true, help: 'write nothing; fail when what is there is out of date' },
+  },
+  run: async ({ flags }) => writeDocs(flags),
 };
 
-/** `gatehouse docs`: the API reference, from the route declarations. */
-export async function runDocs(args: readonly string[]): Promise<number> {
-  const { flags } = parseArguments(args, FLAGS);
-  if (flags.has('help')) {
-    console.log(helpText('docs [flags]', 'Writes the API reference.', FLAGS));
-    return 0;
-  }
+function writeDocs(flags: Arguments['flags']): number {
   const directory = flags.get('out') ?? 'docs/api';
   const files = buildDocs();
   if (flags.has('check')) {

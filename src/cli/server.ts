@@ -1,61 +1,50 @@
-import { readFileSync } from 'node:fs';
-import { type Config, DEV_DEFAULTS, devConfig, parseConfig } from '../config.ts';
+import { type Config, DEV_DEFAULTS, devConfig } from '../config.ts';
 import { Failure } from '../core/failure.ts';
 import { startServer } from '../start.ts';
-import { type FlagTable, helpText, parseArguments } from './arguments.ts';
+import type { Command } from './command.ts';
+import { readConfig } from './place.ts';
 
-const DEV_FLAGS: FlagTable = {
-  data: { value: 'DIR', help: `where data is kept (${DEV_DEFAULTS.data})` },
-  listen: { value: 'HOST:PORT', help: `where the API listens (${DEV_DEFAULTS.listen})` },
-  'proxy-listen': {
-    value: 'HOST:PORT',
-    help: `where sessions are carried (${DEV_DEFAULTS.proxy_listen})`,
+/** A server on the embedded store that is usable at once. */
+export const devCommand: Command = {
+  usage: 'dev [flags]',
+  summary: 'run a development server',
+  flags: {
+    data: { value: 'DIR', help: `where data is kept (${DEV_DEFAULTS.data})` },
+    listen: { value: 'HOST:PORT', help: `where the API listens (${DEV_DEFAULTS.listen})` },
+    'proxy-listen': {
+      value: 'HOST:PORT',
+      help: `where sessions are carried (${DEV_DEFAULTS.proxy_listen})`,
+    },
+    'root-token': { value: 'TOKEN', help: `the first token (${DEV_DEFAULTS.root_token})` },
   },
-  'root-token': { value: 'TOKEN', help: `the first token (${DEV_DEFAULTS.root_token})` },
+  async run({ flags }) {
+    const config = devConfig({
+      data: flags.get('data') ?? DEV_DEFAULTS.data,
+      listen: flags.get('listen') ?? DEV_DEFAULTS.listen,
+      proxy_listen: flags.get('proxy-listen') ?? DEV_DEFAULTS.proxy_listen,
+      root_token: flags.get('root-token') ?? DEV_DEFAULTS.root_token,
+    });
+    return serve(config, (address) => console.log(greeting(address, config)));
+  },
 };
 
-/** `gatehouse dev`: a server on the embedded store that is usable at once. */
-export async function runDev(args: readonly string[]): Promise<number> {
-  const { flags } = parseArguments(args, DEV_FLAGS);
-  if (flags.has('help')) {
-    console.log(helpText('dev [flags]', 'Runs a development server.', DEV_FLAGS));
-    return 0;
-  }
-  const config = devConfig({
-    data: flags.get('data') ?? DEV_DEFAULTS.data,
-    listen: flags.get('listen') ?? DEV_DEFAULTS.listen,
-    proxy_listen: flags.get('proxy-listen') ?? DEV_DEFAULTS.proxy_listen,
-    root_token: flags.get('root-token') ?? DEV_DEFAULTS.root_token,
-  });
-  return serve(config, (address) => console.log(greeting(address, config)));
-}
-
-const SERVER_FLAGS: FlagTable = {
-  config: { value: 'FILE', help: 'the configuration file, a JSON object' },
+export const serverCommand: Command = {
+  usage: 'server -config FILE',
+  summary: 'run a production server',
+  about: `Runs a production server. SIGHUP reads the TLS certificate anew; SIGTERM lets the requests under
+way finish and ends it.`,
+  flags: { config: { value: 'FILE', help: 'the configuration file, a JSON object' } },
+  async run({ flags }) {
+    const file = flags.get('config');
+    if (file === undefined) throw new Failure('invalid', 'flag -config FILE is needed');
+    const config = readConfig(file);
+    // An audit sink has standard output to itself.
+    const hasOutput = config.audit.sinks.some((sink) => sink.type === 'stdout');
+    return serve(config, (address) =>
+      (hasOutput ? console.error : console.log)(`gatehouse listens on ${address}`),
+    );
+  },
 };
-
-/** `gatehouse server -config FILE`: the production mode. */
-export async function runServer(args: readonly string[]): Promise<number> {
-  const { flags } = parseArguments(args, SERVER_FLAGS);
-  if (flags.has('help')) {
-    console.log(helpText('server -config FILE', 'Runs a production server.', SERVER_FLAGS));
-    return 0;
-  }
-  const file = flags.get('config');
-  if (file === undefined) throw new Failure('invalid', 'flag -config FILE is needed');
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new Failure('invalid', `the configuration file ${file} cannot be read`, { cause });
-  }
-  const config = parseConfig(text);
-  // An audit sink has standard output to itself.
-  const hasOutput = config.audit.sinks.some((sink) => sink.type === 'stdout');
-  return serve(config, (address) =>
-    (hasOutput ? console.error : console.log)(`gatehouse listens on ${address}`),
-  );
-}
 
 /** Runs until SIGTERM or SIGINT, then drains. */
 async function serve(config: Config, started: (address: string) => void): Promise<number> {
@@ -86,25 +75,35 @@ async function serve(config: Config, started: (address: string) => void): Promis
   return code;
 }
 
+/** Says in one line what kept the server from starting, where that is not the program's fault. */
 function startFailure(error: unknown, config: Config): unknown {
-  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  if (!(error instanceof Error) || error instanceof Failure) return error;
+  const code = String(Reflect.get(error, 'code') ?? '');
   const { host, port } = config.listen;
-  switch (code) {
-    case 'EADDRINUSE':
-      return new Failure(
-        'unavailable',
-        `port ${port} of ${host} is in use by another program; choose another with -listen`,
-      );
-    case 'EACCES':
-    case 'EROFS':
-    case 'EPERM':
-      return new Failure(
-        'unavailable',
-        `no permission: ${error instanceof Error ? error.message : ''}`,
-      );
-    default:
-      return error;
+  if (code === 'EADDRINUSE') {
+    const setting = config.mode === 'dev' ? '-listen' : 'listener.address';
+    return new Failure(
+      'unavailable',
+      `port ${port} of ${host} is in use by another program; choose another with ${setting}`,
+    );
   }
+  if (code === 'EADDRNOTAVAIL') {
+    return new Failure('unavailable', `${host} is no address of this machine`);
+  }
+  if (/^ERR_OSSL/.test(code) && config.tls) {
+    const { cert_file, key_file } = config.tls;
+    return new Failure(
+      'unavailable',
+      `"${cert_file}" and "${key_file}" are no TLS certificate and its key, in PEM`,
+    );
+  }
+  // Of the file system: the error's own text names the file.
+  if (/^E[A-Z]+$/.test(code) && Reflect.get(error, 'syscall') !== undefined) {
+    return new Failure('unavailable', `the server cannot start: ${error.message}`, {
+      cause: error,
+    });
+  }
+  return error;
 }
 
 function greeting(address: string, config: Config): string {

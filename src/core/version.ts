@@ -1,3 +1,8 @@
+import manifest from '../../package.json' with { type: 'json' };
+
+/** The version of this program. */
+export const VERSION: string = manifest.version;
+
 /**
  * The Vault version whose behaviour clients may expect. They read it as a semantic version,
  * and one with a suffix (`-dev`) sorts below it and switches features off.

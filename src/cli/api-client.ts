@@ -1,0 +1,176 @@
+import { readFileSync } from 'node:fs';
+import { request as requestPlain } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { Failure } from '../core/failure.ts';
+import type { Arguments, FlagTable } from './arguments.ts';
+
+/** Flags of every command that talks to a running server. */
+export const CLIENT_FLAGS: FlagTable = {
+  address: { value: 'URL', help: 'the server (GATEHOUSE_ADDR or VAULT_ADDR, else this machine)' },
+  'ca-cert': { value: 'FILE', help: 'PEM of the authority to trust (GATEHOUSE_CACERT)' },
+  'token-file': { value: 'FILE', help: 'holds the token (else GATEHOUSE_TOKEN or VAULT_TOKEN)' },
+  format: { value: 'json|table', help: 'how the answer is written (table)' },
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A request may take as long as making an RSA key or a long list does. */
+const TIMEOUT_MS = 60_000;
+
+/** The API of a running server, as its commands use it. */
+export interface ApiClient {
+  /**
+   * @param path below `/v1/`
+   * @returns the JSON object that was answered; an empty one for an empty answer
+   * @throws Failure with one line for the operator when there is no answer, or a refusal
+   */
+  call(method: 'GET' | 'PUT', path: string, body?: unknown): Promise<Record<string, unknown>>;
+}
+
+/** @throws Failure `invalid` for an address or file that cannot be */
+export function createApiClient(flags: Arguments['flags'], env: Environment): ApiClient {
+  const address = addressOf(
+    flags.get('address') ?? env.GATEHOUSE_ADDR ?? env.VAULT_ADDR ?? 'http://127.0.0.1:8200',
+  );
+  const caFile = flags.get('ca-cert') ?? env.GATEHOUSE_CACERT ?? env.VAULT_CACERT;
+  const ca = caFile === undefined ? undefined : readText('-ca-cert', caFile);
+  const tokenFile = flags.get('token-file');
+  const token = (
+    tokenFile === undefined
+      ? (env.GATEHOUSE_TOKEN ?? env.VAULT_TOKEN ?? '')
+      : readText('-token-file', tokenFile)
+  ).trim();
+  if (/[^\x21-\x7e]/.test(token)) {
+    throw new Failure('invalid', 'the token has characters that no token has');
+  }
+  return {
+    async call(method, path, body) {
+      const { status, text } = await send(address, { method, path, body, ca, token });
+      const answer = parseObject(text);
+      if (status >= 200 && status < 300) return answer;
+      throw refusal(status, answer, token !== '');
+    },
+  };
+}
+
+function addressOf(text: string): URL {
+  const address = URL.parse(text);
+  if (!address || !/^https?:$/.test(address.protocol) || address.username !== '') {
+    throw new Failure(
+      'invalid',
+      'the address of the server must be a URL such as "https://ca.example.com:8200"',
+    );
+  }
+  return address;
+}
+
+function readText(flag: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new Failure('invalid', `the file of ${flag}, "${file}", cannot be read`, { cause });
+  }
+}
+
+interface Call {
+  method: string;
+  path: string;
+  body: unknown;
+  ca: string | undefined;
+  token: string;
+}
+
+function send(
+  address: URL,
+  { method, path, body, ca, token }: Call,
+): Promise<{ status: number; text: string }> {
+  const url = new URL(`${address.pathname.replace(/\/+$/, '')}/v1/${path}`, address);
+  const payload = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    'x-vault-request': 'true',
+    ...(token === '' ? {} : { 'x-vault-token': token }),
+    ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const options = { method, headers, timeout: TIMEOUT_MS, agent: false };
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => reject(connectionFailure(error, address));
+    try {
+      const request =
+        address.protocol === 'https:'
+          ? requestTls(url, { ...options, ...(ca === undefined ? {} : { ca }) })
+          : requestPlain(url, options);
+      request.on('response', (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', fail);
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            text: Buffer.concat(chunks).toString('utf8'),
+          }),
+        );
+      });
+      request.on('timeout', () =>
+        request.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })),
+      );
+      request.on('error', fail);
+      request.end(payload);
+    } catch (error) {
+      fail(error);
+    }
+  });
+}
+
+/** What each error of a connection means for whoever typed the command. */
+const MEANINGS: [code: RegExp, meaning: string][] = [
+  [/^ECONNREFUSED$/, 'nothing listens there: is the server running, and is -address right?'],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, 'its host name is not known'],
+  [/^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/, 'it does not answer'],
+  [/^CERT_HAS_EXPIRED$/, 'its TLS certificate has expired'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'its TLS certificate is for another name'],
+  [
+    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_)/,
+    'its TLS certificate is not trusted: name the authority that issued it with -ca-cert',
+  ],
+  [
+    /^(EPROTO|ERR_SSL_)/,
+    'it does not speak TLS as this program does: should the address begin with http://?',
+  ],
+  [
+    /^(HPE_|ECONNRESET$|EPIPE$)/,
+    'it does not answer in HTTP: should the address begin with https://?',
+  ],
+  [/^ERR_OSSL_/, 'the file of -ca-cert holds no PEM certificate'],
+];
+
+function connectionFailure(cause: unknown, address: URL): Failure {
+  const code = String((cause instanceof Error && Reflect.get(cause, 'code')) || '');
+  const meaning = MEANINGS.find(([pattern]) => pattern.test(code))?.[1];
+  const why = meaning ?? (cause instanceof Error ? cause.message : 'unknown error');
+  return new Failure('unavailable', `no connection to ${address.origin}: ${why}`, { cause });
+}
+
+function refusal(status: number, answer: Record<string, unknown>, hasToken: boolean): Failure {
+  if (status === 403) {
+    return new Failure(
+      'forbidden',
+      hasToken
+        ? 'permission denied: the token is not valid, or its policies do not allow this'
+        : 'permission denied: give a token, in a file named by -token-file or in GATEHOUSE_TOKEN',
+    );
+  }
+  const errors = Array.isArray(answer.errors) ? answer.errors.map(String).join('; ') : '';
+  return new Failure('invalid', `the server answered ${status}${errors && `: ${errors}`}`);
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  if (text === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(Object.entries(value));
+  } catch {
+    // Something else than this API answered.
+  }
+  throw new Failure('unavailable', 'what answers at the address is not this API');
+}

@@ -1,0 +1,105 @@
+import { Failure } from '../core/failure.ts';
+import { type Arguments, type FlagTable, helpText, parseArguments } from './arguments.ts';
+
+/** One command, whole: what it is called with, what it says of itself, what it does. */
+export interface Command {
+  /** As it is typed, without `gatehouse`, e.g. `operator backup -config FILE OUT`. */
+  usage: string;
+  /** One line for the list of commands. */
+  summary: string;
+  /** What somebody should know before using it; the summary when there is nothing else. */
+  about?: string;
+  flags: FlagTable;
+  /** Names of what is given without a flag; all of them must be, and nothing else. */
+  operands?: readonly string[];
+  /** The exit code when it cannot be done at all; 1 unless given. */
+  failure_code?: number;
+  /** @returns the exit code */
+  run(given: Arguments): Promise<number>;
+}
+
+/** Commands that share their first words. */
+export interface CommandGroup {
+  /** The words so far, e.g. `operator`; empty for the program itself. */
+  words: string;
+  summary: string;
+  commands: Readonly<Record<string, Command | CommandGroup | Deferred>>;
+}
+
+/** One whose modules are loaded when it is called: a small command need not wait for a server's. */
+export interface Deferred {
+  summary: string;
+  load(): Promise<Command | CommandGroup>;
+}
+
+/**
+ * Finds the command that the arguments name and runs it.
+ *
+ * @returns the exit code
+ * @throws Failure `invalid` for an unknown command, flag or operand
+ */
+export async function run(
+  command: Command | CommandGroup | Deferred,
+  args: readonly string[],
+): Promise<number> {
+  if ('load' in command) return run(await command.load(), args);
+  return 'commands' in command ? runGroup(command, args) : runCommand(command, args);
+}
+
+async function runCommand(command: Command, args: readonly string[]): Promise<number> {
+  try {
+    return await runChecked(command, args);
+  } catch (error) {
+    if (command.failure_code === undefined || !(error instanceof Failure)) throw error;
+    console.error(`gatehouse: ${error.message}`);
+    return command.failure_code;
+  }
+}
+
+async function runChecked(command: Command, args: readonly string[]): Promise<number> {
+  const given = parseArguments(args, command.flags);
+  if (given.flags.has('help')) {
+    console.log(helpText(command.usage, command.about ?? sentence(command.summary), command.flags));
+    return 0;
+  }
+  const operands = command.operands ?? [];
+  const missing = operands[given.rest.length];
+  if (missing !== undefined) {
+    throw new Failure('invalid', `${missing} is missing: gatehouse ${command.usage}`);
+  }
+  if (given.rest.length > operands.length) {
+    // Not repeated: it may be a secret that was typed in the wrong place.
+    throw new Failure('invalid', `too many arguments: gatehouse ${command.usage}`);
+  }
+  return command.run(given);
+}
+
+async function runGroup(group: CommandGroup, args: readonly string[]): Promise<number> {
+  const [word, ...rest] = args;
+  if (word === undefined || word === 'help' || /^--?(h|help)$/.test(word)) {
+    console.log(groupHelp(group));
+    return 0;
+  }
+  const command = Object.hasOwn(group.commands, word) ? group.commands[word] : undefined;
+  if (!command) {
+    const path = ['gatehouse', group.words].join(' ').trim();
+    throw new Failure('invalid', `unknown command "${word}"; see ${path} -help`);
+  }
+  return run(command, rest);
+}
+
+function groupHelp({ words, summary, commands }: CommandGroup): string {
+  return [
+    `Usage: gatehouse ${words} COMMAND [flags]`.replace('  ', ' '),
+    '',
+    sentence(summary),
+    '',
+    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`),
+    '',
+    'Each command explains itself with -help. Flags may be written with one dash or two.',
+  ].join('\n');
+}
+
+function sentence(summary: string): string {
+  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+}

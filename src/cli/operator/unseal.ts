@@ -1,0 +1,24 @@
+import { CLIENT_FLAGS, createApiClient } from '../api-client.ts';
+import type { Command } from '../command.ts';
+import { formatOf } from '../output.ts';
+import { readSecret } from '../terminal.ts';
+import { statusText } from './status.ts';
+
+export const unsealCommand: Command = {
+  usage: 'operator unseal [flags]',
+  summary: 'give one share of the unseal key',
+  about: `Gives the server one share of the unseal key; with enough of them it is unsealed. The share is
+asked for on the terminal, where it does not show, or read from standard input. It is not taken
+from the command line, which every user of the machine can see.`,
+  flags: {
+    ...CLIENT_FLAGS,
+    reset: { value: true, help: 'forget the shares given so far' },
+  },
+  async run({ flags }) {
+    const format = formatOf(flags);
+    const api = createApiClient(flags, process.env);
+    const body = flags.has('reset') ? { reset: true } : { key: await readSecret('Unseal share') };
+    console.log(statusText(await api.call('PUT', 'sys/unseal', body), format));
+    return 0;
+  },
+};

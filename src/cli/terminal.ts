@@ -1,0 +1,65 @@
+import { Failure } from '../core/failure.ts';
+
+/** What is read without end is no share. */
+const LONGEST = 4096;
+
+/**
+ * Reads one line that nobody should see: typed on the terminal without showing, or from a pipe.
+ *
+ * @throws Failure `invalid` when nothing comes, or more than one line
+ */
+export async function readSecret(prompt: string): Promise<string> {
+  const { stdin } = process;
+  const line = stdin.isTTY ? await readHidden(prompt) : await readAll();
+  const secret = line.trim();
+  if (secret === '') throw new Failure('invalid', `${prompt}: nothing was given`);
+  if (/\s/.test(secret)) throw new Failure('invalid', `${prompt}: give one line`);
+  return secret;
+}
+
+async function readAll(): Promise<string> {
+  let text = '';
+  process.stdin.setEncoding('utf8');
+  for await (const chunk of process.stdin) {
+    text += chunk;
+    if (text.length > LONGEST) throw new Failure('invalid', 'too much was given on standard input');
+  }
+  return text;
+}
+
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+
+/** Keys come one by one and are not shown, not even as stars: their number is nobody's business. */
+function readHidden(prompt: string): Promise<string> {
+  const { stdin, stderr } = process;
+  stderr.write(`${prompt}: `);
+  stdin.setRawMode(true);
+  stdin.setEncoding('utf8');
+  return new Promise((resolve, reject) => {
+    let typed = '';
+    const done = (): void => {
+      stdin.setRawMode(false);
+      stdin.pause();
+      stdin.off('data', take);
+      stderr.write('\n');
+    };
+    const take = (keys: string): void => {
+      for (const key of keys) {
+        if (key === CTRL_C) {
+          done();
+          reject(new Failure('invalid', 'interrupted'));
+          return;
+        }
+        if (key === '\r' || key === '\n' || key === CTRL_D) {
+          done();
+          resolve(typed);
+          return;
+        }
+        typed = key === '\u007f' || key === '\b' ? typed.slice(0, -1) : typed + key;
+      }
+    };
+    stdin.on('data', take);
+    stdin.resume();
+  });
+}
