@@ -8,8 +8,14 @@ import { CONFIG_CHANNEL } from './postgres-writer.ts';
 /** How often to look whether a notice was lost. */
 const LOOK_MS = 500;
 
-/** A version that was not confirmed for so long may be that of another world. */
-const STALE_MS = 5_000;
+/**
+ * A version that was not confirmed for so long is asked for again before anybody is told of
+ * it: a change on another node is in force here within a second, however slow the looks are.
+ */
+const STALE_MS = 800;
+
+/** After a look that failed, this long nobody makes another look. */
+const PAUSE_MS = 200;
 
 /** Follows the configuration's version while other nodes change it. */
 export class ConfigWatch {
@@ -19,6 +25,7 @@ export class ConfigWatch {
   #client: Client | undefined;
   #version = 0;
   #confirmed_ms = 0;
+  #failed_ms = 0;
   #looking: Promise<void> | undefined;
   #lookOnceMore = false;
   #timer: NodeJS.Timeout | undefined;
@@ -36,12 +43,9 @@ export class ConfigWatch {
     return watch;
   }
 
-  /** @throws Failure `unavailable` when nobody could be asked for some seconds */
-  version(): number {
-    if (Date.now() - this.#confirmed_ms > STALE_MS) {
-      throw new Failure('unavailable', 'the configuration cannot be read from the database');
-    }
-    return this.#version;
+  /** @throws Failure `unavailable` when the database cannot be asked */
+  version(): number | Promise<number> {
+    return this.#isStale() ? this.#confirm() : this.#version;
   }
 
   onChange(listener: (version: number) => void): void {
@@ -63,6 +67,23 @@ export class ConfigWatch {
     await this.#client?.end();
   }
 
+  #isStale(): boolean {
+    return Date.now() - this.#confirmed_ms > STALE_MS;
+  }
+
+  async #confirm(): Promise<number> {
+    // The look that is under way may have begun too long ago, or on a connection that was lost.
+    for (let attempt = 0; attempt < 2 && this.#isStale(); attempt += 1) {
+      if (Date.now() - this.#failed_ms < PAUSE_MS) break;
+      this.#lookAgain();
+      await this.#looking;
+    }
+    if (this.#isStale()) {
+      throw new Failure('unavailable', 'the configuration cannot be read from the database');
+    }
+    return this.#version;
+  }
+
   #lookAgain(): void {
     if (this.#closed) return;
     if (this.#looking !== undefined) {
@@ -73,8 +94,9 @@ export class ConfigWatch {
     this.#lookOnceMore = false;
     this.#looking = this.#look()
       .catch((error: Error) => {
+        this.#failed_ms = Date.now();
         this.#log.warn({ why: error.message }, 'the configuration version cannot be read');
-        this.#drop();
+        this.#drop(this.#client);
       })
       .finally(() => {
         this.#looking = undefined;
@@ -94,16 +116,26 @@ export class ConfigWatch {
 
   async #connect(): Promise<Client> {
     const client = new Client({ ...sessionConfig(this.#url, 'watch'), query_timeout: 2_000 });
-    client.on('error', () => this.#drop());
+    client.on('error', () => {
+      // A connection that breaks says so more than once; its successor has nothing to do with it.
+      if (client === this.#client) {
+        this.#drop(client);
+        this.#lookAgain();
+      }
+    });
     client.on('notification', () => this.#lookAgain());
-    await client.connect();
-    await client.query(`listen ${CONFIG_CHANNEL}`);
-    return client;
+    try {
+      await client.connect();
+      await client.query(`listen ${CONFIG_CHANNEL}`);
+      return client;
+    } catch (error) {
+      client.end().catch(() => {});
+      throw error;
+    }
   }
 
-  #drop(): void {
-    const client = this.#client;
-    this.#client = undefined;
+  #drop(client: Client | undefined): void {
+    if (client === this.#client) this.#client = undefined;
     client?.end().catch(() => {});
   }
 }
