@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { TestContext } from 'node:test';
 import type { Place } from './engines.ts';
 import { type Client, callOver } from './server.ts';
 
@@ -28,8 +27,22 @@ export interface NodeProcess {
   as(token: string): Client['call'];
 }
 
+/** What ends with a test or a suite of tests. */
+export interface Scope {
+  after(work: () => unknown): void;
+}
+
+/** Ends what began last first, unlike a test by itself. */
+export function inReverse(test: Scope): Scope {
+  const works: (() => unknown)[] = [];
+  test.after(async () => {
+    for (const work of works.toReversed()) await work();
+  });
+  return { after: (work) => void works.push(work) };
+}
+
 /** A directory of the test's own, removed with it. */
-export function newDirectory(test: TestContext): string {
+export function newDirectory(test: Scope): string {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   test.after(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
@@ -50,10 +63,7 @@ export function settingsOf(place: Place, directory: string, node_name = 'test'):
 }
 
 /** Starts a server and waits until it listens; it is killed with the test. */
-export async function startNodeProcess(
-  test: TestContext,
-  settings: NodeSettings,
-): Promise<NodeProcess> {
+export async function startNodeProcess(test: Scope, settings: NodeSettings): Promise<NodeProcess> {
   const directory = newDirectory(test);
   const file = join(directory, 'gatehouse.json');
   const listener = { address: '127.0.0.1:0', tls_disable: true };
