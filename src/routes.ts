@@ -3,6 +3,7 @@ import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
+import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
 import type { AnyRoute } from './http/route.ts';
 import { compileRoutes, type PathRouter } from './http/router.ts';
@@ -18,6 +19,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...policyRoutes,
   ...capabilityRoutes,
   ...auditDeviceRoutes,
+  ...wrappingRoutes,
   ...specRoutes(() => declaredRoutes),
 ];
 

@@ -3,7 +3,6 @@ import { judgeAccess } from '../access/acl.ts';
 import type { Caller, RecordFacts } from '../access/caller.ts';
 import { authenticate } from '../access/tokens/operations.ts';
 import type { App } from '../app.ts';
-import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
@@ -12,6 +11,7 @@ import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
 import type { Answer, AnyRoute, Capability, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
+import { wrapIfAsked, wrapTtlOf } from './wrapping.ts';
 
 /** A request as the listener read it. */
 export interface HttpRequest {
@@ -73,8 +73,12 @@ async function answer(
     (declared) => declared.access === 'public',
   );
   const text = tokenOf(request);
+  const wrap_ttl = wrapTtlOf(route, {
+    ttl: header(request, 'x-vault-wrap-ttl'),
+    format: header(request, 'x-vault-wrap-format'),
+  });
   const known =
-    isPublicPath && !route?.identify
+    isPublicPath && !route?.identify && wrap_ttl === undefined
       ? undefined
       : text === undefined || app.barrier.sealed
         ? undefined
@@ -102,8 +106,14 @@ async function answer(
       : new Failure('not_found', 'unsupported path');
   }
 
+  // Whoever asks for storage is known, or brings something that makes them known.
+  if (wrap_ttl !== undefined && !known && mount.kind !== 'auth' && !route.token_field) {
+    throw new Failure('invalid', 'response wrapping of what is public needs a token');
+  }
+
   const fields = await readFields(request, route, method, query);
   const input: Record<string, unknown> = { ...fields, ...match.params };
+  if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
   const caller: Caller = {
     request_id,
     token: known?.token,
@@ -111,7 +121,7 @@ async function answer(
     identity: known?.identity,
     mount,
     headers: passedHeaders(mount, request),
-    wrap_ttl: wrapTtlOf(request),
+    wrap_ttl,
     record: recordOf(route, method, path, request, input),
     recorded: false,
   };
@@ -126,9 +136,11 @@ async function answer(
       });
     }
     const result = await route.run(app, caller, input);
+    const dressed = dress(caller, route, result, { fields, params: match.params });
+    const sent = await wrapIfAsked(app, caller, result, dressed);
     if (caller.token && !caller.recorded) await app.audit.note(caller, { status: 'done' });
     else if (!caller.token) app.audit.count(route.id);
-    return dress(caller, route, result, { fields, params: match.params });
+    return sent;
   } catch (error) {
     if (caller.token && !caller.recorded && !app.barrier.sealed) {
       const end =
@@ -264,18 +276,6 @@ function tokenOf(request: HttpRequest): string | undefined {
   return bearer?.[1];
 }
 
-function wrapTtlOf(request: HttpRequest): number | undefined {
-  const asked = header(request, 'x-vault-wrap-ttl');
-  if (!asked) return undefined;
-  const seconds = parseDuration(asked);
-  if (seconds === undefined || seconds < 0) {
-    throw new Failure('invalid', 'header "X-Vault-Wrap-TTL" must be a duration of zero or more');
-  }
-  // Never answered unwrapped to somebody who counts on the wrapping.
-  if (seconds > 0) throw new Failure('invalid', 'response wrapping is not available here yet');
-  return undefined;
-}
-
 async function readFields(
   request: HttpRequest,
   route: AnyRoute,
@@ -391,7 +391,8 @@ function parameterWarnings(
   sent: { fields: Record<string, unknown>; params: Readonly<Record<string, string>> },
 ): string[] {
   const names = Object.keys(sent.fields);
-  const unknown = names.filter((name) => !(name in route.input.shape)).sort();
+  const takesAll = route.input.def.catchall !== undefined;
+  const unknown = takesAll ? [] : names.filter((name) => !(name in route.input.shape)).sort();
   const replaced = names.filter((name) => name in sent.params).sort();
   const warnings: string[] = [];
   if (unknown.length > 0) {

@@ -19,6 +19,8 @@ export interface Answer<Data = unknown> {
   raw?: RawAnswer;
   /** A field of `data` whose text is long: ASCII, escaped for JSON already. */
   long_text?: { field: string; body: LongBody };
+  /** The answer is wrapped already; nothing else is set then. */
+  wrap_info?: WrapInfo;
   /** Already dressed JSON text (sys/health and its like, which have no envelope). */
   bare?: Record<string, unknown>;
   /** Keys of `data` repeated beside the envelope's own, for readers of old. */
@@ -42,6 +44,19 @@ export interface LongBody {
   pieces(): Iterable<Uint8Array>;
 }
 
+/** What stands for a wrapped answer (contract 1.3). */
+export interface WrapInfo {
+  /** Good for taking the answer, once. */
+  token: string;
+  accessor: string;
+  /** Seconds. */
+  ttl: number;
+  creation_time: string;
+  /** Where the answer came from, e.g. `pki/issue/web`. */
+  creation_path: string;
+  /** Of the token that the answer holds. */
+  wrapped_accessor?: string;
+}
 
 /** The `auth` object of a log-in or a made token. */
 export interface AuthAnswer {
@@ -88,6 +103,11 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   access: 'public' | Access;
   /** Public, but a token that comes along is looked at (what it may see is shown). */
   identify?: boolean;
+  /**
+   * The field that takes the request's own token where it was not sent: the token is what is
+   * asked about and need not be one that may call anything.
+   */
+  token_field?: string;
   /** Answered also while the server is sealed or not initialised. */
   while_sealed?: boolean;
   input: In;

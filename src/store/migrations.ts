@@ -7,6 +7,7 @@ import { authority } from './migrations/0004-authority.ts';
 import { mounts } from './migrations/0005-mounts.ts';
 import { revocation } from './migrations/0006-revocation.ts';
 import { audit } from './migrations/0007-audit.ts';
+import { leases } from './migrations/0008-leases.ts';
 import { identity } from './migrations/0009-identity.ts';
 import { lists } from './migrations/0011-lists.ts';
 
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly Migration[] = [
   mounts,
   revocation,
   audit,
+  leases,
   identity,
   lists,
 ];

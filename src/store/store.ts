@@ -6,8 +6,8 @@ import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
 import { PostgresReader } from './postgres-reader.ts';
 import { ConfigWatch } from './postgres-watch.ts';
-import { createPrivate, lockDirectory } from './sqlite-lock.ts';
 import type { DatabasePlace } from './reading.ts';
+import { createPrivate, lockDirectory } from './sqlite-lock.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 import type { Effect } from './write.ts';
 

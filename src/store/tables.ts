@@ -21,8 +21,12 @@ export interface Tables {
   pki_crl: PkiCrlRow;
   pki_revision: PkiRevisionRow;
   remount: RemountRow;
+  removed_mount: RemovedMountRow;
   token: TokenRow;
   token_role: TokenRoleRow;
+  lease: LeaseRow;
+  wrapped_answer: WrappedAnswerRow;
+  cubbyhole: CubbyholeRow;
   policy: PolicyRow;
   userpass_user: UserpassUserRow;
   approle_role: ApproleRoleRow;
@@ -219,6 +223,43 @@ export interface TokenRow {
   body: string;
 }
 
+/** Something that ends with the token it was given to, or at its time; see `access/leases/`. */
+export interface LeaseRow {
+  /** The path it was made at and a random part, e.g. `pki/issue/web/…`. */
+  id: string;
+  /** 1: it ends with a token; once that is gone, `token_id` is null. */
+  bound: 0 | 1;
+  token_id: string | null;
+  /** Empty for what belongs to no mount. */
+  mount_id: string;
+  /** Names what is to be done when it ends. */
+  kind: string;
+  /** JSON; what `kind` needs to do it. */
+  data: string;
+  issued_at: number;
+  expires_at: number;
+  renewable: 0 | 1;
+  renewed_at: number | null;
+}
+
+/** An answer that waits, sealed, for whoever has its single-use token. */
+export interface WrappedAnswerRow {
+  token_id: string;
+  creation_path: string;
+  created_at_ms: number;
+  ttl: number;
+  /** Of the token inside; empty when there is none. */
+  wrapped_accessor: string;
+  answer_sealed: Uint8Array;
+}
+
+/** An entry in the storage that belongs to one token. */
+interface CubbyholeRow {
+  token_id: string;
+  path: string;
+  value_sealed: Uint8Array;
+}
+
 interface TokenRoleRow {
   name: string;
   body: string;
@@ -268,6 +309,12 @@ export interface MountRow {
   type: string;
   accessor: string;
   body: string;
+}
+
+/** A mount that was disabled; its rows are deleted bit by bit. */
+interface RemovedMountRow {
+  id: string;
+  removed_at: number;
 }
 
 /** A finished move of a mount. */

@@ -293,15 +293,3 @@ test('V2, V8: with auto_rebuild a revocation waits for the next list, and bad se
   await call('POST', 'ca/config/crl', { disable: true });
   assert.equal(await entries(), 0, 'V10: disabled, an empty list is served');
 });
-
-test('an answer that was to be wrapped is never given unwrapped', async (t) => {
-  const { call } = await startTestServer(t);
-  const headers = { 'x-vault-wrap-ttl': '60' };
-  const refused = await call('GET', 'auth/token/lookup-self', undefined, { headers });
-  assert.equal(refused.status, 400);
-  assert.match(refused.text, /wrapping is not available/);
-  const unasked = await call('GET', 'auth/token/lookup-self', undefined, {
-    headers: { 'x-vault-wrap-ttl': '0' },
-  });
-  assert.equal(unasked.status, 200);
-});

@@ -19,7 +19,8 @@ import {
   listEntityPolicies,
   readPermissions,
 } from '../identity/operations.ts';
-import { listUnknownPolicies } from '../policies/operations.ts';
+import { listUnknownPolicies, listUnknownPolicies, readAcl } from '../policies/operations.ts';
+import { isWrappingToken } from '../wrapping/wrapping.ts';
 import { judgeAddress } from './addresses.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { planToken, type TokenWish } from './creation.ts';
@@ -81,7 +82,8 @@ export function tokenId(app: Pick<App, 'barrier'>, text: string): string {
  *
  * @param remote_address the peer; a token bound to addresses is refused without it
  * @returns undefined for a token that is unknown, revoked, run out or used up, that descends
- *   from one, whose entity is disabled or gone, or that may not be used from there
+ *   from one, whose entity is disabled or gone, that may not be used from there, or that stands
+ *   for a wrapped answer
  * @throws Failure `unavailable` when sealed, or when the use cannot be recorded
  */
 export async function authenticate(
@@ -90,7 +92,8 @@ export async function authenticate(
   remote_address?: string,
 ): Promise<Authenticated | undefined> {
   const token = await findLiving(app, text);
-  if (!token) return undefined;
+  // Who has the token of a wrapped answer may take that answer; it is nobody's identity.
+  if (!token || isWrappingToken(token)) return undefined;
   if (!judgeAddress(token.bound_cidrs, remote_address)) return undefined;
   const permissions = await readPermissions(app, token);
   if (!permissions) return undefined;

@@ -2,22 +2,13 @@ import { ZodError } from 'zod';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
 import type { ApiStyle } from '../openapi.ts';
-import type { Answer, LongBody } from '../route.ts';
+import type { Answer, LongBody, WrapInfo } from '../route.ts';
 
 /** A response ready to be sent. */
 export interface Dressed {
   status: number;
   headers: Record<string, string>;
   body: string | Uint8Array | LongBody | undefined;
-}
-
-export interface WrapInfo {
-  token: string;
-  accessor: string;
-  ttl: number;
-  creation_time: string;
-  creation_path: string;
-  wrapped_accessor?: string;
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -27,6 +18,7 @@ export function dressAnswer(
   answer: Answer,
   request: { id: string; mount_type: string; warnings: readonly string[] },
 ): Dressed {
+  if (answer.wrap_info) return dressWrapped(answer.wrap_info);
   if (answer.raw) {
     const { body, content_type } = answer.raw;
     if (body.length === 0) return { status: answer.status ?? 204, headers: {}, body: undefined };

@@ -92,11 +92,9 @@ const touch = preparedWrite(
       .insertInto('pki_revision')
       .values({ mount_id: p.mount_id, revision: 0, epoch: 0, lists_modified_at_ms: p.now_ms })
       .onConflict((clash) =>
-        clash
-          .column('mount_id')
-          .doUpdateSet((row) => ({
-            lists_modified_at_ms: row.ref('excluded.lists_modified_at_ms'),
-          })),
+        clash.column('mount_id').doUpdateSet((row) => ({
+          lists_modified_at_ms: row.ref('excluded.lists_modified_at_ms'),
+        })),
       ),
   { rows: 1 },
 );

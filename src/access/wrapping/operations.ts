@@ -1,0 +1,160 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer, WrapInfo } from '../../http/route.ts';
+import type { WrappedAnswerRow } from '../../store/tables.ts';
+import type { Effect } from '../../store/write.ts';
+import { judgeAccess } from '../acl.ts';
+import type { Caller } from '../caller.ts';
+import { findLiving, mintToken, planRevocation } from '../tokens/operations.ts';
+import { findWrapped, insertWrapped, takeWrapped } from './store.ts';
+import {
+  decodeAnswer,
+  encodeAnswer,
+  isWrappingToken,
+  planWrappingToken,
+  type WrappedAnswer,
+  type Wrapping,
+} from './wrapping.ts';
+
+/**
+ * Puts an answer away, sealed, for whoever presents the token that stands for it.
+ *
+ * @param wrapped.ttl seconds until it is gone
+ * @returns what the caller is answered instead; the wrapping is durable by then
+ */
+export async function wrapAnswer(
+  app: App,
+  caller: Caller,
+  wrapped: { answer: WrappedAnswer; ttl: number; wrapped_accessor: string },
+): Promise<WrapInfo> {
+  const { info, effects } = planWrapping(app, wrapped.answer, {
+    creation_path: caller.record.path,
+    created_at_ms: app.now(),
+    ttl: wrapped.ttl,
+    wrapped_accessor: wrapped.wrapped_accessor,
+  });
+  caller.record.outcome.wrapping_accessor = info.accessor;
+  await app.commit(caller, effects);
+  return info;
+}
+
+function planWrapping(
+  app: App,
+  answer: WrappedAnswer,
+  wrapping: Wrapping,
+): { info: WrapInfo; effects: Effect[] } {
+  const minted = mintToken(app, planWrappingToken(wrapping));
+  const token_id = minted.token.id;
+  const answer_sealed = app.barrier.seal('response', placeOf(token_id), encodeAnswer(answer));
+  const { wrapped_accessor } = wrapping;
+  return {
+    info: {
+      token: minted.client_token,
+      accessor: minted.accessor,
+      ttl: wrapping.ttl,
+      creation_time: creationTime(wrapping),
+      creation_path: wrapping.creation_path,
+      ...(wrapped_accessor === '' ? {} : { wrapped_accessor }),
+    },
+    effects: [...minted.effects, insertWrapped({ token_id, ...wrapping, answer_sealed })],
+  };
+}
+
+const placeOf = (row: string) => ({ table: 'wrapped_answer', column: 'answer_sealed', row });
+
+function creationTime({ created_at_ms }: Wrapping): string {
+  return new Date(created_at_ms).toISOString();
+}
+
+/** The sealed answer that a token stands for, while it can be taken. */
+async function requireWrapped(app: App, text: string): Promise<WrappedAnswerRow> {
+  const token = text === '' ? undefined : await findLiving(app, text);
+  const row = token && isWrappingToken(token) ? await findWrapped(app.db, token.id) : undefined;
+  if (!row) throw unusable();
+  return row;
+}
+
+function unusable(): Failure {
+  return new Failure('invalid', 'wrapping token is not valid or does not exist');
+}
+
+/**
+ * The endpoints are open to whoever has a wrapping token. Who comes with a token of their own
+ * besides, must be allowed to use them.
+ */
+function requirePermission({ acl, record }: Caller): void {
+  if (!acl) return;
+  const asked = { path: record.path, operation: 'update' as const, sudoRequired: false };
+  if (!judgeAccess(acl, asked).allowed) throw new Failure('forbidden', 'permission denied');
+}
+
+function openWrapped(app: App, row: WrappedAnswerRow): WrappedAnswer {
+  return decodeAnswer(app.barrier.open('response', placeOf(row.token_id), row.answer_sealed));
+}
+
+/** Takes an answer: of all who try, the first gets it, and its token is gone. */
+async function take(
+  app: App,
+  caller: Caller,
+  row: WrappedAnswerRow,
+  effects: readonly Effect[] = [],
+): Promise<void> {
+  caller.record.outcome.creation_path = row.creation_path;
+  try {
+    await app.commit(caller, [
+      takeWrapped(row.token_id),
+      ...planRevocation(row.token_id),
+      ...effects,
+    ]);
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'conflict') throw unusable();
+    throw error;
+  }
+}
+
+/** Wraps what was sent. */
+export async function wrapData(caller: Caller, data: Record<string, unknown>): Promise<Answer> {
+  if (!caller.wrap_ttl) {
+    throw new Failure('invalid', 'endpoint requires response wrapping to be used');
+  }
+  return { data };
+}
+
+/** Hands out the original answer, once. */
+export async function unwrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
+  requirePermission(caller);
+  const row = await requireWrapped(app, input.token);
+  // Opened first: an answer that cannot be read is not thrown away.
+  const raw = openWrapped(app, row);
+  await take(app, caller, row);
+  return { raw };
+}
+
+/** Puts an answer under a new token with a life of the same length; the old one is gone. */
+export async function rewrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
+  requirePermission(caller);
+  const row = await requireWrapped(app, input.token);
+  const { creation_path, ttl, wrapped_accessor } = row;
+  const wrapping = { creation_path, created_at_ms: app.now(), ttl, wrapped_accessor };
+  const { info, effects } = planWrapping(app, openWrapped(app, row), wrapping);
+  caller.record.outcome.wrapping_accessor = info.accessor;
+  await take(app, caller, row, effects);
+  return { wrap_info: info };
+}
+
+/** What a wrapping token stands for, without taking it. */
+export async function lookUpWrapping(
+  app: App,
+  _caller: Caller,
+  input: { token: string },
+): Promise<Answer> {
+  const row = await requireWrapped(app, input.token);
+  return {
+    flat: true,
+    data: {
+      creation_path: row.creation_path,
+      creation_time: creationTime(row),
+      creation_ttl: row.ttl,
+    },
+  };
+}

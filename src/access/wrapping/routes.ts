@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { text } from '../../core/fields.ts';
+import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { lookUpWrapping, rewrap, unwrap, wrapData } from './operations.ts';
+
+const token = text('').describe('The wrapping token; without it the one in X-Vault-Token.');
+const anything = z.record(z.string(), z.unknown());
+
+// A wrapping token is nobody's: it does not authenticate its bearer, it is what is asked about.
+const byToken = {
+  method: 'POST',
+  access: 'public',
+  identify: true,
+  token_field: 'token',
+  input: z.object({ token }),
+  output: anything,
+  failures: ['invalid', 'forbidden'],
+} as const;
+
+export const wrappingRoutes: readonly AnyRoute[] = [
+  vaultRoute({
+    id: 'wrap',
+    method: 'POST',
+    path: '/v1/sys/wrapping/wrap',
+    summary: 'Wrap what is sent; needs the header X-Vault-Wrap-TTL',
+    access: { capability: 'update' },
+    input: z.looseObject({}),
+    output: anything,
+    failures: ['invalid'],
+    run: (_app, caller, input) => wrapData(caller, input),
+  }),
+  vaultRoute({
+    ...byToken,
+    id: 'unwrap',
+    path: '/v1/sys/wrapping/unwrap',
+    summary: 'Take the answer that a wrapping token stands for',
+    run: unwrap,
+  }),
+  vaultRoute({
+    ...byToken,
+    id: 'rewrap',
+    path: '/v1/sys/wrapping/rewrap',
+    summary: 'Put a wrapped answer under a new token',
+    run: rewrap,
+  }),
+  vaultRoute({
+    ...byToken,
+    id: 'look-up-wrapping',
+    path: '/v1/sys/wrapping/lookup',
+    summary: 'Look up what a wrapping token stands for',
+    run: lookUpWrapping,
+  }),
+  vaultRoute({
+    ...byToken,
+    id: 'look-up-own-wrapping',
+    method: 'GET',
+    path: '/v1/sys/wrapping/lookup',
+    summary: 'Look up what the own wrapping token stands for',
+    run: lookUpWrapping,
+  }),
+];

@@ -1,0 +1,65 @@
+import type { PlannedToken } from '../tokens/token.ts';
+
+/** The policy that marks the token of a wrapped answer; no other token can have it. */
+export const WRAPPING_POLICY = 'response-wrapping';
+
+/** Says whether a token stands for a wrapped answer, and so for nobody who may call anything. */
+export function isWrappingToken(token: { readonly policies: readonly string[] }): boolean {
+  return token.policies.includes(WRAPPING_POLICY);
+}
+
+/** What is known of a wrapped answer without opening it. */
+export interface Wrapping {
+  /** Where the answer came from, e.g. `pki/issue/web`. */
+  creation_path: string;
+  created_at_ms: number;
+  /** Seconds. */
+  ttl: number;
+  /** Accessor of the token inside; empty when there is none. */
+  wrapped_accessor: string;
+}
+
+/** The bytes of an answer as they would have been sent. */
+export interface WrappedAnswer {
+  content_type: string;
+  body: Uint8Array;
+}
+
+/** The single-use token that stands for a wrapped answer: an orphan that outlives its maker. */
+export function planWrappingToken(wrapping: Wrapping): PlannedToken {
+  const created_at = Math.floor(wrapping.created_at_ms / 1000);
+  const { ttl } = wrapping;
+  return {
+    type: 'service',
+    parent_id: undefined,
+    mount_id: '',
+    expires_at: created_at + ttl,
+    uses_left: 1,
+    renewed_at: undefined,
+    policies: [WRAPPING_POLICY],
+    path: wrapping.creation_path,
+    meta: null,
+    display_name: '',
+    num_uses: 1,
+    created_at,
+    creation_ttl: ttl,
+    explicit_max_ttl: ttl,
+    role_max_ttl: 0,
+    period: 0,
+    renewable: false,
+    role: '',
+    entity_id: '',
+    bound_cidrs: [],
+  };
+}
+
+/** One byte string of an answer: its type, a zero byte, its body. */
+export function encodeAnswer({ content_type, body }: WrappedAnswer): Uint8Array {
+  return Buffer.concat([Buffer.from(`${content_type}\0`, 'utf8'), body]);
+}
+
+export function decodeAnswer(encoded: Uint8Array): WrappedAnswer {
+  const end = encoded.indexOf(0);
+  const content_type = Buffer.from(encoded.subarray(0, end)).toString('utf8');
+  return { content_type, body: encoded.subarray(end + 1) };
+}

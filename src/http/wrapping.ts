@@ -1,0 +1,64 @@
+import type { Caller } from '../access/caller.ts';
+import { wrapAnswer } from '../access/wrapping/operations.ts';
+import type { App } from '../app.ts';
+import { parseDuration } from '../core/durations.ts';
+import { Failure } from '../core/failure.ts';
+import type { Answer, AnyRoute } from './route.ts';
+import { type Dressed, dressWrapped } from './wire/vault.ts';
+
+/**
+ * Reads the headers that ask for wrapping (contract 1.3).
+ *
+ * @returns seconds that the answer is to be wrapped for; undefined when it is not
+ * @throws Failure `invalid` for a wish that cannot be fulfilled: nobody who counts on the
+ *   wrapping is answered without it
+ */
+export function wrapTtlOf(
+  route: AnyRoute | undefined,
+  { ttl: asked, format }: { ttl: string | undefined; format: string | undefined },
+): number | undefined {
+  if (!asked) return undefined;
+  const seconds = parseDuration(asked);
+  if (seconds === undefined || seconds < 0) {
+    throw new Failure('invalid', 'header "X-Vault-Wrap-TTL" must be a duration of zero or more');
+  }
+  if (seconds === 0) return undefined;
+  if (route?.while_sealed) {
+    // Clients send the header with every request, also with those for the server's own state.
+    if (route.method === 'GET') return undefined;
+    throw new Failure('invalid', 'answers of this path cannot be wrapped: leave out the header');
+  }
+  if (format) {
+    throw new Failure('invalid', 'header "X-Vault-Wrap-Format" must be left out: one form only');
+  }
+  return seconds;
+}
+
+/** Puts an answer away under a token of its own; what says nothing needs no wrapping. */
+export async function wrapIfAsked(
+  app: App,
+  caller: Caller,
+  result: Answer,
+  dressed: Dressed,
+): Promise<Dressed> {
+  const { wrap_ttl } = caller;
+  if (wrap_ttl === undefined || result.wrap_info || dressed.status === 304) return dressed;
+  if (dressed.body === undefined && !result.raw) return dressed;
+  const answer = {
+    content_type: dressed.headers['content-type'] ?? '',
+    body: wholeBody(dressed.body),
+  };
+  const wrapped_accessor = result.auth?.accessor ?? '';
+  return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
+}
+
+/** Longer answers are not for wrapping: they would lie in the store whole. */
+const MAX_WRAPPED = 8 << 20;
+
+function wholeBody(body: Dressed['body'] = ''): Uint8Array {
+  if (body.length > MAX_WRAPPED) {
+    throw new Failure('too_large', `an answer of more than ${MAX_WRAPPED} bytes is not wrapped`);
+  }
+  if (typeof body === 'string') return Buffer.from(body, 'utf8');
+  return body instanceof Uint8Array ? body : Buffer.concat([...body.pieces()]);
+}
