@@ -50,7 +50,7 @@ export interface Store {
   commit(effects: readonly Effect[]): Promise<void>;
   /**
    * The number that grows with every change of configuration. On PostgreSQL the change of
-   * another node is seen within half a second at the latest.
+   * another node is seen within a second at the latest.
    *
    * @throws Failure `unavailable` when that promise cannot be kept
    */
