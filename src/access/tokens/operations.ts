@@ -19,7 +19,7 @@ import {
   listEntityPolicies,
   readPermissions,
 } from '../identity/operations.ts';
-import { listUnknownPolicies, listUnknownPolicies, readAcl } from '../policies/operations.ts';
+import { listUnknownPolicies } from '../policies/operations.ts';
 import { isWrappingToken } from '../wrapping/wrapping.ts';
 import { judgeAddress } from './addresses.ts';
 import { describeAuth, describeToken } from './answers.ts';
