@@ -1,4 +1,5 @@
 import type { Engine } from './columns.ts';
+import type { PackedBatch } from './packing.ts';
 import type { Effect } from './write.ts';
 
 /** What the committer thread is started with. */
@@ -32,7 +33,7 @@ export interface BatchWriter {
   close(): void | Promise<void>;
 }
 
-export type ToCommitter = { type: 'batch'; batch: Batch } | { type: 'close' };
+export type ToCommitter = { type: 'batch'; packed: PackedBatch } | { type: 'close' };
 
 export type FromCommitter =
   | { type: 'ready'; engine: Engine }

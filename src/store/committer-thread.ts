@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { BatchWriter, CommitterOptions, FromCommitter, ToCommitter } from './batch.ts';
+import { BatchUnpacker } from './packing.ts';
 
 // The entry of the thread that writes. It waits for the disk or the network, so that the
 // thread that answers requests never does.
@@ -30,9 +31,10 @@ async function openWriter(): Promise<BatchWriter | undefined> {
 const writer = await openWriter();
 
 if (writer !== undefined) {
+  const unpacker = new BatchUnpacker();
   parentPort?.on('message', async (message: ToCommitter) => {
     if (message.type === 'batch') {
-      send({ type: 'done', result: await writer.run(message.batch) });
+      send({ type: 'done', result: await writer.run(unpacker.unpack(message.packed)) });
       return;
     }
     await writer.close();

@@ -64,7 +64,10 @@ test('a thread that ends before it is ready fails the start', async () => {
 const ANSWER = `ready();
   parentPort.on('message', (message) => {
     if (message.type === 'close') parentPort.close();
-    else done({ outcomes: message.batch.map(() => null), config_version: message.batch.length });
+    else {
+      const { sets } = message.packed;
+      done({ outcomes: Array(sets).fill(null), config_version: sets });
+    }
   });`;
 
 test('what comes in during one turn is one batch, and what comes in meanwhile the next', async () => {
@@ -92,18 +95,17 @@ test('a set that was not given an outcome is an error, never a success', async (
   await committer.close();
 });
 
-test('bytes are copied when they are handed over, without what lies around them', async () => {
+test('bytes are handed over without what lies around them, and stay with their owner', async () => {
   const committer = await startWith(
     `ready(); parentPort.on('message', (message) => {
       if (message.type === 'close') { parentPort.close(); return; }
-      const bytes = message.batch[0][0].parameters[0];
+      const { bytes } = message.packed;
       const wrong = bytes.buffer.byteLength !== 3 || bytes[0] !== 1;
       done({ outcomes: [wrong ? { kind: 'bug', message: 'shared' } : null] });
     });`,
   );
   const bytes = new Uint8Array(100_000).fill(1).subarray(50, 53);
-  const committed = committer.commit([{ sql: 'unused', parameters: [bytes] }]);
-  bytes.fill(9);
-  await committed;
+  await committer.commit([{ sql: 'unused', parameters: [bytes] }]);
+  assert.deepEqual(bytes, Uint8Array.of(1, 1, 1));
   await committer.close();
 });

@@ -8,7 +8,8 @@ import type {
   Refusal,
   ToCommitter,
 } from './batch.ts';
-import { type Effect, isAuditEntry, type Value } from './write.ts';
+import { BatchPacker } from './packing.ts';
+import { type Effect, isAuditEntry } from './write.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
 export interface StoreLog {
@@ -56,6 +57,7 @@ const MAX_WAITING = 20_000;
  */
 export class Committer {
   readonly #worker: Worker;
+  readonly #packer = new BatchPacker();
   readonly #log: StoreLog;
   readonly #onConfigVersion: (version: number) => void;
   #waiting: Waiting[] = [];
@@ -93,7 +95,7 @@ export class Committer {
     return committer;
   }
 
-  /** See `Store.commit`. */
+  /** See `Store.commit`. Bytes in the set must stay as they are until it resolves. */
   commit(effects: readonly Effect[]): Promise<void> {
     if (effects.length === 0) return Promise.resolve();
     if (this.#death !== undefined) return Promise.reject(this.#death);
@@ -107,7 +109,8 @@ export class Committer {
       return Promise.reject(failure);
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ effects: portable(effects), resolve, reject });
+      requirePortable(effects);
+      this.#waiting.push({ effects, resolve, reject });
       this.#schedule();
     });
   }
@@ -194,11 +197,12 @@ export class Committer {
     this.#sets += taken;
     this.#largest = Math.max(this.#largest, taken);
     this.#worker.ref();
-    this.#send({ type: 'batch', batch: this.#inFlight.map((set) => set.effects) });
+    const packed = this.#packer.pack(this.#inFlight.map((set) => set.effects));
+    this.#send({ type: 'batch', packed }, [packed.bytes.buffer]);
   }
 
-  #send(message: ToCommitter): void {
-    this.#worker.postMessage(message);
+  #send(message: ToCommitter, moved: ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, moved);
   }
 
   #finish(result: BatchResult): void {
@@ -206,7 +210,7 @@ export class Committer {
     this.#inFlight = [];
     this.#worker.unref();
     if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
-    for (const [index, set] of finished.entries()) {
+    finished.forEach((set, index) => {
       const outcome = result.outcomes[index];
       if (outcome === null) {
         set.resolve();
@@ -214,7 +218,7 @@ export class Committer {
         this.#refused += 1;
         set.reject(errorOf(outcome));
       }
-    }
+    });
     if (this.#waiting.length > 0) {
       this.#schedule();
       return;
@@ -249,22 +253,16 @@ function errorOf(refusal: Refusal | undefined): Error {
 }
 
 /**
- * Makes a set fit to be copied to the thread.
- *
  * @throws Failure `invalid` for text with a zero character, which PostgreSQL cannot store and
  *   which ends a name early in too many other programs
  */
-function portable(effects: readonly Effect[]): readonly Effect[] {
-  return effects.map((effect) =>
-    isAuditEntry(effect) ? effect : { ...effect, parameters: effect.parameters.map(portableValue) },
-  );
-}
-
-function portableValue(value: Value): Value {
-  if (typeof value === 'string' && value.includes('\0')) {
-    throw new Failure('invalid', 'text must not contain the character U+0000');
+function requirePortable(effects: readonly Effect[]): void {
+  for (const effect of effects) {
+    if (isAuditEntry(effect)) continue;
+    for (const value of effect.parameters) {
+      if (typeof value === 'string' && value.includes('\0')) {
+        throw new Failure('invalid', 'text must not contain the character U+0000');
+      }
+    }
   }
-  // A view would be copied with all the memory that lies around it.
-  if (value instanceof Uint8Array) return new Uint8Array(value);
-  return value;
 }
