@@ -7,12 +7,14 @@ import type {
   ServerResponse,
 } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
+import type { LongBody } from './route.ts';
 import { type Dressed, dressFailure } from './wire/vault.ts';
 
 /** The parser refuses a longer head itself; a path has its own limit below it. */
@@ -194,7 +196,18 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
   // Text is given as text: head and body then leave in one packet and one system call.
   else if (!(typeof body === 'object' && 'pieces' in body)) response.end(body);
   else if (body.length <= SHORT_BODY) response.end(Buffer.concat([...body.pieces()]));
-  else pipeline(Readable.from(body.pieces(), { objectMode: false }), response, () => {});
+  else pipeline(Readable.from(unhurried(body), { objectMode: false }), response, () => {});
+}
+
+/**
+ * The pieces of a long body, other work in between: a client that takes them as fast as they
+ * are made would otherwise have the event loop to itself.
+ */
+async function* unhurried(body: LongBody): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const piece of body.pieces()) {
+    yield piece;
+    await nextTurn();
+  }
 }
 
 /** Bodies up to this length are sent in one piece, which is quicker. */
