@@ -314,13 +314,28 @@ export async function rotateCrls(app: App, caller: Caller) {
       }
       continue;
     }
-    const place = placeOf(mount_id, issuers);
+    await rotateCrl(app, mount_id, issuers);
+  }
+  return { data: { success: true }, ...(warnings.length > 0 ? { warnings } : {}) };
+}
+
+/** Has a list published that was begun after now, or that covers as much. */
+async function rotateCrl(app: App, mount_id: string, issuers: IssuerClass): Promise<void> {
+  const place = placeOf(mount_id, issuers);
+  const before = await findCrl(app.db, mount_id, issuers.id);
+  const { revision: wanted } = await readRevocationState(app.db, mount_id);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     // One that is under way may have begun before the request, or may only be fetched.
     for (let busy = running(app, place); busy; busy = running(app, place)) await busy;
     const ground = await readGround(app, mount_id, issuers);
-    if (ground) await join(app, place, () => buildCrl(app, mount_id, ground));
+    if (!ground) return;
+    await join(app, place, () => buildCrl(app, mount_id, ground));
+    const stored = await findCrl(app.db, mount_id, issuers.id);
+    // Another node may have been quicker, with a list that it began before this request.
+    const isNew = stored && stored.number > (before?.number ?? 0) && stored.revision >= wanted;
+    if (isNew || !ground.issuers.signer) return;
   }
-  return { data: { success: true }, ...(warnings.length > 0 ? { warnings } : {}) };
+  throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
 }
 
 /** What is under way with a list, whatever comes of it. */

@@ -1,5 +1,5 @@
-import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
-import { type Write, write } from '../../store/write.ts';
+import { type Db, prepared, preparedWrite } from '../../store/database.ts';
+import type { Write } from '../../store/write.ts';
 
 /** A list as it was built last, without its entries. Instants in Unix seconds, unless named. */
 export interface StoredCrl {
@@ -41,7 +41,7 @@ export function findCrl(
   return byClass.first(db, { mount_id, class: crlClass });
 }
 
-/** A list that is newer than the stored one; one that is not is a conflict. */
+/** A list that is newer than the stored one, and covers as much; one that is not is a conflict. */
 export const saveCrl = preparedWrite(
   (
     sql,
@@ -83,14 +83,11 @@ export const saveCrl = preparedWrite(
             algorithm: row.ref('excluded.algorithm'),
             signature: row.ref('excluded.signature'),
           }))
-          .whereRef('pki_crl.number', '<', 'excluded.number'),
+          .whereRef('pki_crl.number', '<', 'excluded.number')
+          // A node that began earlier may end later, with a clock that is ahead: what one list
+          // has said, the next never takes back.
+          .whereRef('pki_crl.revision', '<=', 'excluded.revision'),
       );
   },
   { rows: 1, conflict: 'a newer CRL is there already' },
 ) as (crl: StoredCrl & StoredSeal & { mount_id: string; class: string }) => Write;
-
-/** Has every list of every mount made anew when it is next asked for, with a higher number. */
-export function outdateCrls(): Write {
-  // No list is made from this ground; see `StoredCrl.base`.
-  return write(build.updateTable('pki_crl').set({ base: '' }));
-}
