@@ -1,3 +1,4 @@
+import { lockoutJobs } from './access/lockout/jobs.ts';
 import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
@@ -10,7 +11,7 @@ import type { Effect } from './store/write.ts';
  * Everything that a server does on a timer. A feature that has such work declares it in its
  * `jobs.ts` and adds its list here; nothing else sets a timer for work on stored rows.
  */
-export const periodicJobs: readonly Job[] = [...tokenJobs, ...auditJobs];
+export const periodicJobs: readonly Job[] = [...tokenJobs, ...lockoutJobs, ...auditJobs];
 
 /**
  * Periodic work, done by one node at a time: whichever holds the row `name` of `job_lease`.

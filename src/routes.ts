@@ -1,5 +1,6 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
+import { lockoutRoutes } from './access/lockout/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
@@ -19,6 +20,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...policyRoutes,
   ...capabilityRoutes,
   ...auditDeviceRoutes,
+  ...lockoutRoutes,
   ...wrappingRoutes,
   ...specRoutes(() => declaredRoutes),
 ];

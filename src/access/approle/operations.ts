@@ -1,4 +1,4 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import type { Answer } from '../../http/route.ts';
@@ -28,6 +28,7 @@ import {
   saveApprole,
   useSecretId,
 } from './store.ts';
+import { Throttle } from './throttle.ts';
 
 type SentRole = { [Name in keyof Approle]?: Approle[Name] | undefined };
 interface RoleName {
@@ -225,13 +226,37 @@ export async function destroySecretIdAccessor(
   return {};
 }
 
-/** Logs a machine in with the ID of its role and a secret ID. */
+const throttleOf = perApp(() => new Throttle());
+
+/** Logs a machine in with the ID of its role and a secret ID, unless too many failed of late. */
 export async function logInWithSecretId(
   app: App,
   caller: Caller,
   input: { role_id: string; secret_id: string },
 ): Promise<Answer> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
+  const throttle = throttleOf(app);
+  const key = throttleKey(caller, input.role_id);
+  // Refused in the same words as one that is wrong.
+  if (!throttle.isOpen(key, nowSeconds(app))) throw new Failure('invalid', REFUSED);
+  try {
+    return await logInMachine(app, caller, input);
+  } catch (error) {
+    if (error instanceof Failure && error.message === REFUSED) throttle.fail(key, nowSeconds(app));
+    throw error;
+  }
+}
+
+/** What comes from one address for one role; a text that is no role's must not take up room. */
+function throttleKey(caller: Caller, role_id: string): string {
+  return `${caller.mount.id} ${caller.record.remote_address} ${role_id.slice(0, 64)}`;
+}
+
+async function logInMachine(
+  app: App,
+  caller: Caller,
+  input: { role_id: string; secret_id: string },
+): Promise<Answer> {
   const role = await findApproleById(app.db, caller.mount.id, input.role_id);
   if (!role) throw new Failure('invalid', REFUSED);
   const { rules } = role;

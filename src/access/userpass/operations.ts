@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
+import { attemptLogIn } from '../lockout/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
 import { logIn } from '../tokens/operations.ts';
 import { checkTokenSettings } from '../tokens/settings.ts';
@@ -114,17 +115,21 @@ export async function logInWithPassword(
 ): Promise<Answer> {
   if (input.password === '') throw new Failure('invalid', 'missing password');
   const { mount_id, name } = keyOf(caller, input);
-  const hash = await findPasswordHash(app.db, mount_id, name);
-  const matches = await verifyPassword(input.password, hash ?? NO_PASSWORD);
-  const user = hash !== undefined && matches ? await findUser(app.db, mount_id, name) : undefined;
   const { remote_address } = caller.record;
-  if (!user || !judgeAddress(user.token_bound_cidrs, remote_address)) {
-    throw new Failure('invalid', 'invalid username or password');
-  }
+  const attempt = await attemptLogIn(app, { mount_id, name }, async () => {
+    const hash = await findPasswordHash(app.db, mount_id, name);
+    const matches = await verifyPassword(input.password, hash ?? NO_PASSWORD);
+    const user = hash !== undefined && matches ? await findUser(app.db, mount_id, name) : undefined;
+    return user && judgeAddress(user.token_bound_cidrs, remote_address) ? user : undefined;
+  });
+  // Locked or wrong, there or not: nobody is told which.
+  if (!attempt) throw new Failure('invalid', 'invalid username or password');
+  const { found: user, effects } = attempt;
   return logIn(app, caller, {
     settings: user,
     display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
     meta: { username: name },
     alias: name,
+    effects,
   });
 }
