@@ -1,6 +1,7 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { lockoutRoutes } from './access/lockout/routes.ts';
+import { identityRoutes } from './access/identity/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
@@ -28,6 +29,7 @@ export const systemRoutes: readonly AnyRoute[] = [
 /** Endpoints of each engine under `/v1/{mount}/`. */
 export const secretEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
   pki: pkiRoutes,
+  identity: identityRoutes,
 };
 
 /** Endpoints of each way to log in, under `/v1/auth/{mount}/`. */

@@ -1,0 +1,116 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { Answer } from '../../../http/route.ts';
+import { bumpConfigVersion } from '../../../store/config-version.ts';
+import type { Caller } from '../../caller.ts';
+import { type Alias, checkMetadata, describeAlias, type Entity } from '../entity.ts';
+import { findAliasMount, newEntity } from '../operations.ts';
+import {
+  deleteAlias,
+  findAlias,
+  findAliasById,
+  findEntityById,
+  insertAlias,
+  insertEntity,
+  listAliases,
+  updateAlias,
+} from '../store.ts';
+
+interface SentAlias {
+  id: string;
+  name: string;
+  mount_accessor: string;
+  canonical_id: string;
+  custom_metadata?: Record<string, string> | undefined;
+}
+
+/** Makes an alias, or changes the one that its id, or its name on its mount, stands for. */
+export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<Answer> {
+  if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
+  const existing = await findExisting(app, input);
+  const entity = await findOwner(app, input);
+  if (existing) {
+    const next: Alias = {
+      ...existing,
+      name: input.name || existing.name,
+      mount_accessor: await requireAccessor(app, input.mount_accessor || existing.mount_accessor),
+      entity_id: entity?.id ?? existing.entity_id,
+      custom_metadata: input.custom_metadata ?? existing.custom_metadata,
+      updated_at_ms: app.now(),
+    };
+    await app.commit(caller, [updateAlias(next), bumpConfigVersion()]);
+    return { data: { id: next.id, canonical_id: next.entity_id } };
+  }
+  if (input.name === '') throw new Failure('invalid', 'missing alias name: name is needed');
+  const mount_accessor = await requireAccessor(app, input.mount_accessor);
+  const owner = entity ?? newEntity(app, { metadata: {}, policies: [], disabled: false });
+  const now = app.now();
+  const alias: Alias = {
+    id: app.newId(),
+    entity_id: owner.id,
+    mount_accessor,
+    name: input.name,
+    custom_metadata: input.custom_metadata ?? {},
+    created_at_ms: now,
+    updated_at_ms: now,
+  };
+  await app.commit(caller, [
+    ...(entity ? [] : [insertEntity(owner)]),
+    insertAlias(alias),
+    bumpConfigVersion(),
+  ]);
+  return { data: { id: alias.id, canonical_id: owner.id } };
+}
+
+async function findExisting(app: App, input: SentAlias): Promise<Alias | undefined> {
+  if (input.id === '') return findAlias(app.db, input.mount_accessor, input.name);
+  const alias = await findAliasById(app.db, input.id);
+  if (!alias) throw new Failure('invalid', `id: there is no alias "${input.id}"`);
+  return alias;
+}
+
+async function findOwner(app: App, input: SentAlias): Promise<Entity | undefined> {
+  if (input.canonical_id === '') return undefined;
+  const entity = await findEntityById(app.db, input.canonical_id);
+  if (!entity) {
+    throw new Failure('invalid', `canonical_id: there is no entity "${input.canonical_id}"`);
+  }
+  return entity;
+}
+
+/** @throws Failure `invalid` unless it is that of a mounted way to log in */
+export async function requireAccessor(app: App, accessor: string): Promise<string> {
+  if (accessor === '') throw new Failure('invalid', 'missing mount_accessor');
+  if (await findAliasMount(app, accessor)) return accessor;
+  throw new Failure(
+    'invalid',
+    `invalid mount accessor "${accessor}": mount_accessor is that of an auth method in sys/auth`,
+  );
+}
+
+export async function readAlias(app: App, _caller: Caller, input: { id: string }): Promise<Answer> {
+  const alias = await findAliasById(app.db, input.id);
+  if (!alias) throw new Failure('not_found', '');
+  const mount = await findAliasMount(app, alias.mount_accessor);
+  return { data: { ...describeAlias(alias, mount), namespace_id: 'root' } };
+}
+
+export async function removeAlias(
+  app: App,
+  caller: Caller,
+  input: { id: string },
+): Promise<Answer> {
+  await app.commit(caller, [deleteAlias(input.id), bumpConfigVersion()]);
+  return {};
+}
+
+export async function listAliasIds(app: App): Promise<Answer> {
+  const aliases = await listAliases(app.db);
+  if (aliases.length === 0) throw new Failure('not_found', '');
+  const key_info: Record<string, unknown> = {};
+  for (const alias of aliases) {
+    const mount = await findAliasMount(app, alias.mount_accessor);
+    key_info[alias.id] = describeAlias(alias, mount);
+  }
+  return { data: { keys: aliases.map(({ id }) => id), key_info } };
+}

@@ -1,0 +1,220 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { mergePatch } from '../../../core/fields.ts';
+import type { Answer } from '../../../http/route.ts';
+import { bumpConfigVersion } from '../../../store/config-version.ts';
+import type { Caller } from '../../caller.ts';
+import {
+  type Alias,
+  checkMetadata,
+  checkName,
+  describeAlias,
+  describeEntity,
+  type Entity,
+  type EntitySettings,
+  nameKey,
+  requireIdentityPolicies,
+} from '../entity.ts';
+import { listGroupsAbove } from '../group.ts';
+import { findAliasMount, newEntity, readGroupTree } from '../operations.ts';
+import {
+  deleteEntity,
+  deleteMemberships,
+  findAlias,
+  findAliasById,
+  findEntityById,
+  findEntityByName,
+  insertEntity,
+  listAliases,
+  listEntities,
+  listGroupsOf,
+  updateEntity,
+} from '../store.ts';
+
+type SentSettings = { [Name in keyof EntitySettings]?: EntitySettings[Name] | undefined };
+
+/** Makes an entity, or changes the one that is named; what is left out stays. */
+export async function writeEntity(
+  app: App,
+  caller: Caller,
+  input: { id: string; name: string } & SentSettings,
+): Promise<Answer> {
+  const { id, name, ...sent } = input;
+  if (id !== '') return writeEntityById(app, caller, input);
+  checkName('name', name);
+  const existing = name === '' ? undefined : await findEntityByName(app.db, name);
+  if (existing) return changeEntity(app, caller, existing, sent);
+  const settings = planSettings({ metadata: {}, policies: [], disabled: false }, sent);
+  const entity = newEntity(app, { ...settings, name });
+  await app.commit(caller, [insertEntity(entity), bumpConfigVersion()]);
+  return { data: { id: entity.id, name: entity.name, aliases: null } };
+}
+
+export async function writeEntityById(
+  app: App,
+  caller: Caller,
+  input: { id: string; name: string } & SentSettings,
+): Promise<Answer> {
+  const { id, name, ...sent } = input;
+  const existing = await findEntityById(app.db, id);
+  if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
+  checkName('name', name);
+  return changeEntity(app, caller, { ...existing, name: name || existing.name }, sent);
+}
+
+async function changeEntity(
+  app: App,
+  caller: Caller,
+  entity: Entity,
+  sent: SentSettings,
+): Promise<Answer> {
+  const settings = planSettings(entity, sent);
+  const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
+  await app.commit(caller, [updateEntity(next), bumpConfigVersion()]);
+  return {};
+}
+
+function planSettings(existing: EntitySettings, sent: SentSettings): EntitySettings {
+  const { metadata, policies, disabled } = mergePatch<EntitySettings>(existing, sent);
+  checkMetadata('metadata', metadata);
+  return { metadata, policies: requireIdentityPolicies(policies), disabled };
+}
+
+export async function readEntityById(
+  app: App,
+  _caller: Caller,
+  input: { id: string },
+): Promise<Answer> {
+  return answerEntity(app, await findEntityById(app.db, input.id));
+}
+
+export async function readEntityByName(
+  app: App,
+  _caller: Caller,
+  input: { name: string },
+): Promise<Answer> {
+  return answerEntity(app, await findEntityByName(app.db, input.name));
+}
+
+async function answerEntity(app: App, entity: Entity | undefined): Promise<Answer> {
+  if (!entity) throw new Failure('not_found', '');
+  const aliases = await listAliases(app.db, entity.id);
+  const direct = await listGroupsOf(app.db, 'entity', entity.id);
+  const inherited = listGroupsAbove(await readGroupTree(app), direct);
+  const described = await describeAliases(app, aliases);
+  return { data: describeEntity(entity, described, { direct, inherited }) };
+}
+
+async function describeAliases(app: App, aliases: readonly Alias[]) {
+  const described: Record<string, unknown>[] = [];
+  for (const alias of aliases) {
+    described.push(describeAlias(alias, await findAliasMount(app, alias.mount_accessor)));
+  }
+  return described;
+}
+
+export async function removeEntityById(
+  app: App,
+  caller: Caller,
+  input: { id: string },
+): Promise<Answer> {
+  return removeEntities(app, caller, [await findEntityById(app.db, input.id)]);
+}
+
+export async function removeEntityByName(
+  app: App,
+  caller: Caller,
+  input: { name: string },
+): Promise<Answer> {
+  return removeEntities(app, caller, [await findEntityByName(app.db, input.name)]);
+}
+
+export async function removeEntityBatch(
+  app: App,
+  caller: Caller,
+  input: { entity_ids: readonly string[] },
+): Promise<Answer> {
+  if (input.entity_ids.length === 0) {
+    throw new Failure('invalid', 'missing entity ids to delete: entity_ids is a list of ids');
+  }
+  const found: (Entity | undefined)[] = [];
+  for (const id of input.entity_ids) found.push(await findEntityById(app.db, id));
+  return removeEntities(app, caller, found);
+}
+
+/** Tokens that stand for a removed entity are refused from then on. */
+async function removeEntities(
+  app: App,
+  caller: Caller,
+  entities: readonly (Entity | undefined)[],
+): Promise<Answer> {
+  const effects = entities.flatMap((entity) =>
+    entity ? [deleteMemberships('entity', entity.id), deleteEntity(entity.id)] : [],
+  );
+  if (effects.length > 0) await app.commit(caller, [...effects, bumpConfigVersion()]);
+  return {};
+}
+
+/** Ids with what they are called, so that a list can be read by people. */
+export async function listEntityIds(app: App): Promise<Answer> {
+  const entities = await listEntities(app.db);
+  if (entities.length === 0) throw new Failure('not_found', '');
+  const aliases = Map.groupBy(await listAliases(app.db), (alias) => alias.entity_id);
+  const key_info: Record<string, unknown> = {};
+  for (const { id, name } of entities) {
+    const described = await describeAliases(app, aliases.get(id) ?? []);
+    key_info[id] = { name, aliases: described };
+  }
+  return { data: { keys: entities.map(({ id }) => id), key_info } };
+}
+
+export async function listEntityNames(app: App): Promise<Answer> {
+  const entities = await listEntities(app.db);
+  if (entities.length === 0) throw new Failure('not_found', '');
+  return { data: { keys: entities.map(({ name }) => name) } };
+}
+
+/** Finds an entity by one of the things it is known by; nothing found is an empty answer. */
+export async function lookUpEntity(
+  app: App,
+  _caller: Caller,
+  input: {
+    id: string;
+    name: string;
+    alias_id: string;
+    alias_name: string;
+    alias_mount_accessor: string;
+  },
+): Promise<Answer> {
+  const entity = await findLookedUp(app, input);
+  return entity ? answerEntity(app, entity) : {};
+}
+
+async function findLookedUp(
+  app: App,
+  input: {
+    id: string;
+    name: string;
+    alias_id: string;
+    alias_name: string;
+    alias_mount_accessor: string;
+  },
+): Promise<Entity | undefined> {
+  const { id, name, alias_id, alias_name, alias_mount_accessor } = input;
+  const byAlias = alias_name !== '' || alias_mount_accessor !== '';
+  if ([id, name, alias_id].filter((one) => one !== '').length + (byAlias ? 1 : 0) !== 1) {
+    throw new Failure(
+      'invalid',
+      'exactly one of id, name, alias_id, or alias_name with alias_mount_accessor is needed',
+    );
+  }
+  if (id !== '') return findEntityById(app.db, id);
+  if (name !== '') return findEntityByName(app.db, nameKey(name));
+  if (byAlias && (alias_name === '' || alias_mount_accessor === '')) {
+    throw new Failure('invalid', 'alias_name and alias_mount_accessor are needed together');
+  }
+  const alias = byAlias
+    ? await findAlias(app.db, alias_mount_accessor, alias_name)
+    : await findAliasById(app.db, alias_id);
+  return alias && findEntityById(app.db, alias.entity_id);
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { Failure } from '../../core/failure.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import { writeGroup, writeGroupAlias } from './groups/operations.ts';
+import {
+  ensureEntityForAlias,
+  findEntity,
+  listEntityPolicies,
+  readPermissions,
+} from './operations.ts';
+import { deleteAliasesOfMount, findAlias, listMembers, updateEntity } from './store.ts';
+
+eachEngine('identity', (open) => {
+  test('a name of a mount is one entity, though two log-ins come at once', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const caller = testCaller(mount);
+    const first = await ensureEntityForAlias(app, mount, 'Ann');
+    const second = await ensureEntityForAlias(app, mount, 'ann');
+    await app.commit(caller, first.effects);
+    await assert.rejects(
+      app.commit(testCaller(mount), second.effects),
+      (error) => error instanceof Failure && error.kind === 'conflict',
+    );
+    const again = await ensureEntityForAlias(app, mount, 'ANN');
+    assert.equal(again.entity.id, first.entity.id);
+    assert.deepEqual(again.effects, []);
+    assert.equal(await findEntity(app, second.entity.id), undefined);
+  });
+
+  test('an entity gets the policies of its groups, and never root', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const { entity, effects } = await ensureEntityForAlias(app, mount, 'ann');
+    await app.commit(testCaller(mount), effects);
+    await writeGroup(app, testCaller(mount), {
+      id: '',
+      name: 'team',
+      policies: ['web'],
+      member_entity_ids: [entity.id, entity.id],
+    });
+    assert.deepEqual(await listEntityPolicies(app, entity.id), ['web']);
+    // Only a hand in the database can have put it there.
+    await app.commit(testCaller(mount), [
+      updateEntity({ ...entity, policies: ['root'] }),
+      bumpConfigVersion(),
+    ]);
+    const permissions = await readPermissions(app, { policies: [], entity_id: entity.id });
+    assert.equal(permissions?.acl.root, false);
+    assert.deepEqual(permissions?.identity_policies, ['web']);
+  });
+
+  test('of two changes to one entity the later reader wins, the other is told', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const { entity, effects } = await ensureEntityForAlias(app, mount, 'ann');
+    await app.commit(testCaller(mount), effects);
+    await app.commit(testCaller(mount), [updateEntity({ ...entity, disabled: true })]);
+    await assert.rejects(
+      app.commit(testCaller(mount), [updateEntity({ ...entity, policies: ['x'] })]),
+      /changed by somebody else/,
+    );
+    assert.equal((await findEntity(app, entity.id))?.disabled, true);
+  });
+
+  test('a token whose entity is gone stands for nobody', async () => {
+    const { app } = await openTestApp(await open());
+    assert.equal(await readPermissions(app, { policies: ['root'], entity_id: 'none' }), undefined);
+    const own = await readPermissions(app, { policies: ['root'], entity_id: '' });
+    assert.equal(own?.acl.root, true);
+  });
+
+  test('what a mount called somebody goes with the mount', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const { effects } = await ensureEntityForAlias(app, mount, 'ann');
+    await app.commit(testCaller(mount), effects);
+    await app.commit(testCaller(mount), deleteAliasesOfMount('another'));
+    assert.equal((await findAlias(app.db, mount.accessor, 'ann'))?.name, 'ann');
+    await app.commit(testCaller(mount), deleteAliasesOfMount(mount.accessor));
+    assert.equal(await findAlias(app.db, mount.accessor, 'ann'), undefined);
+  });
+
+  test('an external group has one alias, written anew in place', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const caller = () => testCaller(mount);
+    const made = await writeGroup(app, caller(), { id: '', name: 'ldap-ops', type: 'external' });
+    const group_id = String(Reflect.get(made.data as object, 'id'));
+    const alias = { id: '', name: 'ops', mount_accessor: mount.accessor, canonical_id: group_id };
+    const first = await writeGroupAlias(app, caller(), alias);
+    const second = await writeGroupAlias(app, caller(), alias);
+    assert.deepEqual(second.data, first.data);
+    await assert.rejects(
+      writeGroupAlias(app, caller(), { ...alias, name: 'others' }),
+      /has an alias already/,
+    );
+    assert.deepEqual(await listMembers(app.db, group_id, 'entity'), []);
+  });
+});
