@@ -1,12 +1,14 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
-import { lockoutRoutes } from './access/lockout/routes.ts';
 import { identityRoutes } from './access/identity/routes.ts';
+import { lockoutRoutes } from './access/lockout/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
+import { brokerRoutes } from './broker/routes.ts';
+import { type BoundaryRouter, compileBoundaryRoutes } from './http/boundary-path.ts';
 import type { AnyRoute } from './http/route.ts';
 import { compileRoutes, type PathRouter } from './http/router.ts';
 import { type DeclaredRoutes, specRoutes } from './http/specs.ts';
@@ -45,6 +47,8 @@ export const declaredRoutes: DeclaredRoutes = {
   secret: secretEngines,
   auth: authEngines,
 };
+
+export const boundaryRouter = (): BoundaryRouter => compileBoundaryRoutes(brokerRoutes);
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');
 

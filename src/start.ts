@@ -4,10 +4,11 @@ import type { Caller } from './access/caller.ts';
 import type { App } from './app.ts';
 import { startFeeding } from './audit/devices/jobs.ts';
 import { createTrail } from './audit/operations.ts';
+import { makeInitialBroker } from './broker/initial/operations.ts';
 import type { Config } from './config.ts';
 import { createServer, type HttpServer } from './http/server.ts';
 import { startJobs } from './jobs.ts';
-import { authRouters, secretRouters, systemRouter } from './routes.ts';
+import { authRouters, boundaryRouter, secretRouters, systemRouter } from './routes.ts';
 import { Barrier } from './seal/barrier.ts';
 import { openSeal } from './seal/operations.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -58,12 +59,14 @@ export async function startServer(config: Config, given: Substitutes = {}): Prom
       sinks.wake();
     };
     const app = buildApp(config, { ...real, commit }, log, given.now ?? Date.now, closers);
+    app.barrier.onUnlock(() => makeInitialBroker(app));
     await openSeal(app);
     startJobs(app);
     const http = createServer(app, {
       system: systemRouter(),
       secret: secretRouters(),
       auth: authRouters(),
+      boundary: boundaryRouter(),
     });
     closers.push(() => http.close());
     const address = await http.listen(config.listen);

@@ -6,6 +6,7 @@ export type FailureKind =
   | 'not_found'
   | 'unsupported' // the path exists, not for this method
   | 'conflict' // the input is fine, the present state is not
+  | 'precondition' // as conflict, where the state must be changed by another request first
   | 'too_large'
   | 'unsupported_media_type'
   | 'rate_limited'

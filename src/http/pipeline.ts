@@ -1,14 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { judgeAccess } from '../access/acl.ts';
-import type { Caller, RecordFacts } from '../access/caller.ts';
-import { authenticate } from '../access/tokens/operations.ts';
+import type { Caller } from '../access/caller.ts';
+import { authenticate, tokenId } from '../access/tokens/operations.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
+import type { BoundaryRouter } from './boundary-path.ts';
 import { parseFormBody, parseJsonBody } from './json.ts';
 import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
-import type { Answer, AnyRoute, Capability, Method } from './route.ts';
+import {
+  OPERATION,
+  recordDone,
+  recordRefusal,
+  startTrace,
+  type Trace,
+  traceInput,
+  tracePath,
+} from './request-record.ts';
+import type { Answer, AnyRoute, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
 import { wrapIfAsked, wrapTtlOf } from './wrapping.ts';
@@ -29,6 +39,7 @@ export interface Routers {
   system: PathRouter;
   secret: ReadonlyMap<string, PathRouter>;
   auth: ReadonlyMap<string, PathRouter>;
+  boundary: BoundaryRouter;
 }
 
 const PUBLIC_BODY = 64 * 1024;
@@ -43,9 +54,14 @@ interface Target {
 /** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */
 export async function handle(app: App, routers: Routers, request: HttpRequest): Promise<Dressed> {
   const id = randomUUID();
+  const trace = startTrace(id, request.remote_address);
   try {
-    return await answer(app, routers, request, id);
-  } catch (error) {
+    return await answer(app, routers, request, trace);
+  } catch (thrown) {
+    const error = await recordRefusal(app, trace, thrown).then(
+      () => thrown,
+      (unrecorded: unknown) => unrecorded,
+    );
     const dressed = dressFailure(error);
     if (dressed) return dressed;
     app.log.error({ err: error, request_id: id }, 'a request failed');
@@ -57,13 +73,21 @@ async function answer(
   app: App,
   routers: Routers,
   request: HttpRequest,
-  request_id: string,
+  trace: Trace,
 ): Promise<Dressed> {
+  const { request_id } = trace;
   const { path, slash, query } =
     (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
   const method = methodOf(request.method, query);
   const target = await locate(app, routers, path);
   const route = target?.match && chooseRoute(target.match, method);
+  tracePath(trace, {
+    mount: target?.mount,
+    isKnown: target?.match !== undefined,
+    path,
+    route,
+    method,
+  });
   if (app.barrier.sealed && !route?.while_sealed) {
     throw new Failure('unavailable', 'Vault is sealed');
   }
@@ -83,6 +107,10 @@ async function answer(
       : text === undefined || app.barrier.sealed
         ? undefined
         : await authenticate(app, text, request.remote_address);
+  trace.token = known?.token;
+  if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
+    trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
+  }
   if (!isPublicPath && !known) {
     throw new Failure('unauthenticated', 'permission denied');
   }
@@ -114,6 +142,7 @@ async function answer(
   const fields = await readFields(request, route, method, query);
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
+  traceInput(trace, input);
   const caller: Caller = {
     request_id,
     token: known?.token,
@@ -122,44 +151,25 @@ async function answer(
     mount,
     headers: passedHeaders(mount, request),
     wrap_ttl,
-    record: recordOf(route, method, path, request, input),
+    record: trace.record,
     recorded: false,
   };
-  try {
-    if (route.access !== 'public' && known) {
-      await permit(app, caller, route, {
-        acl: known.acl,
-        path: aclPath,
-        method,
-        fields,
-        params: match.params,
-      });
-    }
-    const result = await route.run(app, caller, input);
-    const dressed = dress(caller, route, result, { fields, params: match.params });
-    const sent = await wrapIfAsked(app, caller, result, dressed);
-    if (caller.token && !caller.recorded) await app.audit.note(caller, { status: 'done' });
-    else if (!caller.token) app.audit.count(route.id);
-    return sent;
-  } catch (error) {
-    if (caller.token && !caller.recorded && !app.barrier.sealed) {
-      const end =
-        error instanceof Failure
-          ? { status: 'refused' as const, error: error.message }
-          : { status: 'failed' as const };
-      await app.audit.note(caller, end);
-    }
-    throw error;
+  trace.caller = caller;
+  if (route.access !== 'public' && known) {
+    await permit(app, caller, route, {
+      acl: known.acl,
+      path: aclPath,
+      method,
+      fields,
+      params: match.params,
+    });
   }
+  const result = await route.run(app, caller, input);
+  const dressed = dress(caller, route, result, { fields, params: match.params });
+  const sent = await wrapIfAsked(app, caller, result, dressed);
+  await recordDone(app, caller, route);
+  return sent;
 }
-
-const OPERATION: Record<Method, Capability> = {
-  GET: 'read',
-  LIST: 'list',
-  POST: 'update',
-  PATCH: 'patch',
-  DELETE: 'delete',
-};
 
 function methodOf(method: string, query: URLSearchParams): Method | undefined {
   switch (method) {
@@ -314,25 +324,6 @@ function passedHeaders(mount: Mount, request: HttpRequest): Record<string, strin
     if (value !== undefined) passed[lower] = value;
   }
   return passed;
-}
-
-function recordOf(
-  route: AnyRoute,
-  method: Method,
-  path: string,
-  request: HttpRequest,
-  input: Record<string, unknown>,
-): RecordFacts {
-  const facts: Record<string, unknown> = {};
-  for (const name of route.audit ?? []) if (input[name] !== undefined) facts[name] = input[name];
-  return {
-    route: route.id,
-    operation: OPERATION[method],
-    path,
-    remote_address: request.remote_address,
-    request: facts,
-    outcome: {},
-  };
 }
 
 interface Permission {

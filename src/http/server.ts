@@ -12,6 +12,8 @@ import { createSecureContext } from 'node:tls';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
+import { isBoundaryTarget } from './boundary-path.ts';
+import { handleBoundary } from './boundary-pipeline.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
 import type { LongBody } from './route.ts';
@@ -58,7 +60,11 @@ export function createServer(app: App, routers: Routers): HttpServer {
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
   let isClosing = false;
   const answer: RequestListener = (request, response) => {
-    handle(app, routers, readRequest(request)).then(
+    const read = readRequest(request);
+    const answering = isBoundaryTarget(read.url)
+      ? handleBoundary(app, routers.boundary, read)
+      : handle(app, routers, read);
+    answering.then(
       (dressed) => {
         if (isClosing) response.setHeader('connection', 'close');
         send(request, response, dressed);
@@ -189,6 +195,7 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
     headers['content-length'] =
       typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
   }
+  if (dressed.cookies) headers['set-cookie'] = [...dressed.cookies];
   // A refused upload is not read to its end; the connection cannot carry another request.
   if (status === 413) headers.connection = 'close';
   response.writeHead(status, headers);

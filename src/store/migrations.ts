@@ -10,6 +10,7 @@ import { audit } from './migrations/0007-audit.ts';
 import { leases } from './migrations/0008-leases.ts';
 import { identity } from './migrations/0009-identity.ts';
 import { lists } from './migrations/0011-lists.ts';
+import { broker } from './migrations/0012-broker.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -31,6 +32,7 @@ export const MIGRATIONS: readonly Migration[] = [
   leases,
   identity,
   lists,
+  broker,
 ];
 
 /**

@@ -44,6 +44,10 @@ export interface Tables {
   pki_certificate: PkiCertificateRow;
   pki_certificate_name: PkiCertificateNameRow;
   pki_count: PkiCountRow;
+  resource: ResourceRow;
+  resource_link: ResourceLinkRow;
+  resource_sequence: ResourceSequenceRow;
+  resource_removed: ResourceRemovedRow;
 }
 
 /** One row; grows with every write set that changes configuration. */
@@ -363,6 +367,48 @@ interface PkiRevisionRow {
   epoch: number;
   /** When what the CRL addresses of the mount show last changed. */
   lists_modified_at_ms: number;
+}
+
+/** Anything that the access broker keeps; see `broker/resource.ts`. */
+export interface ResourceRow {
+  id: string;
+  type: string;
+  subtype: string;
+  scope_id: string;
+  container_id: string;
+  /** Empty where a resource belongs to nobody. */
+  owner_id: string;
+  name: string | null;
+  description: string | null;
+  unique_key: string | null;
+  version: number;
+  created_ms: number;
+  updated_ms: number;
+  /** JSON object. */
+  body: string;
+  secret_sealed: Uint8Array | null;
+}
+
+/** One resource refers to another, e.g. kind `host-set-host` from a host set to its host. */
+export interface ResourceLinkRow {
+  from_id: string;
+  kind: string;
+  to_id: string;
+}
+
+interface ResourceSequenceRow {
+  name: string;
+  value: number;
+}
+
+/** A resource that is gone, for lists that are refreshed. */
+interface ResourceRemovedRow {
+  type: string;
+  /** Grows in the order in which removals become visible. */
+  seq: number;
+  id: string;
+  container_id: string;
+  removed_ms: number;
 }
 
 /** Somebody or something that logs in; `name_key` is the name in lower case. */

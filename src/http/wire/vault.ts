@@ -8,6 +8,8 @@ import type { Answer, LongBody, WrapInfo } from '../route.ts';
 export interface Dressed {
   status: number;
   headers: Record<string, string>;
+  /** `Set-Cookie` values, a header line each. */
+  cookies?: readonly string[];
   body: string | Uint8Array | LongBody | undefined;
 }
 
@@ -106,6 +108,7 @@ const STATUS: Record<FailureKind, number> = {
   not_found: 404,
   unsupported: 405,
   conflict: 400,
+  precondition: 400,
   too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,

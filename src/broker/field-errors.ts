@@ -1,0 +1,80 @@
+import { Failure } from '../core/failure.ts';
+
+/** Refusals of single fields, gathered so that a caller hears of all of them at once. */
+export class FieldErrors {
+  readonly #fields = new Map<string, string>();
+
+  /** A later word on the same field replaces an earlier one. */
+  add(field: string, description: string): void {
+    this.#fields.set(field, description);
+  }
+
+  has(field: string): boolean {
+    return this.#fields.has(field);
+  }
+
+  /** @throws Failure `invalid` naming every field that was added, if any was */
+  refuse(message: string): void {
+    if (this.#fields.size === 0) return;
+    throw new Failure('invalid', message, { fields: Object.fromEntries(this.#fields) });
+  }
+}
+
+export const IN_REQUEST = 'Error in provided request.';
+export const IN_FIELDS = 'Errors in provided fields.';
+
+/** @throws Failure `invalid` for one field */
+export function refuseField(field: string, description: string, message = IN_FIELDS): never {
+  throw new Failure('invalid', message, { fields: { [field]: description } });
+}
+
+/** Fields that every resource takes; `undefined`: not given or null. */
+export interface CommonFields {
+  id?: string | undefined;
+  name?: string | undefined;
+  description?: string | undefined;
+  created_time?: unknown;
+  updated_time?: unknown;
+  version?: number | undefined;
+}
+
+/** What is wrong with the fields that all new resources have in common (contract 1.4). */
+export function checkNew(item: CommonFields, errors: FieldErrors): void {
+  if (item.id !== undefined) errors.add('id', 'This is a read only field.');
+  for (const field of ['created_time', 'updated_time'] as const) {
+    if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
+  }
+  if (item.version) errors.add('version', 'Cannot specify this field in a create request.');
+  checkTexts(item, errors);
+}
+
+/** What is wrong with the fields that all changed resources have in common (contract 1.5). */
+export function checkChanged(item: CommonFields, errors: FieldErrors): void {
+  if (!item.version) {
+    errors.add('version', 'Existing resource version is required for an update.');
+  }
+  for (const field of ['id', 'created_time', 'updated_time'] as const) {
+    if (item[field] !== undefined) {
+      errors.add(field, 'This is a read only field and cannot be specified in an update request.');
+    }
+  }
+  checkTexts(item, errors);
+}
+
+/** Letters, marks, numbers, punctuation, symbols, and the ordinary blank. */
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
+const PRINTABLE_TEXT = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\s]*$/u;
+
+function checkTexts({ name, description }: CommonFields, errors: FieldErrors): void {
+  if (name !== undefined) {
+    if (name.trim() === '') errors.add('name', 'Cannot set empty string as name');
+    else if (!PRINTABLE.test(name)) errors.add('name', 'Name contains unprintable characters');
+  }
+  if (description !== undefined) {
+    if (description.trim() === '') {
+      errors.add('description', 'Cannot set empty string as description');
+    } else if (!PRINTABLE_TEXT.test(description)) {
+      errors.add('description', 'Description contains unprintable characters');
+    }
+  }
+}

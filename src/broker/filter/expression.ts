@@ -1,0 +1,319 @@
+import { RE2JS } from 're2js';
+
+/** A parsed filter: what `evaluate.ts` runs. */
+export type Expression =
+  | { kind: 'and' | 'or'; left: Expression; right: Expression }
+  | { kind: 'not'; of: Expression }
+  | { kind: 'test'; selector: Selector; operator: Operator; value?: string; pattern?: RE2JS }
+  | { kind: 'any' | 'all'; selector: Selector; names: readonly string[]; of: Expression };
+
+/** Path into the value that is looked at, e.g. `['item', 'attributes', 'default_port']`. */
+export type Selector = readonly string[];
+
+export type Operator =
+  | '=='
+  | '!='
+  | 'contains'
+  | 'not contains'
+  | 'matches'
+  | 'not matches'
+  | 'is empty'
+  | 'is not empty'
+  | 'is nil'
+  | 'is not nil';
+
+export type Parsed = { valid: true; expression: Expression } | { valid: false; because: string };
+
+/** What a filter may cost: nested deeper or written longer than any real one. */
+const MAX_DEPTH = 50;
+const MAX_TOKENS = 2000;
+
+interface Token {
+  kind: 'word' | 'text' | 'number' | 'symbol' | 'end';
+  text: string;
+  /** Where it starts, counted from 1. */
+  at: number;
+}
+
+/** Thrown inside the parser only. */
+class SyntaxFault extends Error {}
+
+/**
+ * Parses a boolean expression such as `"/item/name" == "web" and not "x" in "/item/tags"`:
+ * the language that clients of this API write filters in.
+ *
+ * @returns the expression, or why it cannot be read, for the person who wrote it
+ */
+export function parseExpression(text: string): Parsed {
+  try {
+    return { valid: true, expression: new Parser(tokenise(text)).parse() };
+  } catch (error) {
+    if (error instanceof SyntaxFault) return { valid: false, because: error.message };
+    throw error;
+  }
+}
+
+const SPACE = /[ \t\r\n]+/y;
+const SYMBOL = /==|!=|[(){}[\].,]/y;
+const NUMBER = /-?\d+(?:\.\d+)?(?![A-Za-z_])/y;
+const WORD = /[A-Za-z][A-Za-z0-9_/:-]*/y;
+const QUOTED = /"((?:[^"\\\n]|\\.)*)"/y;
+const BACK_QUOTED = /`([^`]*)`/y;
+
+function tokenise(text: string): Token[] {
+  const tokens: Token[] = [];
+  let at = 0;
+  const take = (pattern: RegExp): RegExpExecArray | null => {
+    pattern.lastIndex = at;
+    return pattern.exec(text);
+  };
+  while (at < text.length) {
+    const space = take(SPACE);
+    if (space) {
+      at += space[0].length;
+      continue;
+    }
+    const start = at + 1;
+    const found = readToken(take, start);
+    if (!found) throw new SyntaxFault(`no match found at position ${start}`);
+    tokens.push(found.token);
+    at += found.length;
+    if (tokens.length > MAX_TOKENS) throw new SyntaxFault(`it has more than ${MAX_TOKENS} parts`);
+  }
+  tokens.push({ kind: 'end', text: 'the end', at: text.length + 1 });
+  return tokens;
+}
+
+function readToken(
+  take: (pattern: RegExp) => RegExpExecArray | null,
+  at: number,
+): { token: Token; length: number } | undefined {
+  const quoted = take(QUOTED);
+  if (quoted) {
+    const text = unescapeText(quoted[0], at);
+    return { token: { kind: 'text', text, at }, length: quoted[0].length };
+  }
+  const back = take(BACK_QUOTED);
+  if (back) {
+    return { token: { kind: 'text', text: back[1] ?? '', at }, length: back[0].length };
+  }
+  for (const [kind, pattern] of [
+    ['symbol', SYMBOL],
+    ['number', NUMBER],
+    ['word', WORD],
+  ] as const) {
+    const found = take(pattern);
+    if (found) return { token: { kind, text: found[0], at }, length: found[0].length };
+  }
+  return undefined;
+}
+
+function unescapeText(quoted: string, at: number): string {
+  if (!quoted.includes('\\')) return quoted.slice(1, -1);
+  try {
+    return String(JSON.parse(quoted));
+  } catch {
+    throw new SyntaxFault(`the text at position ${at} has an unknown escape sequence`);
+  }
+}
+
+const RESERVED = new Set(['and', 'or', 'not', 'in', 'is', 'contains', 'matches', 'any', 'all']);
+
+class Parser {
+  readonly #tokens: readonly Token[];
+  #next = 0;
+  #depth = 0;
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
+  }
+
+  parse(): Expression {
+    const expression = this.#or();
+    const rest = this.#peek();
+    if (rest.kind !== 'end') throw this.#unexpected(rest);
+    return expression;
+  }
+
+  #peek(ahead = 0): Token {
+    const token = this.#tokens[this.#next + ahead] ?? this.#tokens.at(-1);
+    if (!token) throw new SyntaxFault('it is empty');
+    return token;
+  }
+
+  #take(): Token {
+    const token = this.#peek();
+    this.#next++;
+    return token;
+  }
+
+  #is(text: string, ahead = 0): boolean {
+    const token = this.#peek(ahead);
+    return (token.kind === 'word' || token.kind === 'symbol') && token.text === text;
+  }
+
+  #skip(text: string): boolean {
+    if (!this.#is(text)) return false;
+    this.#next++;
+    return true;
+  }
+
+  #expect(text: string): void {
+    if (!this.#skip(text)) throw this.#unexpected(this.#peek(), `"${text}"`);
+  }
+
+  #unexpected(token: Token, wanted?: string): SyntaxFault {
+    const found = token.kind === 'end' ? 'it ends' : `"${token.text}" stands`;
+    return new SyntaxFault(
+      `${found} at position ${token.at}${wanted ? ` where ${wanted} is expected` : ', where it cannot'}`,
+    );
+  }
+
+  #or(): Expression {
+    let left = this.#and();
+    while (this.#skip('or')) left = { kind: 'or', left, right: this.#and() };
+    return left;
+  }
+
+  #and(): Expression {
+    let left = this.#not();
+    while (this.#skip('and')) left = { kind: 'and', left, right: this.#not() };
+    return left;
+  }
+
+  #not(): Expression {
+    if (++this.#depth > MAX_DEPTH) throw new SyntaxFault(`it is nested deeper than ${MAX_DEPTH}`);
+    const expression = this.#skip('not')
+      ? ({ kind: 'not', of: this.#not() } as const)
+      : this.#primary();
+    this.#depth--;
+    return expression;
+  }
+
+  #primary(): Expression {
+    if (this.#skip('(')) {
+      const inner = this.#or();
+      this.#expect(')');
+      return inner;
+    }
+    if (this.#is('any') || this.#is('all')) return this.#collection();
+    // `"x" in selector`: the value comes first.
+    if (this.#is('in', 1)) return this.#membership('contains', 1);
+    if (this.#is('not', 1) && this.#is('in', 2)) return this.#membership('not contains', 2);
+    return this.#test();
+  }
+
+  #membership(operator: Operator, words: number): Expression {
+    const value = this.#value();
+    this.#next += words;
+    return { kind: 'test', selector: this.#selector(), operator, value };
+  }
+
+  #collection(): Expression {
+    const kind = this.#take().text === 'any' ? 'any' : 'all';
+    const selector = this.#selector();
+    this.#expect('as');
+    const names = [this.#name()];
+    if (this.#skip(',')) names.push(this.#name());
+    this.#expect('{');
+    const of = this.#or();
+    this.#expect('}');
+    return { kind, selector, names, of };
+  }
+
+  #name(): string {
+    const token = this.#take();
+    if (token.kind !== 'word' || RESERVED.has(token.text)) {
+      throw this.#unexpected(token, 'a name');
+    }
+    return token.text;
+  }
+
+  #test(): Expression {
+    const selector = this.#selector();
+    const operator = this.#operator();
+    if (operator.startsWith('is ')) return { kind: 'test', selector, operator };
+    const value = this.#value();
+    if (!operator.endsWith('matches')) return { kind: 'test', selector, operator, value };
+    return { kind: 'test', selector, operator, value, pattern: compilePattern(value) };
+  }
+
+  #operator(): Operator {
+    const token = this.#take();
+    switch (token.kind === 'word' || token.kind === 'symbol' ? token.text : '') {
+      case '==':
+        return '==';
+      case '!=':
+        return '!=';
+      case 'contains':
+        return 'contains';
+      case 'matches':
+        return 'matches';
+      case 'not':
+        if (this.#skip('contains')) return 'not contains';
+        if (this.#skip('matches')) return 'not matches';
+        throw this.#unexpected(this.#peek(), '"contains", "matches" or "in"');
+      case 'is': {
+        const negated = this.#skip('not');
+        if (this.#skip('empty')) return negated ? 'is not empty' : 'is empty';
+        if (this.#skip('nil')) return negated ? 'is not nil' : 'is nil';
+        throw this.#unexpected(this.#peek(), '"empty" or "nil"');
+      }
+      default:
+        throw this.#unexpected(token, 'an operator');
+    }
+  }
+
+  #value(): string {
+    const token = this.#take();
+    if (token.kind === 'text' || token.kind === 'number') return token.text;
+    if (token.kind === 'word' && !RESERVED.has(token.text)) return token.text;
+    throw this.#unexpected(token, 'a value');
+  }
+
+  #selector(): Selector {
+    const token = this.#take();
+    if (token.kind === 'text') return readPointer(token);
+    if (token.kind !== 'word' || RESERVED.has(token.text)) {
+      throw this.#unexpected(token, 'a selector');
+    }
+    const path = [token.text];
+    for (;;) {
+      if (this.#skip('.')) {
+        const part = this.#take();
+        if (part.kind !== 'word' && part.kind !== 'number') {
+          throw this.#unexpected(part, 'a name');
+        }
+        path.push(part.text);
+      } else if (this.#skip('[')) {
+        const part = this.#take();
+        if (part.kind !== 'text') throw this.#unexpected(part, 'a quoted name');
+        path.push(part.text);
+        this.#expect(']');
+      } else {
+        return path;
+      }
+    }
+  }
+}
+
+const POINTER_SEGMENT = /^[\p{L}\p{N}\-_.~:|]+$/u;
+
+/** A JSON pointer (RFC 6901), as in `"/item/attributes/default_port"`. */
+function readPointer({ text, at }: Token): Selector {
+  const segments = text.split('/').slice(1);
+  if (!text.startsWith('/') || !segments.every((segment) => POINTER_SEGMENT.test(segment))) {
+    throw new SyntaxFault(
+      `"${text}" at position ${at} is no selector: one is written "/item/name" or item.name`,
+    );
+  }
+  return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function compilePattern(text: string): RE2JS {
+  try {
+    return RE2JS.compile(text);
+  } catch {
+    throw new SyntaxFault(`the regular expression "${text}" cannot be read`);
+  }
+}

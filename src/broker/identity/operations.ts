@@ -1,0 +1,82 @@
+import type { Acl } from '../../access/acl.ts';
+import type { Caller, TokenFacts } from '../../access/caller.ts';
+import { authenticate } from '../../access/tokens/operations.ts';
+import type { App } from '../../app.ts';
+import { type AuthTokenBody, judgeUse } from '../auth-tokens/auth-token.ts';
+import { touchAuthToken } from '../auth-tokens/store.ts';
+import { readAuthority } from '../authority/operations.ts';
+import { ANONYMOUS_USER, RECOVERY_USER, type Who } from '../caller.ts';
+import { Authority } from '../grants/decision.ts';
+import { findResource, findResourceByKey } from '../resources/store.ts';
+
+/** Who a request comes from, on both APIs at once. */
+export interface Identified {
+  who: Who;
+  token: TokenFacts | undefined;
+  acl: Acl | undefined;
+  identity: Caller['identity'];
+}
+
+/**
+ * Finds out who a token's text stands for. One that is unknown, run out or revoked stands for
+ * nobody: what everybody may do is answered all the same.
+ */
+export async function identify(
+  app: App,
+  text: string,
+  remote_address: string,
+): Promise<Identified> {
+  const known = text === '' ? undefined : await authenticate(app, text, remote_address);
+  if (!known) return nobody(app);
+  const { token, acl, identity } = known;
+  const auth_token_id = token.meta?.auth_token_id;
+  const who =
+    auth_token_id === undefined
+      ? await userOfForeignToken(app, token)
+      : await userOfAuthToken(app, auth_token_id);
+  return who ? { who, token, acl, identity } : nobody(app);
+}
+
+async function nobody(app: App): Promise<Identified> {
+  const user = { user_id: ANONYMOUS_USER, account_id: '' };
+  const authority = await readAuthority(app, user);
+  return {
+    who: { ...user, auth_method_id: '', auth_token_id: '', authority },
+    token: undefined,
+    acl: undefined,
+    identity: undefined,
+  };
+}
+
+async function userOfAuthToken(app: App, auth_token_id: string): Promise<Who | undefined> {
+  const resource = await findResource(app.db, auth_token_id);
+  if (resource?.type !== 'auth-token') return undefined;
+  const { account_id, auth_method_id, principals, ...times } = resource.body as AuthTokenBody;
+  const use = judgeUse(times, app.now());
+  if (!use.alive) return undefined;
+  // Its time of last use is approximate: written now and then, never waited for.
+  if (use.note) app.store.commit([touchAuthToken(resource, app.now())]).catch(() => {});
+  const user_id = resource.owner_id;
+  const authority = await readAuthority(app, { user_id, account_id, principals });
+  return { user_id, account_id, auth_method_id, auth_token_id, authority };
+}
+
+/**
+ * A token of the certificate authority's side: the user that shares its entity. With the root
+ * policy and no user it may do all that repairs, as a recovery does.
+ */
+async function userOfForeignToken(app: App, token: TokenFacts): Promise<Who | undefined> {
+  const bare = { account_id: '', auth_method_id: '', auth_token_id: '' };
+  const user =
+    token.entity_id === ''
+      ? undefined
+      : await findResourceByKey(app.db, 'user', `entity:${token.entity_id}`);
+  if (user) {
+    const authority = await readAuthority(app, { user_id: user.id, account_id: '' });
+    return { ...bare, user_id: user.id, authority };
+  }
+  if (token.policies.includes('root')) {
+    return { ...bare, user_id: RECOVERY_USER, authority: new Authority('recovery', []) };
+  }
+  return undefined;
+}

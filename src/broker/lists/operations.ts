@@ -1,0 +1,388 @@
+import { createHash } from 'node:crypto';
+import type { App } from '../../app.ts';
+import { perApp } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { type BrokerCaller, refuseCaller } from '../caller.ts';
+import type { Definition } from '../definition.ts';
+import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { evaluateFilter } from '../filter/evaluate.ts';
+import { type Expression, parseExpression } from '../filter/expression.ts';
+import type { OutputFields } from '../grants/decision.ts';
+import type { Resource } from '../resource.ts';
+import { RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
+import { describeResources, requireResource, visibleFields } from '../resources/operations.ts';
+import { readScopeTree, requireScope } from '../tree/operations.ts';
+import { listSubtree } from '../tree/tree.ts';
+import {
+  countAll,
+  countUpTo,
+  inOrder,
+  type ListOrder,
+  listInContainers,
+  listNamed,
+  listOwnedIn,
+  listRemoved,
+  readRemovedSequence,
+  type Window,
+} from './store.ts';
+import { type Cursor, decodeListToken, encodeListToken, type ListPhase } from './token.ts';
+
+/** The most items of a page, and their number unless the request says. */
+export const MAX_PAGE_SIZE = 1000;
+
+/** Changes this long before a listing are named again: their transactions may have ended since. */
+const LOOK_BACK_MS = 30_000;
+
+/** What a request lists. */
+export interface ListQuery {
+  page_size: number;
+  filter: Expression | undefined;
+  recursive: boolean;
+  list_token: string;
+}
+
+const BAD_LIST = 'Improperly formatted identifier.';
+
+/** @throws Failure `invalid` naming the parameter */
+export function parseListQuery(query: URLSearchParams): ListQuery {
+  const size = query.get('page_size') ?? '';
+  const page_size = size === '' ? 0 : Number(size);
+  if (!Number.isInteger(page_size) || page_size < 0 || page_size > MAX_PAGE_SIZE) {
+    refuseField(
+      'page_size',
+      `This must be a whole number from 1 to ${MAX_PAGE_SIZE}, or absent.`,
+      IN_REQUEST,
+    );
+  }
+  const recursive = query.get('recursive') ?? '';
+  if (!/^(|0|1|t|f|true|false)$/i.test(recursive)) {
+    refuseField('recursive', 'This must be true or false.', IN_REQUEST);
+  }
+  const text = query.get('filter') ?? '';
+  const parsed = text === '' ? undefined : parseExpression(text);
+  if (parsed?.valid === false) {
+    refuseField('filter', `This field could not be parsed. ${parsed.because}.`, BAD_LIST);
+  }
+  return {
+    page_size: page_size || MAX_PAGE_SIZE,
+    filter: parsed?.valid ? parsed.expression : undefined,
+    recursive: /^(1|t|true)$/i.test(recursive),
+    list_token: query.get('list_token') ?? '',
+  };
+}
+
+/** Which items a caller may see, container by container. */
+interface Sight {
+  /** Containers of which everything is seen. */
+  all: string[];
+  /** Containers of which the caller sees what is theirs. */
+  own: string[];
+  /** Single items, and the container that each must lie in. */
+  ids: Map<string, string | undefined>;
+  /** Every container that is listed, whatever is seen of it. */
+  listed: Set<string>;
+  /** Fields that may be shown, by scope. */
+  fields: Map<string, OutputFields>;
+  /** How many containers of the kind there are in all. */
+  of: number;
+}
+
+/**
+ * Lists what the caller may see, page by page; afterwards what is new.
+ *
+ * @param options.keep leaves out items by their state, e.g. sessions that have ended; it is
+ *   part of what a list token is bound to
+ */
+export async function listResources(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  query: URLSearchParams,
+  options: { keep?: { name: string; keeps(item: Resource): boolean } } = {},
+): Promise<Record<string, unknown>> {
+  const asked = parseListQuery(query);
+  const place = query.get(definition.containerField) ?? '';
+  const sight = await lookAround(app, caller, definition, place, asked.recursive);
+  return listSeen(app, caller, definition, {
+    asked,
+    sight,
+    query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
+    ...options,
+  });
+}
+
+/** Lists items out of what is seen; the part that does not care how that was found out. */
+async function listSeen(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  list: {
+    asked: ListQuery;
+    sight: Sight;
+    query: string;
+    keep?: { name: string; keeps(item: Resource): boolean };
+  },
+): Promise<Record<string, unknown>> {
+  const { asked, sight } = list;
+  const { type } = definition;
+  const now = app.now();
+  const binding = {
+    type,
+    query: list.query,
+    grants: createHash('sha256')
+      .update(caller.who.authority.fingerprint(type))
+      .update(caller.who.user_id)
+      .digest('base64url'),
+  };
+  const mac = (text: string): Uint8Array => app.barrier.hmac('token', `list:${text}`);
+  const state =
+    asked.list_token === '' ? undefined : decodeListToken(asked.list_token, binding, now, mac);
+  const step = await planStep(app, state?.phase, now);
+  const rows = await readPage(app, caller, definition, { ...list, step });
+  const more = rows.length > asked.page_size;
+  const page = more ? rows.slice(0, asked.page_size) : rows;
+  const last = page.at(-1);
+  const phase: ListPhase =
+    more && last
+      ? { ...step.next, last: { ms: last.resource[step.order], id: last.resource.id } }
+      : { at: 'complete', bound_ms: step.next.started_ms, removed: step.next.removed };
+  const removed_ids = step.removed
+    ? await listRemoved(app.db, type, step.removed, sight.listed)
+    : [];
+  const onePage = state === undefined && !more;
+  const count = onePage ? page.length : await estimate(app, definition, sight);
+  const giveToken = state !== undefined || page.length > 0;
+  return {
+    ...(page.length > 0 ? { items: page.map(({ shown }) => shown) } : {}),
+    response_type: more ? 'delta' : 'complete',
+    ...(giveToken
+      ? { list_token: encodeListToken({ ...binding, created_ms: now, phase }, mac) }
+      : {}),
+    sort_by: step.order === 'created_ms' ? 'created_time' : 'updated_time',
+    sort_dir: 'desc',
+    ...(removed_ids.length > 0 ? { removed_ids } : {}),
+    ...(count > 0 ? { est_item_count: count } : {}),
+  };
+}
+
+/** What one call reads, and what its token says if the page is not the last. */
+interface Step {
+  order: ListOrder;
+  before: Cursor | undefined;
+  after_ms: number;
+  next:
+    | { at: 'page'; started_ms: number; removed: number }
+    | { at: 'refresh'; bound_ms: number; started_ms: number; removed: number };
+  /** Removals to name; only on the first page of a refresh. */
+  removed?: { after: number; upTo: number };
+}
+
+async function planStep(app: App, phase: ListPhase | undefined, now: number): Promise<Step> {
+  if (phase === undefined) {
+    const removed = await readRemovedSequence(app.db);
+    return {
+      order: 'created_ms',
+      before: undefined,
+      after_ms: 0,
+      next: { at: 'page', started_ms: now, removed },
+    };
+  }
+  switch (phase.at) {
+    case 'page': {
+      const { last, started_ms, removed } = phase;
+      return {
+        order: 'created_ms',
+        before: last,
+        after_ms: 0,
+        next: { at: 'page', started_ms, removed },
+      };
+    }
+    case 'complete': {
+      const upTo = await readRemovedSequence(app.db);
+      const { bound_ms } = phase;
+      return {
+        order: 'updated_ms',
+        before: undefined,
+        after_ms: bound_ms - LOOK_BACK_MS,
+        next: { at: 'refresh', bound_ms, started_ms: now, removed: upTo },
+        removed: { after: phase.removed, upTo },
+      };
+    }
+    case 'refresh': {
+      const { last, bound_ms, started_ms, removed } = phase;
+      return {
+        order: 'updated_ms',
+        before: last,
+        after_ms: bound_ms - LOOK_BACK_MS,
+        next: { at: 'refresh', bound_ms, started_ms, removed },
+      };
+    }
+  }
+}
+
+interface Shown {
+  resource: Resource;
+  shown: Readonly<Record<string, unknown>>;
+}
+
+/** A page of items that match, and one more if there is one. */
+async function readPage(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  list: {
+    asked: ListQuery;
+    sight: Sight;
+    step: Step;
+    keep?: { keeps(item: Resource): boolean };
+  },
+): Promise<Shown[]> {
+  const { asked, sight, step, keep } = list;
+  const wanted = asked.page_size + 1;
+  const found: Shown[] = [];
+  let before = step.before;
+  for (;;) {
+    const window: Window = {
+      type: definition.type,
+      order: step.order,
+      before,
+      after_ms: step.after_ms,
+      limit: asked.filter || keep ? Math.max(wanted, 200) : wanted,
+    };
+    const rows = await readRows(app, caller, sight, window);
+    const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
+    const items = await describeResources(app, caller, definition, kept, 'list');
+    for (const [at, resource] of kept.entries()) {
+      const item = items[at] ?? {};
+      // A thing on which nothing may be done is not seen at all.
+      if (!item.authorized_actions) continue;
+      const shown = visibleFields(item, sight.fields.get(resource.scope_id) ?? 'all');
+      const matches = !asked.filter || evaluateFilter(asked.filter, { item: shown }).matches;
+      if (matches) found.push({ resource, shown });
+      if (found.length === wanted) return found;
+    }
+    const last = rows.at(-1);
+    if (rows.length < window.limit || !last) return found;
+    before = { ms: last[step.order], id: last.id };
+  }
+}
+
+async function readRows(
+  app: App,
+  caller: BrokerCaller,
+  sight: Sight,
+  window: Window,
+): Promise<Resource[]> {
+  const sources: Promise<Resource[]>[] = [];
+  if (sight.all.length > 0) {
+    // Where much is seen, or only what is new is asked, walking the type in order reads least.
+    const walk = sight.all.length > 1 && (window.after_ms > 0 || sight.all.length * 4 >= sight.of);
+    sources.push(listInContainers(app.db, sight.all, window, { walk }));
+  }
+  if (sight.own.length > 0) {
+    sources.push(listOwnedIn(app.db, caller.who.user_id, sight.own, window));
+  }
+  if (sight.ids.size > 0) sources.push(listNamed(app.db, sight.ids, window));
+  const rows = await Promise.all(sources);
+  return rows.length === 1 ? (rows[0] ?? []) : inOrder(rows.flat(), window);
+}
+
+/**
+ * Finds out what of the listed containers the caller may see (contract 4.4).
+ *
+ * @throws Failure `invalid`, `not_found`, `unauthenticated`, `forbidden`
+ */
+async function lookAround(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  place: string,
+  recursive: boolean,
+): Promise<Sight> {
+  const { parent } = RESOURCE_TYPES[definition.type];
+  if (parent !== undefined) return lookInto(app, caller, definition, { type: parent }, place);
+  const { levels } = RESOURCE_TYPES[definition.type];
+  const tree = await readScopeTree(app);
+  await requireScope(app, place);
+  const scopes = recursive ? listSubtree(tree, place) : [place];
+  const sight = emptySight();
+  const counted = new Set<string>();
+  for (const scope_id of scopes) {
+    const scope = tree.byId.get(scope_id);
+    if (!scope) continue;
+    const { parent_scope_id } = scope;
+    const at = { scope_id, parent_scope_id, type: definition.type };
+    const listed = caller.who.authority.judge({ ...at, action: 'list' });
+    if (listed.authorized) counted.add(scope_id);
+    else if (!(recursive && counted.has(parent_scope_id))) continue;
+    if (definition.type === 'scope' ? scope_id.startsWith('p_') : !levels.includes(scope.type)) {
+      continue;
+    }
+    sight.fields.set(scope_id, listed.output_fields);
+    see(sight, caller, definition, scope_id, at);
+  }
+  if (counted.size === 0) {
+    // Upstream's clients know this one refusal of nobody in particular by 403.
+    throw recursive ? new Failure('forbidden', 'Forbidden.') : refuseCaller(caller);
+  }
+  sight.of = [...tree.byId.keys()].filter((id) => levels.includes(scopeTypeOf(id))).length;
+  return sight;
+}
+
+async function lookInto(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  parentType: Pick<Definition, 'type'>,
+  parent_id: string,
+): Promise<Sight> {
+  const parent = await requireResource(app, parentType, parent_id);
+  const scope = await requireScope(app, parent.scope_id);
+  const at = {
+    scope_id: scope.id,
+    parent_scope_id: scope.parent_scope_id,
+    type: definition.type,
+  };
+  const listed = caller.who.authority.judge({ ...at, action: 'list', pin: parent_id });
+  if (!listed.authorized) throw refuseCaller(caller);
+  const sight = emptySight();
+  sight.fields.set(scope.id, listed.output_fields);
+  see(sight, caller, definition, parent_id, at);
+  return sight;
+}
+
+function emptySight(): Sight {
+  return { all: [], own: [], ids: new Map(), listed: new Set(), fields: new Map(), of: 1 };
+}
+
+function see(
+  sight: Sight,
+  caller: BrokerCaller,
+  definition: Definition,
+  container_id: string,
+  at: { scope_id: string; parent_scope_id: string; type: Definition['type'] },
+): void {
+  const { actions } = RESOURCE_TYPES[definition.type];
+  const visible = caller.who.authority.describeVisibility(at, actions);
+  sight.listed.add(container_id);
+  if (visible.all || visible.pins.includes(container_id)) sight.all.push(container_id);
+  else if (visible.own && actions.some((action) => action.endsWith(':self'))) {
+    sight.own.push(container_id);
+  }
+  for (const id of visible.ids) sight.ids.set(id, container_id);
+}
+
+const counts = perApp(() => new Map<string, { counted: number; until_ms: number }>());
+const COUNT_LIFETIME_MS = 60_000;
+
+/** About how many items there are in all, whoever may see them. */
+async function estimate(app: App, definition: Definition, sight: Sight): Promise<number> {
+  const [only, ...others] = sight.listed;
+  const exact = await countUpTo(app.db, definition.type, others.length === 0 ? only : undefined);
+  if (exact !== undefined) return exact;
+  const known = counts(app).get(definition.type);
+  if (known && known.until_ms > app.now()) return known.counted;
+  const counted = await countAll(app.db, definition.type);
+  counts(app).set(definition.type, { counted, until_ms: app.now() + COUNT_LIFETIME_MS });
+  return counted;
+}

@@ -1,0 +1,257 @@
+import { type Db, prepared } from '../../store/database.ts';
+import type { ResourceRow } from '../../store/tables.ts';
+import type { Resource } from '../resource.ts';
+import type { ResourceTypeName } from '../resource-types.ts';
+import { listResourcesById, resourceOf } from '../resources/store.ts';
+import type { Cursor } from './token.ts';
+
+/** In what order items are listed: the newest, or the last changed, first. */
+export type ListOrder = 'created_ms' | 'updated_ms';
+
+/** Which rows to read: newest first, from a cursor on. */
+export interface Window {
+  type: ResourceTypeName;
+  order: ListOrder;
+  /** Only rows before this one in the order; absent at the start. */
+  before: Cursor | undefined;
+  /** Only rows after this instant; 0: all. */
+  after_ms: number;
+  limit: number;
+}
+
+/** Later than any row. */
+const START: Cursor = { ms: Number.MAX_SAFE_INTEGER, id: '' };
+
+/** A list over more containers than this walks all rows of the type in order instead. */
+const FEW_CONTAINERS = 200;
+
+interface OneContainer extends Record<string, string | number> {
+  type: string;
+  container_id: string;
+  ms: number;
+  id: string;
+  after_ms: number;
+  limit: number;
+}
+
+const pageOf = (order: ListOrder) =>
+  prepared<OneContainer, ResourceRow>((from, p) =>
+    from
+      .selectFrom('resource')
+      .selectAll()
+      .where('container_id', '=', p.container_id)
+      .where('type', '=', p.type)
+      .where((row) => row(row.refTuple(order, 'id'), '<', row.tuple(row.val(p.ms), row.val(p.id))))
+      .where(order, '>', p.after_ms)
+      .orderBy(order, 'desc')
+      .orderBy('id', 'desc')
+      .limit(p.limit),
+  );
+
+const PAGES = { created_ms: pageOf('created_ms'), updated_ms: pageOf('updated_ms') };
+
+/** Rows of a type in some containers, in the order of the window. */
+export async function listInContainers(
+  db: Db,
+  containers: readonly string[],
+  window: Window,
+  options: { walk: boolean },
+): Promise<Resource[]> {
+  const { ms, id } = window.before ?? START;
+  if (containers.length === 0) return [];
+  if (options.walk || containers.length > FEW_CONTAINERS) {
+    return walkType(db, new Set(containers), window);
+  }
+  const pages: Resource[][] = [];
+  for (const container_id of containers) {
+    const { type, after_ms, limit } = window;
+    const rows = await PAGES[window.order].all(db, {
+      type,
+      container_id,
+      ms,
+      id,
+      after_ms,
+      limit,
+    });
+    pages.push(rows.map(resourceOf));
+  }
+  return pages.length === 1 ? (pages[0] ?? []) : inOrder(pages.flat(), window);
+}
+
+const STEP = 5_000;
+
+const stepOf = (order: ListOrder) =>
+  prepared<
+    { type: string; ms: number; id: string; after_ms: number; limit: number },
+    { id: string; ms: number; container_id: string }
+  >((from, p) =>
+    from
+      .selectFrom('resource')
+      .select(['id', `${order} as ms`, 'container_id'])
+      .where('type', '=', p.type)
+      .where((row) => row(row.refTuple(order, 'id'), '<', row.tuple(row.val(p.ms), row.val(p.id))))
+      .where(order, '>', p.after_ms)
+      .orderBy(order, 'desc')
+      .orderBy('id', 'desc')
+      .limit(p.limit),
+  );
+
+const STEPS = { created_ms: stepOf('created_ms'), updated_ms: stepOf('updated_ms') };
+
+/** Walks all rows of a type by an index that has the container in it, and reads those wanted. */
+async function walkType(
+  db: Db,
+  containers: ReadonlySet<string>,
+  window: Window,
+): Promise<Resource[]> {
+  const { type, after_ms, limit, order } = window;
+  let { ms, id } = window.before ?? START;
+  const wanted: string[] = [];
+  for (;;) {
+    const step = await STEPS[order].all(db, { type, ms, id, after_ms, limit: STEP });
+    for (const row of step) {
+      if (containers.has(row.container_id) && wanted.length < limit) wanted.push(row.id);
+    }
+    const last = step.at(-1);
+    if (wanted.length >= limit || step.length < STEP || !last) break;
+    ({ ms, id } = last);
+  }
+  return inOrder(await listResourcesById(db, wanted), window);
+}
+
+/** A user's own rows in some containers. */
+export async function listOwnedIn(
+  db: Db,
+  owner_id: string,
+  containers: readonly string[],
+  window: Window,
+): Promise<Resource[]> {
+  const { ms, id } = window.before ?? START;
+  const rows = await db
+    .selectFrom('resource')
+    .selectAll()
+    .where('owner_id', '=', owner_id)
+    .where('type', '=', window.type)
+    .where((row) => row(row.refTuple(window.order, 'id'), '<', row.tuple(row.val(ms), row.val(id))))
+    .where(window.order, '>', window.after_ms)
+    .orderBy(window.order, 'desc')
+    .orderBy('id', 'desc')
+    .execute();
+  const within = new Set(containers);
+  const found = rows.filter((row) => within.has(row.container_id));
+  return found.slice(0, window.limit).map(resourceOf);
+}
+
+/** Single rows by their ids, those of the named containers only. */
+export async function listNamed(
+  db: Db,
+  ids: ReadonlyMap<string, string | undefined>,
+  window: Window,
+): Promise<Resource[]> {
+  const { ms, id } = window.before ?? START;
+  const rows = await listResourcesById(db, [...ids.keys()]);
+  return inOrder(
+    rows.filter((row) => {
+      const container = ids.get(row.id);
+      const at = row[window.order];
+      return (
+        row.type === window.type &&
+        (container === undefined || row.container_id === container) &&
+        at > window.after_ms &&
+        (at < ms || (at === ms && row.id < id))
+      );
+    }),
+    window,
+  );
+}
+
+/** Newest first, once each, as many as the window takes. */
+export function inOrder(rows: readonly Resource[], { order, limit }: Window): Resource[] {
+  const once = [...new Map(rows.map((row) => [row.id, row])).values()];
+  once.sort((a, b) => b[order] - a[order] || (a.id < b.id ? 1 : -1));
+  return once.slice(0, limit);
+}
+
+const removedSequence = prepared<Record<never, never>, { value: number }>((from) =>
+  from.selectFrom('resource_sequence').select('value').where('name', '=', 'removed'),
+);
+
+/** The number of the last removal. */
+export async function readRemovedSequence(db: Db): Promise<number> {
+  return (await removedSequence.first(db, {}))?.value ?? 0;
+}
+
+/** Ids removed after a removal and up to another one, in some containers. */
+export async function listRemoved(
+  db: Db,
+  type: ResourceTypeName,
+  range: { after: number; upTo: number },
+  containers: ReadonlySet<string>,
+): Promise<string[]> {
+  if (range.after >= range.upTo) return [];
+  const rows = await db
+    .selectFrom('resource_removed')
+    .select(['id', 'container_id'])
+    .where('type', '=', type)
+    .where('seq', '>', range.after)
+    .where('seq', '<=', range.upTo)
+    .orderBy('seq')
+    .orderBy('id')
+    .execute();
+  return rows.filter((row) => containers.has(row.container_id)).map((row) => row.id);
+}
+
+const COUNTED_EXACTLY = 20_000;
+
+const countSome = prepared<{ type: string; limit: number }, { counted: number }>(
+  (from, { type, limit }) =>
+    from
+      .selectFrom((inner) =>
+        inner.selectFrom('resource').select('id').where('type', '=', type).limit(limit).as('some'),
+      )
+      .select((row) => row.fn.countAll<number>().as('counted')),
+);
+
+const countSomeIn = prepared<
+  { type: string; container_id: string; limit: number },
+  { counted: number }
+>((from, { type, container_id, limit }) =>
+  from
+    .selectFrom((inner) =>
+      inner
+        .selectFrom('resource')
+        .select('id')
+        .where('container_id', '=', container_id)
+        .where('type', '=', type)
+        .limit(limit)
+        .as('some'),
+    )
+    .select((row) => row.fn.countAll<number>().as('counted')),
+);
+
+/**
+ * How many there are of a type, in one container or everywhere: exactly up to 20,000;
+ * `undefined` for more, whose counting would hold up the request.
+ */
+export async function countUpTo(
+  db: Db,
+  type: ResourceTypeName,
+  container_id: string | undefined,
+): Promise<number | undefined> {
+  const limit = COUNTED_EXACTLY + 1;
+  const row =
+    container_id === undefined
+      ? await countSome.first(db, { type, limit })
+      : await countSomeIn.first(db, { type, container_id, limit });
+  const counted = Number(row?.counted ?? 0);
+  return counted > COUNTED_EXACTLY ? undefined : counted;
+}
+
+export async function countAll(db: Db, type: ResourceTypeName): Promise<number> {
+  const row = await db
+    .selectFrom('resource')
+    .select((from) => from.fn.countAll<number>().as('counted'))
+    .where('type', '=', type)
+    .executeTakeFirst();
+  return Number(row?.counted ?? 0);
+}

@@ -1,0 +1,69 @@
+import type { ResourceTypeName } from './resource-types.ts';
+
+/** One thing that the broker keeps, of whatever type; what only its type knows is in `body`. */
+export interface Resource<Body = object> {
+  id: string;
+  type: ResourceTypeName;
+  subtype: string;
+  /** The scope that grants on it are looked up in; its own id's parent for a scope. */
+  scope_id: string;
+  /** What it lives in: its scope, or the catalog, store or auth method that holds it. */
+  container_id: string;
+  /** The user whose it is; empty where that means nothing. */
+  owner_id: string;
+  name: string | null;
+  description: string | null;
+  /** Must be unique among its type, besides the name: a log-in name, an alias's value. */
+  unique_key: string | null;
+  version: number;
+  /** Unix milliseconds. */
+  created_ms: number;
+  updated_ms: number;
+  body: Body;
+  /** Sealed for this row. */
+  secret_sealed: Uint8Array | null;
+}
+
+/** A scope, as the rest of the broker looks it up. */
+export interface Scope {
+  id: string;
+  type: 'global' | 'org' | 'project';
+  name: string | null;
+  description: string | null;
+  /** Empty for `global`. */
+  parent_scope_id: string;
+}
+
+/** The summary of its scope that every item carries. */
+export function describeScope(scope: Scope): Record<string, unknown> {
+  return omitEmpty({
+    id: scope.id,
+    type: scope.type,
+    name: scope.name,
+    description: scope.description,
+    parent_scope_id: scope.parent_scope_id,
+  });
+}
+
+/** RFC 3339 in UTC with milliseconds, e.g. `2026-01-31T12:00:00.123Z`. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/**
+ * Leaves out what clients of this API take to be absent: empty texts, 0, false, empty lists
+ * and objects, null. What must show although it is empty is added afterwards.
+ */
+export function omitEmpty(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) if (!isEmpty(value)) kept[name] = value;
+  return kept;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '' || value === 0 || value === false) {
+    return true;
+  }
+  if (Array.isArray(value)) return value.length === 0;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}

@@ -1,0 +1,302 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import type { Effect } from '../../store/write.ts';
+import type { BrokerCaller } from '../caller.ts';
+import {
+  type Container,
+  type Definition,
+  type Item,
+  type Plan,
+  USUAL_WORDS,
+  type Words,
+} from '../definition.ts';
+import type { OutputFields } from '../grants/decision.ts';
+import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
+import { listChildTypes, newResourceId, prefixOf, RESOURCE_TYPES } from '../resource-types.ts';
+import { requireScope } from '../tree/operations.ts';
+import { findResource, insertResource, removeResources, saveResource } from './store.ts';
+
+/** A request to change an item, with what was found of it. */
+export interface ItemRequest {
+  item: Item;
+  mask: readonly string[];
+}
+
+export const wordsOf = (definition: Definition): Words => ({ ...USUAL_WORDS, ...definition.words });
+
+/** @throws Failure `not_found`, also for an id of another type */
+export async function requireResource(
+  app: App,
+  definition: Pick<Definition, 'type'>,
+  id: string,
+): Promise<Resource> {
+  const resource = await findResource(app.db, id);
+  if (resource?.type !== definition.type) throw new Failure('not_found', 'Resource not found.');
+  return resource;
+}
+
+/** Where a resource lies, for describing and planning. */
+export async function containerOf(app: App, resource: Resource): Promise<Container> {
+  // A scope lies in the one above it, the global one in itself.
+  const scope = await requireScope(app, resource.scope_id || 'global');
+  const parent =
+    RESOURCE_TYPES[resource.type].parent === undefined
+      ? undefined
+      : await findResource(app.db, resource.container_id);
+  return { scope, parent };
+}
+
+/** Makes an item. */
+export async function createResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: {
+    item: Item;
+    subtype: string;
+    container: Container;
+    query: URLSearchParams;
+    /** An id of the caller's choice, for the seed of a development server. */
+    id?: string;
+  },
+): Promise<Resource> {
+  const { item, subtype, container } = request;
+  const id = request.id ?? newResourceId(prefixOf(definition.type, subtype), app.randomBytes(32));
+  const plan = await definition.planNew(app, caller, { ...request, id });
+  const now = app.now();
+  const resource: Resource = {
+    id,
+    type: definition.type,
+    subtype,
+    scope_id: container.scope.id,
+    container_id: container.parent?.id ?? container.scope.id,
+    owner_id: plan.owner_id ?? '',
+    name: plan.name === undefined ? (item.name?.trim() ?? null) : plan.name,
+    description:
+      plan.description === undefined ? (item.description?.trim() ?? null) : plan.description,
+    unique_key: plan.unique_key ?? null,
+    version: 1,
+    created_ms: now,
+    updated_ms: now,
+    body: plan.body ?? {},
+    secret_sealed: plan.secret_sealed ?? null,
+  };
+  caller.record.outcome.resource_id = id;
+  await app.commit(caller, [
+    insertResource(resource),
+    ...(plan.effects ?? []),
+    ...configChange(definition),
+  ]);
+  return resource;
+}
+
+/** Changes what a PATCH's mask speaks of. */
+export async function updateResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: ItemRequest & { resource: Resource },
+): Promise<Resource> {
+  const { resource, item } = request;
+  const updatable = ['name', 'description', ...definition.updatable(resource.subtype)];
+  const mask = request.mask.filter((path) => updatable.includes(path));
+  if (mask.length === 0) {
+    const because = wordsOf(definition).emptyMask;
+    throw new Failure('invalid', 'No valid fields included in the update mask.', {
+      fields: { update_mask: because },
+    });
+  }
+  const container = await containerOf(app, resource);
+  const plan = await definition.planChange(app, caller, { resource, item, mask, container });
+  const texts = {
+    ...(mask.includes('name') ? { name: item.name?.trim() ?? null } : {}),
+    ...(mask.includes('description') ? { description: item.description?.trim() ?? null } : {}),
+  };
+  return commitChange(app, caller, definition, resource, item.version ?? 0, { ...texts, ...plan });
+}
+
+/**
+ * Commits a change that was decided on one version of an item.
+ *
+ * @param expected the version that the caller gave
+ * @throws Failure `not_found` when it is not the present one, `conflict` for a taken name or key
+ */
+export async function commitChange(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  resource: Resource,
+  expected: number,
+  plan: Plan,
+): Promise<Resource> {
+  requireVersion(definition, resource, expected);
+  const { effects = [], ...row } = plan;
+  const next: Resource = {
+    ...resource,
+    ...row,
+    version: expected + 1,
+    // Later than before even within one millisecond, so that a refreshed list sees it.
+    updated_ms: Math.max(app.now(), resource.updated_ms + 1),
+  };
+  caller.record.outcome.resource_id = resource.id;
+  try {
+    await app.commit(caller, [
+      saveResource(next, expected),
+      ...effects,
+      ...configChange(definition),
+    ]);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    // Refused by a guard or by a key: the present version tells which.
+    const present = await findResource(app.db, resource.id);
+    requireVersion(definition, present ?? { ...resource, version: -1 }, expected);
+    throw error;
+  }
+  return next;
+}
+
+/** @throws Failure `not_found` */
+export function requireVersion(
+  definition: Definition,
+  resource: Pick<Resource, 'id' | 'version'>,
+  expected: number,
+): void {
+  if (resource.version === expected) return;
+  throw new Failure('not_found', wordsOf(definition).stale.replace('%', resource.id));
+}
+
+/** Removes an item with everything it contains. */
+export async function deleteResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  resource: Resource,
+): Promise<void> {
+  const more = (await definition.planRemoval?.(app, caller, resource)) ?? [];
+  caller.record.outcome.resource_id = resource.id;
+  await app.commit(caller, [
+    ...more,
+    ...removeResources({ id: resource.id }, app.now()),
+    ...configChange(definition),
+  ]);
+}
+
+function configChange(definition: Definition): Effect[] {
+  return definition.cached ? [bumpConfigVersion()] : [];
+}
+
+/** What an item shows, whole; fields that the caller may not see are taken out later. */
+export async function describeResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  resource: Resource,
+): Promise<Record<string, unknown>> {
+  const [described = {}] = await describeResources(app, caller, definition, [resource], 'item');
+  return described;
+}
+
+/** What items show, in the order given. */
+export async function describeResources(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  resources: readonly Resource[],
+  how: 'item' | 'list',
+): Promise<Record<string, unknown>[]> {
+  const [own, scopes] = await Promise.all([
+    definition.describe(app, caller, resources, how),
+    scopesOf(app, resources),
+  ]);
+  return resources.map((resource, at) => {
+    const scope = scopes.get(resource.scope_id);
+    return {
+      ...describeCommon(definition, resource, scope),
+      ...own[at],
+      ...describeActions(caller, definition, resource, scope),
+    };
+  });
+}
+
+async function scopesOf(
+  app: App,
+  resources: readonly Resource[],
+): Promise<Map<string, { scope: Scope; summary: Record<string, unknown> }>> {
+  const scopes = new Map<string, { scope: Scope; summary: Record<string, unknown> }>();
+  for (const { scope_id } of resources) {
+    if (scopes.has(scope_id)) continue;
+    const scope = await requireScope(app, scope_id || 'global');
+    scopes.set(scope_id, { scope, summary: describeScope(scope) });
+  }
+  return scopes;
+}
+
+type Placed = { scope: Scope; summary: Record<string, unknown> } | undefined;
+
+function describeCommon(
+  definition: Definition,
+  resource: Resource,
+  placed: Placed,
+): Record<string, unknown> {
+  const { containerField, type } = definition;
+  return omitEmpty({
+    id: resource.id,
+    ...(containerField === 'scope_id'
+      ? { scope_id: resource.scope_id }
+      : { [containerField]: resource.container_id }),
+    scope: placed?.summary,
+    name: resource.name,
+    description: resource.description,
+    created_time: formatTime(resource.created_ms),
+    updated_time: formatTime(resource.updated_ms),
+    version: type === 'auth-token' ? undefined : resource.version,
+    type: definition.showsType ? resource.subtype : undefined,
+  });
+}
+
+function describeActions(
+  caller: BrokerCaller,
+  definition: Definition,
+  resource: Resource,
+  placed: Placed,
+): Record<string, unknown> {
+  if (!placed) return {};
+  const { authority, user_id } = caller.who;
+  const { scope } = placed;
+  const place = {
+    scope_id: scope.id,
+    parent_scope_id: scope.parent_scope_id,
+    type: resource.type,
+  };
+  const pin = RESOURCE_TYPES[resource.type].parent ? resource.container_id : undefined;
+  const actions = authority.listActions(
+    { ...place, id: resource.id, pin },
+    definition.actionsOf?.(resource) ?? RESOURCE_TYPES[resource.type].actions,
+  );
+  // What holds for one's own things only is no action on somebody else's.
+  const owned = RESOURCE_TYPES[resource.type].actions.some((action) => action.endsWith(':self'));
+  const own = !owned || resource.owner_id === user_id;
+  const collections: Record<string, readonly string[]> = {};
+  for (const child of definition.type === 'scope' ? [] : listChildTypes(definition.type)) {
+    if (definition.childrenOf && !definition.childrenOf(resource).includes(child)) continue;
+    const allowed = authority.listActions(
+      { ...place, type: child, pin: resource.id },
+      definition.collectionActionsOf?.(resource, child) ?? RESOURCE_TYPES[child].collection,
+    );
+    if (allowed.length > 0) collections[RESOURCE_TYPES[child].plural] = allowed;
+  }
+  return omitEmpty({
+    authorized_actions: own ? actions : actions.filter((action) => !action.endsWith(':self')),
+    authorized_collection_actions: collections,
+  });
+}
+
+/** A described item with only the fields that may be seen. */
+export function visibleFields(
+  item: Readonly<Record<string, unknown>>,
+  fields: OutputFields,
+): Readonly<Record<string, unknown>> {
+  if (fields === 'all') return item;
+  return Object.fromEntries(Object.entries(item).filter(([name]) => fields.has(name)));
+}

@@ -1,0 +1,370 @@
+import { sql } from 'kysely';
+import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import type { ResourceRow } from '../../store/tables.ts';
+import { type Guard, type Write, write } from '../../store/write.ts';
+import type { Resource } from '../resource.ts';
+import type { ResourceTypeName } from '../resource-types.ts';
+
+// All resources share one table: they are found, listed, paged, versioned and removed alike.
+// What only one type knows is its JSON body; what binds two resources is a link.
+
+const byId = prepared<{ id: string }, ResourceRow>((from, { id }) =>
+  from.selectFrom('resource').selectAll().where('id', '=', id),
+);
+
+export async function findResource(db: Db, id: string): Promise<Resource | undefined> {
+  const row = await byId.first(db, { id });
+  return row && resourceOf(row);
+}
+
+const byKey = prepared<{ type: string; key: string }, ResourceRow>((from, { type, key }) =>
+  from.selectFrom('resource').selectAll().where('type', '=', type).where('unique_key', '=', key),
+);
+
+export async function findResourceByKey(
+  db: Db,
+  type: ResourceTypeName,
+  key: string,
+): Promise<Resource | undefined> {
+  const row = await byKey.first(db, { type, key });
+  return row && resourceOf(row);
+}
+
+const byName = prepared<{ type: string; container_id: string; name: string }, ResourceRow>(
+  (from, { type, container_id, name }) =>
+    from
+      .selectFrom('resource')
+      .selectAll()
+      .where('container_id', '=', container_id)
+      .where('type', '=', type)
+      .where('name', '=', name),
+);
+
+export async function findResourceByName(
+  db: Db,
+  type: ResourceTypeName,
+  container_id: string,
+  name: string,
+): Promise<Resource | undefined> {
+  const row = await byName.first(db, { type, container_id, name });
+  return row && resourceOf(row);
+}
+
+/** SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535. */
+const MANY = 5_000;
+
+/** Resources by their ids, in no order; those that are gone are left out. */
+export async function listResourcesById(db: Db, ids: readonly string[]): Promise<Resource[]> {
+  const found: Resource[] = [];
+  for (let at = 0; at < ids.length; at += MANY) {
+    const rows = await db
+      .selectFrom('resource')
+      .selectAll()
+      .where('id', 'in', ids.slice(at, at + MANY))
+      .execute();
+    found.push(...rows.map(resourceOf));
+  }
+  return found;
+}
+
+/** Everything of a type in a container, oldest first. For what is few. */
+export async function listContained(
+  db: Db,
+  type: ResourceTypeName,
+  container_id: string,
+): Promise<Resource[]> {
+  const rows = await db
+    .selectFrom('resource')
+    .selectAll()
+    .where('container_id', '=', container_id)
+    .where('type', '=', type)
+    .orderBy('created_ms')
+    .orderBy('id')
+    .execute();
+  return rows.map(resourceOf);
+}
+
+/** Everything of a type that belongs to a user. */
+export async function listOwned(
+  db: Db,
+  type: ResourceTypeName,
+  owner_id: string,
+): Promise<Resource[]> {
+  const rows = await db
+    .selectFrom('resource')
+    .selectAll()
+    .where('owner_id', '=', owner_id)
+    .where('type', '=', type)
+    .orderBy('created_ms')
+    .orderBy('id')
+    .execute();
+  return rows.map(resourceOf);
+}
+
+/** Everything of a type. For what is few: scopes, roles, groups. */
+export async function listOfType(db: Db, type: ResourceTypeName): Promise<Resource[]> {
+  const rows = await db
+    .selectFrom('resource')
+    .selectAll()
+    .where('type', '=', type)
+    .orderBy('created_ms')
+    .orderBy('id')
+    .execute();
+  return rows.map(resourceOf);
+}
+
+const linksFrom = prepared<{ from_id: string; kind: string }, { to_id: string }>(
+  (from, { from_id, kind }) =>
+    from
+      .selectFrom('resource_link')
+      .select('to_id')
+      .where('from_id', '=', from_id)
+      .where('kind', '=', kind)
+      .orderBy('to_id'),
+);
+
+/** Ids that a resource refers to, in byte order. */
+export async function listLinksFrom(db: Db, from_id: string, kind: LinkKind): Promise<string[]> {
+  return (await linksFrom.all(db, { from_id, kind })).map((row) => row.to_id);
+}
+
+const linksTo = prepared<{ to_id: string; kind: string }, { from_id: string }>(
+  (from, { to_id, kind }) =>
+    from
+      .selectFrom('resource_link')
+      .select('from_id')
+      .where('to_id', '=', to_id)
+      .where('kind', '=', kind)
+      .orderBy('from_id'),
+);
+
+/** Ids of the resources that refer to this one, in byte order. */
+export async function listLinksTo(db: Db, to_id: string, kind: LinkKind): Promise<string[]> {
+  return (await linksTo.all(db, { to_id, kind })).map((row) => row.from_id);
+}
+
+/** Links of some kinds from many resources at once. */
+export async function listLinksOfAll(
+  db: Db,
+  from_ids: readonly string[],
+  kinds: readonly LinkKind[],
+): Promise<{ from_id: string; kind: string; to_id: string }[]> {
+  if (from_ids.length === 0) return [];
+  return db
+    .selectFrom('resource_link')
+    .selectAll()
+    .where('from_id', 'in', from_ids)
+    .where('kind', 'in', kinds)
+    .orderBy('to_id')
+    .execute();
+}
+
+/** Links of a kind, whole. For what is few and cached: members and principals. */
+export async function listLinks(
+  db: Db,
+  kind: LinkKind,
+): Promise<{ from_id: string; to_id: string }[]> {
+  return db
+    .selectFrom('resource_link')
+    .select(['from_id', 'to_id'])
+    .where('kind', '=', kind)
+    .orderBy('to_id')
+    .execute();
+}
+
+/** What one resource can be to another. */
+export type LinkKind =
+  | 'group-member'
+  | 'role-principal'
+  | 'host-set-host'
+  | 'target-host-source'
+  | 'target-brokered'
+  | 'target-injected'
+  | 'alias-destination'
+  | 'session-target'
+  | 'session-host'
+  | 'session-host-set'
+  | 'session-auth-token';
+
+export const insertResource: (resource: Resource) => Write = (() => {
+  const insert = preparedWrite<
+    Omit<ResourceRow, never> & Record<string, string | number | Uint8Array | null>
+  >(
+    (into, row) =>
+      into.insertInto('resource').values({
+        id: row.id,
+        type: row.type,
+        subtype: row.subtype,
+        scope_id: row.scope_id,
+        container_id: row.container_id,
+        owner_id: row.owner_id,
+        name: row.name,
+        description: row.description,
+        unique_key: row.unique_key,
+        version: row.version,
+        created_ms: row.created_ms,
+        updated_ms: row.updated_ms,
+        body: row.body,
+        secret_sealed: row.secret_sealed,
+      }),
+    { rows: 1 },
+  );
+  return (resource) => insert({ ...resource, body: JSON.stringify(resource.body) });
+})();
+
+/**
+ * Changes a resource, if it still has the version that the change was decided on.
+ *
+ * @param expected the version it was read with; the new one is in `resource`
+ */
+export function saveResource(resource: Resource, expected: number, guard: Guard = {}): Write {
+  const { name, description, unique_key, owner_id, version, updated_ms, secret_sealed } = resource;
+  return write(
+    build
+      .updateTable('resource')
+      .set({
+        name,
+        description,
+        unique_key,
+        owner_id,
+        version,
+        updated_ms,
+        body: JSON.stringify(resource.body),
+        secret_sealed,
+      })
+      .where('id', '=', resource.id)
+      .where('version', '=', expected),
+    { rows: 1, ...guard },
+  );
+}
+
+/**
+ * Links two resources, if the one referred to is still there and where it is expected to be.
+ *
+ * @param inside the container or scope that the other must lie in; absent: anywhere
+ */
+export function insertLink(
+  link: { from_id: string; kind: LinkKind; to_id: string },
+  inside: { scope_id?: string; container_id?: string } = {},
+): Write {
+  let there = build
+    .selectFrom('resource')
+    .where('id', '=', link.to_id)
+    .select((row) => [
+      row.val(link.from_id).as('from_id'),
+      row.val(link.kind).as('kind'),
+      row.ref('resource.id').as('to_id'),
+    ]);
+  if (inside.scope_id !== undefined) there = there.where('scope_id', '=', inside.scope_id);
+  if (inside.container_id !== undefined) {
+    there = there.where('container_id', '=', inside.container_id);
+  }
+  return write(
+    build.insertInto('resource_link').columns(['from_id', 'kind', 'to_id']).expression(there),
+    { rows: 1 },
+  );
+}
+
+export function deleteLink(link: { from_id: string; kind: LinkKind; to_id: string }): Write {
+  return write(
+    build
+      .deleteFrom('resource_link')
+      .where('from_id', '=', link.from_id)
+      .where('kind', '=', link.kind)
+      .where('to_id', '=', link.to_id),
+    { rows: 1 },
+  );
+}
+
+export function deleteLinksFrom(from_id: string, kind: LinkKind): Write {
+  return write(
+    build.deleteFrom('resource_link').where('from_id', '=', from_id).where('kind', '=', kind),
+  );
+}
+
+export function deleteLinksTo(to_id: string, kind: LinkKind): Write {
+  return write(
+    build.deleteFrom('resource_link').where('to_id', '=', to_id).where('kind', '=', kind),
+  );
+}
+
+/** Which resources a removal takes: one with what it contains, or all of some scopes. */
+export type Removal = { id: string } | { scope_ids: readonly string[] };
+
+/**
+ * Removes resources with their links, and notes their ids for lists that are refreshed.
+ * A scope is removed by `scope_ids` of itself and everything beneath, and by its own `id`.
+ *
+ * @param now Unix milliseconds
+ */
+export function removeResources(removal: Removal, now: number): Write[] {
+  const gone = () => {
+    const rows = build.selectFrom('resource');
+    return 'id' in removal
+      ? rows.where((row) =>
+          row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]),
+        )
+      : rows.where((row) =>
+          row.or([row('scope_id', 'in', removal.scope_ids), row('id', 'in', removal.scope_ids)]),
+        );
+  };
+  const sequence = build.selectFrom('resource_sequence').where('name', '=', 'removed');
+  return [
+    write(
+      build
+        .updateTable('resource_sequence')
+        .set((row) => ({ value: row('value', '+', 1) }))
+        .where('name', '=', 'removed'),
+      { rows: 1 },
+    ),
+    write(
+      build
+        .insertInto('resource_removed')
+        .columns(['type', 'seq', 'id', 'container_id', 'removed_ms'])
+        .expression(
+          gone().select((row) => [
+            row.ref('resource.type').as('type'),
+            sequence.select('value').as('seq'),
+            row.ref('resource.id').as('id'),
+            row.ref('resource.container_id').as('container_id'),
+            sql<number>`cast(${now} as bigint)`.as('removed_ms'),
+          ]),
+        ),
+    ),
+    write(
+      build
+        .deleteFrom('resource_link')
+        .where((row) =>
+          row.or([
+            row('from_id', 'in', gone().select('resource.id')),
+            row('to_id', 'in', gone().select('resource.id')),
+          ]),
+        ),
+    ),
+    write(
+      'id' in removal
+        ? build
+            .deleteFrom('resource')
+            .where((row) =>
+              row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]),
+            )
+        : build
+            .deleteFrom('resource')
+            .where((row) =>
+              row.or([
+                row('scope_id', 'in', removal.scope_ids),
+                row('id', 'in', removal.scope_ids),
+              ]),
+            ),
+    ),
+  ];
+}
+
+/** Forgets removals that no living list token can ask about. */
+export function deleteOldRemovals(before_ms: number): Write {
+  return write(build.deleteFrom('resource_removed').where('removed_ms', '<', before_ms));
+}
+
+export function resourceOf(row: ResourceRow): Resource {
+  return { ...row, type: row.type as ResourceTypeName, body: JSON.parse(row.body) };
+}

@@ -1,0 +1,165 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
+import { RECOVERY_USER } from '../caller.ts';
+import type { Definition } from '../definition.ts';
+import { refuseField } from '../field-errors.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
+import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
+import { findResource, insertLink, insertResource, removeResources } from '../resources/store.ts';
+import type { RoleBody } from '../roles/role.ts';
+import { readScopeTree } from '../tree/operations.ts';
+import { listSubtree } from '../tree/tree.ts';
+import {
+  chooseScopeType,
+  type InitialRole,
+  listCollections,
+  planScopeRoles,
+  type ScopeBody,
+  scopeActions,
+  scopeFields,
+} from './scope.ts';
+
+export const scopeDefinition: Definition = {
+  type: 'scope',
+  containerField: 'scope_id',
+  fields: scopeFields,
+  cached: true,
+  showsType: true,
+  words: {
+    malformedRead: 'Invalidly formatted scope id.',
+    malformedUpdate: 'Invalidly formatted scope id.',
+    malformedDelete: 'Invalidly formatted scope id.',
+    stale: 'Scope "%" doesn\'t exist or incorrect version provided.',
+  },
+
+  chooseSubtype: (item, _parent, errors) =>
+    chooseScopeType(item.type ?? '', String(item.scope_id ?? ''), errors),
+  checkNew(item, _subtype, errors) {
+    if (!item.scope_id) errors.add('scope_id', 'Missing value for scope_id.');
+    if (item.primary_auth_method_id !== undefined) {
+      errors.add('primary_auth_method_id', 'This can only be set once the scope exists.');
+    }
+  },
+  async planNew(app, caller, { id, subtype, query }) {
+    const { user_id } = caller.who;
+    const roles = planScopeRoles(
+      { id, type: subtype === 'org' ? 'org' : 'project' },
+      {
+        user_id,
+        // Nobody to give the role to: who repairs is allowed everything anyway.
+        skip_admin: isTrue(query, 'skip_admin_role_creation') || user_id === RECOVERY_USER,
+        skip_default: isTrue(query, 'skip_default_role_creation'),
+      },
+    );
+    const body: ScopeBody = { primary_auth_method_id: '' };
+    return { body, effects: roles.flatMap((role) => insertRole(app, id, role)) };
+  },
+
+  updatable: () => ['primary_auth_method_id'],
+  checkChange(item, { subtype, mask }, errors) {
+    const primary = item.primary_auth_method_id;
+    if (!mask.includes('primary_auth_method_id') || primary === undefined) return;
+    if (subtype === 'project') {
+      errors.add('primary_auth_method_id', 'Projects have no auth methods.');
+    } else if (!isIdOf(String(primary), 'auth-method')) {
+      errors.add('primary_auth_method_id', 'Improperly formatted identifier.');
+    }
+  },
+  async planChange(app, _caller, { resource, item, mask }) {
+    if (!mask.includes('primary_auth_method_id')) return {};
+    const id = String(item.primary_auth_method_id ?? '');
+    if (id !== '') {
+      const method = await findResource(app.db, id);
+      if (method?.type !== 'auth-method' || method.scope_id !== resource.id) {
+        refuseField('primary_auth_method_id', 'There is no such auth method in this scope.');
+      }
+    }
+    const body: ScopeBody = { primary_auth_method_id: id };
+    return { body };
+  },
+  async planRemoval(app, _caller, resource) {
+    if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
+    const scope_ids = listSubtree(await readScopeTree(app), resource.id);
+    return removeResources({ scope_ids }, app.now());
+  },
+
+  actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),
+  async describe(app, caller, resources) {
+    const tree = await readScopeTree(app);
+    return resources.map((resource) => {
+      const { primary_auth_method_id } = resource.body as ScopeBody;
+      const level = scopeTypeOf(resource.id);
+      const parent_scope_id = tree.byId.get(resource.id)?.parent_scope_id ?? '';
+      const collections: Record<string, readonly string[]> = {};
+      for (const { type, actions } of listCollections(level)) {
+        const place = { scope_id: resource.id, parent_scope_id, type };
+        const allowed = caller.who.authority.listActions(place, actions);
+        if (allowed.length > 0) collections[RESOURCE_TYPES[type].plural] = allowed;
+      }
+      return omitEmpty({ primary_auth_method_id, authorized_collection_actions: collections });
+    });
+  },
+};
+
+function isTrue(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? '';
+  if (/^(1|t|true)$/i.test(text)) return true;
+  if (/^(|0|f|false)$/i.test(text)) return false;
+  throw new Failure('invalid', 'Error in provided request.', {
+    fields: { [name]: 'This must be true or false.' },
+  });
+}
+
+/** A role with one principal, as a scope begins with. */
+export function insertRole(
+  app: Pick<App, 'now' | 'randomBytes'>,
+  scope_id: string,
+  role: InitialRole,
+  more: { id?: string; grant_scope_ids?: readonly string[] } = {},
+): Effect[] {
+  const id = more.id ?? newResourceId('r', app.randomBytes(32));
+  const body: RoleBody = {
+    grant_strings: role.grant_strings,
+    grant_scope_ids: more.grant_scope_ids ?? ['this'],
+  };
+  const now = app.now();
+  const resource: Resource = {
+    id,
+    type: 'role',
+    subtype: 'role',
+    scope_id,
+    container_id: scope_id,
+    owner_id: '',
+    name: role.name,
+    description: role.description,
+    unique_key: null,
+    version: 1,
+    created_ms: now,
+    updated_ms: now,
+    body,
+    secret_sealed: null,
+  };
+  return [
+    insertResource(resource),
+    insertLink({ from_id: id, kind: 'role-principal', to_id: role.principal_id }),
+  ];
+}
+
+/** Lists scopes: those of `global` unless a scope is named. */
+export function placeOfScopeList(query: URLSearchParams): URLSearchParams {
+  const named = new URLSearchParams(query);
+  if ((named.get('scope_id') ?? '') === '') named.set('scope_id', 'global');
+  return named;
+}
+
+/** @throws Failure `invalid` */
+export function checkScopeList(query: URLSearchParams): void {
+  const scope_id = query.get('scope_id') ?? '';
+  if (scope_id === '' || scope_id === 'global' || isIdOf(scope_id, 'scope', 'org')) return;
+  refuseField(
+    'scope_id',
+    "Must be 'global' or a valid org scope id when listing.",
+    'Improperly formatted identifier.',
+  );
+}

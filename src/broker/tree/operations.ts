@@ -1,0 +1,29 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Scope } from '../resource.ts';
+import { scopeTypeOf } from '../resource-types.ts';
+import { listOfType } from '../resources/store.ts';
+import { buildTree, type ScopeTree } from './tree.ts';
+
+/** All scopes, loaded once until any node changes one. */
+export function readScopeTree(app: App): Promise<ScopeTree> {
+  return app.cached('broker/scopes', async () => {
+    const scopes = await listOfType(app.db, 'scope');
+    return buildTree(
+      scopes.map(({ id, name, description, scope_id }) => ({
+        id,
+        type: scopeTypeOf(id),
+        name,
+        description,
+        parent_scope_id: scope_id,
+      })),
+    );
+  });
+}
+
+/** @throws Failure `not_found` */
+export async function requireScope(app: App, scope_id: string): Promise<Scope> {
+  const scope = (await readScopeTree(app)).byId.get(scope_id);
+  if (!scope) throw new Failure('not_found', 'Resource not found.');
+  return scope;
+}
