@@ -64,6 +64,7 @@ async function startServer(data: string): Promise<Server> {
     loop: () => askLoop(child),
     memory: () => memoryOf(child.pid ?? 0),
     async stop() {
+      if (child.exitCode !== null) return;
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       await ended;
@@ -225,9 +226,15 @@ export async function measureLists(options: {
 }): Promise<void> {
   const data = options.data ?? mkdtempSync(join(process.cwd(), 'bench-crl-'));
   const generator = startGenerator();
+  const servers: Server[] = [];
+  const start = async (): Promise<Server> => {
+    const server = await startServer(data);
+    servers.push(server);
+    return server;
+  };
   try {
     if (!existsSync(join(data, 'gatehouse.db'))) {
-      const empty = await startServer(data);
+      const empty = await start();
       await empty.call('POST', 'sys/mounts/ca', {
         type: 'pki',
         config: { max_lease_ttl: '87600h' },
@@ -247,7 +254,7 @@ export async function measureLists(options: {
       const { ms } = await timed(async () => fill(data, options.entries));
       tell(`filling the database with ${options.entries} certificates`, `${ms.toFixed(0)} ms`);
     }
-    const server = await startServer(data);
+    const server = await start();
     const { now } = server.memory();
     tell('start until sys/health answers', `${server.started.toFixed(0)} ms; RSS ${now} MB`);
     const wait = (path: string) => () => server.call('GET', path);
@@ -274,7 +281,7 @@ export async function measureLists(options: {
       reader: true,
     });
     await server.stop();
-    const again = await startServer(data);
+    const again = await start();
     tell('start again', `${again.started.toFixed(0)} ms; RSS ${again.memory().now} MB`);
     await tellWork(again, 'the stored list, made again', () => again.call('GET', 'ca/crl'));
     const der = await again.call('GET', 'ca/crl');
@@ -287,6 +294,7 @@ export async function measureLists(options: {
     await again.stop();
   } finally {
     generator.stop();
+    for (const server of servers) await server.stop();
     if (options.data === undefined) rmSync(data, { recursive: true, force: true });
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatSerial, MAX_SERIAL_BYTES, parseSerial } from './serial.ts';
+import { decodeSerial, formatSerial, MAX_SERIAL_BYTES, parseSerial } from './serial.ts';
 
 const texts: [text: string, serial: string | undefined, why: string][] = [
   ['17:ab:09', '17:ab:09', 'colons'],
@@ -24,5 +24,14 @@ for (const [text, serial, why] of texts) {
   test(`a serial number with ${why} is ${serial === undefined ? 'refused' : 'read'}`, () => {
     const bytes = parseSerial(text);
     assert.equal(bytes && formatSerial(bytes), serial);
+  });
+}
+
+const room = new Uint8Array(MAX_SERIAL_BYTES);
+for (const [text, serial, why] of texts) {
+  test(`the quick reader of our own form meets ${why}`, () => {
+    const bytes = decodeSerial(text, room);
+    const isOwn = /^[0-9a-f]{2}(:[0-9a-f]{2})*$/.test(text);
+    assert.equal(bytes && formatSerial(bytes), isOwn ? serial : undefined);
   });
 }

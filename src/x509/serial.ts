@@ -40,3 +40,30 @@ export function parseSerial(text: string): Uint8Array | undefined {
   const magnitude = bytes.subarray(start);
   return magnitude.length <= MAX_SERIAL_BYTES ? magnitude : undefined;
 }
+
+/**
+ * The quick way back from the text that {@link formatSerial} makes, for a million of them.
+ *
+ * @param into takes the magnitude, {@link MAX_SERIAL_BYTES} long
+ * @returns the part of `into` that was written, or undefined for any other text
+ */
+export function decodeSerial(text: string, into: Uint8Array): Uint8Array | undefined {
+  const count = (text.length + 1) / 3;
+  if (!Number.isInteger(count) || count > into.length) return undefined;
+  for (let index = 0, at = 0; index < count; index++, at += 3) {
+    const high = digitOf(text.charCodeAt(at));
+    const low = digitOf(text.charCodeAt(at + 1));
+    const isSeparated = index === 0 || text.charCodeAt(at - 1) === COLON;
+    if (high < 0 || low < 0 || !isSeparated) return undefined;
+    into[index] = (high << 4) | low;
+  }
+  return into.subarray(0, count);
+}
+
+const COLON = 0x3a;
+
+/** The value of a lower-case hex digit; -1: it is none. */
+function digitOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  return code >= 0x61 && code <= 0x66 ? code - 0x57 : -1;
+}

@@ -4,7 +4,7 @@ import { verify } from '../../../x509/algorithms.ts';
 import { type AssembledList, layOutList, type UnsignedList } from '../../../x509/crl-assembly.ts';
 import { parsePublicKey } from '../../../x509/keys.ts';
 import { RevokedListWriter } from '../../../x509/revoked-list.ts';
-import { parseSerial } from '../../../x509/serial.ts';
+import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
 import {
   listRevocationsBetween,
   listRevocationsUpTo,
@@ -107,8 +107,11 @@ async function collectSince(
   return writer;
 }
 
+/** One piece of memory for all serial numbers: the writer copies each. */
+const serialBytes = new Uint8Array(MAX_SERIAL_BYTES);
+
 function append(writer: RevokedListWriter, row: Revocation): void {
-  const serialNumber = parseSerial(row.serial);
+  const serialNumber = decodeSerial(row.serial, serialBytes);
   if (!serialNumber) throw new Error(`stored serial number ${row.serial} does not parse`);
   writer.append({
     serialNumber,

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodePem } from '../../core/pem.ts';
+import { derBody, pemBody } from './bodies.ts';
+
+const lengths = [1, 47, 48, 49, 96, 1024 * 48 - 1, 1024 * 48, 1024 * 48 + 1, 700_000];
+
+for (const length of lengths) {
+  test(`a list of ${length} bytes is the same in pieces and whole, and as long as announced`, () => {
+    const der = Uint8Array.from({ length }, (_, at) => at * 7);
+    const pem = pemBody(der, '\n', '\n');
+    const text = Buffer.concat([...pem.pieces()]);
+    assert.equal(text.toString('latin1').trimEnd(), encodePem('X509 CRL', der).trimEnd());
+    assert.equal(pem.length, text.length);
+    const inJson = pemBody(der, '\\n', '\\n');
+    const escaped = Buffer.concat([...inJson.pieces()]).toString('latin1');
+    assert.equal(inJson.length, escaped.length);
+    assert.equal(JSON.parse(`"${escaped}"`), text.toString('latin1'));
+    const bytes = Buffer.concat([...derBody(der).pieces()]);
+    assert.deepEqual(bytes, Buffer.from(der));
+    assert.equal(derBody(der).length, length);
+  });
+}
