@@ -29,8 +29,8 @@ export interface App {
    * Makes one write set durable, all or nothing, with the audit record of the caller's
    * request in it. Resolves when nothing can undo it.
    *
-   * @throws Failure `conflict` when a guard or a unique key refuses it, `unavailable` when
-   *   the database cannot take it; nothing was written then
+   * @throws Failure `conflict` when a guard or a unique key refuses it: nothing was written then;
+   *   `unavailable` when the database cannot take it, or was lost before it said whether it has
    */
   commit(caller: Caller, effects: readonly Effect[]): Promise<void>;
   /**

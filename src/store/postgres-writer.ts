@@ -327,14 +327,18 @@ async function rolledBack(session: Session): Promise<boolean> {
   );
 }
 
-/** @throws Interrupted that gives up: once it is sent, nobody knows whether it was done */
+/**
+ * @throws Interrupted that gives up when the connection is lost: once the commit is sent, nobody
+ *   knows whether it was done. One that was refused was not done, and may be tried again.
+ */
 async function commit(session: Session): Promise<void> {
-  try {
-    const { done, error } = await run(session, [COMMIT]);
-    // A transaction that has failed answers `ROLLBACK` to a commit, which is no error.
-    if (done[0]?.tag !== 'COMMIT') throw error ?? new Error('the transaction was rolled back');
-  } catch (error) {
-    throw new Interrupted('give_up', error instanceof Error ? error : new Error(String(error)));
+  const { done, error } = await run(session, [COMMIT]).catch((lost: Interrupted) => {
+    throw new Interrupted('give_up', lost);
+  });
+  if (error !== undefined) throw interruption(error);
+  // A transaction that has failed answers `ROLLBACK` to a commit, which is no error.
+  if (done[0]?.tag !== 'COMMIT') {
+    throw new Interrupted('give_up', new Error('the transaction was rolled back'));
   }
 }
 

@@ -176,6 +176,27 @@ eachPlace('several nodes', (newPlace, engine) => {
     assert.equal(await chainLength(store, 'a'), 5);
   });
 
+  test('try a commit again that was refused for the sake of another', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    // As a distributed engine does: every statement goes well, and the commit does not.
+    await beside(place, (client) =>
+      client.query(`
+        create sequence tries;
+        create function refuse_once() returns trigger language plpgsql as $$ begin
+          if nextval('tries') = 1 then
+            raise exception 'could not serialize access' using errcode = '40001';
+          end if;
+          return null;
+        end $$;
+        create constraint trigger refuse_once after insert on audit_sink
+          deferrable initially deferred for each row execute function refuse_once()`),
+    );
+    await store.commit([insertSink({ name: 'x', seq: 0 }), { audit: '{}' }]);
+    assert.deepEqual(await sinks(store), { x: 0 });
+    assert.equal(await chainLength(store, 'a'), 1);
+  });
+
   test('learn of each other’s changes of configuration', async () => {
     const place = await newPlace();
     const [a, b] = await Promise.all([place.open('a'), place.open('b')]);
