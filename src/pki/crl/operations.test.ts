@@ -2,60 +2,169 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
-import { eachEngine } from '../../../test/support/engines.ts';
+import { eachPlace } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
-import { parseCrl } from '../../x509/crl.ts';
+import type { Mount } from '../../mounts/mount.ts';
+import type { Store } from '../../store/store.ts';
+import { type Crl, isCrlSignedBy, parseCrl } from '../../x509/crl.ts';
 import { formatSerial } from '../../x509/serial.ts';
+import { readAuthority } from '../authority/operations.ts';
 import { rootFields } from '../issuers/root.ts';
 import { insertRevocation } from '../revocation/store.ts';
 import { generateRoot } from '../roots/operations.ts';
 import { readCrl, rotateCrls, writeCrlConfig } from './operations.ts';
 
-const rootInput = z.object({ exported: z.string(), ...rootFields });
-
-async function fetchCrl(app: App, mount_id: string) {
-  const crl = await readCrl(app, mount_id, 'default');
-  assert.ok(crl);
-  const serials = [...parseCrl(crl.der).entries()].map((entry) => formatSerial(entry.serialNumber));
-  return { number: crl.number, serials };
-}
-
-/** Another node: the same database, a clock of its own, and something that happens before it writes. */
-function nodeBeside(app: App, ahead_ms: number, beforeCommit: () => Promise<void>): App {
-  const commit: App['store']['commit'] = async (effects) => {
-    await beforeCommit();
-    return app.store.commit(effects);
+/** The same server on another connection: a second node, or the first one after a restart. */
+function asNode(app: App, store: Store): App {
+  return {
+    ...app,
+    store,
+    db: store.db,
+    cached: (_key, load) => load(),
+    async commit(_caller, effects) {
+      await store.commit(effects);
+    },
   };
-  return { ...app, now: () => app.now() + ahead_ms, store: { ...app.store, commit } };
 }
 
-eachEngine('lists built by two nodes at once', (open) => {
-  for (const ahead_ms of [5000, -5000]) {
-    const clock = ahead_ms > 0 ? 'ahead' : 'behind';
-    test(`never take a revocation back when the slower one's clock is ${clock}`, async () => {
-      const { app } = await openTestApp(await open());
-      const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
-      const input = { exported: 'internal', common_name: 'Root', key_type: 'ec' };
-      const { data } = await generateRoot(app, testCaller(mount), rootInput.parse(input));
-      await writeCrlConfig(app, testCaller(mount), { auto_rebuild: true });
-      const { number: before } = await fetchCrl(app, mount.id);
+async function makeAuthority(app: App): Promise<{ mount: Mount; issuer_id: string }> {
+  const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
+  const root = z.object({ exported: z.string(), ...rootFields });
+  const body = { exported: 'internal', common_name: 'R', key_type: 'ec', ttl: '700h' };
+  await generateRoot(app, testCaller(mount), root.parse(body));
+  const { defaults } = await readAuthority(app, mount.id);
+  return { mount, issuer_id: defaults.default_issuer };
+}
 
-      let quicker: Awaited<ReturnType<typeof fetchCrl>> | undefined;
-      const slow = nodeBeside(app, ahead_ms, async () => {
-        if (quicker !== undefined) return;
-        quicker = { number: 0, serials: [] };
-        const revocation = { issuer_id: data.issuer_id, revoked_at_ms: app.now(), reason: 0 };
-        await app.store.commit(insertRevocation(mount.id, { serial: '0a:0b', ...revocation }));
-        await rotateCrls(app, testCaller(mount));
-        quicker = await fetchCrl(app, mount.id);
-      });
-      await rotateCrls(slow, testCaller(mount));
+/** Revokes serial numbers that nobody issued, which a list takes as well. */
+async function revoke(app: App, mount: Mount, issuer_id: string, from: number, to: number) {
+  const sets = Array.from({ length: to - from }, (_, at) => {
+    const number = from + at;
+    const serial = formatSerial(Uint8Array.of(1, number & 0xff, number >> 8, 7));
+    return insertRevocation(mount.id, { serial, issuer_id, revoked_at_ms: 1e12, reason: 0 });
+  });
+  await Promise.all(sets.map((set) => app.store.commit(set)));
+}
 
-      assert.ok(quicker && quicker.number > before);
-      assert.deepEqual(quicker.serials, ['0a:0b']);
-      const last = await fetchCrl(app, mount.id);
-      assert.deepEqual(last.serials, ['0a:0b']);
-      assert.ok(last.number >= quicker.number);
+async function read(app: App, mount: Mount): Promise<Crl> {
+  const crl = await readCrl(app, mount.id, 'default');
+  assert.ok(crl);
+  return parseCrl(crl.der);
+}
+
+const countOf = (crl: Crl): number => [...crl.entries()].length;
+
+/** More than are made on the calling thread. */
+const MANY = 1500;
+
+eachPlace('lists', (newPlace, engine) => {
+  test('a long list is made on its own thread, and signed by its issuer', async (t) => {
+    const place = await newPlace();
+    const { app: plain } = await openTestApp(await place.open());
+    const closers: (() => Promise<void> | void)[] = [];
+    const app: App = { ...plain, onClose: (close) => closers.push(close) };
+    t.after(async () => {
+      for (const close of closers) await close();
+    });
+    const { mount, issuer_id } = await makeAuthority(app);
+    await revoke(app, mount, issuer_id, 0, MANY);
+    const first = await read(app, mount);
+    assert.equal(countOf(first), MANY);
+    await revoke(app, mount, issuer_id, MANY, MANY + 1);
+    const second = await read(app, mount);
+    assert.equal(countOf(second), MANY + 1);
+    assert.ok((second.crlNumber ?? 0n) > (first.crlNumber ?? 0n));
+    const { issuers } = await readAuthority(app, mount.id);
+    const issuer = issuers.get(issuer_id);
+    assert.ok(issuer && isCrlSignedBy(second, issuer.certificate.subjectPublicKeyInfo));
+
+    await writeCrlConfig(app, testCaller(mount), { max_crl_entries: MANY });
+    await revoke(app, mount, issuer_id, MANY + 1, MANY + 2);
+    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    await app.barrier.lock();
+    await assert.rejects(read(app, mount), { kind: 'unavailable' });
+  });
+
+  for (const count of [3, MANY]) {
+    test(`after a restart the list of ${count} entries is the same, byte for byte, and not built anew`, async () => {
+      const place = await newPlace();
+      const store = await place.open();
+      const { app, clock } = await openTestApp(store);
+      const { mount, issuer_id } = await makeAuthority(app);
+      await revoke(app, mount, issuer_id, 0, count);
+      const before = await readCrl(app, mount.id, 'default');
+      clock.now += 60;
+      await store.close();
+      const restarted = asNode(app, await place.open());
+      const after = await readCrl(restarted, mount.id, 'default');
+      assert.equal(after?.number, before?.number);
+      assert.deepEqual(Buffer.from(after?.der ?? []), Buffer.from(before?.der ?? []));
+    });
+  }
+
+  test('what was revoked before a crash, with no list built, is on the first list read after it', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    const { app } = await openTestApp(store);
+    const { mount, issuer_id } = await makeAuthority(app);
+    await revoke(app, mount, issuer_id, 0, 2);
+    assert.equal(countOf(await read(app, mount)), 2);
+    await revoke(app, mount, issuer_id, 2, 5);
+    await store.close();
+    const restarted = asNode(app, await place.open());
+    assert.equal(countOf(await read(restarted, mount)), 5);
+  });
+
+  test('a number is never given twice, even if the clock goes back', async () => {
+    const { app, clock } = await openTestApp(await (await newPlace()).open());
+    const { mount } = await makeAuthority(app);
+    const numbers: bigint[] = [];
+    for (const step of [0, 60, -3600, 0, 0]) {
+      clock.now += step;
+      await rotateCrls(app, testCaller(mount));
+      numbers.push((await read(app, mount)).crlNumber ?? 0n);
+    }
+    for (const [at, number] of numbers.entries()) {
+      assert.ok(at === 0 || number > (numbers[at - 1] ?? 0n), numbers.join());
+    }
+  });
+
+  test('many who read at once get one list, and it has what was revoked before they asked', async () => {
+    const { app } = await openTestApp(await (await newPlace()).open());
+    const { mount, issuer_id } = await makeAuthority(app);
+    const numbers = new Set<bigint | undefined>();
+    for (let round = 1; round <= 5; round++) {
+      await revoke(app, mount, issuer_id, round * 10, round * 10 + 10);
+      const lists = await Promise.all(Array.from({ length: 10 }, () => read(app, mount)));
+      for (const list of lists) {
+        assert.ok(countOf(list) >= round * 10);
+        numbers.add(list.crlNumber);
+      }
+    }
+    assert.ok(numbers.size <= 10, `${numbers.size} lists for five rounds`);
+  });
+
+  if (engine === 'postgres') {
+    test('two nodes that build at the same time publish one list, and both serve it', async () => {
+      const place = await newPlace();
+      const { app: one } = await openTestApp(await place.open('one'));
+      const { mount, issuer_id } = await makeAuthority(one);
+      const two = asNode(one, await place.open('two'));
+      let last = 0n;
+      for (let round = 0; round < 10; round++) {
+        await revoke(round % 2 === 0 ? one : two, mount, issuer_id, round * 3, round * 3 + 3);
+        const lists = await Promise.all([one, two, one, two].map((app) => read(app, mount)));
+        for (const list of lists) assert.equal(countOf(list), round * 3 + 3);
+        const [a, b] = [
+          await readCrl(one, mount.id, 'default'),
+          await readCrl(two, mount.id, 'default'),
+        ];
+        assert.equal(a?.number, b?.number);
+        assert.deepEqual(Buffer.from(a?.der ?? []), Buffer.from(b?.der ?? []));
+        const number = BigInt(a?.number ?? 0);
+        assert.ok(number > last);
+        last = number;
+      }
     });
   }
 });
