@@ -44,7 +44,7 @@ for (const [text, expected, rule] of accepted) {
 
 const refused: [text: string, message: RegExp, rule: string][] = [
   ['[]', /must be a JSON object/, 'an array'],
-  ['null', /must be a JSON object/, 'null'],
+  ['null,', /must be a JSON object/, 'null and more'],
   ['"a"', /must be a JSON object/, 'a string'],
   ['1', /must be a JSON object/, 'a number'],
   ['ttl=1h', /must be a JSON object/, 'a form'],

@@ -12,7 +12,8 @@ export interface JsonLimits {
 const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 200_000 };
 
 /**
- * Parses a request body that must be one JSON object. The empty body is an object without members.
+ * Parses a request body that must be one JSON object. The empty body is an object without members,
+ * and so is `null`, which command lines send where there is nothing to say.
  *
  * @returns plain data with no key `__proto__` anywhere; look names up with `Object.hasOwn`
  * @throws Failure `invalid` for anything that is not one well-formed object: invalid UTF-8 or
@@ -27,7 +28,7 @@ export function parseJsonBody(
   const { maxDepth, maxValues } = { ...DEFAULT_LIMITS, ...limits };
   const text = typeof body === 'string' ? body : decodeUtf8(body);
   const first = FIRST.exec(text)?.[0] ?? '';
-  if (first === '') return {};
+  if (first === '' || NOTHING.test(text)) return {};
   if (!first.endsWith('{')) throw refusal('the body must be a JSON object, such as {"ttl": "1h"}');
   const members = countMembers(text, maxDepth, maxValues);
   let value: unknown;
@@ -45,6 +46,8 @@ export function parseJsonBody(
 
 /** White space and what follows it, if there is anything. */
 const FIRST = /^[ \t\r\n]*[^ \t\r\n]/;
+
+const NOTHING = /^[ \t\r\n]*null[ \t\r\n]*$/;
 
 function refusal(because: string): Failure {
   return new Failure('invalid', `failed to parse JSON input: ${because}`);

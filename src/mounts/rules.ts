@@ -105,10 +105,11 @@ const VISIBILITIES = ['', 'hidden', 'unauth'] as const;
 export function planConfig(config: MountConfig, settings: MountSettings): MountConfig {
   const next: MountConfig = { ...config };
   if (settings.default_lease_ttl !== undefined) {
-    next.default_lease_ttl = leaseTtl('default', settings.default_lease_ttl);
+    next.default_lease_ttl =
+      leaseTtl('default', settings.default_lease_ttl) ?? config.default_lease_ttl;
   }
   if (settings.max_lease_ttl !== undefined) {
-    next.max_lease_ttl = leaseTtl('max', settings.max_lease_ttl);
+    next.max_lease_ttl = leaseTtl('max', settings.max_lease_ttl) ?? config.max_lease_ttl;
   }
   const max = next.max_lease_ttl || SYSTEM_LEASE_TTL;
   if (next.default_lease_ttl > max) {
@@ -149,8 +150,10 @@ export const LISTS = [
   'delegated_auth_accessors',
 ] as const;
 
-function leaseTtl(which: 'default' | 'max', value: unknown): number {
-  if (value === 'system' || value === '' || value === null) return 0;
+/** @returns seconds, 0 for the server's; undefined for the empty text, with which clients tune what they leave as it is */
+function leaseTtl(which: 'default' | 'max', value: unknown): number | undefined {
+  if (value === '' || value === null) return undefined;
+  if (value === 'system') return 0;
   const seconds =
     typeof value === 'number'
       ? value

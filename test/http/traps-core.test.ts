@@ -45,6 +45,16 @@ test('K2: a tuning that would leave the default beyond the maximum changes nothi
   assert.equal(tune.field('data.max_lease_ttl'), 2_764_800);
 });
 
+test('K2: a tuning with the empty text leaves a time as it is, system gives it back to the server', async () => {
+  await call('POST', 'sys/mounts/k2b', { type: 'pki', config: { max_lease_ttl: '87600h' } });
+  const tune = async (body: unknown) => {
+    assert.equal((await call('POST', 'sys/mounts/k2b/tune', body)).status, 204);
+    return (await call('GET', 'sys/mounts/k2b/tune')).field('data.max_lease_ttl');
+  };
+  assert.equal(await tune({ default_lease_ttl: '24h', max_lease_ttl: '' }), 315_360_000);
+  assert.equal(await tune({ max_lease_ttl: 'system' }), 2_764_800);
+});
+
 test('K3: a list that is tuned to nothing is gone from the answer', async () => {
   await call('POST', 'sys/mounts/k3', { type: 'pki' });
   const tune = async (body: unknown) => {

@@ -106,6 +106,8 @@ test('E10, E11: a body is JSON whatever its content type says, except a form tha
     ['JSON called text', 'text/plain', '{"ttl":"4h"}', 200, 14_400],
     ['no object', 'application/json', '["ttl"]', 400],
     ['no body', 'application/json', '', 200, 0],
+    ['null, as command lines send for nothing', 'application/json', 'null\n', 200, 0],
+    ['null and more', 'application/json', 'null,{}', 400],
   ];
   for (const [why, type, body, status, ttl] of bodies) {
     const answer = await call('POST', 'ca/roles/e10', new TextEncoder().encode(body), {
