@@ -14,6 +14,7 @@ export interface Config {
     | { type: 'postgres'; url: string; node_name: string };
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
   log_level: LogLevel;
+  telemetry: { unauthenticated_metrics_access: boolean };
   audit: {
     /** Answer a read only after its record is durable. */
     wait_for_reads: boolean;
@@ -103,6 +104,7 @@ export function devConfig(flags: DevFlags): Config {
     storage: { type: 'sqlite' as const, directory: flags.data },
     seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
     log_level: 'warn' as const,
+    telemetry: { unauthenticated_metrics_access: false },
     audit: { wait_for_reads: false, record_public_reads: false, retention_days: 0, sinks: [] },
     user_lockout: USER_LOCKOUT_DEFAULTS,
     api_address: `http://${flags.listen}`,
@@ -124,7 +126,7 @@ export function parseConfig(text: string): Config {
     throw new Failure('invalid', 'the configuration file is not JSON', { cause });
   }
   const top = section('', whole, [
-    'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'log_level',
+    'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'telemetry', 'log_level',
     'api_address',
   ]); // biome-ignore format: one list
   const listener = section('listener', top.listener ?? {}, [
@@ -149,6 +151,7 @@ export function parseConfig(text: string): Config {
     storage: storageOf(top.storage),
     seal: sealOf(top.seal),
     log_level,
+    telemetry: telemetryOf(top.telemetry),
     audit: auditOf(top.audit),
     user_lockout: lockoutOf(top.user_lockout),
     api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
@@ -274,6 +277,12 @@ function lockoutOf(value: unknown): UserLockout {
     lockout_duration: seconds('lockout_duration'),
     lockout_counter_reset: seconds('lockout_counter_reset'),
   };
+}
+
+function telemetryOf(value: unknown): Config['telemetry'] {
+  const name = 'unauthenticated_metrics_access';
+  const telemetry = section('telemetry', value ?? {}, [name]);
+  return { unauthenticated_metrics_access: flagOf(`telemetry.${name}`, telemetry[name]) };
 }
 
 function auditOf(value: unknown): Config['audit'] {

@@ -12,6 +12,7 @@ import { type BoundaryRouter, compileBoundaryRoutes } from './http/boundary-path
 import type { AnyRoute } from './http/route.ts';
 import { compileRoutes, type PathRouter } from './http/router.ts';
 import { type DeclaredRoutes, specRoutes } from './http/specs.ts';
+import { metricsRoutes } from './metrics/routes.ts';
 import { mountSystemRoutes } from './mounts/routes.ts';
 import { pkiRoutes } from './pki/routes.ts';
 import { sealRoutes } from './seal/routes.ts';
@@ -25,6 +26,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...auditDeviceRoutes,
   ...lockoutRoutes,
   ...wrappingRoutes,
+  ...metricsRoutes,
   ...specRoutes(() => declaredRoutes),
 ];
 

@@ -4,6 +4,7 @@ import type { Caller } from '../access/caller.ts';
 import { authenticate, tokenId } from '../access/tokens/operations.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
+import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
@@ -53,8 +54,19 @@ interface Target {
 
 /** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */
 export async function handle(app: App, routers: Routers, request: HttpRequest): Promise<Dressed> {
-  const id = randomUUID();
-  const trace = startTrace(id, request.remote_address);
+  const started = performance.now();
+  const trace = startTrace(randomUUID(), request.remote_address);
+  const dressed = await answerOrRefuse(app, routers, request, trace);
+  countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
+  return dressed;
+}
+
+async function answerOrRefuse(
+  app: App,
+  routers: Routers,
+  request: HttpRequest,
+  trace: Trace,
+): Promise<Dressed> {
   try {
     return await answer(app, routers, request, trace);
   } catch (thrown) {
@@ -64,6 +76,7 @@ export async function handle(app: App, routers: Routers, request: HttpRequest): 
     );
     const dressed = dressFailure(error);
     if (dressed) return dressed;
+    const id = trace.request_id;
     app.log.error({ err: error, request_id: id }, 'a request failed');
     return refusal(500, [`internal error, see the server's log for request ${id}`]);
   }

@@ -1,0 +1,155 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { judgeAccess } from '../access/acl.ts';
+import type { Caller } from '../access/caller.ts';
+import { type App, perApp } from '../app.ts';
+import { Failure } from '../core/failure.ts';
+import type { Answer } from '../http/route.ts';
+import { readMounts } from '../mounts/operations.ts';
+import { readCertificateCount } from '../pki/certificates/store.ts';
+import {
+  describeMetrics,
+  emptyHistogram,
+  type Histogram,
+  observe,
+  type Sample,
+  type Timings,
+  writePrometheus,
+} from './metrics.ts';
+
+interface Meters {
+  since: number;
+  /** By route. */
+  durations: Map<string, Histogram>;
+  /** By route, then by status. */
+  requests: Map<string, Map<number, number>>;
+  loop: ReturnType<typeof monitorEventLoopDelay>;
+}
+
+const metersOf = perApp<Meters>((app) => {
+  const loop = monitorEventLoopDelay({ resolution: 20 });
+  loop.enable();
+  app.onClose(() => {
+    loop.disable();
+  });
+  return { since: app.now(), durations: new Map(), requests: new Map(), loop };
+});
+
+/**
+ * Counts an answered request.
+ *
+ * @param route its id; empty for a path that leads nowhere
+ * @param seconds from its head being read to its answer being ready
+ */
+export function countRequest(app: App, route: string, status: number, seconds: number): void {
+  const { durations, requests } = metersOf(app);
+  const known = durations.get(route);
+  const histogram = known ?? emptyHistogram();
+  if (!known) durations.set(route, histogram);
+  observe(histogram, seconds);
+  const statuses = requests.get(route) ?? new Map<number, number>();
+  if (statuses.size === 0) requests.set(route, statuses);
+  statuses.set(status, (statuses.get(status) ?? 0) + 1);
+}
+
+/**
+ * What this node has measured since it started.
+ *
+ * @throws Failure `forbidden` for a caller who may not read it; without a token too, unless
+ *   the server is set to tell everybody
+ */
+export async function readMetrics(
+  app: App,
+  caller: Caller,
+  input: { format: '' | 'prometheus' },
+): Promise<Answer> {
+  if (!app.config.telemetry.unauthenticated_metrics_access && !mayRead(caller)) {
+    throw new Failure('forbidden', 'permission denied');
+  }
+  const { since, durations } = metersOf(app);
+  const samples = await collect(app);
+  const timings = [...durations].sort(byKey).map(
+    ([route, histogram]): Timings => ({
+      name: 'gatehouse_http_request_duration_seconds',
+      help: 'Time from a request to its answer, by route.',
+      labels: { route: route || 'none' },
+      histogram,
+    }),
+  );
+  if (input.format === 'prometheus') {
+    const body = writePrometheus(samples, timings);
+    return { raw: { content_type: 'text/plain; version=0.0.4', body } };
+  }
+  return { bare: describeMetrics(samples, timings, { now: app.now(), since }) };
+}
+
+function mayRead({ acl }: Caller): boolean {
+  return (
+    acl !== undefined &&
+    judgeAccess(acl, { path: 'sys/metrics', operation: 'read', sudoRequired: false }).allowed
+  );
+}
+
+async function collect(app: App): Promise<Sample[]> {
+  const { requests, loop } = metersOf(app);
+  const gauge = (name: string, help: string, value: number, labels = {}): Sample => ({
+    name: `gatehouse_${name}`,
+    help,
+    kind: 'gauge',
+    labels,
+    value,
+  });
+  const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
+    ...gauge(name, help, value, labels),
+    kind: 'counter',
+  });
+  const store = app.store.stats();
+  const memory = process.memoryUsage();
+  const delay = 'Delay of the event loop.';
+  return [
+    ...[...requests].sort(byKey).flatMap(([route, statuses]) =>
+      [...statuses].map(([status, count]) =>
+        counter('http_requests_total', 'Requests answered, by route and status.', count, {
+          route: route || 'none',
+          status: String(status),
+        }),
+      ),
+    ),
+    ...[...app.audit.counts()]
+      .sort(byKey)
+      .map(([route, count]) =>
+        counter('public_reads_total', 'Reads that need no token.', count, { route }),
+      ),
+    ...(await countCertificates(app)).map(([mount, count]) =>
+      gauge('certificates_stored', 'Certificates stored, by mount.', count, { mount }),
+    ),
+    counter('store_write_sets_total', 'Write sets taken.', store.sets),
+    counter('store_write_sets_refused_total', 'Write sets refused.', store.refused),
+    counter('store_batches_total', 'Transactions committed.', store.batches),
+    gauge('store_write_sets_waiting', 'Write sets that wait.', store.waiting),
+    gauge('store_write_sets_in_flight', 'Write sets in the present transaction.', store.in_flight),
+    gauge('store_largest_batch', 'Most write sets in one transaction.', store.largest_batch),
+    gauge('store_alive', 'Whether anything can be written.', store.alive ? 1 : 0),
+    ...[50, 99].map((percentile) =>
+      gauge('event_loop_delay_seconds', delay, loop.percentile(percentile) / 1e9, {
+        quantile: String(percentile / 100),
+      }),
+    ),
+    gauge('memory_resident_bytes', 'Memory of the process.', memory.rss),
+    gauge('memory_heap_used_bytes', 'Memory of JavaScript values in use.', memory.heapUsed),
+    gauge('memory_external_bytes', 'Memory of buffers.', memory.external),
+    gauge('uptime_seconds', 'Time since the process began.', process.uptime()),
+  ];
+}
+
+async function countCertificates(app: App): Promise<[mount: string, count: number][]> {
+  const counts: [string, number][] = [];
+  for (const mount of (await readMounts(app)).values()) {
+    if (mount.type !== 'pki') continue;
+    counts.push([mount.path, await readCertificateCount(app.db, mount.id)]);
+  }
+  return counts;
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
