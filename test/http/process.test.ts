@@ -175,6 +175,37 @@ test('SIGHUP takes the new TLS certificate, and keeps the old one if the new is 
   assert.equal(await serialAt(port), second);
 });
 
+test('a command trusts a server by the authority it is given, and by no other', async (t) => {
+  const directory = newDirectory(t);
+  const pair = await (await tlsIssuer(t))();
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+  const config = configFile(directory, {
+    listener: {
+      address: '127.0.0.1:0',
+      tls_cert_file: file('a.pem', pair.certificate),
+      tls_key_file: file('a.key', pair.key),
+    },
+    storage: { type: 'sqlite', path: join(directory, 'data') },
+  });
+  const { url } = await startProgram(t, ['server', `-config=${config}`]);
+  const status = (origin: string, ...flags: string[]) =>
+    runProgram(['operator', 'status', '-address', origin, ...flags]);
+  const ca = file('ca.pem', pair.issuing_ca);
+  const trusted = await status(url.origin, '-ca-cert', ca);
+  assert.deepEqual([trusted.code, trusted.stderr], [2, '']);
+  assertRefused(await status(url.origin), /not trusted: name the authority .* -ca-cert/);
+  const otherName = url.origin.replace('127.0.0.1', '127.0.0.2');
+  assertRefused(
+    await status(otherName, '-ca-cert', ca),
+    /is for another name|nothing listens there/,
+  );
+  const plain = url.origin.replace('https', 'http');
+  assertRefused(await status(plain), /should the address begin with https:/);
+});
+
 /** Makes certificates for 127.0.0.1, each with its key. */
 async function tlsIssuer(t: TestContext) {
   const { call } = await startTestServer(t);
@@ -198,6 +229,7 @@ async function tlsIssuer(t: TestContext) {
     return {
       certificate: pair.textAt('data.certificate'),
       key: pair.textAt('data.private_key'),
+      issuing_ca: pair.textAt('data.issuing_ca'),
       serial: pair.textAt('data.serial_number').replaceAll(':', '').toUpperCase(),
     };
   };
