@@ -34,7 +34,7 @@ async function startServer(data: string): Promise<Server> {
   const port = 20_000 + Math.floor(Math.random() * 20_000);
   const child = fork(
     'src/main.ts',
-    // biome-ignore format: flags and their values
+
     ['dev', '--data', data, '--listen', `127.0.0.1:${port}`, '--proxy-listen', '127.0.0.1:0'],
     {
       execArgv: ['--import', './bench/loop-probe.ts'],
@@ -123,8 +123,16 @@ function fill(data: string, entries: number): void {
     const name = `host-${index}.example.com`;
     // The bytes of a real certificate with this serial number are about as long as these.
     insertCertificate.run(
-      mount_id, serial, id, name, until - 100, until + index, now, 0, certificate,
-    ); // biome-ignore format: one line of values
+      mount_id,
+      serial,
+      id,
+      name,
+      until - 100,
+      until + index,
+      now,
+      0,
+      certificate,
+    );
     insertName.run(mount_id, `moc.elpmaxe.${name.slice(0, -12)}`, serial);
     insertRevocation.run(mount_id, serial, id, now, index + 1);
   }

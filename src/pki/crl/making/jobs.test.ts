@@ -58,7 +58,6 @@ eachEngine('making lists', (open) => {
       [31, 31],
       [31, 2500],
     ] as const) {
-      // biome-ignore format: pairs
       await revoke(store, from, to);
       const { revision } = await readRevocationState(store.db, 'm');
       assert.equal(revision, to);
