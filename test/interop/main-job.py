@@ -114,6 +114,16 @@ assert client.auth.token.lookup_accessor(made["accessor"])["data"]["display_name
 client.auth.token.revoke_accessor(made["accessor"])
 refused(exceptions.Forbidden, limited.lookup_token)
 
+# An answer in a wrapping, which is opened once.
+wrapped = pki.generate_certificate("web", "w.example.com", wrap_ttl="60s", **at)
+assert wrapped["data"] is None and wrapped["wrap_info"]["creation_path"] == "py/issue/web"
+wrapping_token = wrapped["wrap_info"]["token"]
+opened = hvac.Client(url=address).sys.unwrap(wrapping_token)["data"]
+assert pki.read_certificate(opened["serial_number"], **at)["data"]["certificate"] == opened["certificate"]
+refused(exceptions.InvalidRequest, client.sys.unwrap, wrapping_token, says="wrapping token is not valid or does not exist")
+secret = client.sys.wrap({"a": "b"}, ttl=60)
+assert client.sys.unwrap(secret["wrap_info"]["token"])["data"] == {"a": "b"}
+
 # Logging in.
 client.sys.enable_auth_method("userpass")
 client.auth.userpass.create_or_update_user("bob", password="correct horse", policies=["issue"])
