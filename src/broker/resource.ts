@@ -32,6 +32,8 @@ export interface Scope {
   description: string | null;
   /** Empty for `global`. */
   parent_scope_id: string;
+  /** Auth method whose accounts stand for its users; empty for none. */
+  primary_auth_method_id: string;
 }
 
 /** The summary of its scope that every item carries. */

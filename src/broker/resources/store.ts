@@ -101,6 +101,24 @@ export async function listOwned(
   return rows.map(resourceOf);
 }
 
+/** Everything of a type that belongs to some users, oldest first. */
+export async function listOwnedByAll(
+  db: Db,
+  type: ResourceTypeName,
+  owner_ids: readonly string[],
+): Promise<Resource[]> {
+  if (owner_ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('resource')
+    .selectAll()
+    .where('owner_id', 'in', owner_ids)
+    .where('type', '=', type)
+    .orderBy('created_ms')
+    .orderBy('id')
+    .execute();
+  return rows.map(resourceOf);
+}
+
 /** Everything of a type. For what is few: scopes, roles, groups. */
 export async function listOfType(db: Db, type: ResourceTypeName): Promise<Resource[]> {
   const rows = await db

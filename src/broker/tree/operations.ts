@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Scope } from '../resource.ts';
 import { scopeTypeOf } from '../resource-types.ts';
 import { listOfType } from '../resources/store.ts';
+import type { ScopeBody } from '../scopes/scope.ts';
 import { buildTree, type ScopeTree } from './tree.ts';
 
 /** All scopes, loaded once until any node changes one. */
@@ -10,12 +11,13 @@ export function readScopeTree(app: App): Promise<ScopeTree> {
   return app.cached('broker/scopes', async () => {
     const scopes = await listOfType(app.db, 'scope');
     return buildTree(
-      scopes.map(({ id, name, description, scope_id }) => ({
+      scopes.map(({ id, name, description, scope_id, body }) => ({
         id,
         type: scopeTypeOf(id),
         name,
         description,
         parent_scope_id: scope_id,
+        primary_auth_method_id: (body as ScopeBody).primary_auth_method_id,
       })),
     );
   });

@@ -1,0 +1,86 @@
+import type { App } from '../../app.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
+import type { Definition, Item } from '../definition.ts';
+import { type FieldErrors, refuseField } from '../field-errors.ts';
+import { checkIds, idsOf } from '../links/fields.ts';
+import { changeLinks } from '../links/operations.ts';
+import type { LinkChange } from '../links/plan.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
+import { isIdOf } from '../resource-types.ts';
+import { listLinksFrom, listResourcesById } from '../resources/store.ts';
+
+export const groupDefinition: Definition = {
+  type: 'group',
+  containerField: 'scope_id',
+  fields: {},
+  cached: true,
+  words: { stale: 'Group "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'group',
+  checkNew(item, _subtype, errors) {
+    if (!isIdOf(String(item.scope_id ?? ''), 'scope')) {
+      errors.add('scope_id', 'Improperly formatted field.');
+    }
+  },
+  planNew: async () => ({}),
+  updatable: () => [],
+  checkChange() {},
+  planChange: async () => ({}),
+
+  async describe(app, _caller, groups, how) {
+    if (how === 'list') return groups.map(() => ({}));
+    return Promise.all(
+      groups.map(async ({ id }) => {
+        const members = await listMembers(app, id);
+        return omitEmpty({
+          member_ids: members.map((member) => member.id),
+          members: members.map((member) => ({ id: member.id, scope_id: member.scope_id })),
+        });
+      }),
+    );
+  },
+};
+
+async function listMembers(app: App, group_id: string): Promise<Resource[]> {
+  const ids = await listLinksFrom(app.db, group_id, 'group-member');
+  const users = await listResourcesById(app.db, ids);
+  return users.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+const FIELD = 'member_ids';
+
+export function checkMembers(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void =>
+    checkIds(item, errors, {
+      field: FIELD,
+      change,
+      faultOf: (id) =>
+        id === RECOVERY_USER
+          ? 'u_recovery cannot be a member of a group.'
+          : isIdOf(id, 'user') || id === 'u_anon' || id === 'u_auth'
+            ? undefined
+            : 'Must only have valid user ids.',
+    });
+}
+
+/** Adds, replaces or removes the users in a group. */
+export function changeMembers(change: LinkChange) {
+  return (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> =>
+    changeLinks(app, caller, groupDefinition, {
+      resource,
+      version: item.version ?? 0,
+      change,
+      kind: 'group-member',
+      ids: idsOf(item, FIELD),
+      field: FIELD,
+      async requireLinkable(ids) {
+        const known = await listResourcesById(app.db, ids);
+        const unknown = ids.find((id) => !known.some((user) => user.id === id));
+        if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
+      },
+    });
+}

@@ -1,0 +1,66 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
+import type { BrokerCaller } from '../caller.ts';
+import type { Definition } from '../definition.ts';
+import { refuseField } from '../field-errors.ts';
+import type { Resource } from '../resource.ts';
+import { commitChange, requireVersion } from '../resources/operations.ts';
+import { deleteLink, insertLink, type LinkKind, listLinksFrom } from '../resources/store.ts';
+import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
+
+/** A change of what a resource refers to, as a verb asks for it. */
+export interface LinkRequest {
+  resource: Resource;
+  /** The version that the caller gave. */
+  version: number;
+  change: LinkChange;
+  kind: LinkKind;
+  ids: readonly string[];
+  /** The request's field, for refusals. */
+  field: string;
+  /** Message of a refusal. */
+  message?: string;
+  /** Where the linked things must lie. */
+  inside?: { scope_id?: string; container_id?: string };
+  /** @throws Failure for ids that cannot be linked; only those to be added are given */
+  requireLinkable(ids: readonly string[]): Promise<void>;
+  /** What else the change brings with it. */
+  effects?: readonly Effect[];
+}
+
+/** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
+export async function changeLinks(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: LinkRequest,
+): Promise<Resource> {
+  const { resource, version, kind, inside } = request;
+  requireVersion(definition, resource, version);
+  const plan = await planChange(app, request);
+  const effects = [
+    ...plan.removed.map((to_id) => deleteLink({ from_id: resource.id, kind, to_id })),
+    ...plan.added.map((to_id) => insertLink({ from_id: resource.id, kind, to_id }, inside)),
+    ...(request.effects ?? []),
+  ];
+  try {
+    return await commitChange(app, caller, definition, resource, version, { effects });
+  } catch (error) {
+    // Something to be linked went away between reading and writing: say which.
+    if (error instanceof Failure && error.kind === 'conflict') await planChange(app, request);
+    throw error;
+  }
+}
+
+async function planChange(app: App, request: LinkRequest): Promise<PlannedLinks> {
+  const { change, ids, field, message } = request;
+  const present = await listLinksFrom(app.db, request.resource.id, request.kind);
+  const plan = planLinks(change, present, ids);
+  const [already] = plan.already;
+  if (already !== undefined) refuseField(field, `"${already}" is there already.`, message);
+  const [absent] = plan.absent;
+  if (absent !== undefined) refuseField(field, `"${absent}" is not there.`, message);
+  await request.requireLinkable(plan.added);
+  return plan;
+}

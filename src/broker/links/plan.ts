@@ -1,0 +1,45 @@
+/** How a list of links is changed. */
+export type LinkChange = 'add' | 'set' | 'remove';
+
+/** What has to be done for the change, and what stands in its way. */
+export interface PlannedLinks {
+  added: readonly string[];
+  removed: readonly string[];
+  /** Named to be added, and linked already. */
+  already: readonly string[];
+  /** Named to be removed, and not linked. */
+  absent: readonly string[];
+}
+
+/** Works out a change of links; what is named twice counts once. */
+export function planLinks(
+  change: LinkChange,
+  present: readonly string[],
+  named: readonly string[],
+): PlannedLinks {
+  const wanted = [...new Set(named)];
+  const has = new Set(present);
+  switch (change) {
+    case 'add':
+      return {
+        added: wanted.filter((id) => !has.has(id)),
+        removed: [],
+        already: wanted.filter((id) => has.has(id)),
+        absent: [],
+      };
+    case 'set':
+      return {
+        added: wanted.filter((id) => !has.has(id)),
+        removed: present.filter((id) => !wanted.includes(id)),
+        already: [],
+        absent: [],
+      };
+    case 'remove':
+      return {
+        added: [],
+        removed: wanted.filter((id) => has.has(id)),
+        already: [],
+        absent: wanted.filter((id) => !has.has(id)),
+      };
+  }
+}

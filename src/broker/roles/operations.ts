@@ -1,0 +1,225 @@
+import type { App } from '../../app.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
+import type { Definition, Item } from '../definition.ts';
+import { type FieldErrors, refuseField } from '../field-errors.ts';
+import { canonicalGrant, grantJson, parseGrant } from '../grants/grant.ts';
+import { checkIds, idsOf } from '../links/fields.ts';
+import { changeLinks } from '../links/operations.ts';
+import { type LinkChange, planLinks } from '../links/plan.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
+import { isIdOf } from '../resource-types.ts';
+import { commitChange, requireVersion } from '../resources/operations.ts';
+import { listLinksFrom, listResourcesById } from '../resources/store.ts';
+import { readScopeTree, requireScope } from '../tree/operations.ts';
+import { faultOfGrantScope, planGrantScopes } from './grant-scopes.ts';
+import { type RoleBody, roleFields } from './role.ts';
+
+const READ_ONLY = [
+  'principals',
+  'principal_ids',
+  'grant_strings',
+  'grants',
+  'grant_scope_ids',
+] as const;
+
+export const roleDefinition: Definition = {
+  type: 'role',
+  containerField: 'scope_id',
+  fields: roleFields,
+  cached: true,
+  words: { stale: 'Role "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'role',
+  checkNew(item, _subtype, errors) {
+    if (!isIdOf(String(item.scope_id ?? ''), 'scope')) {
+      errors.add('scope_id', 'Improperly formatted field.');
+    }
+    refuseReadOnly(item, errors);
+  },
+  async planNew() {
+    const body: RoleBody = { grant_strings: [], grant_scope_ids: ['this'] };
+    return { body };
+  },
+  updatable: () => [],
+  checkChange: (item, _request, errors) => refuseReadOnly(item, errors),
+  planChange: async () => ({}),
+
+  async describe(app, _caller, roles, how) {
+    return Promise.all(
+      roles.map(async ({ id, body }) => {
+        const { grant_scope_ids, grant_strings } = body as RoleBody;
+        if (how === 'list') return omitEmpty({ grant_scope_ids });
+        const principals = await listPrincipals(app, id);
+        return omitEmpty({
+          grant_scope_ids,
+          principal_ids: principals.map((principal) => principal.id),
+          principals: principals.map(({ id: principal_id, type, scope_id }) => ({
+            id: principal_id,
+            type: type === 'managed-group' ? 'managed group' : type,
+            scope_id,
+          })),
+          grant_strings,
+          grants: grant_strings.map(describeGrant),
+        });
+      }),
+    );
+  },
+};
+
+function refuseReadOnly(item: Item, errors: FieldErrors): void {
+  for (const field of READ_ONLY) {
+    if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
+  }
+}
+
+function describeGrant(raw: string): Record<string, unknown> {
+  const reading = parseGrant(raw);
+  if (!reading.valid) return { raw };
+  return { raw, canonical: canonicalGrant(reading.grant), json: grantJson(reading.grant) };
+}
+
+async function listPrincipals(app: App, role_id: string): Promise<Resource[]> {
+  const ids = await listLinksFrom(app.db, role_id, 'role-principal');
+  const principals = await listResourcesById(app.db, ids);
+  return principals.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+interface VerbRequest {
+  resource: Resource;
+  item: Item;
+}
+
+const PRINCIPALS = 'principal_ids';
+
+export function checkPrincipals(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void =>
+    checkIds(item, errors, { field: PRINCIPALS, change, faultOf: faultOfPrincipal });
+}
+
+function faultOfPrincipal(id: string): string | undefined {
+  if (id === RECOVERY_USER) return 'u_recovery cannot be assigned to a role';
+  if (id === 'u_anon' || id === 'u_auth') return undefined;
+  if (isIdOf(id, 'user') || isIdOf(id, 'group') || isIdOf(id, 'managed-group')) return undefined;
+  return 'Must only have valid user, group, and/or managed group ids.';
+}
+
+/** Adds, replaces or removes those a role's grants are for. */
+export function changePrincipals(change: LinkChange) {
+  return (app: App, caller: BrokerCaller, { resource, item }: VerbRequest): Promise<Resource> => {
+    const message = `Unable to ${change} principals on role ${resource.id}.`;
+    return changeLinks(app, caller, roleDefinition, {
+      resource,
+      version: item.version ?? 0,
+      change,
+      kind: 'role-principal',
+      ids: idsOf(item, PRINCIPALS),
+      field: PRINCIPALS,
+      message,
+      async requireLinkable(ids) {
+        const known = await listResourcesById(app.db, ids);
+        const unknown = ids.find((id) => !known.some((principal) => principal.id === id));
+        if (unknown !== undefined) {
+          refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
+        }
+      },
+    });
+  };
+}
+
+const GRANTS = 'grant_strings';
+
+export function checkGrants(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void => {
+    const texts = idsOf(item, GRANTS);
+    if (texts.length === 0 && change !== 'set') errors.add(GRANTS, 'Must be non-empty.');
+    for (const text of texts) {
+      const fault = faultOfGrant(text, change);
+      if (fault === undefined) continue;
+      errors.add(GRANTS, fault);
+      return;
+    }
+  };
+}
+
+function faultOfGrant(text: string, change: LinkChange): string | undefined {
+  if (text === '') return 'Grant strings must not be empty.';
+  const reading = parseGrant(text);
+  // What is there already can be taken away, whatever it looks like by today's rules.
+  if (change === 'remove') return undefined;
+  if (!reading.valid) {
+    const reason = change === 'set' ? ` ${reading.because}.` : '';
+    return `Improperly formatted grant ${JSON.stringify(text)}.${reason}`;
+  }
+  if (reading.grant.legacy_id) {
+    return `Improperly formatted grant ${JSON.stringify(text)}. The field "id" is no longer supported: use "ids".`;
+  }
+  return undefined;
+}
+
+/** Adds, replaces or removes a role's grants; two that mean the same are one too many. */
+export function changeGrants(change: LinkChange) {
+  return (app: App, caller: BrokerCaller, { resource, item }: VerbRequest): Promise<Resource> => {
+    const body = resource.body as RoleBody;
+    const expected = item.version ?? 0;
+    requireVersion(roleDefinition, resource, expected);
+    const present = new Map(body.grant_strings.map((text) => [canonicalOf(text), text]));
+    const named = new Map<string, string>();
+    for (const text of idsOf(item, GRANTS)) {
+      const canonical = canonicalOf(text);
+      if (named.has(canonical)) refuseField(GRANTS, `Grant "${text}" is given twice.`);
+      named.set(canonical, text);
+    }
+    const plan = planLinks(change, [...present.keys()], [...named.keys()]);
+    const [already] = plan.already;
+    if (already !== undefined) refuseField(GRANTS, `Grant "${already}" is there already.`);
+    const [absent] = plan.absent;
+    if (absent !== undefined) refuseField(GRANTS, `Grant "${absent}" is not there.`);
+    const next =
+      change === 'set'
+        ? [...named.values()]
+        : change === 'add'
+          ? [...present.values(), ...named.values()]
+          : [...present].filter(([key]) => !named.has(key)).map(([, text]) => text);
+    const changed: RoleBody = { ...body, grant_strings: next };
+    return commitChange(app, caller, roleDefinition, resource, expected, { body: changed });
+  };
+}
+
+function canonicalOf(text: string): string {
+  const reading = parseGrant(text);
+  return reading.valid ? canonicalGrant(reading.grant) : text;
+}
+
+const GRANT_SCOPES = 'grant_scope_ids';
+
+export function checkGrantScopes(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void =>
+    checkIds(item, errors, { field: GRANT_SCOPES, change, faultOf: faultOfGrantScope });
+}
+
+/** Changes where a role's grants reach. */
+export function changeGrantScopes(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: VerbRequest,
+  ): Promise<Resource> => {
+    const body = resource.body as RoleBody;
+    const expected = item.version ?? 0;
+    requireVersion(roleDefinition, resource, expected);
+    const tree = await readScopeTree(app);
+    const verdict = planGrantScopes(
+      await requireScope(app, resource.scope_id),
+      body.grant_scope_ids,
+      change,
+      idsOf(item, GRANT_SCOPES),
+      (id) => tree.byId.get(id),
+    );
+    if (!verdict.allowed) {
+      const message = `Unable to ${change} grant scopes on role ${resource.id}.`;
+      refuseField(GRANT_SCOPES, verdict.because, message);
+    }
+    const changed: RoleBody = { ...body, grant_scope_ids: verdict.grant_scope_ids };
+    return commitChange(app, caller, roleDefinition, resource, expected, { body: changed });
+  };
+}

@@ -1,0 +1,113 @@
+import type { App } from '../../app.ts';
+import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
+import type { Definition, Item } from '../definition.ts';
+import { type FieldErrors, refuseField } from '../field-errors.ts';
+import { checkIds, idsOf } from '../links/fields.ts';
+import { type LinkChange, planLinks } from '../links/plan.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
+import { isIdOf } from '../resource-types.ts';
+import { commitChange, requireVersion } from '../resources/operations.ts';
+import { listOwned, listOwnedByAll, listResourcesById } from '../resources/store.ts';
+import { readScopeTree } from '../tree/operations.ts';
+import { describeAccounts } from './account-facts.ts';
+import { clearOwner, setOwner } from './store.ts';
+
+const BUILT_IN: readonly string[] = [ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER];
+
+export const userDefinition: Definition = {
+  type: 'user',
+  containerField: 'scope_id',
+  fields: {},
+  cached: true,
+  words: { stale: 'User "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'user',
+  checkNew(item, _subtype, errors) {
+    const scope_id = String(item.scope_id ?? '');
+    if (scope_id !== 'global' && !isIdOf(scope_id, 'scope', 'org')) {
+      errors.add('scope_id', "Must be 'global' or a valid org scope id.");
+    }
+  },
+  planNew: async () => ({}),
+  updatable: () => [],
+  checkChange() {},
+  planChange: async () => ({}),
+  async planRemoval(_app, _caller, resource) {
+    if (BUILT_IN.includes(resource.id)) {
+      refuseField('id', `The built-in user ${resource.id} cannot be deleted.`);
+    }
+    return [clearOwner(resource.id)];
+  },
+
+  async describe(app, _caller, users, how) {
+    const [accounts, tree] = await Promise.all([
+      listOwnedByAll(
+        app.db,
+        'account',
+        users.map((user) => user.id),
+      ),
+      readScopeTree(app),
+    ]);
+    return users.map((user) => {
+      const own = accounts.filter((account) => account.owner_id === user.id);
+      const primary = tree.byId.get(user.scope_id)?.primary_auth_method_id ?? '';
+      return omitEmpty(describeAccounts(own, primary, how));
+    });
+  },
+};
+
+const FIELD = 'account_ids';
+
+export function checkAccounts(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void =>
+    checkIds(item, errors, {
+      field: FIELD,
+      change,
+      faultOf: (id) => (isIdOf(id, 'account') ? undefined : 'Values must be valid account ids.'),
+    });
+}
+
+/** Says which accounts stand for a user. An account stands for one user at most. */
+export function changeAccounts(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> => {
+    const expected = item.version ?? 0;
+    requireVersion(userDefinition, resource, expected);
+    if (BUILT_IN.includes(resource.id)) {
+      refuseField('id', `The built-in user ${resource.id} has no accounts.`);
+    }
+    const present = await listOwned(app.db, 'account', resource.id);
+    const plan = planLinks(
+      change,
+      present.map((account) => account.id),
+      idsOf(item, FIELD),
+    );
+    const [already] = plan.already;
+    if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
+    const [absent] = plan.absent;
+    if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
+    await requireFree(app, resource, plan.added);
+    return commitChange(app, caller, userDefinition, resource, expected, {
+      effects: [
+        ...plan.removed.map((id) => setOwner(id, { from: resource.id, to: '' })),
+        ...plan.added.map((id) => setOwner(id, { from: '', to: resource.id })),
+      ],
+    });
+  };
+}
+
+async function requireFree(app: App, user: Resource, ids: readonly string[]): Promise<void> {
+  const known = await listResourcesById(app.db, ids);
+  for (const id of ids) {
+    const account = known.find((one) => one.id === id);
+    if (!account || account.scope_id !== user.scope_id) {
+      refuseField(FIELD, `There is no account "${id}" in the user's scope.`);
+    }
+    if (account.owner_id !== '') {
+      refuseField(FIELD, `Account "${id}" stands for another user already.`);
+    }
+  }
+}
