@@ -13,6 +13,7 @@ export interface Dressed {
   body: string | Uint8Array | LongBody | undefined;
 }
 
+/** Copied into each answer: further headers are added to it there. */
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Dresses what an operation handed back as the Vault API does (contract 1.1 to 1.5). */
@@ -28,11 +29,11 @@ export function dressAnswer(
   }
   if (answer.bare) {
     const body = `${JSON.stringify(answer.bare)}\n`;
-    return { status: answer.status ?? 200, headers: JSON_TYPE, body };
+    return { status: answer.status ?? 200, headers: { ...JSON_TYPE }, body };
   }
   const warnings = [...(answer.warnings ?? []), ...request.warnings];
   if (answer.data === undefined && !answer.auth && !answer.lease && !answer.warnings?.length) {
-    return { status: answer.status ?? 204, headers: JSON_TYPE, body: undefined };
+    return { status: answer.status ?? 204, headers: { ...JSON_TYPE }, body: undefined };
   }
   const envelope = {
     request_id: request.id,
@@ -51,7 +52,7 @@ export function dressAnswer(
   const long = answer.long_text;
   return {
     status: answer.status ?? 200,
-    headers: JSON_TYPE,
+    headers: { ...JSON_TYPE },
     body: long ? putLongText(body, long) : body,
   };
 }
@@ -98,7 +99,7 @@ export function dressWrapped(wrap_info: WrapInfo): Dressed {
     warnings: null,
     auth: null,
   };
-  return { status: 200, headers: JSON_TYPE, body: `${JSON.stringify(envelope)}\n` };
+  return { status: 200, headers: { ...JSON_TYPE }, body: `${JSON.stringify(envelope)}\n` };
 }
 
 const STATUS: Record<FailureKind, number> = {

@@ -1,0 +1,155 @@
+/** Conditional reads of certificates and lists (contract 1.11, 1.12). */
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Reply, startTestServer } from '../support/server.ts';
+
+let ahead_ms = 0;
+const { call } = await startTestServer({ after }, { now: () => Date.now() + ahead_ms });
+
+let mounts = 0;
+async function newMount(tune: Record<string, unknown>): Promise<string> {
+  const mount = `ca${++mounts}`;
+  await call('POST', `sys/mounts/${mount}`, { type: 'pki' });
+  const tuned = await call('POST', `sys/mounts/${mount}/tune`, tune);
+  assert.equal(tuned.status, 204, tuned.text);
+  const root = { common_name: 'R', key_type: 'ec', issuer_name: 'first' };
+  const made = await call('POST', `${mount}/root/generate/internal`, root);
+  assert.equal(made.status, 200, made.text);
+  await call('POST', `${mount}/roles/any`, { allow_any_name: true, key_type: 'ec', max_ttl: '1h' });
+  return mount;
+}
+
+const BOTH = {
+  passthrough_request_headers: ['If-Modified-Since'],
+  allowed_response_headers: ['Last-Modified'],
+};
+
+/** @param after_s how long after the server's present time, in seconds */
+function readSince(path: string, after_s: number): Promise<Reply> {
+  const since = new Date(Date.now() + ahead_ms + after_s * 1000).toUTCString();
+  return call('GET', path, undefined, { headers: { 'if-modified-since': since } });
+}
+
+const CA_PATHS = [
+  'ca',
+  'ca/pem',
+  'cert/ca',
+  'cert/ca/raw',
+  'cert/ca/raw/pem',
+  'issuer/first/json',
+  'issuer/first/der',
+  'issuer/first/pem',
+];
+const CRL_PATHS = [
+  'crl',
+  'crl/pem',
+  'cert/crl',
+  'cert/crl/raw',
+  'cert/crl/raw/pem',
+  'issuer/first/crl',
+  'issuer/first/crl/der',
+  'issuer/first/crl/pem',
+];
+
+test('what has not changed since is answered with 304 and no body, everything else whole', async () => {
+  const mount = await newMount(BOTH);
+  await call('GET', `${mount}/crl`);
+  for (const path of [...CA_PATHS, ...CRL_PATHS]) {
+    const unchanged = await readSince(`${mount}/${path}`, 10);
+    assert.equal(unchanged.status, 304, path);
+    assert.equal(unchanged.bytes.length, 0, path);
+    assert.ok(Date.parse(unchanged.headers.get('last-modified') ?? ''), path);
+    assert.equal((await readSince(`${mount}/${path}`, -3600)).status, 200, path);
+    assert.equal((await call('GET', `${mount}/${path}`)).status, 200, path);
+  }
+});
+
+test('a date that is none, and reads that have no date of their own, are answered whole', async () => {
+  const mount = await newMount(BOTH);
+  for (const path of ['ca', 'crl', 'cert/ca']) {
+    const headers = { 'if-modified-since': 'yesterday' };
+    assert.equal((await call('GET', `${mount}/${path}`, undefined, { headers })).status, 200, path);
+  }
+  assert.equal((await readSince(`${mount}/ca_chain`, 10)).status, 200);
+  assert.equal((await readSince(`${mount}/issuer/first`, 10)).status, 200);
+});
+
+const tunings: [why: string, tune: Record<string, unknown>, status: number, told: boolean][] = [
+  ['as a mount is at first', {}, 200, false],
+  ['the request header passes', { passthrough_request_headers: ['if-modified-since'] }, 304, false],
+  ['the response header passes', { allowed_response_headers: 'last-modified' }, 200, true],
+  ['both pass', BOTH, 304, true],
+];
+for (const [why, tune, status, told] of tunings) {
+  test(`conditional reads are for mounts that are tuned for them: ${why}`, async () => {
+    const mount = await newMount(tune);
+    await call('GET', `${mount}/crl`);
+    for (const path of ['ca', 'crl', 'cert/ca']) {
+      const answer = await readSince(`${mount}/${path}`, 10);
+      assert.equal(answer.status, status, path);
+      assert.equal(answer.headers.has('last-modified'), told, path);
+    }
+  });
+}
+
+const NOTHING: string[] = [];
+const changes: [what: string, change: (mount: string) => Promise<Reply>, changed: string[]][] = [
+  [
+    'another name of the issuer',
+    (mount) => call('PATCH', `${mount}/issuer/first`, { issuer_name: 'renamed' }),
+    ['ca', 'crl', 'issuer/second/crl/der'],
+  ],
+  [
+    'another usage of the issuer',
+    (mount) =>
+      call('PATCH', `${mount}/issuer/first`, { usage: 'read-only,crl-signing,ocsp-signing' }),
+    NOTHING,
+  ],
+  [
+    'another default issuer',
+    (mount) => call('POST', `${mount}/config/issuers`, { default: 'second' }),
+    ['ca', 'crl', 'issuer/second/der', 'issuer/second/crl/der'],
+  ],
+  [
+    'the same default issuer again',
+    (mount) => call('POST', `${mount}/config/issuers`, { default: 'first' }),
+    NOTHING,
+  ],
+  [
+    'a list built anew',
+    (mount) => call('GET', `${mount}/crl/rotate`),
+    ['crl', 'issuer/second/crl/der'],
+  ],
+  [
+    'a revocation, by the list that follows it',
+    async (mount) => {
+      const issued = await call('POST', `${mount}/issue/any`, { common_name: 'a.example' });
+      const serial_number = issued.textAt('data.serial_number');
+      return call('POST', `${mount}/revoke`, { serial_number });
+    },
+    ['crl', 'issuer/second/crl/der'],
+  ],
+];
+for (const [what, change, changed] of changes) {
+  test(`${what} changes ${changed.length === 0 ? 'no date' : `the dates of ${changed.join(', ')}`}`, async () => {
+    const mount = await newMount(BOTH);
+    const second = { common_name: 'S', key_type: 'ec', issuer_name: 'second' };
+    await call('POST', `${mount}/issuers/generate/root/internal`, second);
+    const paths = ['ca', 'crl', 'issuer/second/der', 'issuer/second/crl/der'];
+    for (const path of paths) await call('GET', `${mount}/${path}`);
+    ahead_ms += 60_000;
+    const before_ms = ahead_ms;
+    for (const path of paths) assert.equal((await readSince(`${mount}/${path}`, -30)).status, 304);
+    ahead_ms += 60_000;
+    const answer = await change(mount);
+    assert.equal(answer.status, 200, answer.text);
+    // The list that follows is built by whoever reads it first.
+    await call('GET', `${mount}/crl`);
+    for (const path of paths) {
+      const since = (before_ms - ahead_ms) / 1000;
+      const expected = changed.includes(path) ? 200 : 304;
+      assert.equal((await readSince(`${mount}/${path}`, since)).status, expected, path);
+    }
+  });
+}
