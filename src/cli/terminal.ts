@@ -33,8 +33,9 @@ const CTRL_D = '\u0004';
 /** Keys come one by one and are not shown, not even as stars: their number is nobody's business. */
 function readHidden(prompt: string): Promise<string> {
   const { stdin, stderr } = process;
-  stderr.write(`${prompt}: `);
+  // First of all: what is typed before this would show.
   stdin.setRawMode(true);
+  stderr.write(`${prompt}: `);
   stdin.setEncoding('utf8');
   return new Promise((resolve, reject) => {
     let typed = '';

@@ -2,7 +2,7 @@ import { CLIENT_FLAGS, createApiClient } from '../api-client.ts';
 import type { Command } from '../command.ts';
 import { formatOf } from '../output.ts';
 import { readSecret } from '../terminal.ts';
-import { statusText } from './status.ts';
+import { readStatus, statusText } from './status.ts';
 
 export const unsealCommand: Command = {
   usage: 'operator unseal [flags]',
@@ -17,8 +17,14 @@ from the command line, which every user of the machine can see.`,
   async run({ flags }) {
     const format = formatOf(flags);
     const api = createApiClient(flags, process.env);
-    const body = flags.has('reset') ? { reset: true } : { key: await readSecret('Unseal share') };
-    console.log(statusText(await api.call('PUT', 'sys/unseal', body), format));
+    // Nobody is asked for a share that the server has no use for, or cannot be given.
+    let status = await readStatus(api);
+    if (flags.has('reset')) {
+      status = await api.call('PUT', 'sys/unseal', { reset: true });
+    } else if (status.sealed === true) {
+      status = await api.call('PUT', 'sys/unseal', { key: await readSecret('Unseal share') });
+    }
+    console.log(statusText(status, format));
     return 0;
   },
 };
