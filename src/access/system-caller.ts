@@ -3,7 +3,7 @@ import { EMPTY_CONFIG } from '../mounts/rules.ts';
 import type { Caller } from './caller.ts';
 
 /** Stands for `sys/` where no mount is read: at start, and in periodic work of the server's own. */
-const SERVER_MOUNT: Mount = {
+export const SERVER_MOUNT: Mount = {
   id: '',
   kind: 'secret',
   path: 'sys/',

@@ -1,0 +1,110 @@
+import { ZodError } from 'zod';
+import type { Caller, RecordFacts, TokenFacts } from '../access/caller.ts';
+import { SERVER_MOUNT } from '../access/system-caller.ts';
+import type { App } from '../app.ts';
+import type { RecordedEnd } from '../audit/record.ts';
+import { Failure } from '../core/failure.ts';
+import type { Mount } from '../mounts/mount.ts';
+import type { AnyRoute, Capability, Method } from './route.ts';
+
+/** What is known of a request so far: whatever becomes of it, this is what can be recorded. */
+export interface Trace {
+  readonly request_id: string;
+  mount: Mount;
+  record: RecordFacts;
+  route: AnyRoute | undefined;
+  token: TokenFacts | undefined;
+  /** Keyed hash of a token that came along and is not one of ours. */
+  unknown_token: Uint8Array | undefined;
+  /** Once the request is read whole. */
+  caller: Caller | undefined;
+}
+
+export const OPERATION: Record<Method, Capability> = {
+  GET: 'read',
+  LIST: 'list',
+  POST: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+export function startTrace(request_id: string, remote_address: string): Trace {
+  return {
+    request_id,
+    mount: { ...SERVER_MOUNT, path: '' },
+    record: { route: '', operation: '', path: '', remote_address, request: {}, outcome: {} },
+    route: undefined,
+    token: undefined,
+    unknown_token: undefined,
+    caller: undefined,
+  };
+}
+
+/** Notes where a request leads. Of a path that leads nowhere only the mount: it may hold anything. */
+export function tracePath(
+  trace: Trace,
+  found: {
+    mount: Mount | undefined;
+    isKnown: boolean;
+    path: string;
+    route: AnyRoute | undefined;
+    method: Method | undefined;
+  },
+): void {
+  const { mount, route, method, path } = found;
+  trace.route = route;
+  if (mount) trace.mount = mount;
+  trace.record = {
+    ...trace.record,
+    route: route?.id ?? '',
+    operation: method ? OPERATION[method] : '',
+    path: found.isKnown ? path : mount ? `${mount.path}…` : '…',
+  };
+}
+
+/** Keeps of the input what the route's declaration lets into records. */
+export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>>): void {
+  const facts: Record<string, unknown> = {};
+  for (const name of trace.route?.audit ?? []) {
+    if (input[name] !== undefined) facts[name] = input[name];
+  }
+  trace.record.request = facts;
+}
+
+/** @throws Failure `unavailable` when it cannot be recorded: nothing is answered then */
+export async function recordDone(app: App, caller: Caller, route: AnyRoute): Promise<void> {
+  if (caller.recorded) return;
+  if (caller.token || isRecordedRead(app, route)) await app.audit.note(caller, { status: 'done' });
+  else app.audit.count(route.id);
+}
+
+/** @throws Failure `unavailable` as {@link recordDone}, of requests by somebody known */
+export async function recordRefusal(app: App, trace: Trace, error: unknown): Promise<void> {
+  const { caller, route, token } = trace;
+  if (caller?.recorded) return;
+  const isWrite = trace.record.operation !== 'read' && trace.record.operation !== 'list';
+  // Sealed, only what was to change that is worth a record.
+  if (app.barrier.sealed && !(route?.while_sealed && isWrite)) return;
+  const end = endOf(error);
+  if (token) await app.audit.note(caller ?? trace, end);
+  else if (route && isPublicRead(route) && !isRecordedRead(app, route)) app.audit.count(route.id);
+  else app.audit.refuse(trace, end);
+}
+
+function isPublicRead(route: AnyRoute): boolean {
+  const reads = route.method === 'GET' || route.method === 'LIST' || route.body === 'bytes';
+  return route.access === 'public' && reads;
+}
+
+function isRecordedRead(app: App, route: AnyRoute): boolean {
+  return app.config.audit.record_public_reads && isPublicRead(route) && !route.while_sealed;
+}
+
+function endOf(error: unknown): RecordedEnd {
+  if (error instanceof Failure) return { status: 'refused', error: error.message };
+  if (error instanceof ZodError) {
+    const names = error.issues.map((issue) => String(issue.path[0] ?? ''));
+    return { status: 'refused', error: `fields not accepted: ${[...new Set(names)].join(', ')}` };
+  }
+  return { status: 'failed' };
+}
