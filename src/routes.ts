@@ -4,6 +4,7 @@ import { identityRoutes } from './access/identity/routes.ts';
 import { lockoutRoutes } from './access/lockout/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
+import { unavailableRoutes } from './access/unavailable/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
@@ -14,8 +15,10 @@ import { compileRoutes, type PathRouter } from './http/router.ts';
 import { type DeclaredRoutes, specRoutes } from './http/specs.ts';
 import { metricsRoutes } from './metrics/routes.ts';
 import { mountSystemRoutes } from './mounts/routes.ts';
+import { AUTH_TYPES } from './mounts/rules.ts';
 import { pkiRoutes } from './pki/routes.ts';
 import { sealRoutes } from './seal/routes.ts';
+import { serverRoutes } from './system/routes.ts';
 
 /** Endpoints under `/v1/sys/`. */
 export const systemRoutes: readonly AnyRoute[] = [
@@ -27,6 +30,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...lockoutRoutes,
   ...wrappingRoutes,
   ...metricsRoutes,
+  ...serverRoutes,
   ...specRoutes(() => declaredRoutes),
 ];
 
@@ -59,7 +63,8 @@ export function secretRouters(): ReadonlyMap<string, PathRouter> {
 }
 
 export function authRouters(): ReadonlyMap<string, PathRouter> {
-  return compileEngines(authEngines, '/v1/auth/{mount}');
+  const unavailable = AUTH_TYPES.map((type) => [type, unavailableRoutes(type)] as const);
+  return compileEngines({ ...Object.fromEntries(unavailable), ...authEngines }, '/v1/auth/{mount}');
 }
 
 function compileEngines(

@@ -260,6 +260,25 @@ export function listCapabilities(acl: Acl, path: string): string[] {
   return CAPABILITIES.filter((_name, place) => rule.granted & (1 << place));
 }
 
+/** Every rule with what it grants, in words; the patterns of those with wildcards as written. */
+export function listGrants(acl: Acl): {
+  exact: ReadonlyMap<string, string[]>;
+  wild: ReadonlyMap<string, string[]>;
+} {
+  const words = (rule: Rule): string[] =>
+    CAPABILITIES.filter((_name, place) => rule.granted & (1 << place));
+  const rules = [...acl.byHead.values()].flat();
+  return {
+    exact: new Map([...acl.exact].map(([path, rule]) => [path, words(rule)])),
+    wild: new Map(rules.map(({ pattern, rule }) => [patternText(pattern), words(rule)])),
+  };
+}
+
+function patternText({ form, open }: WildPattern): string {
+  const body = open ? form.slice(0, -ANY_REST.length) : form;
+  return `${body.replaceAll(ANY_SEGMENT, '+')}${open ? '*' : ''}`;
+}
+
 function grants(rule: Rule | undefined): rule is Rule {
   return rule !== undefined && rule.granted !== 0 && !(rule.granted & DENY);
 }

@@ -41,6 +41,7 @@ const cases: [kind: string, field: Field<unknown>, sent: unknown, read: unknown]
   ['flag', flag(), 'yes', REFUSED],
   ['flag', flag(), 2, REFUSED],
   ['flag', flag(), '', REFUSED],
+  ['integer', integer(), '', REFUSED],
   ['duration', duration(), 3600, 3600],
   ['duration', duration(), '3600', 3600],
   ['duration', duration(), '72h', 259_200],

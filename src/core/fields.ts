@@ -73,14 +73,14 @@ export const text: FieldKind<string> = fieldKind({
   output: z.string(),
 });
 
-/** A whole number, or its decimal text. The empty text counts as nothing sent. */
+/** A whole number, or its decimal text; the empty text is none and is refused. */
 export const integer: FieldKind<number> = fieldKind({
   accepts: 'a whole number',
   convert: convertInteger,
   output: z.int(),
 });
 
-/** true or false; also `1`, `t`, `0`, `f` and their like, as text or number. */
+/** true or false; also `1`, `t`, `0`, `f` and their like, as text or number; never the empty text. */
 export const flag: FieldKind<boolean> = fieldKind({
   accepts: 'true or false',
   convert: convertFlag,

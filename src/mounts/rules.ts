@@ -1,5 +1,6 @@
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
+import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { type Mount, type MountConfig, type MountKind, SYSTEM_LEASE_TTL } from './mount.ts';
 
 /** Engine types that can be mounted, by kind. */
@@ -193,7 +194,7 @@ export function describeMount(mount: Mount): Record<string, unknown> {
     local: mount.local,
     options: mount.options,
     plugin_version: '',
-    running_plugin_version: 'v1.21.5+builtin.vault',
+    running_plugin_version: `v${COMPATIBLE_VERSION}+builtin.vault`,
     running_sha256: '',
     seal_wrap: mount.seal_wrap,
     type: mount.type,

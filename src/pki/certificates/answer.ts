@@ -12,9 +12,8 @@ export interface IssuedAnswer {
   /** Absent when there is nothing in it. */
   ca_chain?: string[];
   serial_number: string;
-  /** Unix seconds, both. */
+  /** Unix seconds. */
   expiration: number;
-  not_before: number;
   /** Colon hex. */
   authority_key_id: string;
   private_key?: string;
@@ -24,7 +23,7 @@ export interface IssuedAnswer {
 /** Dresses an issued certificate, its chain and its key in the format that was asked for. */
 export function encodeIssued(issued: {
   der: Uint8Array;
-  facts: Pick<IssuedAnswer, 'serial_number' | 'expiration' | 'not_before' | 'authority_key_id'>;
+  facts: Pick<IssuedAnswer, 'serial_number' | 'expiration' | 'authority_key_id'>;
   /** The issuer first. */
   chain: readonly ChainLink[];
   private_key?: KeyObject;

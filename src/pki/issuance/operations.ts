@@ -146,7 +146,6 @@ async function signLeaf(
     facts: {
       serial_number: serial,
       expiration: tbs.notAfter,
-      not_before: tbs.notBefore,
       authority_key_id: formatColonHex(context.issuer.key_identifier),
     },
     chain: issuer.chain,

@@ -13,7 +13,6 @@ const issued = z.object({
   ca_chain: z.array(z.string()).optional().describe('The issuer first.'),
   serial_number: z.string().describe('Colon hex.'),
   expiration: z.int().describe('Unix seconds.'),
-  not_before: z.int().describe('Unix seconds.'),
   authority_key_id: z.string().describe('Colon hex.'),
 });
 const issuedWithKey = issued.extend({

@@ -1,0 +1,69 @@
+import { type Acl, listGrants } from '../access/acl.ts';
+import type { Caller } from '../access/caller.ts';
+import type { App } from '../app.ts';
+import { Failure } from '../core/failure.ts';
+import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
+import type { Answer } from '../http/route.ts';
+import { AUTH_TYPES, SECRET_TYPES } from '../mounts/rules.ts';
+
+/** Versions this server has had; it knows of the present one. */
+export async function listVersions(): Promise<Answer> {
+  const version = {
+    build_date: BUILD_DATE,
+    previous_version: null,
+    timestamp_installed: BUILD_DATE,
+  };
+  return { data: { keys: [COMPATIBLE_VERSION], key_info: { [COMPATIBLE_VERSION]: version } } };
+}
+
+/** All that the caller's policies come to, for user interfaces. */
+export async function readResultantAcl(_app: App, caller: Caller): Promise<Answer> {
+  const { acl } = caller;
+  if (!acl) throw new Failure('unauthenticated', 'permission denied');
+  return { data: { root: acl.root, ...resultantAcl(acl) } };
+}
+
+function resultantAcl(acl: Acl): Record<string, unknown> {
+  const { exact, wild } = listGrants(acl);
+  const shown = (rules: ReadonlyMap<string, string[]>) =>
+    Object.fromEntries([...rules].map(([path, capabilities]) => [path, { capabilities }]));
+  return { exact_paths: shown(exact), glob_paths: shown(wild), chroot_namespace: '' };
+}
+
+/** Engines are part of the program: there is nothing to load anew, and saying so is enough. */
+export async function reloadPlugins(
+  app: App,
+  _caller: Caller,
+  input: { plugin: string; mounts: readonly string[] },
+): Promise<Answer> {
+  if ((input.plugin === '') === (input.mounts.length === 0)) {
+    throw new Failure('invalid', 'either plugin or mounts is needed, and not both');
+  }
+  return { data: { reload_id: app.newId() } };
+}
+
+/** When data keys are replaced by themselves: never, only when `sys/rotate` asks for it. */
+export async function readRotation(): Promise<Answer> {
+  return { data: { enabled: false, interval: 0, max_operations: 3_865_470_566 }, flat: true };
+}
+
+/** Names of the engines that there are. */
+export async function listPlugins(): Promise<Answer> {
+  const auth = [...AUTH_TYPES].sort();
+  const secret = [...SECRET_TYPES].sort();
+  const detailed = [
+    ...auth.map((name) => describePlugin('auth', name)),
+    ...secret.map((name) => describePlugin('secret', name)),
+  ];
+  return { data: { auth, database: [], secret, detailed } };
+}
+
+function describePlugin(type: 'auth' | 'secret', name: string): Record<string, unknown> {
+  return {
+    builtin: true,
+    deprecation_status: 'supported',
+    name,
+    type,
+    version: `v${COMPATIBLE_VERSION}+builtin.vault`,
+  };
+}
