@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Caller } from './access/caller.ts';
+import type { LeaseKinds } from './access/leases/lease.ts';
 import type { AuditTrail } from './audit/trail.ts';
 import type { Config } from './config.ts';
 import type { Barrier } from './seal/barrier.ts';
@@ -20,6 +21,8 @@ export interface App {
   readonly barrier: Barrier;
   readonly audit: AuditTrail;
   readonly log: Logger;
+  /** How leases of each kind are ended; the engines that give them out say so. */
+  readonly leaseKinds: LeaseKinds;
   /** Milliseconds since 1970. */
   now(): number;
   randomBytes(length: number): Uint8Array;

@@ -1,3 +1,4 @@
+import { leaseJobs } from './access/leases/jobs.ts';
 import { lockoutJobs } from './access/lockout/jobs.ts';
 import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
@@ -11,7 +12,12 @@ import type { Effect } from './store/write.ts';
  * Everything that a server does on a timer. A feature that has such work declares it in its
  * `jobs.ts` and adds its list here; nothing else sets a timer for work on stored rows.
  */
-export const periodicJobs: readonly Job[] = [...tokenJobs, ...lockoutJobs, ...auditJobs];
+export const periodicJobs: readonly Job[] = [
+  ...tokenJobs,
+  ...leaseJobs,
+  ...lockoutJobs,
+  ...auditJobs,
+];
 
 /**
  * Periodic work, done by one node at a time: whichever holds the row `name` of `job_lease`.
@@ -33,8 +39,12 @@ export interface Job {
 
 /** One run of a job, and the right to it. */
 export interface Turn {
-  /** Makes a write set durable with the audit record of this run, if this node still has the job. */
-  commit(effects: readonly Effect[]): Promise<void>;
+  /**
+   * Makes a write set durable with an audit record, if this node still has the job.
+   *
+   * @param outcome facts for the record, e.g. `{ lease_id }`
+   */
+  commit(effects: readonly Effect[], outcome?: Record<string, unknown>): Promise<void>;
   /** For sets given to `app.store.commit`, without an audit record: refuses them once the job has moved. */
   fence(): Effect;
   /** True when the server is being stopped or sealed: end with the page at hand. */
@@ -128,7 +138,7 @@ export async function runIfFree(
 }
 
 async function runHeld(app: App, job: Job, lease: Lease, isStopping: () => boolean): Promise<void> {
-  const caller = systemCaller(app.newId(), `job/${job.name}`);
+  const run_id = app.newId();
   const fence = (): Effect => renewLease(lease, app.now() + LEASE_MS);
   let lost = false;
   const beat = setInterval(() => {
@@ -139,7 +149,11 @@ async function runHeld(app: App, job: Job, lease: Lease, isStopping: () => boole
   beat.unref();
   try {
     await job.run(app, {
-      commit: (effects) => app.commit(caller, [fence(), ...effects]),
+      commit(effects, outcome = {}) {
+        const caller = systemCaller(run_id, `job/${job.name}`);
+        Object.assign(caller.record.outcome, outcome);
+        return app.commit(caller, [fence(), ...effects]);
+      },
       fence,
       get stopping() {
         return lost || isStopping();

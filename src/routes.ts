@@ -1,6 +1,8 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { identityRoutes } from './access/identity/routes.ts';
+import type { LeaseKinds } from './access/leases/lease.ts';
+import { leaseRoutes } from './access/leases/routes.ts';
 import { lockoutRoutes } from './access/lockout/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
@@ -16,6 +18,7 @@ import { type DeclaredRoutes, specRoutes } from './http/specs.ts';
 import { metricsRoutes } from './metrics/routes.ts';
 import { mountSystemRoutes } from './mounts/routes.ts';
 import { AUTH_TYPES } from './mounts/rules.ts';
+import { certificateLease } from './pki/revocation/operations.ts';
 import { pkiRoutes } from './pki/routes.ts';
 import { sealRoutes } from './seal/routes.ts';
 import { serverRoutes } from './system/routes.ts';
@@ -31,6 +34,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...wrappingRoutes,
   ...metricsRoutes,
   ...serverRoutes,
+  ...leaseRoutes,
   ...specRoutes(() => declaredRoutes),
 ];
 
@@ -55,6 +59,11 @@ export const declaredRoutes: DeclaredRoutes = {
 };
 
 export const boundaryRouter = (): BoundaryRouter => compileBoundaryRoutes(brokerRoutes);
+
+/** What is given out with a lease, by the name that its rows carry. */
+export const leaseKinds: LeaseKinds = {
+  certificate: certificateLease,
+};
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');
 

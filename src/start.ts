@@ -8,7 +8,7 @@ import { makeInitialBroker } from './broker/initial/operations.ts';
 import type { Config } from './config.ts';
 import { createServer, type HttpServer } from './http/server.ts';
 import { startJobs } from './jobs.ts';
-import { authRouters, boundaryRouter, secretRouters, systemRouter } from './routes.ts';
+import { authRouters, boundaryRouter, leaseKinds, secretRouters, systemRouter } from './routes.ts';
 import { Barrier } from './seal/barrier.ts';
 import { openSeal } from './seal/operations.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -100,6 +100,7 @@ function buildApp(
     barrier,
     audit,
     log,
+    leaseKinds,
     now,
     randomBytes: random,
     newId: () => randomUUID(),

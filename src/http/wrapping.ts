@@ -45,7 +45,7 @@ export async function wrapIfAsked(
   if (wrap_ttl === undefined || result.wrap_info || dressed.status === 304) return dressed;
   if (dressed.body === undefined && !result.raw) return dressed;
   const answer = {
-    content_type: dressed.headers['content-type'] ?? '',
+    content_type: String(dressed.headers['content-type'] ?? ''),
     body: wholeBody(dressed.body),
   };
   const wrapped_accessor = result.auth?.accessor ?? '';

@@ -7,6 +7,7 @@ import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';
 import type { Mount } from '../../src/mounts/mount.ts';
 import { planFirstMounts, readMounts } from '../../src/mounts/operations.ts';
 import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
+import { leaseKinds } from '../../src/routes.ts';
 import { Barrier } from '../../src/seal/barrier.ts';
 import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../../src/seal/keyring.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -36,6 +37,7 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     barrier,
     audit,
     log: pino({ level: 'silent' }),
+    leaseKinds,
     now,
     randomBytes: random,
     newId: () => randomUUID(),

@@ -19,6 +19,7 @@ import {
   listEntityPolicies,
   readPermissions,
 } from '../identity/operations.ts';
+import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
 import { isWrappingToken } from '../wrapping/wrapping.ts';
 import { judgeAddress } from './addresses.ts';
@@ -434,15 +435,13 @@ export async function revokeByText(
 ): Promise<Answer> {
   if (input.token === '') throw new Failure('invalid', 'missing token');
   if (openBatchToken(app, input.token)) throw unrevocable();
-  await app.commit(caller, planRevocation(tokenId(app, input.token)));
-  return {};
+  return revoke(app, caller, planRevocation(tokenId(app, input.token)));
 }
 
 export async function revokeSelf(app: App, caller: Caller): Promise<Answer> {
   const { token } = requireAuthenticated(caller);
   if (token.type === 'batch') throw unrevocable();
-  await app.commit(caller, planRevocation(token.id));
-  return {};
+  return revoke(app, caller, planRevocation(token.id));
 }
 
 export async function revokeByAccessor(
@@ -451,8 +450,7 @@ export async function revokeByAccessor(
   input: { accessor: string },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
-  await app.commit(caller, planRevocation(token.id));
-  return {};
+  return revoke(app, caller, planRevocation(token.id));
 }
 
 /** Revokes a token and leaves its children, as orphans. */
@@ -465,7 +463,13 @@ export async function revokeOrphan(
   if (openBatchToken(app, input.token)) throw unrevocable();
   const token = await findToken(app.db, tokenId(app, input.token));
   if (!token) throw new Failure('invalid', 'token to revoke not found');
-  await app.commit(caller, [orphanChildren(token.id), ...planRevocation(token.id)]);
+  return revoke(app, caller, [orphanChildren(token.id), ...planRevocation(token.id)]);
+}
+
+/** What hung on the tokens is dead with them, and ended before this is answered. */
+async function revoke(app: App, caller: Caller, effects: Effect[]): Promise<Answer> {
+  await app.commit(caller, effects);
+  await endLeasesOfRevoked(app, caller);
   return {};
 }
 

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
+import { planLease } from '../../access/leases/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -139,7 +140,8 @@ async function signLeaf(
   const effects = role.no_store
     ? []
     : insertCertificate(mount_id, row, [...names.dns, ...names.email, ...names.ip, ...names.uri]);
-  await app.commit(caller, effects);
+  const leased = leaseOf(app, caller, role, { serial, not_after: tbs.notAfter });
+  await app.commit(caller, [...effects, ...(leased?.effects ?? [])]);
 
   const data = encodeIssued({
     der,
@@ -152,5 +154,22 @@ async function signLeaf(
     ...(subject.private_key && { private_key: subject.private_key }),
     request: input,
   });
-  return { data, warnings: plan.warnings };
+  return { data, warnings: plan.warnings, ...(leased && { lease: leased.lease }) };
+}
+
+/** What revokes the certificate when the token that asked for it ends. */
+function leaseOf(
+  app: App,
+  caller: Caller,
+  role: Role,
+  { serial, not_after }: { serial: string; not_after: number },
+): ReturnType<typeof planLease> | undefined {
+  if (!role.generate_lease || role.no_store) return undefined;
+  const expires_at = not_after;
+  return planLease(app, caller, {
+    kind: 'certificate',
+    data: { serial },
+    expires_at,
+    renewable: false,
+  });
 }

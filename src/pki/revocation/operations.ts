@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
+import type { LeaseKind } from '../../access/leases/lease.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { parsePem } from '../../core/pem.ts';
@@ -178,11 +179,9 @@ async function revoke(app: App, caller: Caller, target: Target) {
       warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
     };
   }
-  const revocation = { serial, issuer_id: target.issuer_id, revoked_at_ms: now_ms, reason: 0 };
   const effects: Effect[] = [
     ...(target.stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
-    ...insertRevocation(mount_id, revocation),
-    markRevoked(mount_id, serial, { revoked_at_ms: now_ms, revocation_reason: 0 }),
+    ...planRevocation(mount_id, { serial, issuer_id: target.issuer_id, revoked_at_ms: now_ms }),
   ];
   try {
     await app.commit(caller, effects);
@@ -199,6 +198,45 @@ async function revoke(app: App, caller: Caller, target: Target) {
   if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
   return answer(now_ms);
 }
+
+function planRevocation(
+  mount_id: string,
+  revocation: { serial: string; issuer_id: string; revoked_at_ms: number },
+): Effect[] {
+  const { serial, revoked_at_ms } = revocation;
+  return [
+    ...insertRevocation(mount_id, { ...revocation, reason: 0 }),
+    markRevoked(mount_id, serial, { revoked_at_ms, revocation_reason: 0 }),
+  ];
+}
+
+/**
+ * Leases of roles with `generate_lease`: the certificate is revoked when its lease ends before
+ * it does (contract 3.11). One that is gone, run out, revoked or an authority's own stays as it is.
+ */
+export const certificateLease: LeaseKind = {
+  async planEnd(app, lease) {
+    const { mount_id } = lease;
+    const serial = String(lease.data.serial);
+    const stored = await findCertificate(app.db, mount_id, serial);
+    const revoked_at_ms = app.now();
+    if (!stored || stored.not_after <= revoked_at_ms / 1000 + EXPIRY_MARGIN) return { effects: [] };
+    if (await findRevocation(app.db, mount_id, serial)) return { effects: [] };
+    const authority = await readAuthority(app, mount_id);
+    const isIssuer = [...authority.issuers.values()].some(
+      ({ certificate }) => certificate.serial === serial,
+    );
+    if (isIssuer) return { effects: [] };
+    const { issuer_id } = stored;
+    const { auto_rebuild } = await readCrlConfig(app, mount_id);
+    return {
+      effects: planRevocation(mount_id, { serial, issuer_id, revoked_at_ms }),
+      after: () => {
+        if (!auto_rebuild && issuer_id !== '') scheduleCrl(app, mount_id, issuer_id);
+      },
+    };
+  },
+};
 
 function storedForm({ certificate, issuer_id }: Target) {
   return {

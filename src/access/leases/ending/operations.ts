@@ -1,0 +1,119 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { Effect } from '../../../store/write.ts';
+import type { Caller } from '../../caller.ts';
+import type { Lease } from '../lease.ts';
+import { deleteLease, findLease, listExpired, listUnbound } from '../store.ts';
+
+export const PAGE = 200;
+/** Leases ended at the same time: their write sets share transactions. */
+const AT_ONCE = 20;
+/** Leases that the revocation of a token ends before it is answered; the rest follows at once. */
+const IN_REQUEST = 2_000;
+const ATTEMPTS = 3;
+
+/** How leases are ended: who commits, and when to stop. */
+export interface EndingWork {
+  commit(effects: readonly Effect[], outcome?: Record<string, unknown>): Promise<void>;
+  readonly stopping: boolean;
+}
+
+/** Ends leases for a request, each with a record of its own. */
+export function workOf(app: App, caller: Caller): EndingWork {
+  return {
+    async commit(effects, outcome = {}) {
+      const record = { ...caller.record, outcome: { ...caller.record.outcome, ...outcome } };
+      await app.commit({ ...caller, record }, effects);
+      caller.recorded = true;
+    },
+    stopping: false,
+  };
+}
+
+/**
+ * Ends a lease and what it stands for in one write set; one that another has ended is fine.
+ *
+ * @param force the lease goes even when what it stands for cannot be ended
+ */
+export async function endLease(
+  app: App,
+  work: EndingWork,
+  lease: Lease,
+  force = false,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const kind = app.leaseKinds[lease.kind];
+      if (!kind && !force) throw new Error(`lease ${lease.id} is of an unknown kind`);
+      const end = await kind?.planEnd(app, lease).catch((error: unknown) => {
+        if (!force) throw error;
+        app.log.warn({ err: error, lease: lease.id }, 'a lease was dropped by force');
+        return undefined;
+      });
+      const effects = [...(end?.effects ?? []), deleteLease({ id: lease.id })];
+      await work.commit(effects, { lease_id: lease.id });
+      end?.after?.();
+      return;
+    } catch (error) {
+      if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
+      // Ended meanwhile, or what it stands for was changed: then it is worked out anew.
+      if (!(await findLease(app.db, lease.id))) return;
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+/**
+ * Ends leases page by page. One that cannot be ended holds up none of the others.
+ *
+ * @param next the page that follows a lease, from the first one on; empty at the end
+ * @returns how many could not be ended; the next run of the job tries them again
+ */
+export async function endPages(
+  app: App,
+  work: EndingWork,
+  next: (last: Lease | undefined) => Promise<Lease[]>,
+  { most = Number.POSITIVE_INFINITY, force = false }: { most?: number; force?: boolean } = {},
+): Promise<number> {
+  let failed = 0;
+  let last: Lease | undefined;
+  for (let seen = 0; !work.stopping && seen < most; ) {
+    const page = await next(last);
+    if (page.length === 0) break;
+    for (let start = 0; start < page.length && !work.stopping; start += AT_ONCE) {
+      const part = page.slice(start, start + AT_ONCE);
+      const ends = await Promise.allSettled(part.map((one) => endLease(app, work, one, force)));
+      for (const end of ends) {
+        if (end.status === 'fulfilled') continue;
+        failed += 1;
+        app.log.error({ err: end.reason }, 'a lease could not be ended');
+      }
+    }
+    seen += page.length;
+    last = page.at(-1);
+  }
+  return failed;
+}
+
+/** Ends every lease that is due: its time is over, or its token is gone. */
+export async function endDueLeases(app: App, work: EndingWork): Promise<void> {
+  const now = Math.floor(app.now() / 1000);
+  const first = { expires_at: 0, id: '' };
+  await endPages(app, work, (last) => listUnbound(app.db, { after: last?.id ?? '', limit: PAGE }));
+  await endPages(app, work, (last) =>
+    listExpired(app.db, now, { after: last ?? first, limit: PAGE }),
+  );
+}
+
+/**
+ * Ends what hung on tokens that were just revoked, as far as a request may take; the rest is
+ * dead already and follows with the next run of the job.
+ */
+export async function endLeasesOfRevoked(app: App, caller: Caller): Promise<void> {
+  await endPages(
+    app,
+    workOf(app, caller),
+    (last) => listUnbound(app.db, { after: last?.id ?? '', limit: PAGE }),
+    { most: IN_REQUEST },
+  );
+}

@@ -1,0 +1,71 @@
+import type { App } from '../../app.ts';
+import { formatTimestamp } from '../../core/timestamps.ts';
+import type { Effect } from '../../store/write.ts';
+
+/** Something given out that ends with a token, or at its time, whichever comes first. */
+export interface Lease {
+  /** The path it was made at and a random part, e.g. `pki/issue/web/…`. */
+  id: string;
+  /** The token it ends with; undefined for none. */
+  token_id: string | undefined;
+  /** Empty for what belongs to no mount. */
+  mount_id: string;
+  /** A name in {@link LeaseKinds}. */
+  kind: string;
+  /** What the kind needs to end it. A secret in here is sealed by the kind. */
+  data: Readonly<Record<string, unknown>>;
+  /** Unix seconds, all three. */
+  issued_at: number;
+  expires_at: number;
+  renewed_at: number | undefined;
+  renewable: boolean;
+}
+
+/** How a lease is ended. */
+export interface LeaseEnd {
+  /** Ends what the lease stands for; the lease's row is deleted in the same write set. */
+  effects: Effect[];
+  /** What is done once that is durable, off the path: nothing may depend on it. */
+  after?: () => void;
+}
+
+/** What is to be done at the end of leases of one kind. */
+export interface LeaseKind {
+  /**
+   * Works out how to end what a lease stands for. No effects when there is nothing left to
+   * end. Called again after a conflict.
+   */
+  planEnd(app: App, lease: Lease): Promise<LeaseEnd>;
+}
+
+/** Every kind of lease by its name. */
+export type LeaseKinds = Readonly<Record<string, LeaseKind>>;
+
+/** What a look-up tells of a lease (contract 4.8). */
+export function describeLease(lease: Lease, now: number): Record<string, unknown> {
+  return {
+    id: lease.id,
+    issue_time: formatTimestamp(lease.issued_at),
+    expire_time: formatTimestamp(lease.expires_at),
+    last_renewal: lease.renewed_at === undefined ? null : formatTimestamp(lease.renewed_at),
+    renewable: lease.renewable,
+    ttl: Math.max(0, lease.expires_at - now),
+  };
+}
+
+/** Sorts after every character that an id may hold. */
+export const LAST = '\u{10FFFF}';
+
+/** The ids beneath a prefix, as bounds of a search by bytes: `from` ≤ id < `to`. */
+export function rangeOf(prefix: string): { from: string; to: string } {
+  const folder = prefix.replace(/\/+$/, '');
+  // Everything that begins with "a/" sorts before "a0".
+  return folder === '' ? { from: '', to: LAST } : { from: `${folder}/`, to: `${folder}0` };
+}
+
+/** The next segment of an id beneath a prefix, with a slash at its end if more follows. */
+export function segmentOf(id: string, from: string): string {
+  const rest = id.slice(from.length);
+  const slash = rest.indexOf('/');
+  return slash < 0 ? rest : rest.slice(0, slash + 1);
+}

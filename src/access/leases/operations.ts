@@ -1,0 +1,175 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import { fullPath } from '../../mounts/mount.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
+import type { Effect } from '../../store/write.ts';
+import type { Caller } from '../caller.ts';
+import { nowSeconds, requirePresented } from '../tokens/operations.ts';
+import { endDueLeases, endLease, endPages, PAGE, workOf } from './ending/operations.ts';
+import { describeLease, LAST, type Lease, rangeOf, segmentOf } from './lease.ts';
+import {
+  countLeases,
+  expireLease,
+  expireRange,
+  findLease,
+  findLivingLease,
+  insertLease,
+  listRange,
+} from './store.ts';
+
+/** Letters of the random part of an id. */
+const LETTERS = 24;
+
+/**
+ * Makes a lease that ends with the caller's token. Its effect belongs into the write set that
+ * makes what the lease stands for.
+ */
+export function planLease(
+  app: App,
+  caller: Caller,
+  wish: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
+): { effects: Effect[]; lease: NonNullable<Answer['lease']> } {
+  const now = nowSeconds(app);
+  const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
+  caller.record.outcome.lease_id = id;
+  const lease: Lease = {
+    ...wish,
+    id,
+    token_id: ownerOf(caller),
+    mount_id: caller.mount.id,
+    issued_at: now,
+    renewed_at: undefined,
+  };
+  const { expires_at, renewable } = wish;
+  return {
+    effects: [insertLease(lease)],
+    lease: { id, seconds: Math.max(0, expires_at - now), renewable },
+  };
+}
+
+/** A batch token leaves no row to hang a lease on; the one that it was made by does. */
+function ownerOf(caller: Caller): string | undefined {
+  if (caller.token?.type !== 'batch') return caller.token?.id;
+  return requirePresented(caller).token.parent_id;
+}
+
+async function requireLease(app: App, id: string): Promise<Lease> {
+  if (id === '') throw new Failure('invalid', 'lease_id must be specified');
+  const lease = await findLivingLease(app.db, id, nowSeconds(app));
+  if (!lease) throw new Failure('invalid', 'invalid lease');
+  return lease;
+}
+
+export async function lookUpLease(
+  app: App,
+  _caller: Caller,
+  input: { lease_id: string },
+): Promise<Answer> {
+  const lease = await requireLease(app, input.lease_id);
+  const path = lease.id.slice(0, lease.id.lastIndexOf('/'));
+  return { data: { ...describeLease(lease, nowSeconds(app)), path } };
+}
+
+/** @throws Failure `invalid`: nothing that is given out at present can be renewed */
+export async function renewLease(
+  app: App,
+  _caller: Caller,
+  input: { lease_id: string },
+): Promise<Answer> {
+  if (input.lease_id === '') throw new Failure('invalid', 'lease_id must be specified');
+  const lease = await findLivingLease(app.db, input.lease_id, nowSeconds(app));
+  throw new Failure('invalid', lease ? 'lease is not renewable' : 'lease not found');
+}
+
+/** Ends a lease; one that is unknown is as good as ended. */
+export async function revokeLease(
+  app: App,
+  caller: Caller,
+  input: { lease_id: string; sync: boolean },
+): Promise<Answer> {
+  const id = input.lease_id;
+  if (id === '') throw new Failure('invalid', 'lease_id must be specified');
+  if (!input.sync) return postpone(app, caller, [expireLease(id, nowSeconds(app))]);
+  const lease = await findLease(app.db, id);
+  if (lease) await endLease(app, workOf(app, caller), lease);
+  return {};
+}
+
+/** Dead from here on; what they stand for is ended by the job. */
+async function postpone(app: App, caller: Caller, effects: Effect[]): Promise<Answer> {
+  await app.commit(caller, effects);
+  return { status: 202 };
+}
+
+/**
+ * Ends every lease beneath a prefix, or the one that it names whole.
+ *
+ * @param input.force drops leases also when what they stand for cannot be ended
+ */
+export async function revokePrefix(
+  app: App,
+  caller: Caller,
+  input: { prefix: string; sync: boolean; force: boolean },
+): Promise<Answer> {
+  const { prefix, force } = input;
+  const single = await findLease(app.db, prefix);
+  const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);
+  // All of them are dead before the first is taken up, however many there are.
+  const answer = await postpone(app, caller, [expireRange(range, nowSeconds(app))]);
+  if (!input.sync) return answer;
+  const next = (last: Lease | undefined) =>
+    listRange(app.db, range, { after: last?.id ?? '', limit: PAGE });
+  const failed = await endPages(app, workOf(app, caller), next, { force });
+  if (failed > 0) {
+    throw new Failure(
+      'unavailable',
+      `${failed} leases could not be revoked yet: that is tried again by itself`,
+    );
+  }
+  return {};
+}
+
+/** The next segments of the ids of living leases beneath a prefix. */
+export async function listLeases(
+  app: App,
+  _caller: Caller,
+  input: { prefix: string },
+): Promise<Answer> {
+  const now = nowSeconds(app);
+  const range = rangeOf(input.prefix);
+  const keys = new Set<string>();
+  for (let after = ''; ; ) {
+    const page = await listRange(app.db, range, { after, limit: PAGE });
+    for (const { id, expires_at } of page) {
+      if (expires_at > now) keys.add(segmentOf(id, range.from));
+    }
+    const last = page.at(-1);
+    if (!last || page.length < PAGE) break;
+    const segment = segmentOf(last.id, range.from);
+    // A folder that is known to hold something need not be read to its end.
+    const isKnown = segment.endsWith('/') && keys.has(segment);
+    after = isKnown ? `${range.from}${segment}${LAST}` : last.id;
+  }
+  if (keys.size === 0) throw new Failure('not_found', '');
+  return { data: { keys: [...keys] } };
+}
+
+/** How many leases there are, in all and by mount. */
+export async function readLeaseCount(app: App): Promise<Answer> {
+  const rows = await countLeases(app.db, nowSeconds(app));
+  const mounts = new Map([...(await readMounts(app)).values()].map((one) => [one.id, one]));
+  const counts = rows.flatMap(({ mount_id, count }) => {
+    const mount = mounts.get(mount_id);
+    return mount ? [[fullPath(mount), count] as const] : [];
+  });
+  const lease_count = rows.reduce((sum, { count }) => sum + count, 0);
+  return { data: { lease_count, counts: Object.fromEntries(counts) } };
+}
+
+/** Ends what is due now instead of with the next run of the job. */
+export async function tidyLeases(app: App, caller: Caller): Promise<Answer> {
+  await endDueLeases(app, workOf(app, caller));
+  return { status: 202, warnings: ['Leases that are due have been ended.'] };
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import type { App } from '../../app.ts';
+import { prepareRootToken } from '../tokens/operations.ts';
+import { deleteTree } from '../tokens/store.ts';
+import { endDueLeases, endLease, workOf } from './ending/operations.ts';
+import type { Lease } from './lease.ts';
+import { listLeases } from './operations.ts';
+import {
+  deleteLease,
+  findLease,
+  findLivingLease,
+  insertLease,
+  listExpired,
+  listUnbound,
+} from './store.ts';
+
+const NOW = 1_800_000_000;
+const PAGE = { after: '', limit: 10 };
+
+function leaseOf(id: string, facts: Partial<Lease> = {}): Lease {
+  return {
+    id,
+    token_id: undefined,
+    mount_id: 'm',
+    kind: 'test',
+    data: { n: 1 },
+    issued_at: NOW,
+    expires_at: NOW + 10,
+    renewed_at: undefined,
+    renewable: false,
+    ...facts,
+  };
+}
+
+async function newToken(app: App): Promise<string> {
+  const { token, effects } = prepareRootToken(app);
+  await app.store.commit(effects);
+  return token.id;
+}
+
+eachEngine('leases', (open) => {
+  test('a lease reads back as written, until the second that it ends', async () => {
+    const { app } = await openTestApp(await open());
+    const lease = leaseOf('a/b/c');
+    await app.store.commit([insertLease(lease)]);
+    assert.deepEqual(await findLivingLease(app.db, 'a/b/c', NOW + 9), lease);
+    assert.equal(await findLivingLease(app.db, 'a/b/c', NOW + 10), undefined);
+    assert.deepEqual(await findLease(app.db, 'a/b/c'), lease);
+  });
+
+  test('a lease is due when its token is deleted, and cannot be bound to one that is', async () => {
+    const { app } = await openTestApp(await open());
+    const token_id = await newToken(app);
+    await app.store.commit([
+      insertLease(leaseOf('a/1', { token_id })),
+      insertLease(leaseOf('a/2')),
+    ]);
+    assert.deepEqual(await listUnbound(app.db, PAGE), []);
+    await app.store.commit([deleteTree(token_id)]);
+    const due = await listUnbound(app.db, PAGE);
+    assert.deepEqual(
+      due.map(({ id }) => id),
+      ['a/1'],
+    );
+    assert.equal(await findLivingLease(app.db, 'a/1', NOW), undefined);
+    assert.ok(await findLivingLease(app.db, 'a/2', NOW), 'one without a token stays');
+    const late = insertLease(leaseOf('a/3', { token_id }));
+    await assert.rejects(app.store.commit([late]), { kind: 'conflict' });
+  });
+
+  test('leases that have run out are paged in order of their ends', async () => {
+    const { app } = await openTestApp(await open());
+    const ends = [3, 1, 2, 1, 4].map((end, i) => leaseOf(`l/${i}`, { expires_at: NOW + end }));
+    await app.store.commit(ends.map(insertLease));
+    const seen: string[] = [];
+    for (let after = { expires_at: 0, id: '' }; ; ) {
+      const page = await listExpired(app.db, NOW + 3, { after, limit: 2 });
+      seen.push(...page.map(({ id }) => id));
+      const last = page.at(-1);
+      if (!last) break;
+      after = last;
+    }
+    assert.deepEqual(seen, ['l/1', 'l/3', 'l/2', 'l/0']);
+  });
+
+  test('a lease is ended by one of many, with what it stands for in the same write set', async () => {
+    const { app } = await openTestApp(await open());
+    let plans = 0;
+    const counting: App = {
+      ...app,
+      leaseKinds: {
+        test: {
+          async planEnd() {
+            plans += 1;
+            return { effects: [insertLease(leaseOf('trace'))] };
+          },
+        },
+      },
+    };
+    const lease = leaseOf('a/1');
+    await app.store.commit([insertLease(lease)]);
+    const work = workOf(counting, testCaller(await requireTestMount(app, 'sys/')));
+    await Promise.all(Array.from({ length: 8 }, () => endLease(counting, work, lease)));
+    assert.ok(plans >= 1);
+    assert.equal(await findLease(app.db, 'a/1'), undefined);
+    assert.ok(await findLease(app.db, 'trace'));
+  });
+
+  test('one that cannot be ended stays, and holds up none of the others', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const kinds: App['leaseKinds'] = {
+      test: { planEnd: async () => ({ effects: [] }) },
+      broken: { planEnd: () => Promise.reject(new Error('out of order')) },
+    };
+    const failing: App = { ...app, leaseKinds: kinds };
+    await app.store.commit([
+      insertLease(leaseOf('a/1', { kind: 'broken' })),
+      insertLease(leaseOf('a/2')),
+    ]);
+    clock.now = NOW + 60;
+    const caller = testCaller(await requireTestMount(app, 'sys/'));
+    await endDueLeases(failing, workOf(failing, caller));
+    assert.ok(await findLease(app.db, 'a/1'));
+    assert.equal(await findLease(app.db, 'a/2'), undefined);
+    const work = workOf(failing, caller);
+    await endLease(failing, work, leaseOf('a/1', { kind: 'broken' }), true);
+    assert.equal(await findLease(app.db, 'a/1'), undefined, 'by force');
+  });
+
+  test('a list skips what is beneath a segment, however much that is', async () => {
+    const { app } = await openTestApp(await open());
+    const many = Array.from({ length: 450 }, (_, i) => leaseOf(`pki/issue/web/${1000 + i}`));
+    const others = [leaseOf('pki/sign/web/1'), leaseOf('zoo/1'), leaseOf('pki2/1')];
+    await app.store.commit([...many, ...others].map(insertLease));
+    const caller = testCaller(await requireTestMount(app, 'sys/'));
+    const list = async (prefix: string) => (await listLeases(app, caller, { prefix })).data;
+    assert.deepEqual(await list(''), { keys: ['pki/', 'pki2/', 'zoo/'] });
+    assert.deepEqual(await list('pki'), { keys: ['issue/', 'sign/'] });
+    await app.store.commit([deleteLease({ id: 'zoo/1' })]);
+    await assert.rejects(listLeases(app, caller, { prefix: 'zoo' }), { kind: 'not_found' });
+  });
+});

@@ -1,0 +1,167 @@
+import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import type { LeaseRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+import type { Lease } from './lease.ts';
+
+// A lease is alive until its time is over or the token it is bound to is gone. Deleting a token
+// needs to know nothing of leases: the foreign key takes `token_id` away, and the lease is due.
+
+const byId = prepared((sql, p: { id: string }) =>
+  sql.selectFrom('lease').selectAll().where('id', '=', p.id),
+);
+
+/** A lease, dead ones included. */
+export async function findLease(db: Db, id: string): Promise<Lease | undefined> {
+  const row = await byId.first(db, { id });
+  return row && leaseOf(row);
+}
+
+/** A lease whose time is not over and whose token is there. */
+export async function findLivingLease(db: Db, id: string, now: number): Promise<Lease | undefined> {
+  const row = await byId.first(db, { id });
+  return row && isAlive(row, now) ? leaseOf(row) : undefined;
+}
+
+function isAlive(row: LeaseRow, now: number): boolean {
+  return row.expires_at > now && (row.bound === 0 || row.token_id !== null);
+}
+
+/** Refuses the set when the token it is bound to is gone, so nothing is given to a revoked one. */
+export function insertLease(lease: Lease): Write {
+  const row: LeaseRow = {
+    id: lease.id,
+    bound: lease.token_id === undefined ? 0 : 1,
+    token_id: lease.token_id ?? null,
+    mount_id: lease.mount_id,
+    kind: lease.kind,
+    data: JSON.stringify(lease.data),
+    issued_at: lease.issued_at,
+    expires_at: lease.expires_at,
+    renewable: lease.renewable ? 1 : 0,
+    renewed_at: lease.renewed_at ?? null,
+  };
+  return write(build.insertInto('lease').values(row), {
+    rows: 1,
+    conflict: 'the token was revoked in the meantime',
+  });
+}
+
+/** Refuses the set of everybody but the first who ends the lease. */
+export const deleteLease: (parameters: { id: string }) => Write = preparedWrite<{ id: string }>(
+  (sql, { id }) => sql.deleteFrom('lease').where('id', '=', id),
+  { rows: 1, conflict: 'the lease was ended in the meantime' },
+);
+
+/** Leases of a mount that goes away, and with it what they stand for. */
+export function deleteLeasesOfMount(mount_id: string): Write {
+  return write(build.deleteFrom('lease').where('mount_id', '=', mount_id));
+}
+
+/** Makes a lease due: it is dead at once, and what it stands for is ended by the job. */
+export function expireLease(id: string, now: number): Write {
+  const due = build.updateTable('lease').set({ expires_at: now });
+  return write(due.where('id', '=', id).where('expires_at', '>', now));
+}
+
+/** As {@link expireLease}, for all ids with `from` ≤ id < `to`. */
+export function expireRange(range: { from: string; to: string }, now: number): Write {
+  const due = build.updateTable('lease').set({ expires_at: now }).where('expires_at', '>', now);
+  return write(due.where('id', '>=', range.from).where('id', '<', range.to));
+}
+
+export function expireLeasesOfMount(mount_id: string, now: number): Write {
+  const due = build.updateTable('lease').set({ expires_at: now }).where('expires_at', '>', now);
+  return write(due.where('mount_id', '=', mount_id));
+}
+
+const unbound = prepared((sql, p: { after: string; limit: number }) =>
+  sql
+    .selectFrom('lease')
+    .selectAll()
+    .where('bound', '=', 1)
+    .where('token_id', 'is', null)
+    .where('id', '>', p.after)
+    .orderBy('id')
+    .limit(p.limit),
+);
+
+/** Leases whose token is gone, in order of their ids, after `after`. */
+export async function listUnbound(
+  db: Db,
+  page: { after: string; limit: number },
+): Promise<Lease[]> {
+  return (await unbound.all(db, page)).map(leaseOf);
+}
+
+/** Leases whose time is over, in order of time and id, after `after`. */
+export async function listExpired(
+  db: Db,
+  now: number,
+  page: { after: { expires_at: number; id: string }; limit: number },
+): Promise<Lease[]> {
+  const { after, limit } = page;
+  const rows = await db
+    .selectFrom('lease')
+    .selectAll()
+    .where('expires_at', '<=', now)
+    .where('expires_at', '>=', after.expires_at)
+    .where((row) =>
+      row.or([
+        row('expires_at', '>', after.expires_at),
+        row.and([row('expires_at', '=', after.expires_at), row('id', '>', after.id)]),
+      ]),
+    )
+    .orderBy('expires_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map(leaseOf);
+}
+
+/** Leases of a range of ids, dead ones included, in order of their ids, after `after`. */
+export async function listRange(
+  db: Db,
+  range: { from: string; to: string },
+  page: { after: string; limit: number },
+): Promise<Lease[]> {
+  const rows = await db
+    .selectFrom('lease')
+    .selectAll()
+    .where('id', '>=', range.from)
+    .where('id', '<', range.to)
+    .where('id', '>', page.after)
+    .orderBy('id')
+    .limit(page.limit)
+    .execute();
+  return rows.map(leaseOf);
+}
+
+/** How many leases are alive, by mount. */
+export async function countLeases(
+  db: Db,
+  now: number,
+): Promise<{ mount_id: string; count: number }[]> {
+  const rows = await db
+    .selectFrom('lease')
+    .select((row) => ['mount_id', row.fn.countAll<number>().as('count')])
+    .where('expires_at', '>', now)
+    .where((row) => row.or([row('bound', '=', 0), row('token_id', 'is not', null)]))
+    .groupBy('mount_id')
+    .orderBy('mount_id')
+    .execute();
+  return rows.map(({ mount_id, count }) => ({ mount_id, count: Number(count) }));
+}
+
+function leaseOf(row: LeaseRow): Lease {
+  return {
+    id: row.id,
+    token_id: row.token_id ?? undefined,
+    mount_id: row.mount_id,
+    kind: row.kind,
+    data: JSON.parse(row.data),
+    issued_at: row.issued_at,
+    expires_at: row.expires_at,
+    renewed_at: row.renewed_at ?? undefined,
+    renewable: row.renewable === 1,
+  };
+}
