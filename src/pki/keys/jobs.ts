@@ -33,7 +33,9 @@ const poolOf = perApp<Pool>((app) => {
 });
 
 /**
- * A fresh RSA key that nobody else gets: from those made in the background, or made now.
+ * A fresh RSA key that nobody else gets: from those made in the background, or, when there is
+ * none, made now in the thread pool, so that a burst is slowed to what the cores can make and
+ * nothing is refused.
  * Sizes that nobody asks for are never made.
  */
 export async function takeRsaKey(app: App, bits: number): Promise<KeyObject> {
@@ -50,6 +52,11 @@ export async function takeRsaKey(app: App, bits: number): Promise<KeyObject> {
   const key = ready ?? (await generateRsa(bits));
   fill(app, pool, shelf, bits);
   return key;
+}
+
+/** How many keys of a size lie ready. */
+export function countReadyKeys(app: App, bits: number): number {
+  return poolOf(app).shelves.get(bits)?.ready.length ?? 0;
 }
 
 /** One key at a time, so that requests that find none still get threads. */
