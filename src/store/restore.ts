@@ -53,7 +53,9 @@ async function restoreSqlite(
       );
     }
     const facts = await prepare(work, file, target.node_name, options);
-    // The log of the old database must not be taken for one of the new.
+    // The log of the old database must not be taken for one of the new; until the new one is in
+    // place, the old must not need it.
+    emptyLog(present);
     for (const end of ['-wal', '-shm']) rmSync(present + end, { force: true });
     syncPath(directory);
     renameSync(join(work, 'gatehouse.db'), present);
@@ -62,6 +64,16 @@ async function restoreSqlite(
   } finally {
     rmSync(work, { recursive: true, force: true });
     lock.close();
+  }
+}
+
+/** Puts what is in a database's log into its file. One that is damaged is about to be replaced. */
+function emptyLog(file: string): void {
+  if (!existsSync(file)) return;
+  try {
+    change(file, (database) => database.exec('pragma wal_checkpoint(truncate)'));
+  } catch {
+    // It is restored because it is broken.
   }
 }
 
