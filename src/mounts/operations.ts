@@ -1,5 +1,6 @@
 import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import { deleteAliasesOfMount } from '../access/identity/store.ts';
 import { deleteTokensOfMount } from '../access/tokens/store.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
@@ -132,8 +133,11 @@ export async function disableMount(
   const mount = await findByPath(app, input);
   if (!mount) return {};
   requireRemovable(mount);
-  // Whoever came in this way goes with it, and so does what they made.
-  const revocation = mount.kind === 'auth' ? [deleteTokensOfMount(mount.id)] : [];
+  // Whoever came in this way goes with it, and so does what they made and were called.
+  const revocation =
+    mount.kind === 'auth'
+      ? [deleteTokensOfMount(mount.id), ...deleteAliasesOfMount(mount.accessor)]
+      : [];
   await app.commit(caller, [...revocation, deleteMount(mount.id), bumpConfigVersion()]);
   return {};
 }

@@ -130,6 +130,7 @@ test('a role template takes the metadata of the entity, and nothing without one'
     allowed_uri_sans_template: true,
     allow_subdomains: true,
     key_type: 'ec',
+    ttl: '1h',
   });
   await call('PUT', 'sys/policies/acl/issuing', {
     policy: 'path "demo/issue/own" { capabilities = ["update"] }',
@@ -213,6 +214,33 @@ test('aliases join log-ins of several mounts into one entity', async (t) => {
   assert.equal(second.status, 400, 'one alias a mount');
   await call('DELETE', `identity/entity-alias/id/${alias.textAt('data.id')}`);
   assert.notEqual((await logIn()).entity_id, canonical_id);
+});
+
+test('what a mount called somebody is forgotten with the mount', async (t) => {
+  const { call, logIn } = await startWithUser(t);
+  const { entity_id } = await logIn();
+  assert.equal((await call('DELETE', 'sys/auth/people')).status, 204);
+  const entity = await call('GET', `identity/entity/id/${entity_id}`);
+  assert.deepEqual(entity.field('data.aliases'), []);
+});
+
+test('a child of a token stands for the same entity, an orphan for none', async (t) => {
+  const { call, logIn } = await startWithUser(t);
+  await call('PUT', 'sys/policies/acl/making', {
+    policy: 'path "auth/token/create*" { capabilities = ["update", "sudo"] }',
+  });
+  await call('POST', 'auth/people/users/ann', { token_policies: ['making'] });
+  const { token, entity_id } = await logIn();
+  const make = (path: string) => call('POST', `auth/token/${path}`, {}, { token });
+  const child = await make('create');
+  assert.equal(child.field('auth.entity_id'), entity_id, child.text);
+  const orphan = await make('create-orphan');
+  assert.equal(orphan.field('auth.entity_id'), '', orphan.text);
+  await call('POST', `identity/entity/id/${entity_id}`, { disabled: true });
+  const self = async (made: string): Promise<number> =>
+    (await call('GET', 'auth/token/lookup-self', undefined, { token: made })).status;
+  assert.equal(await self(child.textAt('auth.client_token')), 403);
+  assert.equal(await self(orphan.textAt('auth.client_token')), 200);
 });
 
 const refusals: [path: string, body: object, text: RegExp][] = [
