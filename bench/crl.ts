@@ -288,6 +288,9 @@ export async function measureLists(options: {
       seconds,
       reader: true,
     });
+    await new Promise((resolve) => setTimeout(resolve, 35_000));
+    const rested = server.memory();
+    tell('after half a minute of nothing', `RSS ${rested.now} MB, peak ${rested.peak} MB`);
     await server.stop();
     const again = await start();
     tell('start again', `${again.started.toFixed(0)} ms; RSS ${again.memory().now} MB`);
