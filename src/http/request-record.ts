@@ -85,6 +85,8 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   const isWrite = trace.record.operation !== 'read' && trace.record.operation !== 'list';
   // Sealed, only what was to change that is worth a record.
   if (app.barrier.sealed && !(route?.while_sealed && isWrite)) return;
+  // What is not as declared may be anything, a secret in the wrong field too.
+  if (error instanceof ZodError) trace.record.request = {};
   const end = endOf(error);
   if (token) await app.audit.note(caller ?? trace, end);
   else if (route && isPublicRead(route) && !isRecordedRead(app, route)) app.audit.count(route.id);

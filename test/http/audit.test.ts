@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { ChainHead } from '../../src/audit/chain.ts';
+import { judgeSinkLine } from '../../src/audit/sink-line.ts';
+import { listRecordsAfter } from '../../src/audit/store.ts';
+import { type Config, USER_LOCKOUT_DEFAULTS } from '../../src/config.ts';
+import { Failure } from '../../src/core/failure.ts';
+import type { Store } from '../../src/store/store.ts';
+import { isAuditEntry } from '../../src/store/write.ts';
+import { type Client, startTestServer } from '../support/server.ts';
+
+const AUDIT: Config['audit'] = {
+  wait_for_reads: true,
+  record_public_reads: false,
+  retention_days: 0,
+  sinks: [],
+};
+
+function newDirectory(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-audit-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+async function recordsOf(client: Client): Promise<{ seq: number; text: string }[]> {
+  const { app } = client.running;
+  // What is written now comes after all that waited.
+  await app.audit.close();
+  const rows = await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 1000 });
+  return rows.map(({ seq, record }) => ({ seq, text: record }));
+}
+
+function verifyFile(path: string, heads = new Map<string, ChainHead>()): number {
+  let lines = 0;
+  for (const text of readFileSync(path, 'utf8').split('\n').slice(0, -1)) {
+    const verdict = judgeSinkLine(heads, text);
+    assert.equal(verdict.found, 'next', text);
+    if (verdict.found === 'next') heads.set(verdict.line.node, verdict.line);
+    lines += 1;
+  }
+  return lines;
+}
+
+test('a file sink holds every record, also after a rotation, and the chain goes on from file to file', async (t) => {
+  const directory = newDirectory(t);
+  const path = join(directory, 'audit.log');
+  const audit = { ...AUDIT, sinks: [{ type: 'file' as const, path }] };
+  const first = await startTestServer(t, {
+    directory: join(directory, 'data'),
+    config: { audit },
+  });
+  await first.call('GET', 'auth/token/lookup-self');
+  await first.running.stop();
+  renameSync(path, `${path}.1`);
+  const second = await startTestServer(t, {
+    directory: join(directory, 'data'),
+    config: { audit },
+  });
+  await second.call('GET', 'auth/token/lookup-self');
+  const records = await recordsOf(second);
+  await second.running.stop();
+  const heads = new Map<string, ChainHead>();
+  const lines = verifyFile(`${path}.1`, heads) + verifyFile(path, heads);
+  assert.ok(lines >= records.length);
+  assert.equal(heads.get('local')?.seq, lines);
+});
+
+test('a device enabled over the API is listed, fed with the whole chain, and gone when disabled', async (t) => {
+  const directory = newDirectory(t);
+  const path = join(directory, 'device.log');
+  const client = await startTestServer(t, { config: { audit: AUDIT } });
+  const { call } = client;
+  const body = { type: 'file', description: 'd', options: { file_path: path } };
+  assert.equal((await call('PUT', 'sys/audit/file', body)).status, 204);
+  const again = await call('PUT', 'sys/audit/file/', body);
+  assert.equal(again.status, 400);
+  assert.match(again.text, /path already in use/);
+  const unknown = await call('PUT', 'sys/audit/x', { type: 'kafka' });
+  assert.match(unknown.text, /unknown backend type/);
+  assert.equal(
+    (await call('PUT', 'sys/audit/x', { ...body, options: { file_path: '/dev/null' } })).status,
+    400,
+  );
+  const list = await call('GET', 'sys/audit');
+  const expected = {
+    type: 'file',
+    description: 'd',
+    options: { file_path: path },
+    local: false,
+    path: 'file/',
+  };
+  assert.deepEqual(list.field('data'), { 'file/': expected });
+  assert.deepEqual(list.field('file/'), expected);
+
+  const { hash } = Object(
+    (await call('POST', 'sys/audit-hash/file', { input: 'root' })).field('data'),
+  );
+  assert.match(hash, /^hmac-sha256:[0-9a-f]{64}$/);
+  assert.equal((await call('POST', 'sys/audit-hash/none', { input: 'root' })).status, 400);
+
+  await call('POST', 'sys/policies/acl/auditor', {
+    policy: 'path "sys/audit*" { capabilities = ["read", "update", "delete"] }',
+  });
+  const made = await call('POST', 'auth/token/create', { policies: ['auditor'] });
+  const token = made.textAt('auth.client_token');
+  for (const [method, at] of [
+    ['GET', 'sys/audit'],
+    ['PUT', 'sys/audit/y'],
+    ['DELETE', 'sys/audit/file'],
+  ] as const) {
+    assert.equal(
+      (await call(method, at, method === 'PUT' ? body : undefined, { token })).status,
+      403,
+      at,
+    );
+  }
+  assert.equal((await call('DELETE', 'sys/audit/file')).status, 204);
+  assert.equal((await call('DELETE', 'sys/audit/file')).status, 204);
+  assert.deepEqual((await call('GET', 'sys/audit')).field('data'), {});
+
+  const records = await recordsOf(client);
+  assert.ok(
+    records.some(({ text }) => text.includes(hash)),
+    'the hash is what records show',
+  );
+  assert.ok(!records.some(({ text }) => text.includes(token)));
+});
+
+test('failed log-ins, bad tokens and refused paths are recorded, and a flood of them is counted', async (t) => {
+  const client = await startTestServer(t, {
+    config: { audit: AUDIT },
+    now: () => 1_900_000_000_000,
+  });
+  const { call } = client;
+  await call('POST', 'sys/auth/userpass', { type: 'userpass' });
+  await call('POST', 'auth/userpass/login/ann', { password: 'not-the-password' }, { token: '' });
+  await call('GET', 'sys/mounts', undefined, { token: 'hvs.not-a-token' });
+  for (let n = 0; n < 50; n++) await call('GET', 'sys/mounts', undefined, { token: '' });
+  const records = (await recordsOf(client)).map(({ text }) => text);
+  const strangers = records.filter((text) => text.includes('"status":"refused"'));
+  assert.equal(strangers.length, 3);
+  assert.match(
+    strangers[0] ?? '',
+    /userpass-login.*"username":"ann".*invalid username or password/,
+  );
+  assert.match(strangers[1] ?? '', /"unknown_token":"hmac-sha256:[0-9a-f]{64}"/);
+  assert.equal(records.filter((text) => text.includes('"requests":49')).length, 1);
+  for (const text of records) assert.doesNotMatch(text, /not-the-password|not-a-token/);
+});
+
+test('what a known caller sends is recorded although it cannot be read', async (t) => {
+  const client = await startTestServer(t, { config: { audit: AUDIT } });
+  const before = (await recordsOf(client)).length;
+  await client.call('GET', 'sys/nowhere/secret-in-path');
+  await client.call('POST', 'sys/policies/acl/x', Buffer.from('{"policy":'));
+  await client.call('POST', 'auth/token/create', { num_uses: 'secret-in-field' });
+  const records = (await recordsOf(client)).slice(before).map(({ text }) => text);
+  assert.equal(records.length, 3);
+  for (const text of records) {
+    assert.match(text, /"status":"refused"/);
+    assert.match(text, /"display_name":"root"/);
+    assert.doesNotMatch(text, /secret-in/);
+  }
+});
+
+test('a locked user is refused in the same words as one that does not exist', async (t) => {
+  const user_lockout = { ...USER_LOCKOUT_DEFAULTS, lockout_threshold: 2 };
+  const { call } = await startTestServer(t, { config: { user_lockout } });
+  await call('POST', 'sys/auth/userpass', { type: 'userpass' });
+  await call('POST', 'auth/userpass/users/ann', { password: 'right' });
+  const logIn = async (name: string, password: string) =>
+    call('POST', `auth/userpass/login/${name}`, { password }, { token: '' });
+  const texts = new Set<string>();
+  for (let n = 0; n < 3; n++) {
+    texts.add((await logIn('ann', 'wrong')).text);
+    texts.add((await logIn('bob', 'wrong')).text);
+  }
+  const locked = await logIn('ann', 'right');
+  assert.equal(locked.status, 400);
+  texts.add(locked.text);
+  assert.equal(texts.size, 1);
+  const mounts = await call('GET', 'sys/auth');
+  const accessor = String(Object(mounts.field('data'))['userpass/'].accessor);
+  const unlocked = await call('POST', `sys/locked-users/${accessor}/unlock/ann`);
+  assert.equal(unlocked.status, 204, unlocked.text);
+  assert.equal((await logIn('ann', 'right')).status, 200);
+});
+
+for (const record_public_reads of [false, true]) {
+  test(`public reads are ${record_public_reads ? 'recorded where asked for' : 'counted'}`, async (t) => {
+    const client = await startTestServer(t, {
+      config: { audit: { ...AUDIT, record_public_reads } },
+    });
+    const before = (await recordsOf(client)).length;
+    await client.call('GET', 'demo/crl', undefined, { token: '' });
+    await client.call('GET', 'demo/ca', undefined, { token: '' });
+    const records = (await recordsOf(client)).slice(before);
+    assert.equal(records.length, record_public_reads ? 2 : 0);
+    const counted = [...client.running.app.audit.counts().values()].reduce((sum, n) => sum + n, 0);
+    assert.equal(counted > 0, !record_public_reads);
+  });
+}
+
+test('nothing is signed, and all is refused with 503, while no audit record can be written', async (t) => {
+  let broken = false;
+  const faulty = (real: Store): Store => ({
+    ...real,
+    commit: async (effects) => {
+      if (broken && effects.some(isAuditEntry)) {
+        throw new Failure('unavailable', 'the database did not take the write');
+      }
+      await real.commit(effects);
+    },
+  });
+  const client = await startTestServer(t, { config: { audit: AUDIT }, store: faulty });
+  const { call } = client;
+  await call('POST', 'demo/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+  await call('POST', 'demo/roles/web', { allow_any_name: true, key_type: 'ec' });
+  const before = await call('LIST', 'demo/certs');
+  broken = true;
+  for (const [method, path, body] of [
+    ['POST', 'demo/issue/web', { common_name: 'a.test' }],
+    ['POST', 'demo/root/generate/exported', { common_name: 'S', key_type: 'ec' }],
+    ['POST', 'auth/token/create', {}],
+    ['GET', 'demo/roles/web', undefined],
+  ] as const) {
+    const refused = await call(method, path, body);
+    assert.equal(refused.status, 503, `${path}: ${refused.text}`);
+    assert.doesNotMatch(refused.text, /BEGIN|client_token|allow_any_name/);
+  }
+  broken = false;
+  // What waited is written first.
+  await client.running.app.audit.close();
+  const after = await call('LIST', 'demo/certs');
+  assert.deepEqual(after.field('data.keys'), before.field('data.keys'));
+});
