@@ -2,8 +2,8 @@ import { type Effect, isAuditEntry, type Value, type Write } from './write.ts';
 
 /**
  * A batch of write sets on its way to the committer's thread: one list, one piece of memory, and
- * each statement's text once for all batches. Copying the sets as they are took 17 of the 290 µs
- * that an issuance cost the thread that answers; this takes 5.
+ * each statement's text once for all batches. Copying the sets as they were took the
+ * thread that answers 4.0 µs for the set of an issuance; this takes 2.2.
  */
 export interface PackedBatch {
   /** Texts not sent before; they have the numbers after those that were. */

@@ -214,16 +214,15 @@ export const ecAlgorithmIdentifier = (bits: CurveBits): Uint8Array => EC_ALGORIT
 
 /** SubjectPublicKeyInfo of a public key, or of the public half of a private one. */
 export function publicKeyInfo(key: KeyObject): Uint8Array {
+  const bits = ecBitsOf(key);
+  // JWK has no name for P-224 (RFC 7518 §6.2.1.1). A private key's form has the point, too.
+  if (bits && bits !== 224) {
+    const { x, y } = key.export({ format: 'jwk' });
+    return ecPublicKeyInfo(bits, Buffer.concat([POINT_FORM, decode(x), decode(y)]));
+  }
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   // Building it here from the bare numbers takes an eighth of the time of the library's encoder.
   switch (publicKey.asymmetricKeyType) {
-    case 'ec': {
-      const bits = findCurveByName(publicKey.asymmetricKeyDetails?.namedCurve);
-      // JWK has no name for P-224 (RFC 7518 §6.2.1.1).
-      if (!bits || bits === 224) break;
-      const { x, y } = publicKey.export({ format: 'jwk' });
-      return ecPublicKeyInfo(bits, Buffer.concat([POINT_FORM, decode(x), decode(y)]));
-    }
     case 'rsa': {
       const { n, e } = publicKey.export({ format: 'jwk' });
       const numbers = sequence(unsignedInteger(decode(n)), unsignedInteger(decode(e)));
@@ -235,6 +234,12 @@ export function publicKeyInfo(key: KeyObject): Uint8Array {
     }
   }
   return publicKey.export({ format: 'der', type: 'spki' });
+}
+
+function ecBitsOf(key: KeyObject): CurveBits | undefined {
+  return key.asymmetricKeyType === 'ec'
+    ? findCurveByName(key.asymmetricKeyDetails?.namedCurve)
+    : undefined;
 }
 
 const POINT_FORM = Uint8Array.of(4);

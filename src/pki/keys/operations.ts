@@ -23,7 +23,7 @@ import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKey } from '../authority/authority.ts';
 import { changeAuthority, readAuthority } from '../authority/operations.ts';
-import { takeRsaKey } from './jobs.ts';
+import { takeP256Key, takeRsaKey } from './jobs.ts';
 import { checkName, checkNewName, type Key } from './key.ts';
 import { resolveKeyParameters } from './key-parameters.ts';
 import { deleteKey, findSealedKey, insertKey, saveKeyName } from './store.ts';
@@ -48,6 +48,7 @@ async function generatePrivateKey(app: App, wanted: KeyDescription): Promise<Key
     case 'ed25519':
       return generateKeyPairSync('ed25519').privateKey;
     case 'ec': {
+      if (wanted.key_bits === 256) return takeP256Key(app);
       const curve = findCurve(wanted.key_bits);
       if (!curve) throw new Error(`no curve of ${wanted.key_bits} bits`);
       return generateKeyPairSync('ec', { namedCurve: CURVE_NAME[curve] }).privateKey;
