@@ -1,4 +1,7 @@
 import type { BoundaryRoute } from '../http/boundary-route.ts';
+import { accountRoutes } from './accounts/routes.ts';
+import { authMethodRoutes } from './auth-methods/routes.ts';
+import { authTokenRoutes } from './auth-tokens/routes.ts';
 import { groupRoutes } from './groups/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
 import { scopeRoutes } from './scopes/routes.ts';
@@ -7,6 +10,9 @@ import { userRoutes } from './users/routes.ts';
 /** Every endpoint of the broker's API. */
 export const brokerRoutes: readonly BoundaryRoute[] = [
   ...scopeRoutes,
+  ...authMethodRoutes,
+  ...accountRoutes,
+  ...authTokenRoutes,
   ...userRoutes,
   ...groupRoutes,
   ...roleRoutes,

@@ -1,3 +1,5 @@
+import type { PlannedToken } from '../../access/tokens/token.ts';
+
 /** What is kept of a log-in. The token's text is not: only its keyed hash, as its row's key. */
 export interface AuthTokenBody {
   account_id: string;
@@ -28,4 +30,44 @@ export function judgeUse(
   const idle = now - times.last_used_ms;
   if (now >= times.expires_ms || idle >= STALE_MS) return { alive: false };
   return { alive: true, note: idle >= NOTE_MS };
+}
+
+/** The row by which a token's text is found on both APIs. */
+export function planTokenRow(login: {
+  /** Unix seconds. */
+  now: number;
+  auth_token_id: string;
+  user_id: string;
+  account_id: string;
+  auth_method_id: string;
+  display_name: string;
+  entity_id: string;
+  policies: readonly string[];
+}): PlannedToken {
+  const ttl = LIFETIME_MS / 1000;
+  const { auth_token_id, user_id, account_id, auth_method_id } = login;
+  return {
+    type: 'service',
+    parent_id: undefined,
+    mount_id: '',
+    expires_at: login.now + ttl,
+    uses_left: 0,
+    renewed_at: undefined,
+    policies: login.policies.includes('root')
+      ? ['root']
+      : [...new Set(['default', ...login.policies])].sort(),
+    path: `auth-methods/${auth_method_id}:authenticate`,
+    meta: { auth_token_id, user_id, account_id, auth_method_id },
+    display_name: login.display_name,
+    num_uses: 0,
+    created_at: login.now,
+    creation_ttl: ttl,
+    explicit_max_ttl: ttl,
+    role_max_ttl: 0,
+    period: 0,
+    renewable: false,
+    role: '',
+    entity_id: login.entity_id,
+    bound_cidrs: [],
+  };
 }

@@ -59,7 +59,7 @@ export async function makeInitialBroker(app: App): Promise<void> {
         container_id: 'global',
         name,
         description,
-        body: {},
+        body: { entity_id: '', policies: [] },
       }),
     ),
     ...insertRole(

@@ -17,6 +17,7 @@ import {
   IN_REQUEST,
   refuseField,
 } from '../field-errors.ts';
+import { wholeNumber } from '../fields.ts';
 import type { Action } from '../grants/actions.ts';
 import { listResources, parseListQuery } from '../lists/operations.ts';
 import type { Resource } from '../resource.ts';
@@ -30,18 +31,6 @@ import {
   updateResource,
   wordsOf,
 } from './operations.ts';
-
-/** Whole numbers come as numbers or as text (contract 1.2). */
-export const wholeNumber = () =>
-  z
-    .union([z.number(), z.string().regex(/^-?\d+$/)])
-    .transform(Number)
-    .pipe(
-      z
-        .int()
-        .min(-(2 ** 31))
-        .max(2 ** 32 - 1),
-    );
 
 const commonFields = {
   id: z.string().optional().describe('Output only.'),

@@ -1,4 +1,5 @@
 import type { App } from '../../app.ts';
+import { removeTokensOfUser } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
@@ -11,6 +12,7 @@ import { listOwned, listOwnedByAll, listResourcesById } from '../resources/store
 import { readScopeTree } from '../tree/operations.ts';
 import { describeAccounts } from './account-facts.ts';
 import { clearOwner, setOwner } from './store.ts';
+import type { UserBody } from './user.ts';
 
 const BUILT_IN: readonly string[] = [ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER];
 
@@ -28,15 +30,18 @@ export const userDefinition: Definition = {
       errors.add('scope_id', "Must be 'global' or a valid org scope id.");
     }
   },
-  planNew: async () => ({}),
+  async planNew() {
+    const body: UserBody = { entity_id: '', policies: [] };
+    return { body };
+  },
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
-  async planRemoval(_app, _caller, resource) {
+  async planRemoval(app, _caller, resource) {
     if (BUILT_IN.includes(resource.id)) {
       refuseField('id', `The built-in user ${resource.id} cannot be deleted.`);
     }
-    return [clearOwner(resource.id)];
+    return [...(await removeTokensOfUser(app, resource.id)), clearOwner(resource.id)];
   },
 
   async describe(app, _caller, users, how) {

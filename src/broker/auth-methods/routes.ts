@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { type BoundaryRoute, boundaryRoute } from '../../http/boundary-route.ts';
+import { logInByPassword, methodAt } from '../log-in/operations.ts';
+import { authenticateFields, readLogIn } from '../log-in/request.ts';
+import { locateItem, standardRoutes } from '../resources/routes.ts';
+import { authMethodDefinition, checkAuthMethodList } from './operations.ts';
+
+export const authMethodRoutes: readonly BoundaryRoute[] = [
+  ...standardRoutes(authMethodDefinition, { checkList: checkAuthMethodList }),
+  boundaryRoute({
+    id: 'authenticate-auth-method',
+    method: 'POST',
+    path: '/v1/auth-methods/{id}:authenticate',
+    summary: 'Log in',
+    access: { action: 'authenticate', locate: locateItem(authMethodDefinition) },
+    input: authenticateFields,
+    output: z.record(z.string(), z.unknown()),
+    failures: ['invalid', 'unauthenticated', 'not_found'],
+    check: ({ id, item }) => {
+      readLogIn(id, item);
+    },
+    run: (app, caller, { id, item }, located) =>
+      logInByPassword(app, caller, methodAt(located), readLogIn(id, item)),
+  }),
+];

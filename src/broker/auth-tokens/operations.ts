@@ -1,0 +1,143 @@
+import { mintToken, nowSeconds, planRevocation } from '../../access/tokens/operations.ts';
+import type { App } from '../../app.ts';
+import type { Effect } from '../../store/write.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
+import type { Definition } from '../definition.ts';
+import { formatTime, omitEmpty, type Resource } from '../resource.ts';
+import { encodeBase62, newResourceId } from '../resource-types.ts';
+import { insertResource, listOwnedByAll, removeResources } from '../resources/store.ts';
+import { type AuthTokenBody, LIFETIME_MS, planTokenRow } from './auth-token.ts';
+
+export const authTokenDefinition: Definition = {
+  type: 'auth-token',
+  containerField: 'scope_id',
+  fields: {},
+  chooseSubtype: () => 'token',
+  checkNew() {},
+  planNew: () => Promise.reject(new TypeError('auth tokens are made by logging in')),
+  updatable: () => [],
+  checkChange() {},
+  planChange: async () => ({}),
+  planRemoval: async (_app, _caller, resource) => revokeRows([resource]),
+  async describe(_app, _caller, tokens) {
+    return tokens.map((token) => describeAuthToken(token));
+  },
+};
+
+/** What an auth token shows besides what all resources do; never its text. */
+export function describeAuthToken(token: Resource): Record<string, unknown> {
+  const body = token.body as AuthTokenBody;
+  return omitEmpty({
+    user_id: token.owner_id,
+    auth_method_id: body.auth_method_id,
+    account_id: body.account_id,
+    approximate_last_used_time: formatTime(body.last_used_ms),
+    expiration_time: formatTime(body.expires_ms),
+  });
+}
+
+/** A token that was just made; its text is known here and nowhere else. */
+export interface MadeAuthToken {
+  resource: Resource;
+  text: string;
+  effects: Effect[];
+}
+
+/** Characters of a token's secret part: more than 250 bits. */
+const SECRET_LENGTH = 44;
+
+/**
+ * Makes the token of a log-in: one token for both APIs, found by the hash of its text, and the
+ * resource that the broker shows of it.
+ */
+export function makeAuthToken(
+  app: App,
+  login: {
+    scope_id: string;
+    user_id: string;
+    account: Resource;
+    login_name: string;
+    entity_id: string;
+    policies: readonly string[];
+    principals: readonly string[];
+  },
+): MadeAuthToken {
+  const now = app.now();
+  const { account, user_id, scope_id } = login;
+  const id = newResourceId('at', app.randomBytes(32));
+  const text = `${id}_s1${encodeBase62(app.randomBytes(2 * SECRET_LENGTH), SECRET_LENGTH)}`;
+  const plan = planTokenRow({
+    now: nowSeconds(app),
+    auth_token_id: id,
+    user_id,
+    account_id: account.id,
+    auth_method_id: account.container_id,
+    display_name: login.login_name,
+    entity_id: login.entity_id,
+    policies: login.policies,
+  });
+  const minted = mintToken(app, plan, text);
+  const body: AuthTokenBody = {
+    account_id: account.id,
+    auth_method_id: account.container_id,
+    token_row: minted.token.id,
+    principals: login.principals,
+    expires_ms: now + LIFETIME_MS,
+    last_used_ms: now,
+  };
+  const resource: Resource = {
+    id,
+    type: 'auth-token',
+    subtype: 'token',
+    scope_id,
+    container_id: scope_id,
+    owner_id: user_id,
+    name: null,
+    description: null,
+    unique_key: null,
+    version: 1,
+    created_ms: now,
+    updated_ms: now,
+    body,
+    secret_sealed: null,
+  };
+  return { resource, text, effects: [...minted.effects, insertResource(resource)] };
+}
+
+function revokeRows(tokens: readonly Resource[]): Effect[] {
+  return tokens.flatMap((token) => planRevocation((token.body as AuthTokenBody).token_row));
+}
+
+/** Ends all log-ins through some accounts. */
+export async function removeTokensOfAccounts(
+  app: App,
+  accounts: readonly Resource[],
+): Promise<Effect[]> {
+  const owners = [...new Set(accounts.map((account) => account.owner_id))].filter(
+    (id) => id !== '',
+  );
+  const ids = new Set(accounts.map((account) => account.id));
+  const tokens = await listOwnedByAll(app.db, 'auth-token', owners);
+  return removeTokens(
+    app,
+    tokens.filter((token) => ids.has((token.body as AuthTokenBody).account_id)),
+  );
+}
+
+/** Ends all log-ins of a user. */
+export async function removeTokensOfUser(app: App, user_id: string): Promise<Effect[]> {
+  return removeTokens(app, await listOwnedByAll(app.db, 'auth-token', [user_id]));
+}
+
+function removeTokens(app: App, tokens: readonly Resource[]): Effect[] {
+  return [
+    ...revokeRows(tokens),
+    ...tokens.flatMap((token) => removeResources({ id: token.id }, app.now())),
+  ];
+}
+
+/** Whether a caller is a person with a log-in, rather than nobody or a repair. */
+export function hasLogIn(caller: BrokerCaller): boolean {
+  const { authority, user_id } = caller.who;
+  return authority.asker === 'user' && user_id !== RECOVERY_USER;
+}

@@ -1,0 +1,13 @@
+import { z } from 'zod';
+
+/** Whole numbers come as numbers or as text (contract 1.2). */
+export const wholeNumber = () =>
+  z
+    .union([z.number(), z.string().regex(/^-?\d+$/)])
+    .transform(Number)
+    .pipe(
+      z
+        .int()
+        .min(-(2 ** 31))
+        .max(2 ** 32 - 1),
+    );

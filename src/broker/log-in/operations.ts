@@ -1,0 +1,223 @@
+import { ensureEntityForAlias } from '../../access/identity/operations.ts';
+import { attemptLogIn } from '../../access/lockout/operations.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { BoundaryAnswer, Located } from '../../http/boundary-route.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import type { Effect } from '../../store/write.ts';
+import { type AccountBody, loginKey } from '../accounts/account.ts';
+import { NO_PASSWORD, verifyPassword } from '../accounts/password.ts';
+import { describeAuthToken, type MadeAuthToken, makeAuthToken } from '../auth-tokens/operations.ts';
+import { readAuthority } from '../authority/operations.ts';
+import type { BrokerCaller } from '../caller.ts';
+import { formatTime, type Resource } from '../resource.ts';
+import { newResourceId, RESOURCE_TYPES } from '../resource-types.ts';
+import {
+  findResource,
+  findResourceByKey,
+  insertResource,
+  saveResource,
+} from '../resources/store.ts';
+import { requireScope } from '../tree/operations.ts';
+import { setOwner } from '../users/store.ts';
+import type { UserBody } from '../users/user.ts';
+import type { LogInRequest } from './request.ts';
+
+/** Logs somebody in by name and password. */
+export async function logInByPassword(
+  app: App,
+  caller: BrokerCaller,
+  method: Resource,
+  request: LogInRequest,
+): Promise<BoundaryAnswer> {
+  const { login_name, password } = request;
+  const name = { mount_id: method.id, name: login_name };
+  const checked = await attemptLogIn(app, name, () =>
+    findAccount(app, method, login_name, password),
+  );
+  if (!checked) throw new Failure('unauthenticated', 'Unable to authenticate.');
+  return logInAccount(app, caller, {
+    method,
+    account: checked.found,
+    login_name,
+    type: request.type,
+    effects: checked.effects,
+    principals: [],
+  });
+}
+
+async function findAccount(
+  app: App,
+  method: Resource,
+  login_name: string,
+  password: string,
+): Promise<Resource | undefined> {
+  const account = await findResourceByKey(app.db, 'account', loginKey(method.id, login_name));
+  const { password_hash = '' } = (account?.body ?? {}) as Partial<AccountBody>;
+  const right = await verifyPassword(password, password_hash || NO_PASSWORD);
+  return right && password_hash !== '' ? account : undefined;
+}
+
+/**
+ * Hands a token to whoever has proved to be an account's owner, by whatever kind of auth method.
+ *
+ * @param login.principals managed groups that the account is in
+ */
+export async function logInAccount(
+  app: App,
+  caller: BrokerCaller,
+  login: {
+    method: Resource;
+    account: Resource;
+    login_name: string;
+    type: LogInRequest['type'];
+    effects: readonly Effect[];
+    principals: readonly string[];
+  },
+): Promise<BoundaryAnswer> {
+  try {
+    return await tryLogIn(app, caller, login);
+  } catch (error) {
+    // Somebody's first log-in twice at once: the other one has made what both wanted to make.
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    const account = await findResource(app.db, login.account.id);
+    if (!account) throw new Failure('unauthenticated', 'Unable to authenticate.');
+    return tryLogIn(app, caller, { ...login, account });
+  }
+}
+
+async function tryLogIn(
+  app: App,
+  caller: BrokerCaller,
+  login: Parameters<typeof logInAccount>[2],
+): Promise<BoundaryAnswer> {
+  const { method, account, login_name, principals } = login;
+  const { user, effects } = await userOf(app, { method, account, login_name });
+  const { entity_id, policies = [] } = user.body as UserBody;
+  const made = makeAuthToken(app, {
+    scope_id: method.scope_id,
+    user_id: user.id,
+    account,
+    login_name,
+    entity_id,
+    policies,
+    principals,
+  });
+  caller.record.outcome.user_id = user.id;
+  caller.record.outcome.auth_token_id = made.resource.id;
+  await app.commit(caller, [...login.effects, ...effects, ...made.effects]);
+  return answerLogIn(app, made, login.type);
+}
+
+/** The user that an account stands for, made at its first log-in where the method is primary. */
+async function userOf(
+  app: App,
+  login: { method: Resource; account: Resource; login_name: string },
+): Promise<{ user: Resource; effects: Effect[] }> {
+  const { method, account, login_name } = login;
+  const known = account.owner_id === '' ? undefined : await findResource(app.db, account.owner_id);
+  if (known) {
+    if ((known.body as UserBody).entity_id) return { user: known, effects: [] };
+    const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), login_name);
+    const body: UserBody = { ...(known.body as UserBody), entity_id: entity.id };
+    const user = { ...known, body, unique_key: `entity:${entity.id}` };
+    // The version stays: nothing that the user shows has changed.
+    return { user, effects: [...effects, saveResource(user, known.version), bumpConfigVersion()] };
+  }
+  const scope = await requireScope(app, method.scope_id);
+  if (scope.primary_auth_method_id !== method.id) {
+    throw new Failure('not_found', 'Resource not found.');
+  }
+  const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), login_name);
+  const now = app.now();
+  const body: UserBody = { entity_id: entity.id, policies: [] };
+  const user: Resource = {
+    id: newResourceId('u', app.randomBytes(32)),
+    type: 'user',
+    subtype: 'user',
+    scope_id: method.scope_id,
+    container_id: method.scope_id,
+    owner_id: '',
+    name: null,
+    description: null,
+    unique_key: `entity:${entity.id}`,
+    version: 1,
+    created_ms: now,
+    updated_ms: now,
+    body,
+    secret_sealed: null,
+  };
+  return {
+    user,
+    effects: [
+      ...effects,
+      insertResource(user),
+      setOwner(account.id, { from: '', to: user.id }),
+      bumpConfigVersion(),
+    ],
+  };
+}
+
+/** An auth method is to identities what an auth mount's accessor is. */
+const aliasOf = (method: Resource): { accessor: string } => ({ accessor: method.id });
+
+async function answerLogIn(
+  app: App,
+  made: MadeAuthToken,
+  type: LogInRequest['type'],
+): Promise<BoundaryAnswer> {
+  const { resource, text } = made;
+  const scope = await requireScope(app, resource.scope_id);
+  const { created_ms, updated_ms } = resource;
+  const own = type === 'token' ? await ownActions(app, resource) : {};
+  const half = Math.floor(text.length / 2);
+  return {
+    body: {
+      ...(type === '' ? {} : { type }),
+      command: 'login',
+      attributes: {
+        id: resource.id,
+        ...(type === 'token' ? { scope_id: resource.scope_id } : {}),
+        scope: { id: scope.id, type: scope.type },
+        ...(type === 'cookie' ? {} : { token: text }),
+        created_time: formatTime(created_ms),
+        updated_time: formatTime(updated_ms),
+        ...describeAuthToken(resource),
+        ...own,
+      },
+    },
+    ...(type === 'cookie'
+      ? {
+          cookies: [
+            `wt-http-token-cookie=${text.slice(half)}; Path=/; HttpOnly; Secure; SameSite=Strict`,
+            `wt-js-token-cookie=${text.slice(0, half)}; Path=/; Secure; SameSite=Strict`,
+          ],
+        }
+      : {}),
+  };
+}
+
+/** What the owner of a new token may do with it. */
+async function ownActions(app: App, token: Resource): Promise<Record<string, unknown>> {
+  const { account_id = '' } = token.body as { account_id?: string };
+  const [authority, scope] = await Promise.all([
+    readAuthority(app, { user_id: token.owner_id, account_id }),
+    requireScope(app, token.scope_id),
+  ]);
+  const place = {
+    scope_id: scope.id,
+    parent_scope_id: scope.parent_scope_id,
+    type: 'auth-token',
+  } as const;
+  const actions = authority.listActions(
+    { ...place, id: token.id },
+    RESOURCE_TYPES['auth-token'].actions,
+  );
+  return { authorized_actions: actions };
+}
+
+/** The auth method that was located. */
+export function methodAt(located: Located | undefined): Resource {
+  if (!located?.resource) throw new TypeError('logging in is about an auth method');
+  return located.resource;
+}
