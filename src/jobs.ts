@@ -5,6 +5,7 @@ import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
 import { Failure } from './core/failure.ts';
+import { remainsJobs } from './mounts/remains/jobs.ts';
 import { acquireLease, findHolder, type Lease, renewLease } from './store/lease.ts';
 import type { Effect } from './store/write.ts';
 
@@ -15,6 +16,7 @@ import type { Effect } from './store/write.ts';
 export const periodicJobs: readonly Job[] = [
   ...tokenJobs,
   ...leaseJobs,
+  ...remainsJobs,
   ...lockoutJobs,
   ...auditJobs,
 ];

@@ -1,5 +1,6 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
+import { cubbyholeRoutes } from './access/cubbyhole/routes.ts';
 import { identityRoutes } from './access/identity/routes.ts';
 import type { LeaseKinds } from './access/leases/lease.ts';
 import { leaseRoutes } from './access/leases/routes.ts';
@@ -41,6 +42,7 @@ export const systemRoutes: readonly AnyRoute[] = [
 /** Endpoints of each engine under `/v1/{mount}/`. */
 export const secretEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
   pki: pkiRoutes,
+  cubbyhole: cubbyholeRoutes,
   identity: identityRoutes,
 };
 

@@ -1,6 +1,8 @@
 import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import { deleteAliasesOfMount } from '../access/identity/store.ts';
+import { endLeasesOfRevoked } from '../access/leases/ending/operations.ts';
+import { deleteLeasesOfMount, expireLeasesOfMount } from '../access/leases/store.ts';
 import { deleteTokensOfMount } from '../access/tokens/store.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
@@ -8,6 +10,7 @@ import type { Answer } from '../http/route.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import type { Effect } from '../store/write.ts';
 import { effectiveLeaseTtls, fullPath, type Mount, type MountKind } from './mount.ts';
+import { insertRemovedMount } from './remains/store.ts';
 import {
   describeMount,
   EMPTY_CONFIG,
@@ -124,7 +127,7 @@ export async function enableMount(app: App, caller: Caller, input: NewMount): Pr
   return {};
 }
 
-/** Removes a mount; data under its id is out of reach at once. */
+/** Removes a mount; data under its id is out of reach at once, and deleted soon after. */
 export async function disableMount(
   app: App,
   caller: Caller,
@@ -138,7 +141,14 @@ export async function disableMount(
     mount.kind === 'auth'
       ? [deleteTokensOfMount(mount.id), ...deleteAliasesOfMount(mount.accessor)]
       : [];
-  await app.commit(caller, [...revocation, deleteMount(mount.id), bumpConfigVersion()]);
+  await app.commit(caller, [
+    ...revocation,
+    deleteLeasesOfMount(mount.id),
+    deleteMount(mount.id),
+    insertRemovedMount(mount.id, Math.floor(app.now() / 1000)),
+    bumpConfigVersion(),
+  ]);
+  if (mount.kind === 'auth') await endLeasesOfRevoked(app, caller);
   return {};
 }
 
@@ -267,6 +277,8 @@ export async function remount(
   };
   await app.commit(caller, [
     saveMount({ ...source, path }),
+    // Their ids begin with the old path (contract 4.4).
+    expireLeasesOfMount(source.id, Math.floor(app.now() / 1000)),
     insertRemount(move),
     bumpConfigVersion(),
   ]);

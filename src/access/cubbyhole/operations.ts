@@ -1,0 +1,87 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import type { Caller } from '../caller.ts';
+import { deleteEntry, findEntry, listPaths, saveEntry } from './store.ts';
+
+/** Storage of one token's own: nobody else can reach it, not even a root token. */
+function ownerOf(caller: Caller): string {
+  const { token } = caller;
+  if (!token) throw new Failure('unauthenticated', 'permission denied');
+  if (token.type !== 'service') {
+    throw new Failure(
+      'invalid',
+      "cubbyhole operations are only supported by 'service' type tokens",
+    );
+  }
+  return token.id;
+}
+
+const placeOf = (token_id: string, path: string) => ({
+  table: 'cubbyhole',
+  column: 'value_sealed',
+  row: `${token_id}/${path}`,
+});
+
+export async function readEntry(
+  app: App,
+  caller: Caller,
+  { path }: { path: string },
+): Promise<Answer> {
+  const token_id = ownerOf(caller);
+  const sealed = await findEntry(app.db, token_id, path);
+  if (!sealed) throw new Failure('not_found', '');
+  const opened = app.barrier.open('response', placeOf(token_id, path), sealed);
+  const data: Record<string, unknown> = JSON.parse(Buffer.from(opened).toString('utf8'));
+  return { data };
+}
+
+export async function isEntry(
+  app: App,
+  caller: Caller,
+  params: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  return (await findEntry(app.db, ownerOf(caller), params.path ?? '')) !== undefined;
+}
+
+/** Keeps what was sent, in place of what was there. */
+export async function writeEntry(
+  app: App,
+  caller: Caller,
+  { path, ...data }: { path: string; [field: string]: unknown },
+): Promise<Answer> {
+  const token_id = ownerOf(caller);
+  if (Object.keys(data).length === 0) throw new Failure('invalid', 'missing data fields');
+  const text = Buffer.from(JSON.stringify(data), 'utf8');
+  const sealed = app.barrier.seal('response', placeOf(token_id, path), text);
+  await app.commit(caller, [saveEntry(token_id, path, sealed)]);
+  return {};
+}
+
+export async function removeEntry(
+  app: App,
+  caller: Caller,
+  { path }: { path: string },
+): Promise<Answer> {
+  await app.commit(caller, [deleteEntry(ownerOf(caller), path)]);
+  return {};
+}
+
+/** Names right beneath a path; one that has more beneath it ends in a slash. */
+export async function listEntries(
+  app: App,
+  caller: Caller,
+  { path }: { path: string },
+): Promise<Answer> {
+  const folder = path === '' ? '' : `${path}/`;
+  const paths = await listPaths(app.db, ownerOf(caller), folder);
+  const keys = new Set(
+    paths.map((one) => {
+      const rest = one.slice(folder.length);
+      const slash = rest.indexOf('/');
+      return slash < 0 ? rest : rest.slice(0, slash + 1);
+    }),
+  );
+  if (keys.size === 0) throw new Failure('not_found', '');
+  return { data: { keys: [...keys] } };
+}

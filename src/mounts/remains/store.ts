@@ -1,0 +1,76 @@
+import { sql } from 'kysely';
+import { build, type Db } from '../../store/database.ts';
+import type { Tables } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+
+/** Tables whose rows belong to a mount. */
+type MountTable = {
+  [Name in keyof Tables]: 'mount_id' extends keyof Tables[Name] ? Name : never;
+}[keyof Tables];
+
+/**
+ * The column by which the rows of a mount are deleted in pages, for each table that has some.
+ * Tokens go at once, with the mount that made them; everything else is here, or does not compile.
+ */
+const PAGED_BY: Readonly<Record<Exclude<MountTable, 'token'>, string>> = {
+  lease: 'id',
+  pki_certificate_name: 'serial',
+  pki_certificate: 'serial',
+  pki_revocation: 'serial',
+  pki_crl: 'class',
+  pki_revision: 'mount_id',
+  pki_count: 'name',
+  pki_role: 'name',
+  pki_issuer: 'id',
+  pki_key: 'id',
+  pki_config: 'name',
+  pki_authority: 'mount_id',
+  userpass_user: 'name',
+  approle_secret_id: 'id',
+  approle_role: 'name',
+};
+
+/** Every such table, and the column it is paged by. */
+export const REMAINS: readonly (readonly [table: string, column: string])[] =
+  Object.entries(PAGED_BY);
+
+/** Keys of a page of rows; each once, in order. */
+export async function listRemains(
+  db: Db,
+  mount_id: string,
+  [table, column]: readonly [table: string, column: string],
+  limit: number,
+): Promise<string[]> {
+  const page = sql<{ key: string }>`(select distinct ${sql.ref(column)} as key
+    from ${sql.table(table)} where mount_id = ${mount_id} order by key limit ${limit})`;
+  const rows = await db
+    .selectFrom(page.as('page'))
+    .select('page.key')
+    .orderBy('page.key')
+    .execute();
+  return rows.map(({ key }) => key);
+}
+
+/** Deletes the rows of a mount whose key is not after `last`. */
+export function deleteRemains(
+  mount_id: string,
+  [table, column]: readonly [table: string, column: string],
+  last: string,
+): Write {
+  const query = sql`delete from ${sql.table(table)}
+    where mount_id = ${mount_id} and ${sql.ref(column)} <= ${last}`;
+  return write({ compile: () => query.compile(build) });
+}
+
+/** Remembers a mount that is gone until none of its rows is left. */
+export function insertRemovedMount(id: string, removed_at: number): Write {
+  return write(build.insertInto('removed_mount').values({ id, removed_at }), { rows: 1 });
+}
+
+export function deleteRemovedMount(id: string): Write {
+  return write(build.deleteFrom('removed_mount').where('id', '=', id));
+}
+
+export async function listRemovedMounts(db: Db): Promise<{ id: string; removed_at: number }[]> {
+  return db.selectFrom('removed_mount').selectAll().orderBy('removed_at').execute();
+}

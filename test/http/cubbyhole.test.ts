@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startTestServer } from '../support/server.ts';
+
+test('each token has storage of its own: no other reaches it, a root token neither', async (t) => {
+  const { call } = await startTestServer(t);
+  const made = await call('POST', 'auth/token/create', { policies: ['default'] });
+  const token = made.textAt('auth.client_token');
+  const own = { token };
+  assert.equal((await call('GET', 'cubbyhole/a', undefined, own)).status, 404);
+  assert.equal((await call('POST', 'cubbyhole/a', { v: 1, deep: { x: [] } }, own)).status, 204);
+  const read = await call('GET', 'cubbyhole/a', undefined, own);
+  assert.deepEqual(read.field('data'), { v: 1, deep: { x: [] } });
+  assert.equal((await call('GET', 'cubbyhole/a')).status, 404);
+  assert.equal((await call('LIST', 'cubbyhole')).status, 404);
+  assert.equal((await call('PUT', 'cubbyhole/a', { v: 2 }, own)).status, 204);
+  assert.deepEqual((await call('GET', 'cubbyhole/a', undefined, own)).field('data'), { v: 2 });
+  assert.equal((await call('DELETE', 'cubbyhole/a', undefined, own)).status, 204);
+  assert.equal((await call('GET', 'cubbyhole/a', undefined, own)).status, 404);
+});
+
+test('folders are listed one level at a time', async (t) => {
+  const { call } = await startTestServer(t);
+  for (const path of ['b', 'a/x', 'a/y/z', 'a0']) {
+    assert.equal((await call('POST', `cubbyhole/${path}`, { v: path })).status, 204, path);
+  }
+  assert.deepEqual((await call('LIST', 'cubbyhole/')).field('data.keys'), ['a/', 'a0', 'b']);
+  assert.deepEqual((await call('LIST', 'cubbyhole/a')).field('data.keys'), ['x', 'y/']);
+  assert.equal((await call('LIST', 'cubbyhole/b')).status, 404);
+});
+
+test('what a token kept is gone with the token', async (t) => {
+  const { call, running } = await startTestServer(t);
+  const made = await call('POST', 'auth/token/create', { policies: ['default'] });
+  const token = made.textAt('auth.client_token');
+  await call('POST', 'cubbyhole/a', { v: 1 }, { token });
+  await call('POST', 'auth/token/revoke', { token });
+  const rows = await running.app.db.selectFrom('cubbyhole').select('path').execute();
+  assert.deepEqual(rows, []);
+});
+
+test('an entry has fields, and a batch token no storage', async (t) => {
+  const { call } = await startTestServer(t);
+  const empty = await call('POST', 'cubbyhole/a', {});
+  assert.deepEqual([empty.status, empty.field('errors')], [400, ['missing data fields']]);
+  const made = await call('POST', 'auth/token/create', { policies: ['default'], type: 'batch' });
+  const token = made.textAt('auth.client_token');
+  const answer = await call('POST', 'cubbyhole/a', { v: 1 }, { token });
+  assert.equal(answer.status, 400, answer.text);
+});
