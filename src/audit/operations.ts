@@ -6,6 +6,8 @@ import type { AuditTrail } from './trail.ts';
 
 /** Notes wait this long at most, in milliseconds, so that many become durable with one sync. */
 const GROUP_TIME = 25;
+/** After a group that could not be written, it is tried again at the latest, in milliseconds. */
+const RETRY_TIME = 1000;
 /** A larger group is written at once. */
 const GROUP_SIZE = 256;
 /** Beyond this many unwritten notes the database is not keeping up, and requests are refused. */
@@ -30,6 +32,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
   let failed = 0;
+  let retry: NodeJS.Timeout | undefined;
+  let recovery: Promise<void> | undefined;
   const tally = new RefusalTally();
   let tallying: { since: number; timer: NodeJS.Timeout } | undefined;
 
@@ -50,10 +54,29 @@ export function createTrail(options: TrailOptions): AuditTrail {
         failed++;
         waiting = [...batch, ...waiting];
         options.onError(error);
+        // Whether or not anybody asks for anything meanwhile.
+        retry ??= setTimeout(() => {
+          retry = undefined;
+          flush().catch(() => {});
+        }, RETRY_TIME).unref();
         throw error;
       });
     writing = written.catch(() => {});
     return written;
+  }
+
+  function isStuck(): boolean {
+    return waiting.length > MAX_WAITING || failed > 3;
+  }
+
+  /** Tries to write what waits, once for everybody who waits for that. */
+  function recover(): Promise<void> {
+    recovery ??= flush()
+      .catch(() => {})
+      .finally(() => {
+        recovery = undefined;
+      });
+    return recovery;
   }
 
   function schedule(): Promise<void> {
@@ -77,8 +100,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
   return {
     entryOf: (caller) => ({ audit: buildRecord(caller, options.now(), { status: 'done' }) }),
     async note(caller, end) {
-      if (waiting.length > MAX_WAITING || failed > 3) {
-        schedule().catch(() => {});
+      if (isStuck()) await recover();
+      if (isStuck()) {
         throw new Failure('unavailable', 'audit records cannot be written at present');
       }
       waiting.push(buildRecord(caller, options.now(), end));
@@ -103,6 +126,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
     counts: () => counts,
     async close() {
       recordCounts();
+      clearTimeout(retry);
       await writing;
       await flush();
     },

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openSocketSink, openSyslogSink } from './store.ts';
+
+const recordOf = (seq: number) => ({
+  node: 'a',
+  seq,
+  time_ms: 0,
+  record: '{}',
+  prev_hash: new Uint8Array(32),
+  hash: new Uint8Array(32),
+});
+
+/** Collects what comes until the text is there. */
+async function receive(socket: Socket, wanted: RegExp): Promise<string> {
+  let text = '';
+  for await (const chunk of socket.setEncoding('utf8')) {
+    text += String(chunk);
+    if (wanted.test(text)) return text;
+  }
+  return text;
+}
+
+async function listen(server: Server, at: { port: number; host: string } | string) {
+  server.listen(at);
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' ? (address?.port ?? 0) : 0;
+}
+
+const header = { facility: 'auth', tag: 'gatehouse' };
+
+test('over TCP messages are framed by their length, and what a broken connection may have lost comes again', async (t) => {
+  const server = createServer();
+  t.after(() => server.close());
+  const port = await listen(server, { port: 0, host: '127.0.0.1' });
+  const sink = openSyslogSink({ ...header, address: `tcp://127.0.0.1:${port}` });
+  const arrival = once(server, 'connection');
+  await sink.put([recordOf(1)]);
+  const [socket]: Socket[] = await arrival;
+  assert.ok(socket);
+  const text = await receive(socket, /"record":\{\}\}$/);
+  const [, length, message] = /^(\d+) (.*)$/s.exec(text) ?? [];
+  assert.equal(Number(length), Buffer.byteLength(message ?? ''));
+  socket.destroy();
+  const again = once(server, 'connection');
+  let arrived = false;
+  again.then(() => {
+    arrived = true;
+  });
+  // The break shows at one of the next writes.
+  for (let seq = 2; !arrived; seq++) await sink.put([recordOf(seq)]).catch(() => {});
+  const [second]: Socket[] = await again;
+  assert.ok(second);
+  assert.match(await receive(second, /"seq":\d+.*"seq":\d+/s), /"seq":1,|"seq":2,/);
+  await sink.close();
+  second.destroy();
+});
+
+test('over UDP each record is a datagram', async (t) => {
+  const server = createSocket('udp4');
+  t.after(() => server.close());
+  server.bind(0, '127.0.0.1');
+  await once(server, 'listening');
+  const sink = openSyslogSink({ ...header, address: `udp://127.0.0.1:${server.address().port}` });
+  const arrival = once(server, 'message');
+  await sink.put([recordOf(7)]);
+  const [message] = await arrival;
+  assert.match(
+    String(message),
+    /^<38>1 1970-01-01T00:00:00\.000Z .* audit - \{"node":"a","seq":7,/,
+  );
+  await sink.close();
+});
+
+test('a unix stream takes a record a line; where nobody listens it is refused', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-sink-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const path = join(directory, 'log');
+  const sink = openSocketSink({ path });
+  await assert.rejects(sink.put([recordOf(1)]), { code: 'ENOENT' });
+  const server = createServer();
+  t.after(() => server.close());
+  await listen(server, path);
+  const arrival = once(server, 'connection');
+  await sink.put([recordOf(1), recordOf(2)]);
+  const [socket]: Socket[] = await arrival;
+  assert.ok(socket);
+  assert.equal((await receive(socket, /\n.*\n/s)).split('\n').length, 3);
+  await sink.close();
+  socket.destroy();
+});
