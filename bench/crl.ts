@@ -271,6 +271,9 @@ export async function measureLists(options: {
     await tellWork(server, 'read again, PEM', wait('ca/crl/pem'));
     await tellWork(server, 'read again, JSON', wait('ca/issuer/default/crl'));
     await tellWork(server, 'rotate (built upon the last)', wait('ca/crl/rotate'));
+    await tellWork(server, 'twenty lists, one after the other', async () => {
+      for (let count = 0; count < 20; count += 1) await server.call('GET', 'ca/crl/rotate');
+    });
     const serials = await issueSome(server, generator, TO_REVOKE);
     await tellWork(server, 'one revocation, then the list', async () => {
       await server.call('POST', 'ca/revoke', { serial_number: serials.pop() });

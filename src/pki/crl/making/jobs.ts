@@ -11,6 +11,7 @@ import {
   type Revocation,
 } from '../../revocation/store.ts';
 import { isBasis, type ListJob, type ListScope, membershipOf, refuseLongList } from './job.ts';
+import { weighList } from './weight.ts';
 
 // How a list is made. The same code runs on the thread that answers requests, for short
 // lists, and on the list thread, for long ones.
@@ -62,7 +63,9 @@ async function layOut(db: Db, job: ListJob): Promise<UnsignedList> {
 
 /** Threads share the memory of a list, so that handing it over copies nothing. */
 function allocateShared(length: number): Uint8Array {
-  return new Uint8Array(new SharedArrayBuffer(length));
+  const bytes = new Uint8Array(new SharedArrayBuffer(length));
+  weighList(bytes);
+  return bytes;
 }
 
 /** Rows read at a time; between pages the thread does other things. */

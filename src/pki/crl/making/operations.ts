@@ -8,6 +8,7 @@ import { requireSigningKey, signWithKey } from '../../keys/operations.ts';
 import type { ListJob } from './job.ts';
 import { makeList, remakeList, type SignedList } from './jobs.ts';
 import type { FromListThread, ListTask, ToListThread } from './messages.ts';
+import { weighList } from './weight.ts';
 
 /** Lists of a mount with at most so many revocations are made on the calling thread. */
 const SHORT = 1000;
@@ -116,6 +117,7 @@ class ListThread {
       this.#idle = setTimeout(() => void this.stop(), IDLE_MS);
       this.#idle.unref();
     }
+    if ('list' in answer && answer.list) weighList(answer.list.der);
     if (answer.type === 'refused') waiting?.reject(new Failure(answer.kind, answer.message));
     else if (answer.type === 'failed') waiting?.reject(new Error(answer.message));
     else waiting?.resolve(answer);
