@@ -3,6 +3,9 @@ import { accountRoutes } from './accounts/routes.ts';
 import { authMethodRoutes } from './auth-methods/routes.ts';
 import { authTokenRoutes } from './auth-tokens/routes.ts';
 import { groupRoutes } from './groups/routes.ts';
+import { hostCatalogRoutes } from './host-catalogs/routes.ts';
+import { hostSetRoutes } from './host-sets/routes.ts';
+import { hostRoutes } from './hosts/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
 import { scopeRoutes } from './scopes/routes.ts';
 import { userRoutes } from './users/routes.ts';
@@ -16,4 +19,7 @@ export const brokerRoutes: readonly BoundaryRoute[] = [
   ...userRoutes,
   ...groupRoutes,
   ...roleRoutes,
+  ...hostCatalogRoutes,
+  ...hostSetRoutes,
+  ...hostRoutes,
 ];

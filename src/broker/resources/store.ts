@@ -177,6 +177,22 @@ export async function listLinksOfAll(
     .execute();
 }
 
+/** Links of one kind to many resources at once. */
+export async function listLinksToAll(
+  db: Db,
+  to_ids: readonly string[],
+  kind: LinkKind,
+): Promise<{ from_id: string; to_id: string }[]> {
+  if (to_ids.length === 0) return [];
+  return db
+    .selectFrom('resource_link')
+    .select(['from_id', 'to_id'])
+    .where('to_id', 'in', to_ids)
+    .where('kind', '=', kind)
+    .orderBy('from_id')
+    .execute();
+}
+
 /** Links of a kind, whole. For what is few and cached: members and principals. */
 export async function listLinks(
   db: Db,

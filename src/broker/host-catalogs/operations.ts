@@ -1,0 +1,38 @@
+import type { Definition } from '../definition.ts';
+import { refuseField } from '../field-errors.ts';
+import { isIdOf } from '../resource-types.ts';
+
+export const hostCatalogDefinition: Definition = {
+  type: 'host-catalog',
+  containerField: 'scope_id',
+  fields: {},
+  showsType: true,
+  words: { stale: 'Host catalog "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype(item, _parent, errors) {
+    if (item.type === 'static') return 'static';
+    errors.add(
+      'type',
+      item.type === 'plugin'
+        ? 'Host catalogs of type "plugin" are not available in this version.'
+        : 'This is a required field and must be either "static" or "plugin".',
+    );
+    return '';
+  },
+  checkNew() {},
+  planNew: async () => ({}),
+  updatable: () => [],
+  checkChange() {},
+  planChange: async () => ({}),
+  describe: async (_app, _caller, catalogs) => catalogs.map(() => ({})),
+};
+
+/** @throws Failure `invalid` */
+export function checkProjectList(query: URLSearchParams, recursive: boolean): void {
+  if (recursive || isIdOf(query.get('scope_id') ?? '', 'scope', 'project')) return;
+  refuseField(
+    'scope_id',
+    'This field must be a valid project scope ID or the list operation must be recursive.',
+    'Improperly formatted identifier.',
+  );
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { App } from '../../app.ts';
+import type { BrokerCaller } from '../caller.ts';
+import type { Definition, Item } from '../definition.ts';
+import { type FieldErrors, refuseField } from '../field-errors.ts';
+import { checkIds, idsOf } from '../links/fields.ts';
+import { changeLinks } from '../links/operations.ts';
+import type { LinkChange } from '../links/plan.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
+import { isIdOf } from '../resource-types.ts';
+import { listLinksFrom, listResourcesById } from '../resources/store.ts';
+
+const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);
+
+export const hostSetDefinition: Definition = {
+  type: 'host-set',
+  containerField: 'host_catalog_id',
+  fields: {
+    host_ids: z.unknown().optional().describe('Set by `:set-hosts`.'),
+    preferred_endpoints: ofPlugins('Which addresses are taken first.'),
+    sync_interval_seconds: ofPlugins('How often hosts are looked up.'),
+  },
+  showsType: true,
+  words: { stale: 'Host set "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype(item, parent, errors) {
+    if (parent !== undefined && item.type && item.type !== parent) {
+      errors.add('type', "Doesn't match the parent resource's type.");
+    }
+    return parent ?? '';
+  },
+  checkNew: (item, _subtype, errors) => refuseForeign(item, errors),
+  planNew: async () => ({}),
+  updatable: () => [],
+  checkChange: (item, _request, errors) => refuseForeign(item, errors),
+  planChange: async () => ({}),
+  async describe(app, _caller, sets, how) {
+    if (how === 'list') return sets.map(() => ({}));
+    return Promise.all(
+      sets.map(async ({ id }) =>
+        omitEmpty({ host_ids: await listLinksFrom(app.db, id, 'host-set-host') }),
+      ),
+    );
+  },
+};
+
+function refuseForeign(item: Item, errors: FieldErrors): void {
+  if (item.host_ids !== undefined) errors.add('host_ids', 'This is a read only field.');
+  for (const field of ['preferred_endpoints', 'sync_interval_seconds']) {
+    if (item[field] !== undefined) {
+      errors.add(field, 'This field is not supported for this host set type.');
+    }
+  }
+}
+
+const FIELD = 'host_ids';
+
+export function checkHosts(change: LinkChange) {
+  return (item: Item, errors: FieldErrors, id: string): void => {
+    if (isIdOf(id, 'host-set', 'plugin')) {
+      errors.add('id', 'The hosts of such a host set are not chosen by hand.');
+    }
+    checkIds(item, errors, {
+      field: FIELD,
+      change,
+      faultOf: (host) =>
+        isIdOf(host, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
+    });
+  };
+}
+
+/** Adds, replaces or removes the hosts of a set; all lie in its catalog. */
+export function changeHosts(change: LinkChange) {
+  return (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> =>
+    changeLinks(app, caller, hostSetDefinition, {
+      resource,
+      version: item.version ?? 0,
+      change,
+      kind: 'host-set-host',
+      ids: idsOf(item, FIELD),
+      field: FIELD,
+      inside: { container_id: resource.container_id },
+      async requireLinkable(ids) {
+        const known = await listResourcesById(app.db, ids);
+        const strange = ids.find(
+          (id) =>
+            !known.some((host) => host.id === id && host.container_id === resource.container_id),
+        );
+        if (strange !== undefined) {
+          refuseField(FIELD, `There is no host "${strange}" in the host set's catalog.`);
+        }
+      },
+    });
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { judgeAddress } from '../addresses/address.ts';
+import type { Definition, Item } from '../definition.ts';
+import type { FieldErrors } from '../field-errors.ts';
+import { omitEmpty } from '../resource.ts';
+import { listLinksToAll } from '../resources/store.ts';
+
+/** What a static host keeps. */
+export interface HostBody {
+  address: string;
+}
+
+const PORT = 'Address for static hosts does not support a port.';
+const FIELD = 'attributes.address';
+
+export const hostDefinition: Definition = {
+  type: 'host',
+  containerField: 'host_catalog_id',
+  fields: {},
+  attributes: {
+    static: z.object({
+      address: z.string().optional().describe('IP address or DNS name, without a port.'),
+    }),
+  },
+  showsType: true,
+  words: { stale: 'Host "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype(item, parent, errors) {
+    if (parent === 'plugin') {
+      errors.add('host_catalog_id', 'Cannot manually create hosts for this type of catalog.');
+    }
+    if (parent !== undefined && item.type && item.type !== parent) {
+      errors.add('type', "Doesn't match the parent resource's type.");
+    }
+    return parent ?? '';
+  },
+  checkNew(item, _subtype, errors) {
+    if (item.attributes === undefined) errors.add('attributes', 'This is a required field.');
+    else checkAddress(item, errors);
+  },
+  async planNew(_app, _caller, { item }) {
+    return { body: bodyOf(item) };
+  },
+  updatable: () => ['attributes.address'],
+  checkChange(item, { mask }, errors) {
+    if (mask.includes(FIELD)) checkAddress(item, errors);
+  },
+  async planChange(_app, _caller, { item, mask }) {
+    return mask.includes(FIELD) ? { body: bodyOf(item) } : {};
+  },
+  async describe(app, _caller, hosts) {
+    const links = await listLinksToAll(
+      app.db,
+      hosts.map((host) => host.id),
+      'host-set-host',
+    );
+    return hosts.map(({ id, body }) =>
+      omitEmpty({
+        host_set_ids: links.filter((link) => link.to_id === id).map((link) => link.from_id),
+        attributes: { address: (body as HostBody).address },
+      }),
+    );
+  },
+};
+
+function checkAddress({ attributes = {} }: Item, errors: FieldErrors): void {
+  const verdict = judgeAddress(String(attributes.address ?? ''), PORT);
+  if (!verdict.valid) errors.add(FIELD, verdict.because);
+}
+
+function bodyOf({ attributes = {} }: Item): HostBody {
+  const verdict = judgeAddress(String(attributes.address ?? ''), PORT);
+  if (!verdict.valid) throw new TypeError('the address was checked before');
+  return { address: verdict.address };
+}
