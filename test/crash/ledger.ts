@@ -85,9 +85,9 @@ export class Ledger {
       const token = made.textAt('auth.client_token');
       this.#note(made, (book) => book.tokens.add(token));
       if (Math.random() < 0.5) {
-        const ended = await this.#ask(call('POST', 'auth/token/revoke', { token }));
-        // Revoked or not: what nobody was told, nobody may count on.
+        // Revoked or not: until somebody is told, nobody may count on either.
         for (const book of [this.#all, this.#recent]) book.tokens.delete(token);
+        const ended = await this.#ask(call('POST', 'auth/token/revoke', { token }));
         if (ended) this.#note(undefined, (book) => book.revokedTokens.add(token));
       }
     } else if (dice < 0.92) {
@@ -130,6 +130,11 @@ export class Ledger {
     // Answers may overtake each other; `compare` looks at the order, when nothing else is asked.
     if (number > this.crlNumber) this.crlNumber = number;
     return crl;
+  }
+
+  /** How many requests have been granted. */
+  get answered() {
+    return [...this.statuses].reduce((sum, [status, n]) => (status < 300 ? sum + n : sum), 0);
   }
 
   get size() {
@@ -227,8 +232,9 @@ async function inTurns<T>(items: readonly T[], work: (item: T) => Promise<void>)
 }
 
 function requestIdOf(record: string): unknown {
-  const { request }: { request: { id: unknown } } = JSON.parse(record);
-  return request.id;
+  // Some records are of no single request.
+  const { request }: { request?: { id: unknown } } = JSON.parse(record);
+  return request?.id;
 }
 
 function pemOf(reply: Reply): string {

@@ -97,7 +97,9 @@ eachPlace('a server that is killed', (newPlace) => {
     let rounds = 0;
     for (; rounds < ROUNDS && performance.now() - began < TIME_BOX; rounds += 1) {
       const load = startLoad(t, ledger, node.as(token));
-      await delay(50 + Math.random() * 1200);
+      const before = ledger.answered;
+      await until('clients are answered', async () => ledger.answered > before + 10);
+      await delay(Math.random() * 1000);
       await node.kill();
       await load.stop();
       await compareChain(place, ledger);
