@@ -1,5 +1,6 @@
 import type { BoundaryRoute } from '../http/boundary-route.ts';
 import { accountRoutes } from './accounts/routes.ts';
+import { aliasRoutes } from './aliases/routes.ts';
 import { authMethodRoutes } from './auth-methods/routes.ts';
 import { authTokenRoutes } from './auth-tokens/routes.ts';
 import { groupRoutes } from './groups/routes.ts';
@@ -8,6 +9,7 @@ import { hostSetRoutes } from './host-sets/routes.ts';
 import { hostRoutes } from './hosts/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
 import { scopeRoutes } from './scopes/routes.ts';
+import { targetRoutes } from './targets/routes.ts';
 import { userRoutes } from './users/routes.ts';
 
 /** Every endpoint of the broker's API. */
@@ -22,4 +24,6 @@ export const brokerRoutes: readonly BoundaryRoute[] = [
   ...hostCatalogRoutes,
   ...hostSetRoutes,
   ...hostRoutes,
+  ...targetRoutes,
+  ...aliasRoutes,
 ];

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+/** What a target alias keeps; where it leads is a link, so that it goes with the target. */
+export interface AliasBody {
+  /** As it was written; found by its lower-case form. */
+  value: string;
+  /** Host that a session through the alias is for; empty for any. */
+  host_id: string;
+}
+
+const hostArguments = z.strictObject({
+  host_id: z.string().nullish().describe('Host that a session through the alias is for.'),
+});
+
+export const aliasFields = {
+  value: z.string().optional().describe('The alias: labels joined by dots, like a DNS name.'),
+  destination_id: z.string().optional().describe('The target that it stands for.'),
+};
+
+export const aliasAttributes: Readonly<Record<string, z.ZodObject>> = {
+  target: z.object({
+    authorize_session_arguments: hostArguments
+      .optional()
+      .describe('What is passed to authorize-session.'),
+  }),
+};
+
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
+
+/** What is wrong with an alias's value, or undefined (contract 3.7). */
+export function faultOfValue(value: string): string | undefined {
+  const labels = value.split('.');
+  const fits =
+    value.length >= 1 &&
+    value.length <= 253 &&
+    labels.every((label) => LABEL.test(label)) &&
+    !/^\d+$/.test(labels.at(-1) ?? '');
+  return fits
+    ? undefined
+    : "An alias is made of labels joined by dots: letters, digits and hyphens, none at a label's ends, up to 63 a label and 253 in all, and the last label not all digits.";
+}
+
+/** Under what an alias is found. */
+export const aliasKey = (value: string): string => value.toLowerCase();
+
+/** The host id of an alias's attributes; `undefined` when they do not say. */
+export function hostIdOf(
+  attributes: Readonly<Record<string, unknown>> | undefined,
+): string | null | undefined {
+  const given = attributes?.authorize_session_arguments;
+  if (typeof given !== 'object' || given === null || !('host_id' in given)) return undefined;
+  const { host_id } = given;
+  return typeof host_id === 'string' && host_id !== '' ? host_id : null;
+}

@@ -1,0 +1,131 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
+import type { BrokerCaller } from '../caller.ts';
+import type { Item } from '../definition.ts';
+import { refuseField } from '../field-errors.ts';
+import { idsOf } from '../links/fields.ts';
+import { changeLinks } from '../links/operations.ts';
+import { type LinkChange, planLinks } from '../links/plan.ts';
+import type { Resource } from '../resource.ts';
+import type { ResourceTypeName } from '../resource-types.ts';
+import { commitChange, requireVersion } from '../resources/operations.ts';
+import { deleteLink, insertLink, listLinksFrom, listResourcesById } from '../resources/store.ts';
+import { targetDefinition } from '../targets/operations.ts';
+import { fieldOf, HOST_FIELD, PURPOSES, type Purpose } from '../targets/sources.ts';
+import type { TargetBody } from '../targets/target.ts';
+
+interface VerbRequest {
+  resource: Resource;
+  item: Item;
+}
+
+/** Changes which host sets a target is reached through; not on one with an address. */
+export function changeHostSources(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: VerbRequest,
+  ): Promise<Resource> => {
+    const version = item.version ?? 0;
+    requireVersion(targetDefinition, resource, version);
+    if (change !== 'remove' && (resource.body as TargetBody).address !== '') {
+      throw new Failure(
+        'precondition',
+        `unable to ${change} host sources because a network address is directly assigned to the given target`,
+      );
+    }
+    return changeLinks(app, caller, targetDefinition, {
+      resource,
+      version,
+      change,
+      kind: 'target-host-source',
+      ids: idsOf(item, HOST_FIELD),
+      field: HOST_FIELD,
+      inside: { scope_id: resource.scope_id },
+      requireLinkable: (ids) =>
+        requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),
+    });
+  };
+}
+
+async function requireInProject(
+  app: App,
+  target: Resource,
+  ids: readonly string[],
+  wanted: { field: string; types: readonly ResourceTypeName[] },
+): Promise<void> {
+  const known = await listResourcesById(app.db, ids);
+  const strange = ids.find(
+    (id) =>
+      !known.some(
+        (one) =>
+          one.id === id && one.scope_id === target.scope_id && wanted.types.includes(one.type),
+      ),
+  );
+  if (strange !== undefined) {
+    refuseField(wanted.field, `There is no such source "${strange}" in the target's project.`);
+  }
+}
+
+const KINDS = { brokered: 'target-brokered', injected_application: 'target-injected' } as const;
+
+/** Changes the credentials of a target, both purposes in one step. */
+export function changeCredentialSources(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: VerbRequest,
+  ): Promise<Resource> => {
+    const version = item.version ?? 0;
+    requireVersion(targetDefinition, resource, version);
+    const plan = (): Promise<Effect[]> => planSources(app, resource, item, change);
+    const effects = await plan();
+    try {
+      return await commitChange(app, caller, targetDefinition, resource, version, { effects });
+    } catch (error) {
+      // A source went away between reading and writing: say which.
+      if (error instanceof Failure && error.kind === 'conflict') await plan();
+      throw error;
+    }
+  };
+}
+
+async function planSources(
+  app: App,
+  target: Resource,
+  item: Item,
+  change: LinkChange,
+): Promise<Effect[]> {
+  const effects: Effect[] = [];
+  for (const purpose of PURPOSES) {
+    effects.push(...(await planPurpose(app, target, item, { change, purpose })));
+  }
+  return effects;
+}
+
+async function planPurpose(
+  app: App,
+  target: Resource,
+  item: Item,
+  { change, purpose }: { change: LinkChange; purpose: Purpose },
+): Promise<Effect[]> {
+  const field = fieldOf(purpose);
+  const kind = KINDS[purpose];
+  const present = await listLinksFrom(app.db, target.id, kind);
+  const links = planLinks(change, present, idsOf(item, field));
+  const [already] = links.already;
+  if (already !== undefined) refuseField(field, `"${already}" is there already.`);
+  const [absent] = links.absent;
+  if (absent !== undefined) refuseField(field, `"${absent}" is not there.`);
+  await requireInProject(app, target, links.added, {
+    field,
+    types: ['credential', 'credential-library'],
+  });
+  return [
+    ...links.removed.map((to_id) => deleteLink({ from_id: target.id, kind, to_id })),
+    ...links.added.map((to_id) =>
+      insertLink({ from_id: target.id, kind, to_id }, { scope_id: target.scope_id }),
+    ),
+  ];
+}

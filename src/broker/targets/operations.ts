@@ -1,0 +1,139 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { type AliasBody, hostIdOf } from '../aliases/alias.ts';
+import { planAliases, type WantedAlias } from '../aliases/operations.ts';
+import type { Definition, Item } from '../definition.ts';
+import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
+import { listLinksFrom, listLinksTo, listResourcesById } from '../resources/store.ts';
+import {
+  checkNewTarget,
+  checkTargetChange,
+  planTarget,
+  TARGET_DEFAULTS,
+  TARGET_TYPES,
+  type TargetBody,
+  targetAttributes,
+  targetFields,
+  updatablePaths,
+} from './target.ts';
+
+export const targetDefinition: Definition = {
+  type: 'target',
+  containerField: 'scope_id',
+  fields: targetFields,
+  attributes: targetAttributes,
+  showsType: true,
+  words: {
+    stale: 'Target "%" not found or incorrect version provided.',
+    emptyMask: 'No valid paths provided in the update mask.',
+  },
+
+  chooseSubtype(item, _parent, errors) {
+    const type = TARGET_TYPES.find((known) => known === item.type);
+    if (type === undefined) errors.add('type', 'Unknown type provided.');
+    return type ?? '';
+  },
+  checkNew: checkNewTarget,
+  async planNew(app, caller, { id, item, subtype }) {
+    const body = planTarget(TARGET_DEFAULTS, subtype, item, 'all');
+    return { body, effects: await planAliases(app, caller, id, wantedAliases(item)) };
+  },
+
+  updatable: updatablePaths,
+  checkChange: (item, { mask }, errors) => checkTargetChange(item, mask, errors),
+  async planChange(app, _caller, { resource, item, mask }) {
+    const body = planTarget(resource.body as TargetBody, resource.subtype, item, mask);
+    if (mask.includes('address') && body.address !== '') {
+      const sources = await listLinksFrom(app.db, resource.id, 'target-host-source');
+      if (sources.length > 0) {
+        throw new Failure(
+          'precondition',
+          'unable to set address because one or more host sources is assigned to the given target',
+        );
+      }
+    }
+    if (body.worker_filter !== '' && body.egress_worker_filter !== '') {
+      refuseField(
+        'egress_worker_filter',
+        'Cannot set worker_filter and egress_worker_filter; they are mutually exclusive fields.',
+        IN_REQUEST,
+      );
+    }
+    return { body };
+  },
+
+  async describe(app, _caller, targets, how) {
+    return Promise.all(
+      targets.map(async (target) => ({
+        ...describeFields(target),
+        ...(how === 'item' ? await describeSources(app, target) : {}),
+      })),
+    );
+  },
+};
+
+function wantedAliases(item: Item): WantedAlias[] {
+  const { with_aliases } = item;
+  if (!Array.isArray(with_aliases)) return [];
+  return with_aliases.map((alias: Readonly<Record<string, unknown>>) => {
+    const { value, scope_id, attributes } = alias;
+    if (typeof value !== 'string' || value === '') {
+      refuseField('with_aliases', 'An included alias needs a value.', IN_REQUEST);
+    }
+    const given = attributes as Readonly<Record<string, unknown>> | undefined;
+    return {
+      value,
+      scope_id: typeof scope_id === 'string' ? scope_id : '',
+      host_id: hostIdOf(given) ?? '',
+    };
+  });
+}
+
+function describeFields(target: Resource): Record<string, unknown> {
+  const body = target.body as TargetBody;
+  return {
+    ...omitEmpty({
+      worker_filter: body.worker_filter,
+      egress_worker_filter: body.egress_worker_filter,
+    }),
+    // These show whatever their value, and so does the object of attributes.
+    session_max_seconds: body.session_max_seconds,
+    session_connection_limit: body.session_connection_limit,
+    attributes: omitEmpty({
+      default_port: body.default_port,
+      default_client_port: body.default_client_port,
+      storage_bucket_id: body.storage_bucket_id,
+      enable_session_recording: body.enable_session_recording,
+    }),
+    address: body.address,
+  };
+}
+
+async function describeSources(app: App, target: Resource): Promise<Record<string, unknown>> {
+  const [host_source_ids, brokered, injected, alias_ids] = await Promise.all([
+    listLinksFrom(app.db, target.id, 'target-host-source'),
+    listLinksFrom(app.db, target.id, 'target-brokered'),
+    listLinksFrom(app.db, target.id, 'target-injected'),
+    listLinksTo(app.db, target.id, 'alias-destination'),
+  ]);
+  const ids = [...host_source_ids, ...brokered, ...injected, ...alias_ids];
+  if (ids.length === 0) return {};
+  const linked = new Map(
+    (await listResourcesById(app.db, ids)).map((resource) => [resource.id, resource]),
+  );
+  const containerOf = (id: string): string => linked.get(id)?.container_id ?? '';
+  const credentialSource = (id: string) => ({ id, credential_store_id: containerOf(id) });
+  return omitEmpty({
+    host_source_ids,
+    host_sources: host_source_ids.map((id) => ({ id, host_catalog_id: containerOf(id) })),
+    brokered_credential_source_ids: brokered,
+    brokered_credential_sources: brokered.map(credentialSource),
+    injected_application_credential_source_ids: injected,
+    injected_application_credential_sources: injected.map(credentialSource),
+    aliases: alias_ids.map((id) => ({
+      id,
+      value: (linked.get(id)?.body as AliasBody | undefined)?.value,
+    })),
+  });
+}

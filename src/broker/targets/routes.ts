@@ -1,0 +1,40 @@
+import type { BoundaryRoute } from '../../http/boundary-route.ts';
+import { resolveAlias } from '../aliases/operations.ts';
+import { checkProjectList } from '../host-catalogs/operations.ts';
+import { idList } from '../links/fields.ts';
+import type { LinkChange } from '../links/plan.ts';
+import { standardRoutes, verbRoute } from '../resources/routes.ts';
+import { changeCredentialSources, changeHostSources } from '../target-sources/operations.ts';
+import { targetDefinition } from './operations.ts';
+import { checkCredentialSources, checkHostSources } from './sources.ts';
+
+const WORDS: readonly [change: LinkChange, word: string][] = [
+  ['add', 'Add'],
+  ['set', 'Replace'],
+  ['remove', 'Remove'],
+];
+
+export const targetRoutes: readonly BoundaryRoute[] = [
+  ...standardRoutes(targetDefinition, { checkList: checkProjectList, resolve: resolveAlias }),
+  ...WORDS.flatMap(([change, word]) => [
+    verbRoute(targetDefinition, `${change}-host-sources`, {
+      summary: `${word} host sets that a target is reached through`,
+      fields: { host_source_ids: idList('Host sets of the same project.') },
+      audit: ['host_source_ids'],
+      resolve: resolveAlias,
+      check: checkHostSources(change),
+      run: changeHostSources(change),
+    }),
+    verbRoute(targetDefinition, `${change}-credential-sources`, {
+      summary: `${word} credentials of a target`,
+      fields: {
+        brokered_credential_source_ids: idList('Credentials shown to the client.'),
+        injected_application_credential_source_ids: idList('Credentials used by the worker.'),
+      },
+      audit: ['brokered_credential_source_ids', 'injected_application_credential_source_ids'],
+      resolve: resolveAlias,
+      check: checkCredentialSources(change),
+      run: changeCredentialSources(change),
+    }),
+  ]),
+];

@@ -1,0 +1,78 @@
+import type { Item } from '../definition.ts';
+import type { FieldErrors } from '../field-errors.ts';
+import { checkIds, idsOf } from '../links/fields.ts';
+import type { LinkChange } from '../links/plan.ts';
+import { isIdOf, parseId } from '../resource-types.ts';
+
+export const HOST_FIELD = 'host_source_ids';
+
+export function checkHostSources(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void =>
+    checkIds(item, errors, {
+      field: HOST_FIELD,
+      change,
+      faultOf: (id) =>
+        isIdOf(id, 'host-set')
+          ? undefined
+          : `Incorrectly formatted host source identifier "${id}".`,
+    });
+}
+
+/** What credentials are for: shown to the client, or used by the worker on its behalf. */
+export type Purpose = 'brokered' | 'injected_application';
+
+export const PURPOSES: readonly Purpose[] = ['brokered', 'injected_application'];
+
+export const fieldOf = (purpose: Purpose): string => `${purpose}_credential_source_ids`;
+
+/** Kinds of sources that can serve a purpose (contract 2.9). */
+const KINDS: Readonly<Record<Purpose, readonly string[]>> = {
+  brokered: [
+    'vault-generic',
+    'vault-ldap',
+    'authority-certificate',
+    'username_password',
+    'username_password_domain',
+    'password',
+    'ssh_private_key',
+    'json',
+  ],
+  injected_application: [
+    'vault-generic',
+    'vault-ssh-certificate',
+    'vault-ldap',
+    'authority-certificate',
+    'username_password',
+    'username_password_domain',
+    'ssh_private_key',
+  ],
+};
+
+export function checkCredentialSources(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void => {
+    const empty = PURPOSES.every((purpose) => idsOf(item, fieldOf(purpose)).length === 0);
+    for (const purpose of PURPOSES) {
+      const field = fieldOf(purpose);
+      if (empty && change !== 'set') {
+        errors.add(
+          field,
+          'Brokered or Injected Application Credential Source IDs must be provided.',
+        );
+        continue;
+      }
+      const strange = idsOf(item, field).find((id) => !canServe(id, purpose, change));
+      if (strange === undefined) continue;
+      errors.add(field, `Incorrectly formatted credential source identifier "${strange}".`);
+    }
+  };
+}
+
+function canServe(id: string, purpose: Purpose, change: LinkChange): boolean {
+  const parsed = parseId(id);
+  if (parsed?.type !== 'credential' && parsed?.type !== 'credential-library') return false;
+  // What was once attached can be taken away.
+  if (change === 'remove' && purpose === 'injected_application' && parsed.subtype === 'json') {
+    return true;
+  }
+  return KINDS[purpose].includes(parsed.subtype);
+}

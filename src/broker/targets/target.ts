@@ -1,0 +1,243 @@
+import { z } from 'zod';
+import { judgeAddress } from '../addresses/address.ts';
+import type { Item } from '../definition.ts';
+import type { FieldErrors } from '../field-errors.ts';
+import { wholeNumber } from '../fields.ts';
+import { parseExpression } from '../filter/expression.ts';
+
+/** What a target keeps; host and credential sources are links. */
+export interface TargetBody {
+  /** Empty for a target that is reached through host sets. */
+  address: string;
+  session_max_seconds: number;
+  /** -1: unlimited. */
+  session_connection_limit: number;
+  worker_filter: string;
+  egress_worker_filter: string;
+  default_port: number;
+  /** 0 for none. */
+  default_client_port: number;
+  storage_bucket_id: string;
+  enable_session_recording: boolean;
+}
+
+export const TARGET_TYPES = ['tcp', 'ssh', 'rdp'] as const;
+export type TargetType = (typeof TARGET_TYPES)[number];
+
+/** What is taken for a field that a request does not name, or sets to null. */
+export const TARGET_DEFAULTS: TargetBody = {
+  address: '',
+  session_max_seconds: 28_800,
+  session_connection_limit: -1,
+  worker_filter: '',
+  egress_worker_filter: '',
+  default_port: 0,
+  default_client_port: 0,
+  storage_bucket_id: '',
+  enable_session_recording: false,
+};
+
+/** Ports that a type has unless told otherwise; 0: it must be told. */
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { tcp: 0, ssh: 22, rdp: 3389 };
+
+const ports = {
+  default_port: wholeNumber().optional().describe('Port of the endpoint.'),
+  default_client_port: wholeNumber().optional().describe('Port that clients listen on.'),
+};
+const recording = {
+  storage_bucket_id: z.string().optional().describe('Where sessions are recorded.'),
+  enable_session_recording: z.boolean().optional().describe('Whether sessions are recorded.'),
+};
+
+export const targetAttributes: Readonly<Record<string, z.ZodObject>> = {
+  tcp: z.object(ports),
+  ssh: z.object({ ...ports, ...recording }),
+  rdp: z.object({ ...ports, ...recording }),
+};
+
+const wantedAlias = z.record(z.string(), z.unknown());
+
+export const targetFields = {
+  session_max_seconds: wholeNumber().optional().describe('Lifetime of a session; 28800.'),
+  session_connection_limit: wholeNumber()
+    .optional()
+    .describe('Connections of a session; -1, unlimited.'),
+  worker_filter: z.string().optional().describe('Deprecated: use egress_worker_filter.'),
+  egress_worker_filter: z.string().optional().describe('Which workers may reach the endpoint.'),
+  ingress_worker_filter: z.string().optional().describe('Not supported by this edition.'),
+  address: z.string().optional().describe('IP address or DNS name of the endpoint.'),
+  with_aliases: z.array(wantedAlias).optional().describe('Aliases made with the target.'),
+  host_source_ids: z.unknown().optional().describe('Set by `:set-host-sources`.'),
+  host_sources: z.unknown().optional().describe('Output only.'),
+  brokered_credential_source_ids: z
+    .unknown()
+    .optional()
+    .describe('Set by `:set-credential-sources`.'),
+  brokered_credential_sources: z.unknown().optional().describe('Output only.'),
+  injected_application_credential_source_ids: z
+    .unknown()
+    .optional()
+    .describe('Set by `:set-credential-sources`.'),
+  injected_application_credential_sources: z.unknown().optional().describe('Output only.'),
+  aliases: z.unknown().optional().describe('Output only.'),
+};
+
+const PORT_IN_ADDRESS = 'Address does not support a port.';
+
+/** What is wrong with a new target (contract 2.5). */
+export function checkNewTarget(item: Item, type: string, errors: FieldErrors): void {
+  if (!/^p_[A-Za-z0-9]*$/.test(String(item.scope_id ?? ''))) {
+    errors.add('scope_id', 'This field is required to have a properly formatted project scope id.');
+  }
+  if (item.name === undefined || item.name === '') errors.add('name', 'This field is required.');
+  if (item.worker_filter !== undefined) {
+    errors.add('worker_filter', 'This field is deprecated. Use egress_worker_filter instead.');
+  }
+  const { attributes = {} } = item;
+  if (type !== '' && attributes.default_port === undefined && !DEFAULT_PORTS[type]) {
+    errors.add('attributes.default_port', 'This field is required.');
+  }
+  for (const field of ['default_port', 'default_client_port']) {
+    checkPort(
+      attributes[field],
+      `attributes.${field}`,
+      'This field cannot be set to zero.',
+      errors,
+    );
+  }
+  checkCommon(item, errors);
+  if (item.with_aliases !== undefined && !areAliases(item.with_aliases)) {
+    errors.add(
+      'with_aliases',
+      'Included aliases can only specify a value, a scope id, and attributes.',
+    );
+  }
+}
+
+const ALIAS_FIELDS: readonly string[] = ['value', 'scope_id', 'attributes'];
+
+function areAliases(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (alias: unknown) =>
+        typeof alias === 'object' &&
+        alias !== null &&
+        Object.keys(alias).every((key) => ALIAS_FIELDS.includes(key)),
+    )
+  );
+}
+
+/** What is wrong with a change of a target (contract 2.6). */
+export function checkTargetChange(item: Item, mask: readonly string[], errors: FieldErrors): void {
+  if (mask.includes('name') && !item.name) {
+    errors.add('name', 'This field cannot be set to empty.');
+  }
+  if (item.with_aliases !== undefined) {
+    errors.add('with_aliases', 'This field can only be set at target creation time.');
+  }
+  const { attributes = {}, worker_filter } = item;
+  if (typeof worker_filter === 'string') {
+    if (!parseExpression(worker_filter).valid) {
+      errors.add('worker_filter', 'Unable to successfully parse filter expression.');
+    }
+    for (const field of ['egress_worker_filter', 'ingress_worker_filter']) {
+      if (item[field] === undefined) continue;
+      errors.add(
+        field,
+        `Cannot set worker_filter and ${field}; they are mutually exclusive fields.`,
+      );
+    }
+  }
+  if (mask.includes('attributes.default_port') && attributes.default_port === undefined) {
+    errors.add('attributes.default_port', 'This field is required.');
+  }
+  for (const field of ['default_port', 'default_client_port']) {
+    checkPort(attributes[field], `attributes.${field}`, 'This cannot be set to zero.', errors);
+  }
+  checkCommon(item, errors);
+}
+
+function checkPort(port: unknown, field: string, zero: string, errors: FieldErrors): void {
+  if (typeof port !== 'number') return;
+  if (port === 0) errors.add(field, zero);
+  else if (port > 65_535) errors.add(field, 'Value is greater than maximum port number.');
+  else if (port < 0) errors.add(field, 'This must be a port number.');
+}
+
+function checkCommon(item: Item, errors: FieldErrors): void {
+  const { session_connection_limit: limit, session_max_seconds: seconds, address } = item;
+  if (typeof limit === 'number' && (limit === 0 || limit < -1 || limit > 2 ** 31 - 1)) {
+    errors.add('session_connection_limit', 'This must be -1 (unlimited) or greater than zero.');
+  }
+  if (typeof seconds === 'number' && seconds <= 0) {
+    errors.add('session_max_seconds', 'This must be greater than zero.');
+  }
+  const egress = item.egress_worker_filter;
+  if (typeof egress === 'string' && !errors.has('egress_worker_filter')) {
+    if (!parseExpression(egress).valid) {
+      errors.add('egress_worker_filter', 'Unable to successfully parse egress filter expression.');
+    }
+  }
+  if (item.ingress_worker_filter !== undefined && !errors.has('ingress_worker_filter')) {
+    errors.add('ingress_worker_filter', 'Ingress Worker Filter field is not supported in OSS');
+  }
+  if (typeof address === 'string') {
+    const verdict = judgeAddress(address, PORT_IN_ADDRESS);
+    if (!verdict.valid) errors.add('address', verdict.because);
+  }
+}
+
+const TOP_LEVEL = [
+  'session_max_seconds',
+  'session_connection_limit',
+  'worker_filter',
+  'egress_worker_filter',
+] as const;
+const ATTRIBUTES = [
+  'default_port',
+  'default_client_port',
+  'storage_bucket_id',
+  'enable_session_recording',
+] as const;
+
+/** Paths of `update_mask` that a target of some type can change. */
+export function updatablePaths(type: string): string[] {
+  const attributes = Object.keys(targetAttributes[type]?.shape ?? {});
+  return [
+    ...TOP_LEVEL,
+    'ingress_worker_filter',
+    'address',
+    ...attributes.map((name) => `attributes.${name}`),
+  ];
+}
+
+/**
+ * A target after a request: what it speaks of as it says, or as a new target has it where it
+ * says null; the rest as before.
+ *
+ * @param item checked
+ * @param mask what the request speaks of; a new target: everything
+ */
+export function planTarget(
+  before: TargetBody,
+  type: string,
+  item: Item,
+  mask: readonly string[] | 'all',
+): TargetBody {
+  const next: TargetBody = { ...before };
+  const speaksOf = (path: string): boolean => mask === 'all' || mask.includes(path);
+  const defaults = { ...TARGET_DEFAULTS, default_port: DEFAULT_PORTS[type] ?? 0 };
+  for (const name of TOP_LEVEL) {
+    if (speaksOf(name)) Object.assign(next, { [name]: item[name] ?? defaults[name] });
+  }
+  for (const name of ATTRIBUTES) {
+    if (!speaksOf(`attributes.${name}`)) continue;
+    Object.assign(next, { [name]: item.attributes?.[name] ?? defaults[name] });
+  }
+  if (speaksOf('address')) {
+    const verdict = judgeAddress(String(item.address ?? ''), PORT_IN_ADDRESS);
+    next.address = item.address !== undefined && verdict.valid ? verdict.address : '';
+  }
+  return next;
+}
