@@ -109,3 +109,17 @@ test('bytes are handed over without what lies around them, and stay with their o
   assert.deepEqual(bytes, Uint8Array.of(1, 1, 1));
   await committer.close();
 });
+
+test('who keeps rows of a table is told of each write set that names it, before it resolves', async () => {
+  const committer = await startWith(ANSWER);
+  let told = 0;
+  committer.onWrite('token', () => {
+    told += 1;
+  });
+  const commit = (sql: string): Promise<void> => committer.commit([{ sql, parameters: [] }]);
+  await commit('update "token_role" set "name" = $1').then(() => assert.equal(told, 0));
+  await commit('update "token" set "uses_left" = $1').then(() => assert.equal(told, 1));
+  await commit('delete from "pki_role"').then(() => assert.equal(told, 1));
+  await commit('with tree as (select 1) delete from "token"').then(() => assert.equal(told, 2));
+  await committer.close();
+});

@@ -45,6 +45,16 @@ interface Waiting {
   reject(reason: Error): void;
 }
 
+/** Somebody who keeps rows of a table, and which statements name that table. */
+interface WriteListener {
+  names: RegExp;
+  known: Map<string, boolean>;
+  listener(): void;
+}
+
+/** Statements remembered by a listener. */
+const MOST_STATEMENTS = 1000;
+
 /** Statements in one transaction; more would keep the first of its sets waiting too long. */
 const BATCH_EFFECTS = 4096;
 
@@ -66,6 +76,7 @@ export class Committer {
   #closing = false;
   #death: Failure | undefined;
   #deathListeners: ((death: Failure) => void)[] = [];
+  #writeListeners: WriteListener[] = [];
   #idleListeners: (() => void)[] = [];
   #batches = 0;
   #sets = 0;
@@ -119,6 +130,11 @@ export class Committer {
   onDeath(listener: (death: Failure) => void): void {
     if (this.#death !== undefined) listener(this.#death);
     else this.#deathListeners.push(listener);
+  }
+
+  /** See `Store.onWrite`. */
+  onWrite(table: string, listener: () => void): void {
+    this.#writeListeners.push({ names: new RegExp(`\\b${table}\\b`), known: new Map(), listener });
   }
 
   stats(): CommitterStats {
@@ -209,6 +225,7 @@ export class Committer {
     const finished = this.#inFlight;
     this.#inFlight = [];
     this.#worker.unref();
+    for (const { effects } of finished) this.#tellOfWrites(effects);
     if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
     finished.forEach((set, index) => {
       const outcome = result.outcomes[index];
@@ -224,6 +241,24 @@ export class Committer {
       return;
     }
     for (const listener of this.#idleListeners.splice(0)) listener();
+  }
+
+  #tellOfWrites(effects: readonly Effect[]): void {
+    for (const { names, known, listener } of this.#writeListeners) {
+      for (const effect of effects) {
+        if (isAuditEntry(effect)) continue;
+        let isNamed = known.get(effect.sql);
+        if (isNamed === undefined) {
+          if (known.size >= MOST_STATEMENTS) known.clear();
+          isNamed = names.test(effect.sql);
+          known.set(effect.sql, isNamed);
+        }
+        if (isNamed) {
+          listener();
+          break;
+        }
+      }
+    }
   }
 
   #die(why: string): void {

@@ -9,6 +9,7 @@ import { ConfigWatch } from './postgres-watch.ts';
 import type { DatabasePlace } from './reading.ts';
 import { createPrivate, lockDirectory } from './sqlite-lock.ts';
 import { SqliteReader } from './sqlite-reader.ts';
+import type { Tables } from './tables.ts';
 import type { Effect } from './write.ts';
 
 export type { StoreLog } from './committer.ts';
@@ -57,6 +58,12 @@ export interface Store {
   configVersion(): number | Promise<number>;
   /** Calls back after a change, on this node before the `commit` that made it resolves. */
   onConfigChange(listener: (version: number) => void): void;
+  /**
+   * Calls back when a write set that names the table has ended, well or not, before its `commit`
+   * resolves. What other nodes write to PostgreSQL does not show here: rows may be kept between
+   * requests on SQLite only.
+   */
+  onWrite(table: keyof Tables, listener: () => void): void;
   /** Calls back when this process can never write again; it should end. */
   onDeath(listener: (death: Failure) => void): void;
   stats(): CommitterStats;
@@ -105,6 +112,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
           return row.version;
         }),
       onConfigChange: (listener) => listeners.add(listener),
+      onWrite: (table, listener) => committer.onWrite(table, listener),
       onDeath: (listener) => committer.onDeath(listener),
       stats: () => committer.stats(),
       close: async () => {
@@ -142,6 +150,7 @@ async function openPostgres(
       commit: (effects) => committer.commit(effects),
       configVersion: () => started.version(),
       onConfigChange: (listener) => started.onChange(listener),
+      onWrite: (table, listener) => committer.onWrite(table, listener),
       onDeath: (listener) => committer.onDeath(listener),
       stats: () => committer.stats(),
       close: async () => {

@@ -169,6 +169,19 @@ eachEngine('tokens', (open) => {
     assert.equal(await isKnown(app, sibling.client_token), true);
   });
 
+  test('a token that was in use a moment ago is refused once its revocation is acknowledged', async () => {
+    const { app, as, create } = await openServer(open);
+    const [used, other] = [await create('root'), await create('root')];
+    for (const { client_token } of [used, other]) {
+      assert.ok(await authenticate(app, client_token));
+      assert.ok(await authenticate(app, client_token));
+    }
+    const caller = await as('root');
+    await revokeByText(app, caller, { token: used.client_token });
+    assert.equal(await authenticate(app, used.client_token), undefined);
+    assert.ok(await authenticate(app, other.client_token));
+  });
+
   test('a line of any length is revoked whole', async () => {
     const { app, as, create } = await openServer(open);
     const first = await create('root', { policies: ['reader'] });
