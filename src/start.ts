@@ -5,6 +5,7 @@ import type { App } from './app.ts';
 import { startFeeding } from './audit/devices/jobs.ts';
 import { createTrail } from './audit/operations.ts';
 import { makeInitialBroker } from './broker/initial/operations.ts';
+import { startReporting } from './broker/workers/own/jobs.ts';
 import type { Config } from './config.ts';
 import { createServer, type HttpServer } from './http/server.ts';
 import { startJobs } from './jobs.ts';
@@ -60,6 +61,7 @@ export async function startServer(config: Config, given: Substitutes = {}): Prom
     };
     const app = buildApp(config, { ...real, commit }, log, given.now ?? Date.now, closers);
     app.barrier.onUnlock(() => makeInitialBroker(app));
+    startReporting(app);
     await openSeal(app);
     startJobs(app);
     const http = createServer(app, {

@@ -6,17 +6,18 @@ import { build } from './database.ts';
 import { MIGRATIONS, planMigrations } from './migrations.ts';
 import { write } from './write.ts';
 
-test('steps are numbered upwards without a gap', () => {
+test('steps are numbered upwards, none twice', () => {
+  const numbers = MIGRATIONS.map(({ number }) => number);
   assert.deepEqual(
-    MIGRATIONS.map(({ number }) => number),
-    MIGRATIONS.map((_, index) => index + 1),
+    numbers,
+    [...new Set(numbers)].sort((a, b) => a - b),
   );
 });
 
 test('a database gets the steps that it has not had', () => {
   assert.deepEqual(planMigrations(0), MIGRATIONS);
   assert.deepEqual(planMigrations(1), MIGRATIONS.slice(1));
-  assert.deepEqual(planMigrations(MIGRATIONS.length), []);
+  assert.deepEqual(planMigrations(MIGRATIONS.at(-1)?.number ?? 0), []);
 });
 
 test('every text column of PostgreSQL is ordered by bytes', () => {

@@ -48,6 +48,12 @@ export interface Tables {
   resource_link: ResourceLinkRow;
   resource_sequence: ResourceSequenceRow;
   resource_removed: ResourceRemovedRow;
+  worker_status: WorkerStatusRow;
+  worker_root: WorkerRootRow;
+  worker_activation: WorkerActivationRow;
+  recovery_nonce: RecoveryNonceRow;
+  active_user: ActiveUserRow;
+  broker_seed: BrokerSeedRow;
 }
 
 /** One row; grows with every write set that changes configuration. */
@@ -459,4 +465,53 @@ export interface IdentityGroupAliasRow {
   name: string;
   created_at_ms: number;
   updated_at_ms: number;
+}
+
+/** A worker's last report; written every few seconds, beside its resource. */
+export interface WorkerStatusRow {
+  worker_id: string;
+  last_status_ms: number;
+  /** `active` or `shutdown`. */
+  operational_state: string;
+  active_connection_count: number;
+}
+
+/** A root that workers are enrolled under. */
+export interface WorkerRootRow {
+  /** `current` or `next`. */
+  use: string;
+  id: string;
+  /** DER. */
+  certificate: Uint8Array;
+  /** Of the subject's key, in lower-case hex. */
+  public_key_sha256: string;
+  not_before_ms: number;
+  not_after_ms: number;
+  key_sealed: Uint8Array;
+}
+
+/** An activation token that no worker has come with yet. */
+interface WorkerActivationRow {
+  token_hmac: string;
+  worker_id: string;
+  expires_ms: number;
+}
+
+/** A recovery token that was used. */
+interface RecoveryNonceRow {
+  nonce: string;
+  used_ms: number;
+}
+
+/** Somebody who had a session in a month, `2026-11`. */
+interface ActiveUserRow {
+  month: string;
+  user_id: string;
+}
+
+/** One row, once a development server has its seed data. */
+interface BrokerSeedRow {
+  id: 1;
+  made_ms: number;
+  body: string;
 }

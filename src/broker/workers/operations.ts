@@ -1,0 +1,74 @@
+import { type App, perApp } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { WorkerStatusRow } from '../../store/tables.ts';
+import { ownWorker } from './own/operations.ts';
+import { readWorkers } from './registry/operations.ts';
+import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
+import { listStatuses } from './store.ts';
+import { GRACE_MS, type WorkerBody } from './worker.ts';
+
+/** How long what workers reported is taken as still true, in milliseconds. */
+const LOOK_MS = 1_000;
+
+interface Reports {
+  at: number;
+  rows: Promise<WorkerStatusRow[]>;
+}
+
+const reportsOf = perApp((): { last: Reports | undefined } => ({ last: undefined }));
+
+/** Last reports, read at most once a second however many sessions are asked for. */
+async function readReports(app: App): Promise<WorkerStatusRow[]> {
+  const held = reportsOf(app);
+  const now = app.now();
+  if (held.last && now >= held.last.at && now - held.last.at < LOOK_MS) return held.last.rows;
+  const reports = { at: now, rows: listStatuses(app.db) };
+  held.last = reports;
+  reports.rows.catch(() => {
+    if (held.last === reports) held.last = undefined;
+  });
+  return reports.rows;
+}
+
+/**
+ * Workers that a session can be given to: active, and heard of within the last fifteen
+ * seconds. This server's own one is alive as long as it can ask.
+ */
+export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
+  const [workers, reports] = await Promise.all([readWorkers(app), readReports(app)]);
+  const since = app.now() - GRACE_MS;
+  const alive = new Set(
+    reports
+      .filter((row) => row.operational_state === 'active' && row.last_status_ms >= since)
+      .map((row) => row.worker_id),
+  );
+  const own = ownWorker(app)?.id;
+  return workers.flatMap((worker) => {
+    const { address, config_tags, api_tags } = worker.body as WorkerBody;
+    if (address === '' || (worker.id !== own && !alive.has(worker.id))) return [];
+    const { id, name } = worker;
+    return [{ id, name: name ?? '', tags: joinTags(config_tags, api_tags), address }];
+  });
+}
+
+/**
+ * The workers that a target's filter admits, in random order: clients use the first.
+ *
+ * @param filter `egress_worker_filter` if set, else `worker_filter`, else empty
+ * @throws Failure `unresolved` when there is none, `precondition` when the filter cannot be asked
+ */
+export async function requireWorkers(
+  app: App,
+  filter: string,
+): Promise<[EligibleWorker, ...EligibleWorker[]]> {
+  const verdict = chooseWorkers(await listEligibleWorkers(app), filter);
+  if ('refused' in verdict) {
+    const kind = verdict.refused === 'fault' ? 'precondition' : 'unresolved';
+    throw new Failure(kind, verdict.because);
+  }
+  const { chosen } = verdict;
+  if (chosen.length === 1) return [chosen[0]];
+  const start = (app.randomBytes(2)[0] ?? 0) % chosen.length;
+  const [first = chosen[0], ...others] = [...chosen.slice(start), ...chosen.slice(0, start)];
+  return [first, ...others];
+}

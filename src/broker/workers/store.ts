@@ -1,0 +1,23 @@
+import { build, type Db } from '../../store/database.ts';
+import type { WorkerStatusRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+
+/** What every worker reported last. There are as many rows as workers, which are few. */
+export async function listStatuses(db: Db): Promise<WorkerStatusRow[]> {
+  return db.selectFrom('worker_status').selectAll().execute();
+}
+
+export function saveStatus(status: WorkerStatusRow): Write {
+  const { worker_id, ...rest } = status;
+  return write(
+    build
+      .insertInto('worker_status')
+      .values(status)
+      .onConflict((clash) => clash.column('worker_id').doUpdateSet(rest)),
+    { rows: 1 },
+  );
+}
+
+export function deleteStatus(worker_id: string): Write {
+  return write(build.deleteFrom('worker_status').where('worker_id', '=', worker_id));
+}
