@@ -56,7 +56,10 @@ export const USER_LOCKOUT_DEFAULTS: UserLockout = {
   lockout_counter_reset: 900,
 };
 
-/** The name of this node, and of its audit chain. */
+/**
+ * The name of this node, of its audit chain, and of whoever holds its leases: one process at a
+ * time has it, so that after a restart it goes on with what it held.
+ */
 export function nodeName(config: Pick<Config, 'storage'>): string {
   return config.storage.type === 'postgres' ? config.storage.node_name : 'local';
 }

@@ -4,6 +4,7 @@ import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
+import { nodeName } from './config.ts';
 import { Failure } from './core/failure.ts';
 import { remainsJobs } from './mounts/remains/jobs.ts';
 import { acquireLease, findHolder, type Lease, renewLease } from './store/lease.ts';
@@ -118,7 +119,12 @@ export async function runIfFree(
 ): Promise<number> {
   let lease: Lease | undefined;
   try {
-    const wish = { name: job.name, holder: holderOf(app), now_ms: app.now(), ttl_ms: LEASE_MS };
+    const wish = {
+      name: job.name,
+      holder: nodeName(app.config),
+      now_ms: app.now(),
+      ttl_ms: LEASE_MS,
+    };
     lease = await acquireLease(app.store, wish);
     if (lease === undefined) {
       const found = await findHolder(app.db, job.name);
@@ -170,10 +176,4 @@ async function runHeld(app: App, job: Job, lease: Lease, isStopping: () => boole
 async function keep(app: App, lease: Lease, milliseconds: number): Promise<number> {
   await app.store.commit([renewLease(lease, app.now() + milliseconds)]);
   return milliseconds;
-}
-
-/** One process at a time has a node's name; after a restart it goes on with what it held. */
-function holderOf(app: App): string {
-  const { storage } = app.config;
-  return storage.type === 'postgres' ? storage.node_name : 'local';
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import { SERVER_MOUNT } from '../access/system-caller.ts';
 import { authenticate, tokenId } from '../access/tokens/operations.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
@@ -240,7 +241,7 @@ async function locate(app: App, routers: Routers, path: string): Promise<Target 
   if (path === 'sys' || path.startsWith('sys/')) {
     const match = routers.system.find(path.slice('sys'.length) || '/');
     // Before the first start is finished there are no mounts, and sys/ must answer all the same.
-    const mount = app.barrier.sealed && match ? SEALED_SYSTEM : await requireSystemMount(app);
+    const mount = app.barrier.sealed && match ? SERVER_MOUNT : await requireSystemMount(app);
     return { mount, match };
   }
   if (app.barrier.sealed) return undefined;
@@ -249,33 +250,6 @@ async function locate(app: App, routers: Routers, path: string): Promise<Target 
   const routes = (hit.mount.kind === 'auth' ? routers.auth : routers.secret).get(hit.mount.type);
   return { mount: hit.mount, match: routes?.find(hit.rest) };
 }
-
-/** Stands for `sys/` while nothing can be read. */
-const SEALED_SYSTEM: Mount = {
-  id: '',
-  kind: 'secret',
-  path: 'sys/',
-  type: 'system',
-  accessor: '',
-  description: '',
-  local: false,
-  seal_wrap: false,
-  external_entropy_access: false,
-  options: null,
-  config: {
-    default_lease_ttl: 0,
-    max_lease_ttl: 0,
-    force_no_cache: false,
-    listing_visibility: '',
-    passthrough_request_headers: [],
-    allowed_response_headers: [],
-    audit_non_hmac_request_keys: [],
-    audit_non_hmac_response_keys: [],
-    allowed_managed_keys: [],
-    delegated_auth_accessors: [],
-    token_type: '',
-  },
-};
 
 function refuseNamespace(request: HttpRequest): void {
   const namespace = header(request, 'x-vault-namespace')?.replace(/^\/|\/$/g, '');

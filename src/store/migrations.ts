@@ -47,7 +47,7 @@ export function planMigrations(
   applied: number,
   known: readonly Migration[] = MIGRATIONS,
 ): readonly Migration[] {
-  const newest = known.at(-1)?.number ?? 0;
+  const newest = Math.max(0, ...known.map(({ number }) => number));
   if (applied > newest) {
     throw new Failure(
       'unavailable',
