@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ZodError } from 'zod';
-import type { RecordFacts } from '../access/caller.ts';
 import { systemCaller } from '../access/system-caller.ts';
+import { tokenId } from '../access/tokens/operations.ts';
 import type { App } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
 import { IN_REQUEST } from '../broker/field-errors.ts';
@@ -12,10 +12,12 @@ import { deriveMask } from '../broker/mask.ts';
 import { visibleFields } from '../broker/resources/operations.ts';
 import { Failure } from '../core/failure.ts';
 import { fieldErrors } from '../core/fields.ts';
+import { countRequest } from '../metrics/operations.ts';
 import { type BoundaryRouter, decodeBoundaryPath } from './boundary-path.ts';
 import type { BoundaryAnswer, BoundaryRequest, BoundaryRoute, Located } from './boundary-route.ts';
 import { parseJsonBody } from './json.ts';
 import type { HttpRequest } from './pipeline.ts';
+import { recordDone, recordRefusal, startTrace, type Trace, traceInput } from './request-record.ts';
 import {
   bareRefusal,
   dressBoundaryAnswer,
@@ -33,12 +35,29 @@ export async function handleBoundary(
   router: BoundaryRouter,
   request: HttpRequest,
 ): Promise<Dressed> {
-  const id = randomUUID();
+  const started = performance.now();
+  const trace = startTrace(randomUUID(), request.remote_address);
+  const dressed = await answerOrRefuse(app, router, request, trace);
+  countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
+  return dressed;
+}
+
+async function answerOrRefuse(
+  app: App,
+  router: BoundaryRouter,
+  request: HttpRequest,
+  trace: Trace,
+): Promise<Dressed> {
   try {
-    return await answer(app, router, request, id);
-  } catch (error) {
+    return await answer(app, router, request, trace);
+  } catch (thrown) {
+    const error = await recordRefusal(app, trace, thrown).then(
+      () => thrown,
+      (unrecorded: unknown) => unrecorded,
+    );
     const dressed = dressBoundaryFailure(error);
     if (dressed) return dressed;
+    const id = trace.request_id;
     app.log.error({ err: error, request_id: id }, 'a request failed');
     return refusal(500, {
       kind: 'Internal',
@@ -51,7 +70,7 @@ async function answer(
   app: App,
   router: BoundaryRouter,
   request: HttpRequest,
-  request_id: string,
+  trace: Trace,
 ): Promise<Dressed> {
   const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
   if (path === undefined) return bareRefusal(400);
@@ -59,31 +78,33 @@ async function answer(
   if ('refused' in found) return bareRefusal(found.refused);
   const route = found.routes[request.method === 'HEAD' ? 'GET' : request.method];
   if (!route) return bareRefusal(405);
+  trace.route = route;
+  trace.record = {
+    ...trace.record,
+    route: route.id,
+    operation: route.access === 'public' ? 'update' : route.access.action,
+    path: path.slice('/v1/'.length),
+  };
   if (app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
   const given = header(request, 'x-correlation-id');
   if (given !== undefined && !UUID.test(given)) {
     throw new Failure('invalid', 'header "X-Correlation-Id" must be a UUID');
   }
 
-  const known = await identify(app, credentialsOf(request), request.remote_address);
-  const read = await readRequest(request, route, found.id);
-  const caller = callerOf(known, route, { request, path, request_id, item: read.item });
-  try {
-    const result = await permitAndRun(app, caller, route, read);
-    if (caller.token && !caller.recorded) await app.audit.note(caller, { status: 'done' });
-    else if (!caller.token && !caller.recorded) app.audit.count(route.id);
-    return dressBoundaryAnswer(result);
-  } catch (error) {
-    if (caller.token && !caller.recorded) {
-      await app.audit.note(
-        caller,
-        error instanceof Failure
-          ? { status: 'refused', error: error.message }
-          : { status: 'failed' },
-      );
-    }
-    throw error;
+  const text = credentialsOf(request);
+  const known = await identify(app, text, request.remote_address);
+  trace.token = known.token;
+  if (text !== '' && !known.token) {
+    trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }
+  if (known.who.user_id !== '') trace.record.outcome = { user_id: known.who.user_id };
+  const read = await readRequest(request, route, found.id);
+  traceInput(trace, read.item);
+  const caller = callerOf(known, trace);
+  trace.caller = caller;
+  const result = await permitAndRun(app, caller, route, read);
+  await recordDone(app, caller, route);
+  return dressBoundaryAnswer(result);
 }
 
 async function permitAndRun(
@@ -208,34 +229,13 @@ function checkTypes(
   }
 }
 
-function callerOf(
-  known: Identified,
-  route: BoundaryRoute,
-  facts: {
-    request: HttpRequest;
-    path: string;
-    request_id: string;
-    item: Readonly<Record<string, unknown>>;
-  },
-): BrokerCaller {
-  const record: RecordFacts = {
-    route: route.id,
-    operation: route.access === 'public' ? 'update' : route.access.action,
-    path: facts.path.slice('/v1/'.length),
-    remote_address: facts.request.remote_address,
-    request: Object.fromEntries(
-      (route.audit ?? [])
-        .filter((name) => facts.item[name] !== undefined)
-        .map((name) => [name, facts.item[name]]),
-    ),
-    outcome: known.who.user_id === '' ? {} : { user_id: known.who.user_id },
-  };
+function callerOf(known: Identified, trace: Trace): BrokerCaller {
   return {
-    ...systemCaller(facts.request_id, route.id),
+    ...systemCaller(trace.request_id, trace.record.route),
     token: known.token,
     acl: known.acl,
     identity: known.identity,
     who: known.who,
-    record,
+    record: trace.record,
   };
 }

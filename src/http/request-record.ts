@@ -7,12 +7,22 @@ import { Failure } from '../core/failure.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AnyRoute, Capability, Method } from './route.ts';
 
+/** What of an endpoint's declaration decides how its requests are recorded; either API's has it. */
+export interface RecordedRoute {
+  readonly id: string;
+  readonly method: string;
+  readonly access: unknown;
+  readonly body?: 'json' | 'bytes';
+  readonly audit?: readonly string[];
+  readonly while_sealed?: boolean;
+}
+
 /** What is known of a request so far: whatever becomes of it, this is what can be recorded. */
 export interface Trace {
   readonly request_id: string;
   mount: Mount;
   record: RecordFacts;
-  route: AnyRoute | undefined;
+  route: RecordedRoute | undefined;
   token: TokenFacts | undefined;
   /** Keyed hash of a token that came along and is not one of ours. */
   unknown_token: Uint8Array | undefined;
@@ -72,7 +82,7 @@ export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>
 }
 
 /** @throws Failure `unavailable` when it cannot be recorded: nothing is answered then */
-export async function recordDone(app: App, caller: Caller, route: AnyRoute): Promise<void> {
+export async function recordDone(app: App, caller: Caller, route: RecordedRoute): Promise<void> {
   if (caller.recorded) return;
   if (caller.token || isRecordedRead(app, route)) await app.audit.note(caller, { status: 'done' });
   else app.audit.count(route.id);
@@ -93,12 +103,12 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   else app.audit.refuse(trace, end);
 }
 
-function isPublicRead(route: AnyRoute): boolean {
+function isPublicRead(route: RecordedRoute): boolean {
   const reads = route.method === 'GET' || route.method === 'LIST' || route.body === 'bytes';
   return route.access === 'public' && reads;
 }
 
-function isRecordedRead(app: App, route: AnyRoute): boolean {
+function isRecordedRead(app: App, route: RecordedRoute): boolean {
   return app.config.audit.record_public_reads && isPublicRead(route) && !route.while_sealed;
 }
 
