@@ -47,20 +47,36 @@ export async function containerOf(app: App, resource: Resource): Promise<Contain
   return { scope, parent };
 }
 
+/** What is asked for in a new item. */
+export interface Creation {
+  item: Item;
+  subtype: string;
+  container: Container;
+  query: URLSearchParams;
+  /** An id of the caller's choice, for the seed of a development server. */
+  id?: string;
+}
+
 /** Makes an item. */
 export async function createResource(
   app: App,
   caller: BrokerCaller,
   definition: Definition,
-  request: {
-    item: Item;
-    subtype: string;
-    container: Container;
-    query: URLSearchParams;
-    /** An id of the caller's choice, for the seed of a development server. */
-    id?: string;
-  },
+  request: Creation,
 ): Promise<Resource> {
+  const { resource, effects } = await planResource(app, caller, definition, request);
+  caller.record.outcome.resource_id = resource.id;
+  await app.commit(caller, [...effects, ...configChange(definition)]);
+  return resource;
+}
+
+/** A new item, and what makes it one; not committed. */
+export async function planResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: Creation,
+): Promise<{ resource: Resource; effects: Effect[] }> {
   const { item, subtype, container } = request;
   const id = request.id ?? newResourceId(prefixOf(definition.type, subtype), app.randomBytes(32));
   const plan = await definition.planNew(app, caller, { ...request, id });
@@ -82,13 +98,7 @@ export async function createResource(
     body: plan.body ?? {},
     secret_sealed: plan.secret_sealed ?? null,
   };
-  caller.record.outcome.resource_id = id;
-  await app.commit(caller, [
-    insertResource(resource),
-    ...(plan.effects ?? []),
-    ...configChange(definition),
-  ]);
-  return resource;
+  return { resource, effects: [insertResource(resource), ...(plan.effects ?? [])] };
 }
 
 /** Changes what a PATCH's mask speaks of. */
