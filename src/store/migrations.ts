@@ -11,6 +11,7 @@ import { leases } from './migrations/0008-leases.ts';
 import { identity } from './migrations/0009-identity.ts';
 import { lists } from './migrations/0011-lists.ts';
 import { broker } from './migrations/0012-broker.ts';
+import { credentials } from './migrations/0015-credentials.ts';
 import { workers } from './migrations/0016-workers.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
@@ -34,6 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   identity,
   lists,
   broker,
+  credentials,
   workers,
 ];
 

@@ -48,6 +48,8 @@ export interface Tables {
   resource_link: ResourceLinkRow;
   resource_sequence: ResourceSequenceRow;
   resource_removed: ResourceRemovedRow;
+  vault_token: VaultTokenRow;
+  session_credential: SessionCredentialRow;
   worker_status: WorkerStatusRow;
   worker_root: WorkerRootRow;
   worker_activation: WorkerActivationRow;
@@ -514,4 +516,27 @@ interface BrokerSeedRow {
   id: 1;
   made_ms: number;
   body: string;
+}
+
+/** A token of a Vault credential store; see `broker/vault-tokens/`. */
+export interface VaultTokenRow {
+  id: string;
+  store_id: string;
+  /** `current`, `maintaining` (replaced, kept for its leases), `expired`, `revoked`. */
+  status: string;
+  /** The whole connection, token included. */
+  secret_sealed: Uint8Array;
+  /** Unix seconds, all three. */
+  renew_at: number;
+  expires_at: number;
+  replaced_at: number | null;
+}
+
+/** An injected credential of a session, for the worker that carries it. */
+export interface SessionCredentialRow {
+  session_id: string;
+  source_id: string;
+  /** Unix seconds. */
+  expires_at: number;
+  secret_sealed: Uint8Array;
 }
