@@ -1,5 +1,7 @@
 import { sinkName } from './audit/sinks/sink.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './audit/sinks/syslog/message.ts';
+import { parseRecoveryKey } from './broker/recovery/key.ts';
+import { checkSeed, type SeedSettings } from './broker/seed/settings.ts';
 import { parseDuration } from './core/durations.ts';
 import { Failure } from './core/failure.ts';
 
@@ -28,6 +30,10 @@ export interface Config {
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
+  /** What the broker of a development server begins with; undefined: nothing. */
+  seed: SeedSettings | undefined;
+  /** AES-256 key that recovery tokens of the broker's clients are made with; undefined: none are taken. */
+  recovery_key: Uint8Array | undefined;
 }
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -87,6 +93,10 @@ export interface DevFlags {
   listen: string;
   proxy_listen: string;
   root_token: string;
+  /** Absent: no seed data. */
+  seed?: SeedSettings;
+  /** Base64 of 32 bytes; absent: none. */
+  recovery_key?: string | undefined;
 }
 
 export const DEV_DEFAULTS: DevFlags = {
@@ -112,6 +122,8 @@ export function devConfig(flags: DevFlags): Config {
     user_lockout: USER_LOCKOUT_DEFAULTS,
     api_address: `http://${flags.listen}`,
     dev_root_token: flags.root_token,
+    seed: flags.seed && checkSeed(flags.seed),
+    recovery_key: parseRecoveryKey('flag -recovery-key', flags.recovery_key),
   });
 }
 
@@ -130,7 +142,7 @@ export function parseConfig(text: string): Config {
   }
   const top = section('', whole, [
     'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'telemetry', 'log_level',
-    'api_address',
+    'api_address', 'recovery_key',
   ]); // biome-ignore format: one list
   const listener = section('listener', top.listener ?? {}, [
     'address',
@@ -159,6 +171,11 @@ export function parseConfig(text: string): Config {
     user_lockout: lockoutOf(top.user_lockout),
     api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
     dev_root_token: undefined,
+    seed: undefined,
+    recovery_key: parseRecoveryKey(
+      'recovery_key',
+      top.recovery_key === undefined ? undefined : textOf('recovery_key', top.recovery_key),
+    ),
   });
 }
 

@@ -5,6 +5,7 @@ import type { App } from './app.ts';
 import { startFeeding } from './audit/devices/jobs.ts';
 import { createTrail } from './audit/operations.ts';
 import { makeInitialBroker } from './broker/initial/operations.ts';
+import { makeSeed } from './broker/seed/operations.ts';
 import { startReporting } from './broker/workers/own/jobs.ts';
 import type { Config } from './config.ts';
 import { createServer, type HttpServer } from './http/server.ts';
@@ -20,6 +21,8 @@ export interface Running {
   http: HttpServer;
   /** Where it listens, with the port that was given when the configured one is 0. */
   address: { host: string; port: number };
+  /** What the person who started it should hear, if anything. */
+  notice: string | undefined;
   /** Finishes what is under way, writes what is waiting, and lets go of everything. */
   stop(): Promise<void>;
   /** Opens the files of audit sinks anew, after log rotation. */
@@ -60,7 +63,11 @@ export async function startServer(config: Config, given: Substitutes = {}): Prom
       sinks.wake();
     };
     const app = buildApp(config, { ...real, commit }, log, given.now ?? Date.now, closers);
-    app.barrier.onUnlock(() => makeInitialBroker(app));
+    let notice: string | undefined;
+    app.barrier.onUnlock(async () => {
+      await makeInitialBroker(app);
+      if (config.seed) notice = await makeSeed(app, config.seed);
+    });
     startReporting(app);
     await openSeal(app);
     startJobs(app);
@@ -72,7 +79,7 @@ export async function startServer(config: Config, given: Substitutes = {}): Prom
     });
     closers.push(() => http.close());
     const address = await http.listen(config.listen);
-    return { app, http, address, stop, reopenSinks: sinks.reopen };
+    return { app, http, address, notice, stop, reopenSinks: sinks.reopen };
   } catch (error) {
     await stop();
     throw error;

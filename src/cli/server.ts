@@ -1,3 +1,5 @@
+import { SEED_DEFAULTS, type SeedSettings } from '../broker/seed/settings.ts';
+import { seedIds } from '../broker/seed/things.ts';
 import { type Config, DEV_DEFAULTS, devConfig } from '../config.ts';
 import { Failure } from '../core/failure.ts';
 import { startServer } from '../start.ts';
@@ -16,6 +18,30 @@ export const devCommand: Command = {
       help: `where sessions are carried (${DEV_DEFAULTS.proxy_listen})`,
     },
     'root-token': { value: 'TOKEN', help: `the first token (${DEV_DEFAULTS.root_token})` },
+    'id-suffix': {
+      value: 'SUFFIX',
+      help: `ends the ids of the seed data (${SEED_DEFAULTS.id_suffix})`,
+    },
+    'login-name': {
+      value: 'NAME',
+      help: `what the administrator logs in with (${SEED_DEFAULTS.login_name})`,
+    },
+    password: {
+      value: 'PASSWORD',
+      help: `the administrator's password (${SEED_DEFAULTS.password})`,
+    },
+    'unprivileged-login-name': {
+      value: 'NAME',
+      help: `what a plain user logs in with; empty: there is none (${SEED_DEFAULTS.unprivileged_login_name})`,
+    },
+    'unprivileged-password': {
+      value: 'PASSWORD',
+      help: `the plain user's password (${SEED_DEFAULTS.unprivileged_password})`,
+    },
+    'recovery-key': {
+      value: 'BASE64',
+      help: 'AES-256 key of the recovery workflow of API clients (none)',
+    },
   },
   async run({ flags }) {
     const config = devConfig({
@@ -23,8 +49,20 @@ export const devCommand: Command = {
       listen: flags.get('listen') ?? DEV_DEFAULTS.listen,
       proxy_listen: flags.get('proxy-listen') ?? DEV_DEFAULTS.proxy_listen,
       root_token: flags.get('root-token') ?? DEV_DEFAULTS.root_token,
+      seed: {
+        id_suffix: flags.get('id-suffix') ?? SEED_DEFAULTS.id_suffix,
+        login_name: flags.get('login-name') ?? SEED_DEFAULTS.login_name,
+        password: flags.get('password') ?? SEED_DEFAULTS.password,
+        unprivileged_login_name:
+          flags.get('unprivileged-login-name') ?? SEED_DEFAULTS.unprivileged_login_name,
+        unprivileged_password:
+          flags.get('unprivileged-password') ?? SEED_DEFAULTS.unprivileged_password,
+      },
+      recovery_key: flags.get('recovery-key'),
     });
-    return serve(config, (address) => console.log(greeting(address, config)));
+    return serve(config, (address, notice) =>
+      console.log(greeting(address, config) + (notice === undefined ? '' : `\n${notice}\n`)),
+    );
   },
 };
 
@@ -47,12 +85,16 @@ way finish and ends it.`,
 };
 
 /** Runs until SIGTERM or SIGINT, then drains. */
-async function serve(config: Config, started: (address: string) => void): Promise<number> {
+async function serve(
+  config: Config,
+  started: (address: string, notice: string | undefined) => void,
+): Promise<number> {
   const running = await startServer(config).catch((error: unknown) => {
     throw startFailure(error, config);
   });
   const { host, port } = running.address;
-  started(`${config.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const scheme = config.tls ? 'https' : 'http';
+  started(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, running.notice);
   process.on('SIGHUP', () => {
     running.reopenSinks();
     try {
@@ -109,16 +151,41 @@ function startFailure(error: unknown, config: Config): unknown {
 function greeting(address: string, config: Config): string {
   const token = config.dev_root_token ?? '';
   const post = `curl -sS -H 'X-Vault-Token: ${token}' ${address}/v1`;
-  return `Gatehouse, development mode. Not for production: the token below is known to everybody
-who reads it, the unseal key lies beside the data, and the connection is not encrypted.
+  return `Gatehouse, development mode. Not for production: the token and the passwords below are known to
+everybody who reads them, the unseal key lies beside the data, and the connection is not encrypted.
 
   Address     ${address}
   Root token  ${token}
-
+${config.seed ? people(config.seed) : ''}
 Try, in another terminal: a root, a role, a certificate
 
   ${post}/demo/root/generate/internal -d '{"common_name":"Example Root","key_type":"ec","ttl":"768h"}'
   ${post}/demo/roles/web -d '{"allowed_domains":"example.com","allow_subdomains":true,"key_type":"ec","max_ttl":"72h"}'
   ${post}/demo/issue/web -d '{"common_name":"www.example.com"}'
+${config.seed ? firstSession(address, config.seed) : ''}`;
+}
+
+function people(seed: SeedSettings): string {
+  const plain = seed.unprivileged_login_name;
+  return `  Log in      ${seed.login_name} / ${seed.password}${plain === '' ? '' : `, or ${plain} / ${seed.unprivileged_password}`}
 `;
+}
+
+function firstSession(address: string, seed: SeedSettings): string {
+  const ids = seedIds(seed.id_suffix);
+  const logIn = { attributes: { login_name: seed.login_name, password: seed.password } };
+  const asUser = `curl -sS -H "Authorization: Bearer $TOKEN" ${address}/v1`;
+  return `
+and: log in, list targets, authorize a session on one
+
+  TOKEN=$(curl -sS ${address}/v1/auth-methods/${ids.auth_method}:authenticate \\
+    -d ${quote(JSON.stringify(logIn))} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')
+  ${asUser}/targets?scope_id=${ids.project}
+  ${asUser}/targets/${ids.target}:authorize-session -d '{}'
+`;
+}
+
+/** Text as one word of a shell. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -91,7 +91,8 @@ export async function makeInitialBroker(app: App): Promise<void> {
           'ids={{.Account.Id}};actions=read,change-password',
           'ids=*;type=session;actions=list,read:self,cancel:self',
           'ids={{.User.Id}};type=user;actions=list-resolvable-aliases',
-          'ids=*;type=target;actions=list,read',
+          // A development server is there to be tried out.
+          `ids=*;type=target;actions=list,read${app.config.seed ? ',authorize-session' : ''}`,
         ],
       },
       { grant_scope_ids: ['descendants', 'this'] },

@@ -66,11 +66,11 @@ export async function createResource(
 ): Promise<Resource> {
   const { resource, effects } = await planResource(app, caller, definition, request);
   caller.record.outcome.resource_id = resource.id;
-  await app.commit(caller, [...effects, ...configChange(definition)]);
+  await app.commit(caller, [insertResource(resource), ...effects, ...configChange(definition)]);
   return resource;
 }
 
-/** A new item, and what makes it one; not committed. */
+/** A new item's row, and what else belongs into its write set; nothing is committed. */
 export async function planResource(
   app: App,
   caller: BrokerCaller,
@@ -98,7 +98,7 @@ export async function planResource(
     body: plan.body ?? {},
     secret_sealed: plan.secret_sealed ?? null,
   };
-  return { resource, effects: [insertResource(resource), ...(plan.effects ?? [])] };
+  return { resource, effects: [...(plan.effects ?? [])] };
 }
 
 /** Changes what a PATCH's mask speaks of. */

@@ -1,0 +1,160 @@
+import { systemCaller } from '../../access/system-caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import type { Effect } from '../../store/write.ts';
+import { accountDefinition } from '../accounts/operations.ts';
+import { authMethodDefinition } from '../auth-methods/operations.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
+import type { Definition } from '../definition.ts';
+import { Authority } from '../grants/decision.ts';
+import { hostCatalogDefinition } from '../host-catalogs/operations.ts';
+import { hostSetDefinition } from '../host-sets/operations.ts';
+import { hostDefinition } from '../hosts/operations.ts';
+import type { Resource, Scope } from '../resource.ts';
+import { RESOURCE_TYPES, type ResourceTypeName, scopeTypeOf } from '../resource-types.ts';
+import { planResource } from '../resources/operations.ts';
+import { findResource, insertLink, insertResource, saveResource } from '../resources/store.ts';
+import { insertRole, scopeDefinition } from '../scopes/operations.ts';
+import type { ScopeBody } from '../scopes/scope.ts';
+import { targetDefinition } from '../targets/operations.ts';
+import { userDefinition } from '../users/operations.ts';
+import type { SeedSettings } from './settings.ts';
+import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
+import { listPeople, listReachable, type SeedThing, seedIds } from './things.ts';
+
+const DEFINITIONS: Readonly<Partial<Record<ResourceTypeName, Definition>>> = {
+  scope: scopeDefinition,
+  'auth-method': authMethodDefinition,
+  user: userDefinition,
+  account: accountDefinition,
+  'host-catalog': hostCatalogDefinition,
+  host: hostDefinition,
+  'host-set': hostSetDefinition,
+  target: targetDefinition,
+};
+
+/**
+ * Makes what a development server begins with, once for each database, in one write set.
+ *
+ * @returns what the person at the terminal should hear: that other settings than before have
+ *   changed nothing, or why there is no seed data
+ */
+export async function makeSeed(app: App, settings: SeedSettings): Promise<string | undefined> {
+  const wanted = madeWith(app, settings);
+  const made = await findMadeSeed(app.db);
+  if (made) return made.settings_hmac === wanted.settings_hmac ? undefined : tellOfOthers(made);
+  const effects = [
+    insertMadeSeed(wanted, app.now()),
+    ...(await planSeed(app, settings)),
+    bumpConfigVersion(),
+  ];
+  try {
+    await app.commit(systemCaller(app.newId(), 'make-seed'), effects);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    return 'The data holds something of the seed data already, so none was made.';
+  }
+}
+
+function tellOfOthers({ id_suffix, login_name, unprivileged_login_name }: MadeSeed): string {
+  const user = unprivileged_login_name === '' ? 'none' : `"${unprivileged_login_name}"`;
+  return `Seed data is made once, and this data has it already: the flags -id-suffix, -login-name, -password,
+-unprivileged-login-name and -unprivileged-password have changed nothing. It was made with the id suffix
+${id_suffix}, the log-in name "${login_name}" and the plain user ${user}. Take another folder with -data
+to begin anew.`;
+}
+
+function madeWith(app: App, settings: SeedSettings): MadeSeed {
+  const { id_suffix, login_name, unprivileged_login_name } = settings;
+  const whole = JSON.stringify([
+    id_suffix,
+    login_name,
+    settings.password,
+    unprivileged_login_name,
+    settings.unprivileged_password,
+  ]);
+  const settings_hmac = app.barrier.hmac('config', `seed:${whole}`).toString('hex');
+  return { id_suffix, login_name, unprivileged_login_name, settings_hmac };
+}
+
+async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
+  const ids = seedIds(settings.id_suffix);
+  const things = await planThings(app, [...listPeople(settings), ...listReachable(settings)]);
+  const administration = {
+    name: 'Administration',
+    description: 'Provides admin grants within all scopes to the initial admin user',
+    principal_id: ids.admin,
+    grant_strings: ['ids=*;type=*;actions=*'],
+  };
+  return [
+    ...things,
+    await planPrimary(app, ids.auth_method),
+    ...insertRole(app, 'global', administration, { grant_scope_ids: ['descendants', 'this'] }),
+    insertLink({ from_id: ids.host_set, kind: 'host-set-host', to_id: ids.host }),
+    insertLink({ from_id: ids.second_target, kind: 'target-host-source', to_id: ids.host_set }),
+  ];
+}
+
+async function planPrimary(app: App, primary_auth_method_id: string): Promise<Effect> {
+  const global = await findResource(app.db, 'global');
+  if (!global) throw new TypeError('the global scope is made before');
+  const body: ScopeBody = { primary_auth_method_id };
+  const next = { ...global, body, version: global.version + 1, updated_ms: app.now() };
+  return saveResource(next, global.version);
+}
+
+/** Rows of things in their order; what one lies in comes before it. */
+async function planThings(app: App, things: readonly SeedThing[]): Promise<Effect[]> {
+  const caller = repairer(app);
+  const query = new URLSearchParams({ skip_default_role_creation: 'true' });
+  const made = new Map<string, Resource>();
+  const effects: Effect[] = [];
+  for (const { type, subtype, id, container_id, item, owner_id, body } of things) {
+    const definition = DEFINITIONS[type];
+    if (!definition) throw new TypeError(`no definition of ${type}`);
+    const inParent = RESOURCE_TYPES[type].parent !== undefined;
+    const parent = inParent ? made.get(container_id) : undefined;
+    const planned = await planResource(app, caller, definition, {
+      item,
+      subtype,
+      container: { scope: scopeOf(parent?.scope_id ?? container_id, made), parent },
+      query,
+      ...(id === undefined ? {} : { id }),
+    });
+    const resource = {
+      ...planned.resource,
+      ...(owner_id === undefined ? {} : { owner_id }),
+      ...(body === undefined ? {} : { body }),
+    };
+    made.set(resource.id, resource);
+    effects.push(insertResource(resource), ...planned.effects);
+  }
+  return effects;
+}
+
+function scopeOf(id: string, made: ReadonlyMap<string, Resource>): Scope {
+  const scope = made.get(id);
+  return {
+    id,
+    type: scopeTypeOf(id),
+    name: scope?.name ?? null,
+    description: scope?.description ?? null,
+    parent_scope_id: scope?.scope_id ?? '',
+    primary_auth_method_id: '',
+  };
+}
+
+function repairer(app: App): BrokerCaller {
+  return {
+    ...systemCaller(app.newId(), 'make-seed'),
+    who: {
+      user_id: RECOVERY_USER,
+      account_id: '',
+      auth_method_id: '',
+      auth_token_id: '',
+      authority: new Authority('recovery', []),
+    },
+  };
+}
