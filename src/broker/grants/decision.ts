@@ -65,7 +65,7 @@ const ANONYMOUS_ACTIONS: Readonly<Partial<Record<ResourceTypeName, readonly Acti
 const isCollection = (action: string): boolean =>
   parentAction(action) === 'create' || parentAction(action) === 'list';
 
-/** The grants of one place, sorted by what they speak of. */
+/** The grants of one place, sorted by what they speak of, and what they were found to say. */
 interface Sorted {
   /** For every id. */
   everything: Grant[];
@@ -73,6 +73,12 @@ interface Sorted {
   collection: Grant[];
   byId: Map<string, Grant[]>;
   byPin: Map<string, Grant[]>;
+  /** Verdicts on what no grant names by its id. */
+  onItems: Map<Action, GrantVerdict>;
+  onCollection: Map<Action, GrantVerdict>;
+  /** The same for lists of actions. */
+  listsOfItems: WeakMap<readonly Action[], readonly Action[]>;
+  listsOfCollection: WeakMap<readonly Action[], readonly Action[]>;
 }
 
 /**
@@ -82,8 +88,8 @@ interface Sorted {
 export class Authority {
   readonly asker: Asker;
   readonly #held: readonly HeldGrant[];
-  readonly #places = new Map<string, Sorted>();
-  readonly #general = new Map<string, GrantVerdict>();
+  readonly #places = new Map<ResourceTypeName, Map<string, Sorted>>();
+  readonly #fingerprints = new Map<ResourceTypeName, string>();
 
   constructor(asker: Asker, held: readonly HeldGrant[]) {
     this.asker = asker;
@@ -94,23 +100,29 @@ export class Authority {
   judge(asked: Asked): GrantVerdict {
     if (this.asker === 'recovery') return { authorized: true, output_fields: 'all' };
     const sorted = this.#sort(asked);
-    const special =
-      (asked.id !== undefined && sorted.byId.has(asked.id)) ||
-      (asked.pin !== undefined && sorted.byPin.has(asked.pin));
-    if (special) return this.#decide(asked, sorted);
+    if (isNamed(asked, sorted)) return this.#decide(asked, sorted);
     // All but a few questions are answered by grants for all ids: the same for every item.
-    const collection = asked.id === undefined;
-    const key = `${asked.scope_id} ${asked.type} ${asked.action} ${collection}`;
-    const known = this.#general.get(key);
+    const verdicts = asked.id === undefined ? sorted.onCollection : sorted.onItems;
+    const known = verdicts.get(asked.action);
     if (known) return known;
     const verdict = this.#decide(asked, sorted);
-    this.#general.set(key, verdict);
+    verdicts.set(asked.action, verdict);
     return verdict;
   }
 
   /** Those of some actions that are allowed. */
-  listActions(asked: Omit<Asked, 'action'>, candidates: readonly Action[]): Action[] {
-    return candidates.filter((action) => this.judge({ ...asked, action }).authorized);
+  listActions(asked: Omit<Asked, 'action'>, candidates: readonly Action[]): readonly Action[] {
+    if (this.asker === 'recovery') return candidates;
+    const list = (): readonly Action[] =>
+      candidates.filter((action) => this.judge({ ...asked, action }).authorized);
+    const sorted = this.#sort(asked);
+    if (isNamed(asked, sorted)) return list();
+    const lists = asked.id === undefined ? sorted.listsOfCollection : sorted.listsOfItems;
+    const known = lists.get(candidates);
+    if (known) return known;
+    const allowed = list();
+    lists.set(candidates, allowed);
+    return allowed;
   }
 
   /**
@@ -137,13 +149,17 @@ export class Authority {
   /** The grants on a type, in one text that changes when any of them does; for list tokens. */
   fingerprint(type: ResourceTypeName): string {
     if (this.asker === 'recovery') return 'recovery';
-    return this.#held
+    const known = this.#fingerprints.get(type);
+    if (known !== undefined) return known;
+    const text = this.#held
       .filter(({ grant }) => concerns(grant, type))
       .map(({ grant, role_id, grant_scope_ids }) =>
         JSON.stringify([role_id, grant_scope_ids, grant]),
       )
       .sort()
       .join('\n');
+    this.#fingerprints.set(type, text);
+    return text;
   }
 
   #decide(asked: Asked, sorted: Sorted): GrantVerdict {
@@ -175,10 +191,20 @@ export class Authority {
   }
 
   #sort(place: Place): Sorted {
-    const key = `${place.scope_id} ${place.type}`;
-    const known = this.#places.get(key);
+    const places = this.#places.get(place.type) ?? new Map<string, Sorted>();
+    if (places.size === 0) this.#places.set(place.type, places);
+    const known = places.get(place.scope_id);
     if (known) return known;
-    const sorted: Sorted = { everything: [], collection: [], byId: new Map(), byPin: new Map() };
+    const sorted: Sorted = {
+      everything: [],
+      collection: [],
+      byId: new Map(),
+      byPin: new Map(),
+      onItems: new Map(),
+      onCollection: new Map(),
+      listsOfItems: new WeakMap(),
+      listsOfCollection: new WeakMap(),
+    };
     for (const held of this.#held) {
       if (!appliesIn(held, place)) continue;
       const { grant } = held;
@@ -199,7 +225,7 @@ export class Authority {
         }
       }
     }
-    this.#places.set(key, sorted);
+    places.set(place.scope_id, sorted);
     return sorted;
   }
 }
@@ -220,9 +246,18 @@ function appliesIn(held: HeldGrant, { scope_id, parent_scope_id }: Place): boole
   });
 }
 
+/** Whether some grant speaks of just this item, or of what it lies in. */
+function isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { byId, byPin }: Sorted): boolean {
+  return (id !== undefined && byId.has(id)) || (pin !== undefined && byPin.has(pin));
+}
+
+/** Whether a grant can have a say on a type, somewhere. */
 function concerns({ ids, type }: Grant, wanted: ResourceTypeName): boolean {
-  const own = typeOfId(ids[0] ?? '');
-  return type === wanted || type === '*' || own === wanted || RESOURCE_TYPES[wanted].parent === own;
+  const [first] = ids;
+  if (first === undefined || first === '*') return type === wanted || type === '*';
+  const own = typeOfId(first);
+  if (type === '') return own === wanted;
+  return type === wanted || (type === '*' && RESOURCE_TYPES[wanted].parent === own);
 }
 
 function put(map: Map<string, Grant[]>, key: string, grant: Grant): void {

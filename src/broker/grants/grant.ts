@@ -147,6 +147,12 @@ function findIdFault({ ids }: Grant): string | undefined {
   return undefined;
 }
 
+/** Whether the items of a type are made and listed in a scope, rather than in another item. */
+function hasOwnCollection(type: string): boolean {
+  const known = Object.entries(RESOURCE_TYPES).find(([name]) => name === type)?.[1];
+  return known !== undefined && known.parent === undefined && known.actions.length > 0;
+}
+
 /** Which of ids, type and actions make sense together. */
 function findShapeFault({ ids, type, actions }: Grant): string | undefined {
   if (ids.includes('*')) {
@@ -156,6 +162,7 @@ function findShapeFault({ ids, type, actions }: Grant): string | undefined {
   if (id === undefined) {
     if (type === '') return 'it names neither ids nor a type';
     if (type === '*') return 'without ids it must name one type';
+    if (!hasOwnCollection(type)) return `without ids nothing can be granted on type ${type}`;
     if (actions.some((action) => !isCollectionAction(action))) {
       return 'without ids only create and list can be granted';
     }
