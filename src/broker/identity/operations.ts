@@ -7,6 +7,8 @@ import { touchAuthToken } from '../auth-tokens/store.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { ANONYMOUS_USER, RECOVERY_USER, type Who } from '../caller.ts';
 import { Authority } from '../grants/decision.ts';
+import { acceptRecoveryToken } from '../recovery/operations.ts';
+import { isRecoveryToken } from '../recovery/token.ts';
 import { findResource, findResourceByKey } from '../resources/store.ts';
 
 /** Who a request comes from, on both APIs at once. */
@@ -26,6 +28,9 @@ export async function identify(
   text: string,
   remote_address: string,
 ): Promise<Identified> {
+  if (isRecoveryToken(text)) {
+    return (await acceptRecoveryToken(app, text, remote_address)) ? recovery() : nobody(app);
+  }
   const known = text === '' ? undefined : await authenticate(app, text, remote_address);
   if (!known) return nobody(app);
   const { token, acl, identity } = known;
@@ -42,6 +47,17 @@ async function nobody(app: App): Promise<Identified> {
   const authority = await readAuthority(app, user);
   return {
     who: { ...user, auth_method_id: '', auth_token_id: '', authority },
+    token: undefined,
+    acl: undefined,
+    identity: undefined,
+  };
+}
+
+/** Whoever holds the recovery key: nobody in particular, allowed everything that repairs. */
+function recovery(): Identified {
+  const bare = { account_id: '', auth_method_id: '', auth_token_id: '' };
+  return {
+    who: { ...bare, user_id: RECOVERY_USER, authority: new Authority('recovery', []) },
     token: undefined,
     acl: undefined,
     identity: undefined,
