@@ -90,8 +90,9 @@ interface Sight {
 /**
  * Lists what the caller may see, page by page; afterwards what is new.
  *
- * @param options.keep leaves out items by their state, e.g. sessions that have ended; it is
- *   part of what a list token is bound to
+ * @param options.keep leaves out items by their state, e.g. sessions that have ended: not of
+ *   what is new, since that they came into this state is news. Part of what a list token is
+ *   bound to
  */
 export async function listResources(
   app: App,
@@ -237,7 +238,8 @@ async function readPage(
     keep?: { keeps(item: Resource): boolean };
   },
 ): Promise<Shown[]> {
-  const { asked, sight, step, keep } = list;
+  const { asked, sight, step } = list;
+  const keep = step.order === 'created_ms' ? list.keep : undefined;
   const wanted = asked.page_size + 1;
   const found: Shown[] = [];
   let before = step.before;

@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
-import type { ResourceRow } from '../../store/tables.ts';
+import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
@@ -322,8 +322,12 @@ export function deleteLinksTo(to_id: string, kind: LinkKind): Write {
   );
 }
 
-/** Which resources a removal takes: one with what it contains, or all of some scopes. */
-export type Removal = { id: string } | { scope_ids: readonly string[] };
+/** Which resources a removal takes: one with what it contains, some that contain nothing, or
+ *  all of some scopes. */
+export type Removal =
+  | { id: string }
+  | { ids: readonly string[] }
+  | { scope_ids: readonly string[] };
 
 /**
  * Removes resources with their links, and notes their ids for lists that are refreshed.
@@ -332,16 +336,13 @@ export type Removal = { id: string } | { scope_ids: readonly string[] };
  * @param now Unix milliseconds
  */
 export function removeResources(removal: Removal, now: number): Write[] {
-  const gone = () => {
-    const rows = build.selectFrom('resource');
+  const isGone = (row: ExpressionBuilder<Tables, 'resource'>) => {
+    if ('ids' in removal) return row('id', 'in', removal.ids);
     return 'id' in removal
-      ? rows.where((row) =>
-          row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]),
-        )
-      : rows.where((row) =>
-          row.or([row('scope_id', 'in', removal.scope_ids), row('id', 'in', removal.scope_ids)]),
-        );
+      ? row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)])
+      : row.or([row('scope_id', 'in', removal.scope_ids), row('id', 'in', removal.scope_ids)]);
   };
+  const gone = () => build.selectFrom('resource').where(isGone);
   const sequence = build.selectFrom('resource_sequence').where('name', '=', 'removed');
   return [
     write(
@@ -375,22 +376,7 @@ export function removeResources(removal: Removal, now: number): Write[] {
           ]),
         ),
     ),
-    write(
-      'id' in removal
-        ? build
-            .deleteFrom('resource')
-            .where((row) =>
-              row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]),
-            )
-        : build
-            .deleteFrom('resource')
-            .where((row) =>
-              row.or([
-                row('scope_id', 'in', removal.scope_ids),
-                row('id', 'in', removal.scope_ids),
-              ]),
-            ),
-    ),
+    write(build.deleteFrom('resource').where(isGone)),
   ];
 }
 
