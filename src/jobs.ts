@@ -4,6 +4,7 @@ import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
+import { sessionJobs } from './broker/sessions/jobs.ts';
 import { nodeName } from './config.ts';
 import { Failure } from './core/failure.ts';
 import { remainsJobs } from './mounts/remains/jobs.ts';
@@ -20,6 +21,7 @@ export const periodicJobs: readonly Job[] = [
   ...remainsJobs,
   ...lockoutJobs,
   ...auditJobs,
+  ...sessionJobs,
 ];
 
 /**

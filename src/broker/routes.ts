@@ -3,12 +3,14 @@ import { accountRoutes } from './accounts/routes.ts';
 import { aliasRoutes } from './aliases/routes.ts';
 import { authMethodRoutes } from './auth-methods/routes.ts';
 import { authTokenRoutes } from './auth-tokens/routes.ts';
+import { authorizeSessionRoutes } from './authorize-session/routes.ts';
 import { groupRoutes } from './groups/routes.ts';
 import { hostCatalogRoutes } from './host-catalogs/routes.ts';
 import { hostSetRoutes } from './host-sets/routes.ts';
 import { hostRoutes } from './hosts/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
 import { scopeRoutes } from './scopes/routes.ts';
+import { sessionRoutes } from './sessions/routes.ts';
 import { targetRoutes } from './targets/routes.ts';
 import { userRoutes } from './users/routes.ts';
 
@@ -25,5 +27,7 @@ export const brokerRoutes: readonly BoundaryRoute[] = [
   ...hostSetRoutes,
   ...hostRoutes,
   ...targetRoutes,
+  ...authorizeSessionRoutes,
+  ...sessionRoutes,
   ...aliasRoutes,
 ];

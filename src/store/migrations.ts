@@ -11,6 +11,7 @@ import { leases } from './migrations/0008-leases.ts';
 import { identity } from './migrations/0009-identity.ts';
 import { lists } from './migrations/0011-lists.ts';
 import { broker } from './migrations/0012-broker.ts';
+import { sessions } from './migrations/0013-sessions.ts';
 import { credentials } from './migrations/0015-credentials.ts';
 import { workers } from './migrations/0016-workers.ts';
 
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly Migration[] = [
   identity,
   lists,
   broker,
+  sessions,
   credentials,
   workers,
 ];

@@ -51,6 +51,8 @@ export interface Tables {
   vault_token: VaultTokenRow;
   session_credential: SessionCredentialRow;
   worker_status: WorkerStatusRow;
+  session: SessionRow;
+  session_connection: SessionConnectionRow;
   worker_root: WorkerRootRow;
   worker_activation: WorkerActivationRow;
   recovery_nonce: RecoveryNonceRow;
@@ -417,6 +419,62 @@ interface ResourceRemovedRow {
   id: string;
   container_id: string;
   removed_ms: number;
+}
+
+/** What must be exact about a session; the rest of it is the resource of the same id. */
+export interface SessionRow {
+  id: string;
+  /** The ids of what it was made with; empty once that is gone, as when there was none. */
+  target_id: string;
+  host_set_id: string;
+  host_id: string;
+  auth_token_id: string;
+  /** `pending`, `active`, `canceling`, `terminated`. */
+  status: string;
+  endpoint: string;
+  /** -1: unlimited. */
+  connection_limit: number;
+  expires_ms: number;
+  /** The target's when it was made. */
+  worker_filter: string;
+  /** DER. */
+  certificate: Uint8Array;
+  /** Ed25519, 64 bytes; null once the session has ended, as the next. */
+  private_key_sealed: Uint8Array | null;
+  /** Of the client that used it first; null before. */
+  tofu_sealed: Uint8Array | null;
+  created_ms: number;
+  active_ms: number | null;
+  canceling_ms: number | null;
+  terminated_ms: number | null;
+  /** Empty while it goes on. */
+  termination_reason: string;
+  /** Connections that were ever authorized. */
+  connections: number;
+  open_connections: number;
+  /** When the job has to look at it. */
+  due_ms: number;
+}
+
+export interface SessionConnectionRow {
+  id: string;
+  session_id: string;
+  /** The worker that carries it. */
+  worker_id: string;
+  /** `authorized`, `connected`, `closed`. */
+  status: string;
+  created_ms: number;
+  connected_ms: number | null;
+  closed_ms: number | null;
+  updated_ms: number;
+  client_tcp_address: string;
+  client_tcp_port: number;
+  endpoint_tcp_address: string;
+  endpoint_tcp_port: number;
+  /** Received from the client, and sent to it. */
+  bytes_up: number;
+  bytes_down: number;
+  closed_reason: string;
 }
 
 /** Somebody or something that logs in; `name_key` is the name in lower case. */

@@ -1,0 +1,314 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { BoundaryRequest, Located } from '../../http/boundary-route.ts';
+import { findDestination } from '../aliases/operations.ts';
+import { hasLogIn } from '../auth-tokens/operations.ts';
+import type { BrokerCaller } from '../caller.ts';
+import { refuseField } from '../field-errors.ts';
+import type { HostBody } from '../hosts/operations.ts';
+import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
+import { newResourceId } from '../resource-types.ts';
+import {
+  findResource,
+  findResourceByName,
+  listLinksFrom,
+  listLinksOfAll,
+  listResourcesById,
+} from '../resources/store.ts';
+import type { SessionCredential } from '../session-credentials/credential.ts';
+import { resolveCredentials } from '../session-credentials/operations.ts';
+import { encodeAuthorizationToken } from '../sessions/authorization-token.ts';
+import { keyPlace } from '../sessions/connections/operations.ts';
+import { chooseEndpoint, type Endpoint, formatEndpoint } from '../sessions/endpoint.ts';
+import { makeSessionCertificate } from '../sessions/session-certificate.ts';
+import { insertSession } from '../sessions/store.ts';
+import type { TargetBody } from '../targets/target.ts';
+import { readScopeTree } from '../tree/operations.ts';
+import { requireWorkers } from '../workers/operations.ts';
+import { wantedOf } from './request.ts';
+
+/**
+ * Puts the target's id in the place of an alias, and the alias's host with it (contract 1.13,
+ * 2.10). With a scope in the body the path is a target's name.
+ *
+ * @throws Failure `not_found` for an alias that is unknown or leads nowhere, `invalid` when the
+ *   request names another host than the alias
+ */
+export async function resolveDestination(
+  app: App,
+  request: BoundaryRequest,
+): Promise<BoundaryRequest> {
+  const { id, item } = request;
+  const { scope_id, scope_name, host_id } = wantedOf(item);
+  if (id === '' || id.includes('_') || scope_id !== '' || scope_name !== '') return request;
+  const destination = await findDestination(app, id);
+  if (!destination) throw new Failure('not_found', 'Resource not found.');
+  if (destination.host_id === '') return { ...request, id: destination.target_id };
+  if (host_id !== '' && host_id !== destination.host_id) {
+    refuseField(
+      'host_id',
+      'The host id specified in the request does not match the one provided by the alias. Consider omitting the host id in the request.',
+    );
+  }
+  const { target_id } = destination;
+  return { ...request, id: target_id, item: { ...item, host_id: destination.host_id } };
+}
+
+/** Finds the target of a request, by id or by name. @throws Failure `not_found`, `precondition` */
+export async function locateTarget(
+  app: App,
+  _caller: BrokerCaller,
+  { id, item }: BoundaryRequest,
+): Promise<Located> {
+  const tree = await readScopeTree(app);
+  const { name, scope_id, scope_name } = wantedOf(item);
+  const place = scope_id === '' && name !== '' ? scopeNamed(tree.byId, scope_name) : scope_id;
+  const target =
+    name === ''
+      ? await findResource(app.db, id)
+      : await findResourceByName(app.db, 'target', place, name);
+  const scope = tree.byId.get(target?.scope_id ?? '');
+  if (target?.type !== 'target' || !scope) throw new Failure('not_found', 'Resource not found.');
+  return { type: 'target', scope, id: target.id, resource: target };
+}
+
+function scopeNamed(scopes: ReadonlyMap<string, Scope>, name: string): string {
+  const [found, another] = [...scopes.values()].filter((scope) => scope.name === name);
+  if (another) {
+    throw new Failure(
+      'precondition',
+      `scope name "${name}" is ambiguous: it matches several scopes, name one by scope_id`,
+    );
+  }
+  return found?.id ?? '';
+}
+
+/** A target that changed between reading and writing is read again this often. */
+const ATTEMPTS = 4;
+/** 9999-12-31T23:59:59Z, the last instant that a certificate can name (RFC 5280 §4.1.2.5). */
+const LAST_MS = 253_402_300_799_000;
+
+/**
+ * Authorizes a session: chooses endpoint and workers, obtains the credentials and makes the
+ * session, all durable before the answer.
+ */
+export async function authorizeSession(
+  app: App,
+  caller: BrokerCaller,
+  request: { target: Resource; scope: Scope; host_id: string },
+): Promise<Record<string, unknown>> {
+  if (!hasLogIn(caller)) throw new Failure('forbidden', 'Forbidden.');
+  let { target } = request;
+  for (let attempt = 1; ; attempt += 1) {
+    const session = await planSession(app, caller, { ...request, target });
+    try {
+      return await commitSession(app, caller, { ...request, target }, session);
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+      target = await requireUnchangedPlace(app, caller, target);
+      if (attempt === ATTEMPTS) {
+        throw new Failure('unavailable', 'the target is being changed, try again', {
+          cause: error,
+        });
+      }
+    }
+  }
+}
+
+/** After a refused commit: the target as it is now, if it and the caller are still there. */
+async function requireUnchangedPlace(
+  app: App,
+  caller: BrokerCaller,
+  before: Resource,
+): Promise<Resource> {
+  const { auth_token_id, user_id } = caller.who;
+  const [target, holder] = await Promise.all([
+    findResource(app.db, before.id),
+    findResource(app.db, auth_token_id || user_id),
+  ]);
+  if (!holder) throw new Failure('unauthenticated', 'Unauthenticated, or invalid token.');
+  if (!target) throw new Failure('not_found', 'Resource not found.');
+  return target;
+}
+
+interface PlannedSession {
+  id: string;
+  endpoint: Endpoint;
+  url: string;
+  port: number;
+  worker_filter: string;
+  worker_addresses: readonly string[];
+  created_ms: number;
+  expires_ms: number;
+  certificate: Uint8Array;
+  /** 64 bytes. */
+  private_key: Uint8Array;
+}
+
+async function planSession(
+  app: App,
+  _caller: BrokerCaller,
+  { target, host_id }: { target: Resource; host_id: string },
+): Promise<PlannedSession> {
+  const body = target.body as TargetBody;
+  const port = body.default_port;
+  if (port === 0) {
+    throw new Failure('precondition', 'Target does not have default port defined.');
+  }
+  const endpoint = await findEndpoint(app, target, host_id);
+  const formatted = formatEndpoint(target.subtype, endpoint.address, port);
+  if (!formatted.valid) throw new Failure('unresolved', formatted.because);
+  const worker_filter = body.egress_worker_filter || body.worker_filter;
+  const workers = await requireWorkers(app, worker_filter);
+  const worker_addresses = workers.map((worker) => worker.address);
+  const id = newResourceId('s', app.randomBytes(32));
+  const created_ms = app.now();
+  const expires_ms = Math.min(created_ms + body.session_max_seconds * 1000, LAST_MS);
+  const seed = app.randomBytes(32);
+  const made = makeSessionCertificate({
+    session_id: id,
+    worker_addresses,
+    seed,
+    serial: app.randomBytes(8),
+    now: Math.floor(created_ms / 1000),
+    expires_at: Math.floor(expires_ms / 1000),
+  });
+  seed.fill(0);
+  const url = formatted.url;
+  return {
+    id,
+    endpoint,
+    url,
+    port,
+    worker_filter,
+    worker_addresses,
+    created_ms,
+    expires_ms,
+    ...made,
+  };
+}
+
+async function findEndpoint(app: App, target: Resource, host_id: string): Promise<Endpoint> {
+  const { address } = target.body as TargetBody;
+  // With an address of its own there is nothing to choose from.
+  if (address !== '') return { host_id: '', host_set_id: '', address };
+  const endpoints = await listEndpoints(app, target);
+  const roll = Buffer.from(app.randomBytes(4)).readUInt32BE() / 2 ** 32;
+  const verdict = chooseEndpoint(endpoints, host_id, roll);
+  if ('chosen' in verdict) return verdict.chosen;
+  if (verdict.refused === 'none') throw new Failure('not_found', verdict.because);
+  return refuseField('host_id', verdict.because);
+}
+
+async function listEndpoints(app: App, target: Resource): Promise<Endpoint[]> {
+  const sets = await listLinksFrom(app.db, target.id, 'target-host-source');
+  const links = await listLinksOfAll(app.db, sets, ['host-set-host']);
+  const hosts = await listResourcesById(
+    app.db,
+    links.map((link) => link.to_id),
+  );
+  const byId = new Map(hosts.map((host) => [host.id, host]));
+  return links.flatMap(({ from_id, to_id }) => {
+    const host = byId.get(to_id);
+    if (!host) return [];
+    const { address } = host.body as HostBody;
+    return [{ host_id: to_id, host_set_id: from_id, address }];
+  });
+}
+
+async function commitSession(
+  app: App,
+  caller: BrokerCaller,
+  request: { target: Resource; scope: Scope },
+  session: PlannedSession,
+): Promise<Record<string, unknown>> {
+  const { target, scope } = request;
+  const { user_id, auth_token_id } = caller.who;
+  const { session_connection_limit: connection_limit } = target.body as TargetBody;
+  const { id, endpoint, created_ms, expires_ms, certificate, private_key } = session;
+  const resolved = await resolveCredentials(app, caller, {
+    target,
+    session: { id, expires_at: Math.floor(expires_ms / 1000) },
+  });
+  Object.assign(caller.record.outcome, { session_id: id, target_id: target.id });
+  try {
+    await app.commit(caller, [
+      ...insertSession({
+        id,
+        scope_id: scope.id,
+        user_id,
+        type: target.subtype,
+        target,
+        auth_token_id,
+        host_set_id: endpoint.host_set_id,
+        host_id: endpoint.host_id,
+        endpoint: session.url,
+        connection_limit,
+        created_ms,
+        expires_ms,
+        worker_filter: session.worker_filter,
+        certificate,
+        private_key_sealed: app.barrier.seal('credential', keyPlace(id), private_key),
+      }),
+      ...resolved.effects,
+    ]);
+  } catch (error) {
+    await resolved.abandon();
+    throw error;
+  }
+  const answer = describeAuthorization(request, session, {
+    user_id,
+    credentials: resolved.credentials,
+  });
+  private_key.fill(0);
+  return answer;
+}
+
+/** The answer of contract 2.10; grants take no field out of it. */
+function describeAuthorization(
+  { target, scope }: { target: Resource; scope: Scope },
+  session: PlannedSession,
+  given: { user_id: string; credentials: readonly SessionCredential[] },
+): Record<string, unknown> {
+  const { id, endpoint, url, port, created_ms, expires_ms } = session;
+  const { session_connection_limit: connection_limit, default_client_port } =
+    target.body as TargetBody;
+  const { host_id, host_set_id } = endpoint;
+  return omitEmpty({
+    session_id: id,
+    target_id: target.id,
+    scope: describeScope(scope),
+    created_time: formatTime(created_ms),
+    user_id: given.user_id,
+    host_set_id,
+    host_id,
+    type: target.subtype,
+    authorization_token: encodeAuthorizationToken({
+      session_id: id,
+      target_id: target.id,
+      scope: {
+        id: scope.id,
+        type: scope.type,
+        name: scope.name ?? '',
+        description: scope.description ?? '',
+        parent_scope_id: scope.parent_scope_id,
+      },
+      created_ms,
+      type: target.subtype,
+      connection_limit,
+      endpoint_port: port,
+      expires_ms,
+      certificate: session.certificate,
+      private_key: session.private_key,
+      host_id,
+      endpoint: url,
+      worker_addresses: session.worker_addresses,
+      default_client_port,
+    }),
+    connection_limit,
+    endpoint: url,
+    endpoint_port: port,
+    expiration: formatTime(expires_ms),
+    credentials: given.credentials,
+  });
+}

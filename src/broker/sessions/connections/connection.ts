@@ -1,0 +1,41 @@
+import { omitEmpty } from '../../resource.ts';
+
+export type ConnectionStatus = 'authorized' | 'connected' | 'closed';
+
+/** Why a connection was closed (contract 5.6). */
+export const CLOSED_REASONS = [
+  'unknown',
+  'timed out',
+  'closed by end-user',
+  'canceled',
+  'network error',
+  'system error',
+] as const;
+export type ClosedReason = (typeof CLOSED_REASONS)[number];
+
+/** Both ends of a connection as the worker sees them. */
+export interface ConnectionEnds {
+  client_tcp_address: string;
+  client_tcp_port: number;
+  endpoint_tcp_address: string;
+  endpoint_tcp_port: number;
+}
+
+/** Characters of the token that a client proves with that it is the one that began. */
+export const TOFU_LENGTH = 20;
+
+/** What shows of a connection (contract 3.8); counts of bytes are texts. */
+export function describeConnection(
+  connection: ConnectionEnds & { bytes_up: number; bytes_down: number; closed_reason: string },
+): Record<string, unknown> {
+  const { bytes_up, bytes_down } = connection;
+  return omitEmpty({
+    client_tcp_address: connection.client_tcp_address,
+    client_tcp_port: connection.client_tcp_port,
+    endpoint_tcp_address: connection.endpoint_tcp_address,
+    endpoint_tcp_port: connection.endpoint_tcp_port,
+    bytes_up: bytes_up === 0 ? '' : String(bytes_up),
+    bytes_down: bytes_down === 0 ? '' : String(bytes_down),
+    closed_reason: connection.closed_reason,
+  });
+}

@@ -1,0 +1,166 @@
+import { sql } from 'kysely';
+import { build, type Db } from '../../../store/database.ts';
+import type { SessionConnectionRow } from '../../../store/tables.ts';
+import { type Write, write } from '../../../store/write.ts';
+import type { ClosedReason, ConnectionEnds } from './connection.ts';
+
+/** Connections of sessions, newest first. */
+export async function listConnections(db: Db, session_id: string): Promise<SessionConnectionRow[]> {
+  return db
+    .selectFrom('session_connection')
+    .selectAll()
+    .where('session_id', '=', session_id)
+    .orderBy('created_ms', 'desc')
+    .orderBy('id', 'desc')
+    .execute();
+}
+
+export async function listConnectionsById(
+  db: Db,
+  ids: readonly string[],
+): Promise<SessionConnectionRow[]> {
+  if (ids.length === 0) return [];
+  return db.selectFrom('session_connection').selectAll().where('id', 'in', ids).execute();
+}
+
+/** Ids of the open connections that some workers carry. */
+export async function listOpenConnections(
+  db: Db,
+  worker_ids: readonly string[],
+  limit: number,
+): Promise<string[]> {
+  if (worker_ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('session_connection')
+    .select('id')
+    .where('worker_id', 'in', worker_ids)
+    .where('status', '<>', 'closed')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/**
+ * One more connection: only of a session that is active, has not run out, and has not used up
+ * its connections. The count is in the session's row, so that two at once are told apart.
+ */
+export function insertConnection(
+  connection: { id: string; session_id: string; worker_id: string },
+  now: number,
+): Write[] {
+  const { id, session_id, worker_id } = connection;
+  return [
+    write(
+      build
+        .updateTable('session')
+        .set((row) => ({
+          connections: row('connections', '+', 1),
+          open_connections: row('open_connections', '+', 1),
+        }))
+        .where('id', '=', session_id)
+        .where('status', '=', 'active')
+        .where('expires_ms', '>', now)
+        .where((row) =>
+          row.or([
+            row('connection_limit', '=', -1),
+            row('connections', '<', row.ref('connection_limit')),
+          ]),
+        ),
+      { rows: 1 },
+    ),
+    write(
+      build.insertInto('session_connection').values({
+        id,
+        session_id,
+        worker_id,
+        status: 'authorized',
+        created_ms: now,
+        connected_ms: null,
+        closed_ms: null,
+        updated_ms: now,
+        client_tcp_address: '',
+        client_tcp_port: 0,
+        endpoint_tcp_address: '',
+        endpoint_tcp_port: 0,
+        bytes_up: 0,
+        bytes_down: 0,
+        closed_reason: '',
+      }),
+      { rows: 1 },
+    ),
+  ];
+}
+
+/** The endpoint was reached: only once, and not of a session that is being canceled. */
+export function connect(id: string, worker_id: string, ends: ConnectionEnds, now: number): Write {
+  const active = build
+    .selectFrom('session')
+    .select('session.id')
+    .where('session.status', '=', 'active');
+  return write(
+    build
+      .updateTable('session_connection')
+      .set({ status: 'connected', connected_ms: now, updated_ms: now, ...ends })
+      .where('id', '=', id)
+      .where('worker_id', '=', worker_id)
+      .where('status', '=', 'authorized')
+      .where('session_id', 'in', active),
+    { rows: 1 },
+  );
+}
+
+/** Bytes carried so far, of a connection that is open; they never become less. */
+export function saveTraffic(
+  id: string,
+  worker_id: string,
+  bytes: { bytes_up: number; bytes_down: number },
+  now: number,
+): Write {
+  return write(
+    build
+      .updateTable('session_connection')
+      .set({
+        bytes_up: atLeast('bytes_up', bytes.bytes_up),
+        bytes_down: atLeast('bytes_down', bytes.bytes_down),
+        updated_ms: now,
+      })
+      .where('id', '=', id)
+      .where('worker_id', '=', worker_id)
+      .where('status', '<>', 'closed'),
+  );
+}
+
+const atLeast = (column: 'bytes_up' | 'bytes_down', value: number) =>
+  sql<number>`case when ${sql.ref(column)} > ${value} then ${sql.ref(column)} else ${value} end`;
+
+/** The end of a connection that is open; its session has one less. */
+export function close(
+  connection: { id: string; session_id: string },
+  end: { bytes_up: number; bytes_down: number; reason: ClosedReason },
+  now: number,
+): Write[] {
+  return [
+    write(
+      build
+        .updateTable('session_connection')
+        .set({
+          status: 'closed',
+          closed_ms: now,
+          updated_ms: now,
+          closed_reason: end.reason,
+          bytes_up: atLeast('bytes_up', end.bytes_up),
+          bytes_down: atLeast('bytes_down', end.bytes_down),
+        })
+        .where('id', '=', connection.id)
+        .where('status', '<>', 'closed'),
+      { rows: 1 },
+    ),
+    write(
+      build
+        .updateTable('session')
+        .set((row) => ({ open_connections: row('open_connections', '-', 1) }))
+        .where('id', '=', connection.session_id),
+      { rows: 1 },
+    ),
+  ];
+}

@@ -1,0 +1,74 @@
+import type { App } from '../../../app.ts';
+import type { Effect } from '../../../store/write.ts';
+import { removeResources } from '../../resources/store.ts';
+import {
+  endSessionCredentials,
+  revokeSessionCredentials,
+} from '../../session-credentials/operations.ts';
+import {
+  cancelAffected,
+  deleteSessions,
+  type Loss,
+  listAffected,
+  listDue,
+  terminate,
+} from '../store.ts';
+
+/**
+ * What cancels the sessions that depend on something that is being removed, for the write set
+ * that removes it; it stands before the removal there.
+ */
+export async function planLoss(app: App, loss: Loss): Promise<Effect[]> {
+  const ids = await listAffected(app.db, loss);
+  return [...cancelAffected(loss, app.now()), ...endCredentials(app, ids)];
+}
+
+/** What ends the credentials of sessions that end; they are taken back when that is durable. */
+export function endCredentials(app: App, ids: readonly string[]): Effect[] {
+  const now = Math.floor(app.now() / 1000);
+  return ids.flatMap((id) => endSessionCredentials(id, now));
+}
+
+/**
+ * Ends those of some sessions that can end now, see `terminate`; for the write set that makes
+ * it so. No harm in naming others.
+ */
+export function planTermination(app: App, ids: readonly string[]): Effect[] {
+  return ids.length === 0 ? [] : terminate(ids, app.now());
+}
+
+/** Takes the credentials of ended sessions back at once, off the path. */
+export function takeCredentialsBack(app: App, ids: readonly string[]): void {
+  revokeSessionCredentials(app, ids).catch((err: unknown) => {
+    app.log.warn({ err }, 'credentials of ended sessions are revoked later');
+  });
+}
+
+const PAGE = 200;
+
+/** One page of what is due: sessions that end, and sessions that are forgotten. */
+export interface DuePage {
+  effects: Effect[];
+  ended: readonly string[];
+  forgotten: readonly string[];
+}
+
+/** @returns undefined when nothing is due */
+export async function planDue(app: App): Promise<DuePage | undefined> {
+  const now = app.now();
+  const due = await listDue(app.db, now, PAGE);
+  if (due.length === 0) return undefined;
+  const ended = due.filter(({ status }) => status !== 'terminated').map(({ id }) => id);
+  const forgotten = due.filter(({ status }) => status === 'terminated').map(({ id }) => id);
+  return {
+    effects: [
+      ...planTermination(app, ended),
+      ...endCredentials(app, ended),
+      ...(forgotten.length === 0
+        ? []
+        : [...removeResources({ ids: forgotten }, now), ...deleteSessions(forgotten)]),
+    ],
+    ended,
+    forgotten,
+  };
+}

@@ -1,0 +1,80 @@
+import type { App } from '../../app.ts';
+import type { BrokerCaller } from '../caller.ts';
+import type { Definition } from '../definition.ts';
+import { listResources } from '../lists/operations.ts';
+import type { Resource } from '../resource.ts';
+import { commitChange, requireVersion } from '../resources/operations.ts';
+import { describeConnection } from './connections/connection.ts';
+import { listConnections } from './connections/store.ts';
+import { endCredentials, takeCredentialsBack } from './ending/operations.ts';
+import { describeSession, LIVE_STATUSES, type SessionBody } from './session.ts';
+import { beginCanceling, listSessionFacts } from './store.ts';
+
+export const sessionDefinition: Definition = {
+  type: 'session',
+  containerField: 'scope_id',
+  fields: {},
+  words: { stale: 'Session "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'session',
+  checkNew() {},
+  planNew: () => Promise.reject(new TypeError('sessions are made by authorizing them')),
+  updatable: () => [],
+  checkChange() {},
+  planChange: async () => ({}),
+
+  async describe(app, _caller, sessions, how) {
+    const facts = await listSessionFacts(
+      app.db,
+      sessions.map((session) => session.id),
+    );
+    return Promise.all(
+      sessions.map(async ({ id, owner_id, subtype }) => {
+        const known = facts.get(id);
+        if (!known) return {};
+        const shown = describeSession(known, { user_id: owner_id, type: subtype });
+        if (how === 'list' || known.connections === 0) return shown;
+        const connections = await listConnections(app.db, id);
+        return { ...shown, connections: connections.map(describeConnection) };
+      }),
+    );
+  },
+};
+
+/** Lists sessions; those that have ended only when asked for, or when they are news. */
+export function listSessions(
+  app: App,
+  caller: BrokerCaller,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  const all = /^(1|t|true)$/i.test(query.get('include_terminated') ?? '');
+  return listResources(
+    app,
+    caller,
+    sessionDefinition,
+    query,
+    all ? {} : { keep: { name: 'living', keeps: (session) => !hasEnded(session) } },
+  );
+}
+
+const hasEnded = ({ body }: Resource): boolean => (body as SessionBody).ended ?? false;
+
+/**
+ * Cancels a session: it is ended once its connections are cut. One that is canceled or has
+ * ended already stays as it is.
+ */
+export async function cancelSession(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version }: { resource: Resource; version: number },
+): Promise<Resource> {
+  requireVersion(sessionDefinition, resource, version);
+  const facts = (await listSessionFacts(app.db, [resource.id])).get(resource.id);
+  if (!facts || !LIVE_STATUSES.includes(facts.status)) return resource;
+  const ids = [resource.id];
+  const canceled = await commitChange(app, caller, sessionDefinition, resource, version, {
+    effects: [beginCanceling(resource.id, app.now()), ...endCredentials(app, ids)],
+  });
+  takeCredentialsBack(app, ids);
+  return canceled;
+}

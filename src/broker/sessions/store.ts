@@ -1,0 +1,497 @@
+import { sql } from 'kysely';
+import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import type { SessionRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+import { KEPT_MS, LIVE_STATUSES, type SessionFacts, type SessionStatus } from './session.ts';
+
+// What must hold of a session under races is a condition in a statement here: its row changes
+// from a state only if it is in it, and connections are counted in the row itself.
+
+const FACTS = [
+  'id',
+  'target_id',
+  'host_set_id',
+  'host_id',
+  'auth_token_id',
+  'status',
+  'endpoint',
+  'connection_limit',
+  'expires_ms',
+  'worker_filter',
+  'certificate',
+  'created_ms',
+  'active_ms',
+  'canceling_ms',
+  'terminated_ms',
+  'termination_reason',
+  'connections',
+  'open_connections',
+] as const;
+
+type FactsRow = Pick<SessionRow, (typeof FACTS)[number]>;
+
+const factsOf = (row: FactsRow): SessionFacts => ({ ...row, status: row.status as SessionStatus });
+
+/** SQLite takes 32,766 parameters in a statement. */
+const MANY = 5_000;
+
+/** What sessions are, by id; those that are gone are left out. */
+export async function listSessionFacts(
+  db: Db,
+  ids: readonly string[],
+): Promise<Map<string, SessionFacts>> {
+  const found = new Map<string, SessionFacts>();
+  for (let at = 0; at < ids.length; at += MANY) {
+    const rows = await db
+      .selectFrom('session')
+      .select(FACTS)
+      .where('id', 'in', ids.slice(at, at + MANY))
+      .execute();
+    for (const row of rows) found.set(row.id, factsOf(row));
+  }
+  return found;
+}
+
+const byId = prepared<{ id: string }, SessionRow>((from, { id }) =>
+  from.selectFrom('session').selectAll().where('id', '=', id),
+);
+
+/** A session with its sealed secrets, which are gone from one that has ended. */
+export async function findSession(
+  db: Db,
+  id: string,
+): Promise<(SessionFacts & Pick<SessionRow, 'private_key_sealed' | 'tofu_sealed'>) | undefined> {
+  const row = await byId.first(db, { id });
+  return row && { ...row, status: row.status as SessionStatus };
+}
+
+/** A session before its first connection. */
+export interface NewSession {
+  id: string;
+  scope_id: string;
+  user_id: string;
+  /** `tcp`, `ssh`, `rdp`. */
+  type: string;
+  target: { id: string; version: number };
+  /** Empty for a caller whose log-in is another API's. */
+  auth_token_id: string;
+  host_set_id: string;
+  host_id: string;
+  endpoint: string;
+  connection_limit: number;
+  created_ms: number;
+  expires_ms: number;
+  worker_filter: string;
+  certificate: Uint8Array;
+  private_key_sealed: Uint8Array;
+}
+
+const integer = (value: number) => sql<number>`cast(${value} as bigint)`;
+
+const insertRow = preparedWrite<{
+  id: string;
+  scope_id: string;
+  user_id: string;
+  type: string;
+  created_ms: number;
+  target_id: string;
+  target_version: number;
+  holder_id: string;
+  host_set_id: string;
+  host_id: string;
+}>(
+  (into, p) =>
+    into
+      .insertInto('resource')
+      .columns([
+        'id',
+        'type',
+        'subtype',
+        'scope_id',
+        'container_id',
+        'owner_id',
+        'version',
+        'created_ms',
+        'updated_ms',
+        'body',
+      ])
+      .expression((from) =>
+        from
+          .selectFrom('resource as target')
+          .innerJoin('resource as holder', (join) => join.on('holder.id', '=', p.holder_id))
+          .select((row) => [
+            row.val(p.id).as('id'),
+            sql.lit('session').as('type'),
+            row.val(p.type).as('subtype'),
+            row.val(p.scope_id).as('scope_id'),
+            row.val(p.scope_id).as('container_id'),
+            row.val(p.user_id).as('owner_id'),
+            sql<number>`cast(1 as bigint)`.as('version'),
+            integer(p.created_ms).as('created_ms'),
+            integer(p.created_ms).as('updated_ms'),
+            sql.lit('{}').as('body'),
+          ])
+          .where('target.id', '=', p.target_id)
+          .where('target.version', '=', p.target_version)
+          .where((row) =>
+            row.or([
+              row(row.val(p.host_id), '=', ''),
+              row.exists(
+                row
+                  .selectFrom('resource_link')
+                  .select('to_id')
+                  .where('from_id', '=', p.host_set_id)
+                  .where('kind', '=', 'host-set-host')
+                  .where('to_id', '=', p.host_id),
+              ),
+            ]),
+          ),
+      ),
+  { rows: 1 },
+);
+
+const insertFacts = preparedWrite<{
+  id: string;
+  target_id: string;
+  host_set_id: string;
+  host_id: string;
+  auth_token_id: string;
+  endpoint: string;
+  connection_limit: number;
+  created_ms: number;
+  expires_ms: number;
+  worker_filter: string;
+  certificate: Uint8Array;
+  private_key_sealed: Uint8Array;
+}>(
+  (into, p) =>
+    into.insertInto('session').values({
+      id: p.id,
+      target_id: p.target_id,
+      host_set_id: p.host_set_id,
+      host_id: p.host_id,
+      auth_token_id: p.auth_token_id,
+      status: 'pending',
+      endpoint: p.endpoint,
+      connection_limit: p.connection_limit,
+      expires_ms: p.expires_ms,
+      worker_filter: p.worker_filter,
+      certificate: p.certificate,
+      private_key_sealed: p.private_key_sealed,
+      tofu_sealed: null,
+      created_ms: p.created_ms,
+      active_ms: null,
+      canceling_ms: null,
+      terminated_ms: null,
+      termination_reason: '',
+      connections: 0,
+      open_connections: 0,
+      due_ms: p.expires_ms,
+    }),
+  { rows: 1 },
+);
+
+/**
+ * Makes a pending session, if its target is still as it was read, its host still in the host
+ * set, and the log-in (or the user) still there.
+ */
+export function insertSession(session: NewSession): Write[] {
+  const { target, user_id, auth_token_id, ...facts } = session;
+  const { id, scope_id, type, created_ms, host_set_id, host_id } = facts;
+  return [
+    insertRow({
+      id,
+      scope_id,
+      user_id,
+      type,
+      created_ms,
+      target_id: target.id,
+      target_version: target.version,
+      holder_id: auth_token_id === '' ? user_id : auth_token_id,
+      host_set_id,
+      host_id,
+    }),
+    insertFacts({
+      id,
+      target_id: target.id,
+      host_set_id,
+      host_id,
+      auth_token_id,
+      endpoint: facts.endpoint,
+      connection_limit: facts.connection_limit,
+      created_ms,
+      expires_ms: facts.expires_ms,
+      worker_filter: facts.worker_filter,
+      certificate: facts.certificate,
+      private_key_sealed: facts.private_key_sealed,
+    }),
+  ];
+}
+
+/** Later than before even within one millisecond, so that a refreshed list sees it. */
+const laterThanBefore = (now: number) =>
+  sql<number>`case when updated_ms >= ${now} then updated_ms + 1 else ${now} end`;
+
+/** The next version of a session's row; `expected`: only from that one. */
+function nextVersion(id: string, now: number, expected?: number): Write {
+  let query = build
+    .updateTable('resource')
+    .set((row) => ({ version: row('version', '+', 1), updated_ms: laterThanBefore(now) }))
+    .where('id', '=', id);
+  if (expected !== undefined) query = query.where('version', '=', expected);
+  return write(query, { rows: 1 });
+}
+
+/**
+ * The first use of a session: only from `pending`, of the version given, before it runs out,
+ * and while target and log-in are there.
+ */
+export function activate(
+  id: string,
+  expected: number,
+  tofu_sealed: Uint8Array,
+  now: number,
+): Write[] {
+  const there = (column: 'target_id' | 'auth_token_id') =>
+    build
+      .selectFrom('resource')
+      .select('resource.id')
+      .where('resource.id', '=', sql.ref<string>(`session.${column}`));
+  return [
+    write(
+      build
+        .updateTable('session')
+        .set({ status: 'active', active_ms: now, tofu_sealed })
+        .where('id', '=', id)
+        .where('status', '=', 'pending')
+        .where('expires_ms', '>', now)
+        .where((row) => row.exists(there('target_id')))
+        .where((row) =>
+          row.or([row('auth_token_id', '=', ''), row.exists(there('auth_token_id'))]),
+        ),
+      { rows: 1 },
+    ),
+    nextVersion(id, now, expected),
+  ];
+}
+
+/** Ends the use of a session: only of one that is pending or active. Its version is not changed. */
+export function beginCanceling(id: string, now: number): Write {
+  return write(
+    build
+      .updateTable('session')
+      .set({ status: 'canceling', canceling_ms: now, due_ms: now })
+      .where('id', '=', id)
+      .where('status', 'in', LIVE_STATUSES),
+    { rows: 1 },
+  );
+}
+
+/** As {@link beginCanceling}, by whoever carries the session and knows no version. */
+export function cancel(id: string, now: number): Write[] {
+  return [beginCanceling(id, now), nextVersion(id, now)];
+}
+
+/** What is removed, so that sessions which depend on it are canceled. */
+export type Loss =
+  | { target_id: string }
+  | { auth_token_ids: readonly string[] }
+  | { user_id: string }
+  | { scope_ids: readonly string[] }
+  | { host_ids: readonly string[] }
+  | { host_set_id: string }
+  /** Everything of a catalog. */
+  | { host_catalog_id: string }
+  /** A target goes on without its address, or without some host sets. */
+  | { address_of: string }
+  | { target_id_of: string; host_set_ids: readonly string[] }
+  /** A host set goes on without some hosts. */
+  | { host_set_id_of: string; host_ids: readonly string[] };
+
+function affected(loss: Loss) {
+  const from = build.selectFrom('session').select('session.id');
+  const rows = build.selectFrom('resource').select('resource.id').where('type', '=', 'session');
+  const contained = (type: 'host', catalog_id: string) =>
+    build
+      .selectFrom('resource')
+      .select('resource.id')
+      .where('container_id', '=', catalog_id)
+      .where('type', '=', type);
+  if ('address_of' in loss) {
+    return from.where('target_id', '=', loss.address_of).where('host_id', '=', '');
+  }
+  if ('target_id_of' in loss) {
+    return from
+      .where('target_id', '=', loss.target_id_of)
+      .where('host_set_id', 'in', loss.host_set_ids);
+  }
+  if ('host_set_id_of' in loss) {
+    return from
+      .where('host_id', 'in', loss.host_ids)
+      .where('host_set_id', '=', loss.host_set_id_of);
+  }
+  if ('target_id' in loss) return from.where('target_id', '=', loss.target_id);
+  if ('auth_token_ids' in loss) return from.where('auth_token_id', 'in', loss.auth_token_ids);
+  if ('host_ids' in loss) return from.where('host_id', 'in', loss.host_ids);
+  if ('host_set_id' in loss) {
+    // By way of its hosts, of which there is an index.
+    return from
+      .where('host_set_id', '=', loss.host_set_id)
+      .where('host_id', 'in', hostsOf(loss.host_set_id));
+  }
+  if ('host_catalog_id' in loss) {
+    return from.where('host_id', 'in', contained('host', loss.host_catalog_id));
+  }
+  if ('user_id' in loss) {
+    return from.where('session.id', 'in', rows.where('owner_id', '=', loss.user_id));
+  }
+  return from.where('session.id', 'in', rows.where('scope_id', 'in', loss.scope_ids));
+}
+
+const hostsOf = (host_set_id: string) =>
+  build
+    .selectFrom('resource_link')
+    .select('to_id')
+    .where('from_id', '=', host_set_id)
+    .where('kind', '=', 'host-set-host');
+
+/** Ids of the sessions that would be canceled by a loss. */
+export async function listAffected(db: Db, loss: Loss): Promise<string[]> {
+  const rows = await db
+    .selectFrom('session')
+    .select('id')
+    .where('id', 'in', affected(loss))
+    .where('status', 'in', LIVE_STATUSES)
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/**
+ * Cancels the sessions that depend on what is being removed, and takes its id out of them. It
+ * comes before the removal in the same write set. Versions stay; `updated_ms` grows.
+ */
+export function cancelAffected(loss: Loss, now: number): Write[] {
+  const sessions = () => affected(loss);
+  const writes: Write[] = [
+    write(
+      build
+        .updateTable('resource')
+        .set({ updated_ms: laterThanBefore(now) })
+        .where('id', 'in', sessions()),
+    ),
+    write(
+      build
+        .updateTable('session')
+        .set({ status: 'canceling', canceling_ms: now, due_ms: now })
+        .where('id', 'in', sessions())
+        .where('status', 'in', LIVE_STATUSES),
+    ),
+  ];
+  const lost = lostColumns(loss);
+  if (lost) {
+    writes.push(write(build.updateTable('session').set(lost).where('id', 'in', sessions())));
+  }
+  if ('user_id' in loss) {
+    writes.push(
+      write(
+        build
+          .updateTable('resource')
+          .set({ owner_id: '' })
+          .where('owner_id', '=', loss.user_id)
+          .where('type', '=', 'session'),
+      ),
+    );
+  }
+  return writes;
+}
+
+function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
+  if ('target_id' in loss) return { target_id: '' };
+  if ('auth_token_ids' in loss) return { auth_token_id: '' };
+  if ('host_set_id_of' in loss) return undefined;
+  if ('host_ids' in loss) return { host_id: '' };
+  if ('host_set_id' in loss) return { host_set_id: '' };
+  if ('host_catalog_id' in loss) return { host_id: '', host_set_id: '' };
+  return undefined;
+}
+
+/**
+ * Ends those of some sessions that have no open connection and are canceled, run out, or have
+ * used up their connections; why is the first that holds of: run out, canceled, used up. Their
+ * secrets go.
+ */
+export function terminate(ids: readonly string[], now: number): Write[] {
+  return [
+    write(
+      build
+        .updateTable('session')
+        .set({
+          status: 'terminated',
+          terminated_ms: now,
+          due_ms: now + KEPT_MS,
+          private_key_sealed: null,
+          tofu_sealed: null,
+          termination_reason: sql<string>`case when expires_ms <= ${now} then 'timed out' when status = 'canceling' then 'canceled' else 'connection limit' end`,
+        })
+        .where('id', 'in', ids)
+        .where('status', '<>', 'terminated')
+        .where('open_connections', '=', 0)
+        .where((row) =>
+          row.or([
+            row('expires_ms', '<=', now),
+            row('status', '=', 'canceling'),
+            row.and([
+              row('connection_limit', '<>', -1),
+              row('connections', '>=', row.ref('connection_limit')),
+            ]),
+          ]),
+        ),
+    ),
+    write(
+      build
+        .updateTable('resource')
+        .set((row) => ({
+          version: row('version', '+', 1),
+          updated_ms: laterThanBefore(now),
+          body: ENDED,
+        }))
+        .where(
+          'id',
+          'in',
+          build
+            .selectFrom('session')
+            .select('session.id')
+            .where('session.id', 'in', ids)
+            .where('status', '=', 'terminated'),
+        )
+        .where('body', '<>', ENDED),
+    ),
+  ];
+}
+
+const ENDED = JSON.stringify({ ended: true });
+
+/** Sessions that something is due for, the longest first: to be ended, or to be forgotten. */
+export async function listDue(
+  db: Db,
+  now: number,
+  limit: number,
+): Promise<{ id: string; status: SessionStatus }[]> {
+  const rows = await db
+    .selectFrom('session')
+    .select(['id', 'status'])
+    .where('due_ms', '<=', now)
+    .where('open_connections', '=', 0)
+    .orderBy('due_ms')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id, status }) => ({ id, status: status as SessionStatus }));
+}
+
+/** Forgets sessions that have ended, with their connections. */
+export function deleteSessions(ids: readonly string[]): Write[] {
+  return [
+    write(build.deleteFrom('session_connection').where('session_id', 'in', ids)),
+    write(build.deleteFrom('session').where('id', 'in', ids).where('status', '=', 'terminated')),
+  ];
+}
