@@ -201,10 +201,22 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
   response.writeHead(status, headers);
   if (request.method === 'HEAD' || body === undefined) response.end();
   // Text is given as text: head and body then leave in one packet and one system call.
-  else if (!(typeof body === 'object' && 'pieces' in body)) response.end(body);
+  else if (typeof body === 'string') response.end(body);
+  else if (!('pieces' in body)) endWithBytes(response, body);
   else if (body.length <= SHORT_BODY) response.end(Buffer.concat([...body.pieces()]));
   else pipeline(Readable.from(unhurried(body), { objectMode: false }), response, () => {});
 }
+
+/** As text short bytes leave in one system call, too; copying longer ones would cost more than that. */
+function endWithBytes(response: ServerResponse, body: Uint8Array): void {
+  if (body.length > SHORT_BYTES) response.end(body);
+  else {
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+    response.end(bytes.toString('latin1'), 'latin1');
+  }
+}
+
+const SHORT_BYTES = 4096;
 
 /**
  * The pieces of a long body, other work in between: a client that takes them as fast as they

@@ -195,3 +195,30 @@ for (const key_type of ['rsa', 'ed25519']) {
     assert.ok(!Buffer.from(without.bytes).includes(Buffer.from(nonce)));
   });
 }
+
+test('a signed answer is given again for a moment, but never past a revocation', async () => {
+  const own = await newMount('kept');
+  const { serial, serial_number } = await issue('kept');
+  const another = await issue('kept');
+  const first = await ask('kept', own, serial);
+  assert.equal(readOcspVerdict(first.bytes), 'good');
+  assert.deepEqual((await ask('kept', own, serial)).bytes, first.bytes);
+  await call('POST', 'kept/revoke', { serial_number: another.serial_number });
+  assert.deepEqual((await ask('kept', own, serial)).bytes, first.bytes, 'it is not concerned');
+  assert.notEqual(readOcspVerdict((await ask('kept', own, another.serial)).bytes), 'good');
+  await call('POST', 'kept/revoke', { serial_number });
+  const revoked = await ask('kept', own, serial);
+  assert.notEqual(readOcspVerdict(revoked.bytes), 'good');
+  assert.deepEqual((await ask('kept', own, serial)).bytes, revoked.bytes);
+  await call('PATCH', 'kept/issuer/default', { usage: 'read-only,crl-signing' });
+  refused(await ask('kept', own, serial), 401, UNAUTHORIZED);
+});
+
+test('with a nonce every answer is signed for its request', async () => {
+  const own = await newMount('fresh');
+  const nonce = Uint8Array.of(0x04, 4, 1, 2, 3, 4);
+  const first = await ask('fresh', own, NEVER_ISSUED, { nonce });
+  const second = await ask('fresh', own, NEVER_ISSUED, { nonce });
+  assert.equal(readOcspVerdict(first.bytes), 'good');
+  assert.notDeepEqual(second.bytes, first.bytes);
+});

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import {
@@ -18,14 +18,15 @@ import {
   parseOcspRequest,
 } from '../../x509/ocsp.ts';
 import { formatSerial } from '../../x509/serial.ts';
-import { findIssuer } from '../authority/authority.ts';
+import { type Authority, findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { crlSeconds } from '../crl/config.ts';
 import { readCrlConfig } from '../crl/operations.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Key } from '../keys/key.ts';
 import { signWithKey } from '../keys/operations.ts';
-import { findRevocation } from '../revocation/store.ts';
+import { findRevocation, type Revocation } from '../revocation/store.ts';
+import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
 
 const RESPONSE_TYPE = 'application/ocsp-response';
@@ -46,11 +47,25 @@ async function respondBytes(
     const mount_id = caller.mount.id;
     const config = await readCrlConfig(app, mount_id);
     if (config.ocsp_disable) return UNAUTHORIZED;
+    const authority = await readAuthority(app, mount_id);
+    const now = Math.floor(app.now() / 1000);
+    const kept = keptOf(app);
+    const known = kept.answers.find(mount_id, der, { authority, config }, now);
+    if (known && (await isStillSo(app, mount_id, known))) return { status: 200, body: known.body };
     const request = parseOcspRequest(der);
-    const responder = await chooseIssuer(app, mount_id, request);
+    const serial = formatSerial(request.certId.serialNumber);
+    // Counted before the row is read: what is written meanwhile makes it be read again.
+    const { writes } = kept;
+    const revocation = await findRevocation(app.db, mount_id, serial);
+    const responder = await chooseIssuer(app, mount_id, { authority, revocation, request });
     if (!responder) return UNAUTHORIZED;
-    const expiry = crlSeconds(config, 'ocsp_expiry');
-    return { status: 200, body: await signResponse(app, mount_id, { request, responder, expiry }) };
+    const validity = crlSeconds(config, 'ocsp_expiry');
+    const body = await signResponse(app, mount_id, { request, responder, validity, now });
+    if (!request.nonce) {
+      const answer = { authority, config, serial, revocation, writes, signed_at: now, body };
+      kept.answers.keep(mount_id, der, answer, validity);
+    }
+    return { status: 200, body };
   } catch (error) {
     if (error instanceof Failure && error.kind === 'invalid') {
       return { status: 400, body: OCSP_ERRORS.malformedRequest };
@@ -63,6 +78,35 @@ async function respondBytes(
   }
 }
 
+/** Signed answers kept by one server. */
+const MOST_KEPT = 8192;
+
+const keptOf = perApp((app) => {
+  const kept = { answers: new KeptAnswers(MOST_KEPT), writes: 0 };
+  app.store.onWrite('pki_revocation', () => {
+    kept.writes += 1;
+  });
+  return kept;
+});
+
+/**
+ * Whether the certificate's revocation is what it was when the answer was signed. Its row is read for
+ * that, except on SQLite while none was written since: every write passes through this process, and
+ * is counted before it is acknowledged.
+ */
+async function isStillSo(app: App, mount_id: string, known: KeptAnswer): Promise<boolean> {
+  const { writes } = keptOf(app);
+  if (app.store.engine === 'sqlite' && known.writes === writes) return true;
+  const { revocation } = known;
+  const current = await findRevocation(app.db, mount_id, known.serial);
+  const isSame =
+    current?.revoked_at_ms === revocation?.revoked_at_ms &&
+    current?.reason === revocation?.reason &&
+    current?.issuer_id === revocation?.issuer_id;
+  if (isSame) known.writes = writes;
+  return isSame;
+}
+
 interface Chosen {
   issuer: Issuer;
   key: Key;
@@ -72,10 +116,10 @@ interface Chosen {
 async function chooseIssuer(
   app: App,
   mount_id: string,
-  { certId }: OcspRequest,
+  asked: { authority: Authority; revocation: Revocation | undefined; request: OcspRequest },
 ): Promise<Chosen | undefined> {
-  const authority = await readAuthority(app, mount_id);
-  const revocation = await findRevocation(app.db, mount_id, formatSerial(certId.serialNumber));
+  const { authority, revocation } = asked;
+  const { certId } = asked.request;
   const hashes = await issuerHashes(app, mount_id, certId.hashAlgorithm);
   const candidates = [...authority.issuers.values()].flatMap((issuer): Responder[] => {
     const key = authority.keys.get(issuer.key_id);
@@ -122,18 +166,17 @@ function issuerHashes(app: App, mount_id: string, algorithm: OcspHash) {
 async function signResponse(
   app: App,
   mount_id: string,
-  answer: { request: OcspRequest; responder: Chosen; expiry: number },
+  answer: { request: OcspRequest; responder: Chosen; validity: number; now: number },
 ): Promise<Uint8Array> {
-  const { request, responder, expiry } = answer;
+  const { request, responder, validity, now } = answer;
   const { issuer, key, status } = responder;
-  const now = Math.floor(app.now() / 1000);
   const data = encodeResponseData({
     responder: issuer.certificate.subject,
     producedAt: now,
     certId: request.certId.raw,
     status,
     thisUpdate: now,
-    ...(expiry > 0 ? { nextUpdate: now + expiry } : {}),
+    ...(validity > 0 ? { nextUpdate: now + validity } : {}),
     ...(request.nonce ? { nonce: request.nonce } : {}),
   });
   const algorithm = responseAlgorithm(issuer, key);
