@@ -26,17 +26,26 @@ class EvaluationFault extends Error {
  */
 export function evaluateFilter(expression: Expression, value: unknown): FilterVerdict {
   try {
-    return { matches: run(expression, value, new Map()) };
+    return { matches: run(expression, { value, rounds: 0 }, new Map()) };
   } catch (error) {
     if (!(error instanceof EvaluationFault)) throw error;
     return { matches: false, fault: error.fault, because: error.message };
   }
 }
 
+/** How many elements `any` and `all` may look at: more than any item has, a fraction of a second. */
+const MAX_ROUNDS = 10_000;
+
 /** Names that `any` and `all` have bound. */
 type Scope = ReadonlyMap<string, unknown>;
 
-function run(expression: Expression, root: unknown, scope: Scope): boolean {
+/** What is looked at, and how much has been. */
+interface Root {
+  readonly value: unknown;
+  rounds: number;
+}
+
+function run(expression: Expression, root: Root, scope: Scope): boolean {
   switch (expression.kind) {
     case 'and':
       return run(expression.left, root, scope) && run(expression.right, root, scope);
@@ -47,8 +56,12 @@ function run(expression: Expression, root: unknown, scope: Scope): boolean {
     case 'any':
     case 'all': {
       const rounds = bindings(select(expression.selector, root, scope), expression.names);
-      const inner = (bound: ReadonlyMap<string, unknown>): boolean =>
-        run(expression.of, root, new Map([...scope, ...bound]));
+      const inner = (bound: ReadonlyMap<string, unknown>): boolean => {
+        if (++root.rounds > MAX_ROUNDS) {
+          throw new EvaluationFault('mismatch', `it looks at more than ${MAX_ROUNDS} elements`);
+        }
+        return run(expression.of, root, new Map([...scope, ...bound]));
+      };
       return expression.kind === 'any' ? rounds.some(inner) : rounds.every(inner);
     }
     case 'test':
@@ -56,9 +69,9 @@ function run(expression: Expression, root: unknown, scope: Scope): boolean {
   }
 }
 
-function select(selector: Selector, root: unknown, scope: Scope): unknown {
+function select(selector: Selector, root: Root, scope: Scope): unknown {
   const [first = '', ...rest] = selector;
-  let value = scope.has(first) ? scope.get(first) : member(root, first, selector);
+  let value = scope.has(first) ? scope.get(first) : member(root.value, first, selector);
   for (const name of rest) value = member(value, name, selector);
   return value;
 }

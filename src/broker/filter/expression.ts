@@ -27,6 +27,9 @@ export type Parsed = { valid: true; expression: Expression } | { valid: false; b
 /** What a filter may cost: nested deeper or written longer than any real one. */
 const MAX_DEPTH = 50;
 const MAX_TOKENS = 2000;
+const MAX_LENGTH = 10_000;
+/** Each `any` or `all` within another multiplies the rounds. */
+const MAX_NESTED_ROUNDS = 3;
 
 interface Token {
   kind: 'word' | 'text' | 'number' | 'symbol' | 'end';
@@ -61,6 +64,9 @@ const QUOTED = /"((?:[^"\\\n]|\\.)*)"/y;
 const BACK_QUOTED = /`([^`]*)`/y;
 
 function tokenise(text: string): Token[] {
+  if (text.length > MAX_LENGTH) {
+    throw new SyntaxFault(`it is longer than ${MAX_LENGTH} characters`);
+  }
   const tokens: Token[] = [];
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | null => {
@@ -123,6 +129,7 @@ class Parser {
   readonly #tokens: readonly Token[];
   #next = 0;
   #depth = 0;
+  #rounds = 0;
 
   constructor(tokens: readonly Token[]) {
     this.#tokens = tokens;
@@ -216,7 +223,13 @@ class Parser {
     const names = [this.#name()];
     if (this.#skip(',')) names.push(this.#name());
     this.#expect('{');
+    if (++this.#rounds > MAX_NESTED_ROUNDS) {
+      throw new SyntaxFault(
+        `it has more than ${MAX_NESTED_ROUNDS} of "any" and "all" in each other`,
+      );
+    }
     const of = this.#or();
+    this.#rounds--;
     this.#expect('}');
     return { kind, selector, names, of };
   }
