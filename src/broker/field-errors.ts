@@ -40,7 +40,8 @@ export interface CommonFields {
 
 /** What is wrong with the fields that all new resources have in common (contract 1.4). */
 export function checkNew(item: CommonFields, errors: FieldErrors): void {
-  if (item.id !== undefined) errors.add('id', 'This is a read only field.');
+  // The empty text is what the format's standard has for a plain field that is not there.
+  if (item.id) errors.add('id', 'This is a read only field.');
   for (const field of ['created_time', 'updated_time'] as const) {
     if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
   }
@@ -54,7 +55,7 @@ export function checkChanged(item: CommonFields, errors: FieldErrors): void {
     errors.add('version', 'Existing resource version is required for an update.');
   }
   for (const field of ['id', 'created_time', 'updated_time'] as const) {
-    if (item[field] !== undefined) {
+    if (item[field] !== undefined && item[field] !== '') {
       errors.add(field, 'This is a read only field and cannot be specified in an update request.');
     }
   }
@@ -67,8 +68,9 @@ const PRINTABLE_TEXT = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\s]*$/u;
 
 function checkTexts({ name, description }: CommonFields, errors: FieldErrors): void {
   if (name !== undefined) {
-    if (name.trim() === '') errors.add('name', 'Cannot set empty string as name');
-    else if (!PRINTABLE.test(name)) errors.add('name', 'Name contains unprintable characters');
+    const trimmed = name.trim();
+    if (trimmed === '') errors.add('name', 'Cannot set empty string as name');
+    else if (!PRINTABLE.test(trimmed)) errors.add('name', 'Name contains unprintable characters');
   }
   if (description !== undefined) {
     if (description.trim() === '') {
