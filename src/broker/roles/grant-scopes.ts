@@ -36,14 +36,15 @@ export function planGrantScopes(
     return allowed(present.filter((id) => !wanted.includes(id)));
   }
   if (change === 'add') {
-    const already = wanted.find((id) => present.includes(id));
+    // Who names the role's scope by its id need not know that `this` stands for it by then.
+    const already = wanted.find((id) => present.includes(id) && named.includes(id));
     if (already !== undefined) return refused(`"${already}" is there already.`);
   }
   for (const id of wanted) {
     const because = faultFor(role, id, findScope);
     if (because !== undefined) return refused(because);
   }
-  const next = change === 'add' ? [...present, ...wanted] : wanted;
+  const next = change === 'add' ? [...new Set([...present, ...wanted])] : wanted;
   return judgeCombination(role, next) ?? allowed(next);
 }
 
