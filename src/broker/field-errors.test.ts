@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Failure } from '../core/failure.ts';
+import {
+  type CommonFields,
+  checkChanged,
+  checkNew,
+  FieldErrors,
+  refuseField,
+} from './field-errors.ts';
+
+function fieldsOf(work: () => void): Record<string, string> {
+  try {
+    work();
+  } catch (error) {
+    assert.ok(error instanceof Failure);
+    assert.equal(error.kind, 'invalid');
+    return error.detail.fields ?? {};
+  }
+  return {};
+}
+
+const judge = (check: typeof checkNew, item: CommonFields): Record<string, string> =>
+  fieldsOf(() => {
+    const errors = new FieldErrors();
+    check(item, errors);
+    errors.refuse('Error in provided request.');
+  });
+
+const READ_ONLY = 'This is a read only field.';
+const FIXED = 'This is a read only field and cannot be specified in an update request.';
+const NO_VERSION = 'Existing resource version is required for an update.';
+
+// Contract 1.4; traps 22 and 29.
+const created: [item: CommonFields, fields: Record<string, string>, why: string][] = [
+  [{}, {}, 'nothing is required of all'],
+  [{ id: 'ttcp_1' }, { id: READ_ONLY }, 'the server chooses ids'],
+  [{ id: '' }, {}, 'an empty id is none'],
+  [
+    { created_time: 'x', updated_time: 'x', version: 1 },
+    {
+      created_time: READ_ONLY,
+      updated_time: READ_ONLY,
+      version: 'Cannot specify this field in a create request.',
+    },
+    'each is named',
+  ],
+  [{ version: 0 }, {}, 'version 0 is none'],
+  [{ name: '' }, { name: 'Cannot set empty string as name' }, 'an empty name'],
+  [{ name: ' \t' }, { name: 'Cannot set empty string as name' }, 'a name of blanks'],
+  [{ name: 'a\nb' }, { name: 'Name contains unprintable characters' }, 'a line end within'],
+  [{ name: 'a\u0000' }, { name: 'Name contains unprintable characters' }, 'a control character'],
+  [{ name: 'a\u200bb' }, { name: 'Name contains unprintable characters' }, 'what takes no room'],
+  [{ name: ' padded\n' }, {}, 'what is trimmed away does no harm'],
+  [{ name: 'Größe 漢字 🙂 a/b' }, {}, 'every script, symbols and slashes (trap 30)'],
+  [{ description: '' }, { description: 'Cannot set empty string as description' }, 'empty'],
+  [{ description: 'a\nb\tc' }, {}, 'a description may have lines'],
+  [
+    { description: 'a\u0007' },
+    { description: 'Description contains unprintable characters' },
+    'bell',
+  ],
+];
+
+for (const [item, fields, why] of created) {
+  test(`a new item with ${JSON.stringify(item)}: ${why}`, () => {
+    assert.deepEqual(judge(checkNew, item), fields);
+  });
+}
+
+// Contract 1.5; trap 48.
+const changed: [item: CommonFields, fields: Record<string, string>, why: string][] = [
+  [{ version: 1 }, {}, 'the version is enough'],
+  [{}, { version: NO_VERSION }, 'and necessary'],
+  [{ version: 0 }, { version: NO_VERSION }, '0 is none'],
+  [
+    { version: 1, id: 'x', created_time: 'x', updated_time: 'x' },
+    { id: FIXED, created_time: FIXED, updated_time: FIXED },
+    'each is named',
+  ],
+  [{ version: 1, name: '' }, { name: 'Cannot set empty string as name' }, 'an empty name'],
+  [{ version: 1, name: 'x' }, {}, 'a name'],
+];
+
+for (const [item, fields, why] of changed) {
+  test(`a change with ${JSON.stringify(item)}: ${why}`, () => {
+    assert.deepEqual(judge(checkChanged, item), fields);
+  });
+}
+
+test('the last word on a field is the one that is said', () => {
+  const errors = new FieldErrors();
+  errors.add('type', 'first');
+  errors.add('type', 'second');
+  assert.ok(errors.has('type'));
+  assert.ok(!errors.has('name'));
+  assert.deepEqual(
+    fieldsOf(() => errors.refuse('x')),
+    { type: 'second' },
+  );
+});
+
+test('nothing added is nothing refused', () => {
+  assert.doesNotThrow(() => new FieldErrors().refuse('x'));
+  assert.deepEqual(
+    fieldsOf(() => refuseField('id', 'no')),
+    { id: 'no' },
+  );
+});
