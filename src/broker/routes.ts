@@ -4,6 +4,9 @@ import { aliasRoutes } from './aliases/routes.ts';
 import { authMethodRoutes } from './auth-methods/routes.ts';
 import { authTokenRoutes } from './auth-tokens/routes.ts';
 import { authorizeSessionRoutes } from './authorize-session/routes.ts';
+import { credentialLibraryRoutes } from './credential-libraries/routes.ts';
+import { credentialStoreRoutes } from './credential-stores/routes.ts';
+import { credentialRoutes } from './credentials/routes.ts';
 import { groupRoutes } from './groups/routes.ts';
 import { hostCatalogRoutes } from './host-catalogs/routes.ts';
 import { hostSetRoutes } from './host-sets/routes.ts';
@@ -26,6 +29,9 @@ export const brokerRoutes: readonly BoundaryRoute[] = [
   ...hostCatalogRoutes,
   ...hostSetRoutes,
   ...hostRoutes,
+  ...credentialStoreRoutes,
+  ...credentialLibraryRoutes,
+  ...credentialRoutes,
   ...targetRoutes,
   ...authorizeSessionRoutes,
   ...sessionRoutes,

@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { judgeAccess } from '../../access/acl.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import type { BrokerCaller } from '../caller.ts';
+import type { AuthorityStoreBody } from '../credential-stores/store-fields.ts';
+import type { Container, Definition } from '../definition.ts';
+import { FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
+import { omitEmpty } from '../resource.ts';
+import { isIdOf } from '../resource-types.ts';
+import {
+  checkChanged,
+  checkLibraryChange,
+  checkNewLibrary,
+  LIBRARY_TYPES,
+  type LibraryBody,
+  libraryAttributes,
+  libraryPaths,
+  planLibrary,
+} from './library.ts';
+
+const NO_STORE = 'This field must be a valid credential store id.';
+
+export const credentialLibraryDefinition: Definition = {
+  type: 'credential-library',
+  containerField: 'credential_store_id',
+  fields: {
+    credential_type: z.string().optional().describe('What the secret is read as.'),
+    credential_mapping_overrides: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('Properties of the secret by `username_attribute` and the like.'),
+  },
+  attributes: libraryAttributes,
+  wholeFields: ['attributes.critical_options', 'attributes.extensions'],
+  showsType: true,
+  words: { stale: 'Credential library "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype(item, parent, errors) {
+    const types = LIBRARY_TYPES[parent ?? ''];
+    if (!types) {
+      errors.add('credential_store_id', NO_STORE);
+      return '';
+    }
+    // The first kind of library was named as its store is.
+    const wanted = item.type === 'vault' ? 'vault-generic' : item.type || types[0];
+    const type = types.find((known) => known === wanted);
+    if (type === undefined) {
+      errors.add('type', `This must be one of ${types.map((known) => `"${known}"`).join(', ')}.`);
+    }
+    return type ?? '';
+  },
+  checkNew: checkNewLibrary,
+  async planNew(app, caller, { item, subtype, container }) {
+    const body = planLibrary(subtype, undefined, item, []);
+    if (subtype !== 'authority-certificate') return { body };
+    return { body: { ...body, mount_id: await requireIssuing(app, caller, container, body) } };
+  },
+
+  updatable: libraryPaths,
+  checkChange: checkLibraryChange,
+  async planChange(app, caller, { resource, item, mask, container }) {
+    const before = resource.body as LibraryBody;
+    const after = planLibrary(resource.subtype, before, item, mask);
+    const errors = new FieldErrors();
+    checkChanged(item, { subtype: resource.subtype, before, after }, errors);
+    errors.refuse(IN_REQUEST);
+    const speaks = mask.some((path) => path.startsWith('attributes.'));
+    if (resource.subtype !== 'authority-certificate' || !speaks) return { body: after };
+    return { body: { ...after, mount_id: await requireIssuing(app, caller, container, after) } };
+  },
+
+  async describe(_app, _caller, libraries) {
+    return libraries.map(({ body }) => {
+      const { credential_type, overrides, attributes } = body as LibraryBody;
+      return omitEmpty({
+        credential_type,
+        credential_mapping_overrides: overrides,
+        attributes: omitEmpty({ ...attributes }),
+      });
+    });
+  },
+};
+
+/**
+ * Whoever lets sessions have certificates of a role could have asked for one themselves: their
+ * policies allow `update` on `<mount>/issue/<role>`. Without a policy nothing is allowed.
+ *
+ * @returns the id of the mount
+ * @throws Failure `invalid` without such a mount, `forbidden` without the permission
+ */
+async function requireIssuing(
+  app: App,
+  caller: BrokerCaller,
+  { parent }: Container,
+  { attributes }: LibraryBody,
+): Promise<string> {
+  const { mount: path } = (parent?.body ?? { mount: '' }) as AuthorityStoreBody;
+  const mount = (await readMounts(app)).get(`${path}/`);
+  if (mount?.type !== 'pki') {
+    refuseField('credential_store_id', "The store's certificate authority is gone.", IN_REQUEST);
+  }
+  const { role = '', common_name, alt_names, ip_sans, uri_sans, ttl } = attributes;
+  const verdict = caller.acl
+    ? judgeAccess(caller.acl, {
+        path: `${path}/issue/${role}`,
+        operation: 'update',
+        sudoRequired: false,
+        parameters: omitEmpty({ common_name, alt_names, ip_sans, uri_sans, ttl }),
+      })
+    : { allowed: false };
+  if (!verdict.allowed) throw new Failure('forbidden', 'Forbidden.');
+  return mount.id;
+}
+
+/** @throws Failure `invalid` for a query that names no store of libraries */
+export function checkLibraryList(query: URLSearchParams): void {
+  const store_id = query.get('credential_store_id') ?? '';
+  if (isIdOf(store_id, 'credential-store', 'vault', 'authority')) return;
+  refuseField('credential_store_id', NO_STORE, 'Improperly formatted identifier.');
+}

@@ -1,0 +1,155 @@
+import { createHmac } from 'node:crypto';
+import type { App } from '../../app.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import { storeKey } from '../credentials/operations.ts';
+import type { Definition, Item, Plan } from '../definition.ts';
+import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
+import type { VaultConnection } from '../vault-client/answer.ts';
+import {
+  openConnection,
+  planReconnection,
+  planToken,
+  tryConnection,
+} from '../vault-tokens/operations.ts';
+import { findLatestToken, listLatestStatus } from '../vault-tokens/store.ts';
+import {
+  type AuthorityStoreBody,
+  checkNewStore,
+  checkStoreChange,
+  planVaultStore,
+  storeAttributes,
+  storePaths,
+  type VaultStoreBody,
+} from './store-fields.ts';
+
+const TYPES: readonly string[] = ['static', 'vault', 'authority'];
+
+export const credentialStoreDefinition: Definition = {
+  type: 'credential-store',
+  containerField: 'scope_id',
+  fields: {},
+  attributes: storeAttributes,
+  showsType: true,
+  words: { stale: 'Credential store "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype(item, _parent, errors) {
+    const type = TYPES.find((known) => known === item.type);
+    if (type === undefined) {
+      errors.add('type', 'This is a required field and must be a known credential store type.');
+    }
+    return type ?? '';
+  },
+  checkNew: checkNewStore,
+  async planNew(app, _caller, { id, item, subtype }) {
+    if (subtype === 'authority') return planAuthority(app, item);
+    return subtype === 'vault' ? planNewVault(app, id, item) : {};
+  },
+
+  updatable: storePaths,
+  checkChange: checkStoreChange,
+  async planChange(app, _caller, { resource, item, mask }) {
+    const speaks = mask.some((path) => path.startsWith('attributes.'));
+    return resource.subtype === 'vault' && speaks ? planVaultChange(app, resource, item, mask) : {};
+  },
+
+  childrenOf: ({ subtype }) => (subtype === 'static' ? ['credential'] : ['credential-library']),
+  async describe(app, _caller, stores) {
+    const vaults = stores.filter(({ subtype }) => subtype === 'vault');
+    const statuses = await listLatestStatus(
+      app.db,
+      vaults.map(({ id }) => id),
+    );
+    return stores.map((store) => {
+      if (store.subtype === 'static') return {};
+      const more = store.subtype === 'vault' ? { token_status: statuses.get(store.id) } : {};
+      return { attributes: omitEmpty({ ...store.body, ...more }) };
+    });
+  },
+};
+
+/** @throws Failure `invalid` for what is no mount of a certificate authority */
+async function planAuthority(app: App, { attributes = {} }: Item): Promise<Plan> {
+  const mount = String(attributes.mount ?? '').replaceAll(/^\/+|\/+$/g, '');
+  const found = (await readMounts(app)).get(`${mount}/`);
+  if (found?.type !== 'pki') {
+    refuseField(
+      'attributes.mount',
+      'This must be the path of a mounted certificate authority.',
+      IN_REQUEST,
+    );
+  }
+  const body: AuthorityStoreBody = { mount };
+  return { body };
+}
+
+async function planNewVault(app: App, id: string, item: Item): Promise<Plan> {
+  const fields = planVaultStore(undefined, item, []);
+  const { attributes = {} } = item;
+  const tried = await tryConnection(
+    connectionOf(fields, {
+      token: String(attributes.token ?? ''),
+      client_certificate_key: String(attributes.client_certificate_key ?? ''),
+    }),
+  );
+  const { token_hmac, connection } = tried;
+  const body = { ...fields, token_hmac, ...keyHmac(app, id, connection) };
+  return { body, effects: planToken(app, id, tried) };
+}
+
+/** A change is tried before it is made: what a store has always worked at that moment. */
+async function planVaultChange(
+  app: App,
+  resource: Resource,
+  item: Item,
+  mask: readonly string[],
+): Promise<Plan> {
+  const fields = planVaultStore(resource.body as VaultStoreBody, item, mask);
+  const token = await findLatestToken(app.db, resource.id);
+  const before = token && openConnection(app, token);
+  const { attributes = {} } = item;
+  const secretOf = (field: 'token' | 'client_certificate_key'): string =>
+    mask.includes(`attributes.${field}`)
+      ? String(attributes[field] ?? '')
+      : (before?.[field] ?? '');
+  const tried = await tryConnection(
+    connectionOf(fields, {
+      token: secretOf('token'),
+      client_certificate_key: secretOf('client_certificate_key'),
+    }),
+  );
+  const { connection, token_hmac } = tried;
+  const body = { ...fields, token_hmac, ...keyHmac(app, resource.id, connection) };
+  const effects =
+    token && before?.token === connection.token && token.status === 'current'
+      ? planReconnection(app, token, connection)
+      : planToken(app, resource.id, tried, token);
+  return { body, effects };
+}
+
+function connectionOf(
+  fields: VaultStoreBody,
+  secrets: Pick<VaultConnection, 'token' | 'client_certificate_key'>,
+): VaultConnection {
+  const { address, namespace, ca_cert, tls_server_name, tls_skip_verify, client_certificate } =
+    fields;
+  return {
+    address,
+    namespace,
+    ca_cert,
+    tls_server_name,
+    tls_skip_verify,
+    client_certificate,
+    ...secrets,
+  };
+}
+
+function keyHmac(
+  app: App,
+  store_id: string,
+  { client_certificate_key }: VaultConnection,
+): { client_certificate_key_hmac: string } {
+  if (client_certificate_key === '') return { client_certificate_key_hmac: '' };
+  const hmac = createHmac('sha256', storeKey(app, store_id)).update(client_certificate_key);
+  return { client_certificate_key_hmac: hmac.digest('base64url') };
+}

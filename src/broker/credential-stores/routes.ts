@@ -1,0 +1,9 @@
+import type { BoundaryRoute } from '../../http/boundary-route.ts';
+import { checkProjectList } from '../host-catalogs/operations.ts';
+import { standardRoutes } from '../resources/routes.ts';
+import { credentialStoreDefinition } from './operations.ts';
+
+export const credentialStoreRoutes: readonly BoundaryRoute[] = standardRoutes(
+  credentialStoreDefinition,
+  { checkList: checkProjectList },
+);

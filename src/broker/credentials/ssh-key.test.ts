@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { test } from 'node:test';
+import { deriveBcryptKey, fractionOfPi } from './bcrypt-pbkdf.ts';
+import { canUnlock, judgeSshKey, UNLOCK_LENGTH } from './ssh-key.ts';
+
+/** Made by ssh-keygen for this test alone. */
+const OPEN = `-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW
+QyNTUxOQAAACAkVzSVVSwjZRvbjCj1xIvh10N8/vR5e+ivIgklmffpfgAAAIhPxSPqT8Uj
+6gAAAAtzc2gtZWQyNTUxOQAAACAkVzSVVSwjZRvbjCj1xIvh10N8/vR5e+ivIgklmffpfg
+AAAEC1xUhYQC/flkeG7wXUfsa+xQT9hYBeB3uqqDOg9LblUiRXNJVVLCNlG9uMKPXEi+HX
+Q3z+9Hl76K8iCSWZ9+l+AAAAAAECAwQF
+-----END OPENSSH PRIVATE KEY-----`;
+/** The same with passphrase `secret` and four rounds. */
+const LOCKED = `-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAACmFlczI1Ni1jdHIAAAAGYmNyeXB0AAAAGAAAABCaUgEt2f
+YOoMwc+KzoBrK9AAAABAAAAAEAAAAzAAAAC3NzaC1lZDI1NTE5AAAAIMcv3PpC9mWA2F61
+1BrCpxI2E+ToyuWDD2PnoHcScqjsAAAAkHeODuvPFjSCNU8cqqRXwBFq5EW3sHwfEwhwMK
+a+CrtCfLYjsRpFcXX1DIsaFUpuzD8/iZ1hBSQwk9H0itaCHxwhvSIbkBPppdJWhCInOJU8
+txvJ8EWF0ojeHwu5z/d3TBWXPBnK1+QLbU/dtql5k+DV57Ml1XaaGZWt6QuXA7+ZE1LyRz
+rWEGr4hmF456qKsg==
+-----END OPENSSH PRIVATE KEY-----`;
+
+const classic = (passphrase?: string): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .privateKey.export(
+      passphrase === undefined
+        ? { type: 'sec1', format: 'pem' }
+        : { type: 'sec1', format: 'pem', cipher: 'aes-256-cbc', passphrase },
+    )
+    .toString();
+
+const verdicts: [what: string, pem: string, passphrase: string, kind: string, because?: RegExp][] =
+  [
+    ['junk', 'junk', '', 'unusable', /^ssh: no key found$/],
+    ['a classic key', classic(), '', 'open'],
+    ['a locked classic key with its passphrase', classic('secret'), 'secret', 'open'],
+    ['a locked classic key with another', classic('secret'), 'other', 'wrong_passphrase'],
+    ['a locked classic key with none', classic('secret'), '', 'unusable', /passphrase protected$/],
+    ['an OpenSSH key', OPEN, '', 'open'],
+    ['a locked OpenSSH key', LOCKED, 'secret', 'locked'],
+    ['a locked OpenSSH key with no passphrase', LOCKED, '', 'unusable', /passphrase protected$/],
+    [
+      'half a key',
+      `${OPEN.slice(0, 200)}\n-----END OPENSSH PRIVATE KEY-----`,
+      '',
+      'unusable',
+      /well-formed/,
+    ],
+    [
+      'a certificate',
+      '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----',
+      '',
+      'unusable',
+      /unsupported/,
+    ],
+  ];
+
+for (const [what, pem, passphrase, kind, because] of verdicts) {
+  test(`${what} is ${kind}`, () => {
+    const verdict = judgeSshKey(pem, passphrase);
+    assert.equal(verdict.kind, kind);
+    if (because && verdict.kind === 'unusable') assert.match(verdict.because, because);
+  });
+}
+
+function derive(passphrase: string): boolean {
+  const verdict = judgeSshKey(LOCKED, passphrase);
+  assert.ok(verdict.kind === 'locked');
+  const { salt, rounds } = verdict.key;
+  const work = deriveBcryptKey(passphrase, salt, rounds, UNLOCK_LENGTH);
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done) return canUnlock(verdict.key, step.value);
+  }
+}
+
+test('a locked OpenSSH key opens with its own passphrase', () => {
+  assert.equal(derive('secret'), true);
+});
+
+test('a locked OpenSSH key does not open with another passphrase', () => {
+  assert.equal(derive('Secret'), false);
+});
+
+test('the first words of pi are those of every Blowfish', () => {
+  assert.deepEqual([...fractionOfPi(3)], [0x243f6a88, 0x85a308d3, 0x13198a2e]);
+});

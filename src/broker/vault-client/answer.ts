@@ -1,0 +1,130 @@
+/** How a Vault server is reached, and as whom. */
+export interface VaultConnection {
+  /** `http://` or `https://`, with a path where the server has one. */
+  address: string;
+  namespace: string;
+  /** PEM; empty: the system's. */
+  ca_cert: string;
+  tls_server_name: string;
+  tls_skip_verify: boolean;
+  client_certificate: string;
+  client_certificate_key: string;
+  token: string;
+}
+
+/** What a Vault server answered. */
+export interface VaultAnswer {
+  lease_id: string;
+  /** Seconds. */
+  lease_duration: number;
+  renewable: boolean;
+  data: Readonly<Record<string, unknown>> | undefined;
+  /** Of log-ins and renewals of tokens: how long the token lives from now on, seconds. */
+  auth_duration: number | undefined;
+  /** Of an answer without an envelope around its data. */
+  body: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Why there is no answer. `unreachable`, `untrusted` (its certificate), `misnamed` (the name in
+ * it), `refused` (403), `status` (any other status), `malformed`.
+ */
+export type VaultFaultKind =
+  | 'unreachable'
+  | 'untrusted'
+  | 'misnamed'
+  | 'refused'
+  | 'status'
+  | 'malformed';
+
+export class VaultFault extends Error {
+  readonly kind: VaultFaultKind;
+  readonly status: number;
+
+  constructor(kind: VaultFaultKind, message: string, status = 0) {
+    super(message);
+    this.name = 'VaultFault';
+    this.kind = kind;
+    this.status = status;
+  }
+}
+
+/** @throws VaultFault `malformed` */
+export function parseVaultAnswer(text: string): VaultAnswer {
+  const body = text === '' ? {} : parseObject(text);
+  const { lease_id, lease_duration, renewable, data, auth } = body;
+  const duration = isRecord(auth) ? auth.lease_duration : undefined;
+  return {
+    lease_id: typeof lease_id === 'string' ? lease_id : '',
+    lease_duration: wholeSeconds(lease_duration) ?? 0,
+    renewable: renewable === true,
+    data: isRecord(data) ? data : undefined,
+    auth_duration: wholeSeconds(duration),
+    body,
+  };
+}
+
+function wholeSeconds(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && value < 2 ** 40 ? Math.floor(value) : undefined;
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (!isRecord(value)) throw new VaultFault('malformed', 'the answer is no JSON object');
+  return value;
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The words of a refusal's `errors`, cut to a line. */
+export function describeRefusal(text: string): string {
+  try {
+    const { errors } = parseObject(text);
+    if (!Array.isArray(errors)) return '';
+    return errors
+      .filter((one) => typeof one === 'string')
+      .join('; ')
+      .replaceAll(/\s+/g, ' ')
+      .slice(0, 300);
+  } catch {
+    return '';
+  }
+}
+
+/** What went wrong beneath HTTP, by the code of the runtime's error. */
+export function faultOfCode(code: string): VaultFault {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return new VaultFault('misnamed', 'the certificate of the Vault server has another name');
+  }
+  if (/CERT|VERIFY|SIGNED|UNTRUSTED|ISSUER|CRL|PURPOSE|CHAIN/.test(code)) {
+    return new VaultFault('untrusted', `the certificate of the Vault server fails: ${code}`);
+  }
+  const why = code === '' || code === 'ABORT_ERR' ? 'it did not answer in time' : code;
+  return new VaultFault('unreachable', `the Vault server cannot be reached: ${why}`);
+}
+
+/** Where a path of the API lies on a server. @throws VaultFault `malformed` for one that leads out of it */
+export function urlOf(address: string, path: string): URL {
+  const base = new URL(address);
+  const [bare = '', query] = splitQuery(path);
+  const segments = bare.split('/').filter((segment) => segment !== '');
+  const outside = segments.some((segment) => /^(\.|%2e){1,2}$/i.test(segment));
+  if (outside || segments.length === 0 || !/^[!-~]+$/.test(path) || /[#\\]/.test(path)) {
+    throw new VaultFault('malformed', 'the path is not one of a Vault server');
+  }
+  base.pathname = `${base.pathname.replace(/\/+$/, '')}/v1/${segments.join('/')}`;
+  base.search = query ?? '';
+  return base;
+}
+
+function splitQuery(path: string): [bare: string, query: string | undefined] {
+  const mark = path.indexOf('?');
+  return mark < 0 ? [path, undefined] : [path.slice(0, mark), path.slice(mark)];
+}

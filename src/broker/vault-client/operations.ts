@@ -1,0 +1,131 @@
+import { request as requestHttp } from 'node:http';
+import { type RequestOptions, request as requestHttps } from 'node:https';
+import { createSecureContext } from 'node:tls';
+import {
+  describeRefusal,
+  faultOfCode,
+  parseVaultAnswer,
+  urlOf,
+  type VaultAnswer,
+  type VaultConnection,
+  VaultFault,
+} from './answer.ts';
+
+/** One request to a Vault server. */
+export interface VaultRequest {
+  method: 'GET' | 'POST' | 'PUT';
+  /** After `/v1/`, with a query where there is one. */
+  path: string;
+  /** JSON text, sent as it is. */
+  body?: string;
+}
+
+/** Milliseconds for a request and its answer together. */
+const TIMEOUT = 10_000;
+/** Bytes of an answer. */
+const MOST_BODY = 1 << 20;
+
+/**
+ * Asks a Vault server. No redirect is followed: the token goes to the configured server alone.
+ *
+ * @throws VaultFault for everything but an answer of status 2xx
+ */
+export async function askVault(
+  connection: VaultConnection,
+  { method, path, body }: VaultRequest,
+): Promise<VaultAnswer> {
+  const url = urlOf(connection.address, path);
+  const options: RequestOptions = {
+    method,
+    agent: false,
+    signal: AbortSignal.timeout(TIMEOUT),
+    headers: {
+      accept: 'application/json',
+      'x-vault-request': 'true',
+      'x-vault-token': connection.token,
+      ...(connection.namespace === '' ? {} : { 'x-vault-namespace': connection.namespace }),
+      ...(body === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+    },
+    ...(url.protocol === 'https:' ? tlsOptions(connection) : {}),
+  };
+  const { status, text } = await exchange(url, options, body);
+  if (status >= 200 && status < 300) return parseVaultAnswer(text);
+  const because = describeRefusal(text);
+  const said = `the Vault server answered status ${status}${because === '' ? '' : `: ${because}`}`;
+  throw new VaultFault(status === 403 ? 'refused' : 'status', said, status);
+}
+
+function tlsOptions(connection: VaultConnection): RequestOptions {
+  const { ca_cert, tls_server_name, client_certificate, client_certificate_key } = connection;
+  return {
+    rejectUnauthorized: !connection.tls_skip_verify,
+    minVersion: 'TLSv1.2',
+    ...(ca_cert === '' ? {} : { ca: ca_cert }),
+    ...(tls_server_name === '' ? {} : { servername: tls_server_name }),
+    ...(client_certificate === '' ? {} : { cert: client_certificate, key: client_certificate_key }),
+  };
+}
+
+function exchange(
+  url: URL,
+  options: RequestOptions,
+  body: string | undefined,
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error & { code?: unknown }): void =>
+      reject(error instanceof VaultFault ? error : faultOfCode(String(error.code ?? '')));
+    let sent: ReturnType<typeof requestHttp>;
+    try {
+      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, options);
+    } catch (error) {
+      // Certificates and keys that cannot be read are found here.
+      fail(error instanceof Error ? error : new Error('no request could be made'));
+      return;
+    }
+    sent.on('error', fail);
+    sent.on('response', (response) => {
+      const parts: Buffer[] = [];
+      let length = 0;
+      response.on('error', fail);
+      response.on('data', (part: Buffer) => {
+        length += part.length;
+        if (length > MOST_BODY) {
+          sent.destroy(new VaultFault('malformed', 'the answer of the Vault server is too long'));
+        } else parts.push(part);
+      });
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          text: Buffer.concat(parts).toString('utf8'),
+        }),
+      );
+    });
+    sent.end(body);
+  });
+}
+
+/**
+ * Names the field of a connection's certificates that cannot be used.
+ *
+ * @returns undefined when all of them can
+ */
+export function findUnusableField(
+  connection: VaultConnection,
+): 'ca_cert' | 'client_certificate' | undefined {
+  const { ca_cert, client_certificate, client_certificate_key } = connection;
+  if (ca_cert !== '' && !canUse({ ca: ca_cert }, ca_cert)) return 'ca_cert';
+  if (client_certificate === '' && client_certificate_key === '') return undefined;
+  const pair = { cert: client_certificate, key: client_certificate_key };
+  return canUse(pair, client_certificate) ? undefined : 'client_certificate';
+}
+
+function canUse(options: Parameters<typeof createSecureContext>[0], pem: string): boolean {
+  try {
+    createSecureContext(options);
+    return pem.includes('-----BEGIN CERTIFICATE-----');
+  } catch {
+    return false;
+  }
+}

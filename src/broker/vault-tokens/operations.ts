@@ -1,0 +1,142 @@
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
+import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { newResourceId } from '../resource-types.ts';
+import { type VaultConnection, VaultFault } from '../vault-client/answer.ts';
+import { askVault, findUnusableField } from '../vault-client/operations.ts';
+import { findLatestToken, insertVaultToken, replaceToken, saveTokenSecret } from './store.ts';
+import {
+  faultOfToken,
+  listMissingCapabilities,
+  NEEDED_CAPABILITIES,
+  planRenewal,
+  tokenHmac,
+  type VaultToken,
+} from './token.ts';
+
+/** A connection that was tried, with what its token turned out to be. */
+export interface TriedConnection {
+  connection: VaultConnection;
+  token_hmac: string;
+  /** Seconds that the token lives without a renewal. */
+  ttl: number;
+}
+
+/**
+ * Tries a store's connection: the server answers, and the token is one that can be kept alive
+ * for as long as the store is there, and that can end what it brings forth.
+ *
+ * @throws Failure `invalid` naming the attribute that must be changed
+ */
+export async function tryConnection(connection: VaultConnection): Promise<TriedConnection> {
+  const unusable = findUnusableField(connection);
+  if (unusable !== undefined) {
+    refuseAttribute(unusable, 'This must be PEM, and a private key must fit its certificate.');
+  }
+  try {
+    const found = await askVault(connection, { method: 'GET', path: 'auth/token/lookup-self' });
+    const { data = {} } = found;
+    const fault = faultOfToken(data);
+    if (fault !== undefined) refuseAttribute('token', fault);
+    await requireCapabilities(connection);
+    const renewed = await askVault(connection, {
+      method: 'PUT',
+      path: 'auth/token/renew-self',
+      body: '{}',
+    });
+    return {
+      connection,
+      token_hmac: tokenHmac(connection.token, String(data.accessor)),
+      ttl: renewed.auth_duration ?? Number(data.period),
+    };
+  } catch (error) {
+    if (!(error instanceof VaultFault)) throw error;
+    return refuseAttribute(ATTRIBUTES[error.kind], sentence(error.message));
+  }
+}
+
+const ATTRIBUTES: Readonly<Record<VaultFault['kind'], string>> = {
+  unreachable: 'address',
+  untrusted: 'ca_cert',
+  misnamed: 'tls_server_name',
+  refused: 'token',
+  status: 'address',
+  malformed: 'address',
+};
+
+function refuseAttribute(field: string, because: string): never {
+  return refuseField(`attributes.${field}`, because, IN_REQUEST);
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+async function requireCapabilities(connection: VaultConnection): Promise<void> {
+  const paths = Object.keys(NEEDED_CAPABILITIES);
+  const { body } = await askVault(connection, {
+    method: 'POST',
+    path: 'sys/capabilities-self',
+    body: JSON.stringify({ paths }),
+  });
+  const missing = listMissingCapabilities(body);
+  if (missing.length > 0) {
+    refuseAttribute('token', `missing capabilities: ${missing.join(', ')}`);
+  }
+}
+
+/** Makes a tried connection the one that a store works with from now on. */
+export function planToken(
+  app: App,
+  store_id: string,
+  { connection, ttl }: TriedConnection,
+  before?: VaultToken,
+): Effect[] {
+  const now = Math.floor(app.now() / 1000);
+  const id = newResourceId('vt', app.randomBytes(32));
+  return [
+    ...(before ? [replaceToken(before.id, now)] : []),
+    insertVaultToken({
+      id,
+      store_id,
+      status: 'current',
+      secret_sealed: sealConnection(app, id, connection),
+      ...planRenewal(now, ttl),
+      replaced_at: null,
+    }),
+  ];
+}
+
+/** The same token, reached in another way. */
+export function planReconnection(
+  app: App,
+  token: VaultToken,
+  connection: VaultConnection,
+): Effect[] {
+  return [saveTokenSecret(token.id, sealConnection(app, token.id, connection))];
+}
+
+const placeOf = (row: string) => ({ table: 'vault_token', column: 'secret_sealed', row }) as const;
+
+function sealConnection(app: App, id: string, connection: VaultConnection): Uint8Array {
+  const bytes = Buffer.from(JSON.stringify(connection));
+  const sealed = app.barrier.seal('credential', placeOf(id), bytes);
+  bytes.fill(0);
+  return sealed;
+}
+
+export function openConnection(app: App, { id, secret_sealed }: VaultToken): VaultConnection {
+  const opened = app.barrier.open('credential', placeOf(id), secret_sealed);
+  const connection = JSON.parse(Buffer.from(opened).toString('utf8'));
+  opened.fill(0);
+  return connection;
+}
+
+/** @throws Failure `unresolved` for a store whose token no longer works */
+export async function requireToken(app: App, store_id: string): Promise<VaultToken> {
+  const token = await findLatestToken(app.db, store_id);
+  if (token?.status === 'current') return token;
+  throw new Failure(
+    'unresolved',
+    `the token of credential store ${store_id} is ${token?.status ?? 'gone'}: give the store another one`,
+  );
+}

@@ -1,0 +1,106 @@
+import { build, type Db, prepared } from '../../store/database.ts';
+import type { VaultTokenRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
+import type { VaultToken, VaultTokenStatus } from './token.ts';
+
+const byId = prepared((sql, p: { id: string }) =>
+  sql.selectFrom('vault_token').selectAll().where('id', '=', p.id),
+);
+
+export async function findVaultToken(db: Db, id: string): Promise<VaultToken | undefined> {
+  const row = await byId.first(db, { id });
+  return row && tokenOf(row);
+}
+
+const latest = prepared((sql, p: { store_id: string }) =>
+  sql
+    .selectFrom('vault_token')
+    .selectAll()
+    .where('store_id', '=', p.store_id)
+    .where('replaced_at', 'is', null),
+);
+
+/** The token that a store works with, whatever its state. */
+export async function findLatestToken(db: Db, store_id: string): Promise<VaultToken | undefined> {
+  const row = await latest.first(db, { store_id });
+  return row && tokenOf(row);
+}
+
+/** The tokens that stores work with, without their secrets. */
+export async function listLatestStatus(
+  db: Db,
+  store_ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (store_ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('vault_token')
+    .select(['store_id', 'status'])
+    .where('store_id', 'in', store_ids)
+    .where('replaced_at', 'is', null)
+    .execute();
+  return new Map(rows.map(({ store_id, status }) => [store_id, status]));
+}
+
+/** A page of all tokens, in order of their ids. */
+export async function listVaultTokens(
+  db: Db,
+  page: { after: string; limit: number },
+): Promise<(VaultToken & { stored: boolean })[]> {
+  const rows = await db
+    .selectFrom('vault_token')
+    .leftJoin('resource', 'resource.id', 'vault_token.store_id')
+    .selectAll('vault_token')
+    .select('resource.id as found_id')
+    .where('vault_token.id', '>', page.after)
+    .orderBy('vault_token.id')
+    .limit(page.limit)
+    .execute();
+  return rows.map((row) => ({ ...tokenOf(row), stored: row.found_id !== null }));
+}
+
+export function insertVaultToken(token: VaultToken): Write {
+  return write(build.insertInto('vault_token').values(token), { rows: 1 });
+}
+
+/** Makes way for another token of the store; refuses the second of two that do so at once. */
+export function replaceToken(id: string, now: number): Write {
+  return write(
+    build
+      .updateTable('vault_token')
+      .set((row) => ({
+        replaced_at: now,
+        status: row
+          .case()
+          .when('status', '=', 'current')
+          .then('maintaining')
+          .else(row.ref('status'))
+          .end(),
+      }))
+      .where('id', '=', id)
+      .where('replaced_at', 'is', null),
+    { rows: 1 },
+  );
+}
+
+export function saveTokenSecret(id: string, secret_sealed: Uint8Array): Write {
+  return write(build.updateTable('vault_token').set({ secret_sealed }).where('id', '=', id), {
+    rows: 1,
+  });
+}
+
+export function saveTokenState(
+  id: string,
+  state: { status?: VaultTokenStatus; renew_at?: number; expires_at?: number },
+): Write {
+  return write(build.updateTable('vault_token').set(state).where('id', '=', id));
+}
+
+export function deleteVaultToken(id: string): Write {
+  return write(build.deleteFrom('vault_token').where('id', '=', id));
+}
+
+function tokenOf(row: VaultTokenRow): VaultToken {
+  const { id, store_id, secret_sealed, renew_at, expires_at, replaced_at } = row;
+  const status = row.status as VaultTokenStatus;
+  return { id, store_id, status, secret_sealed, renew_at, expires_at, replaced_at };
+}

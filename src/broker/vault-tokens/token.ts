@@ -1,0 +1,68 @@
+import { createHmac } from 'node:crypto';
+import { blake2b256 } from '../../core/blake2b.ts';
+import { isRecord } from '../vault-client/answer.ts';
+
+/**
+ * `maintaining`: replaced, and kept for the leases made with it. `expired`: it could not be
+ * renewed in time. `revoked`: its server no longer knows it.
+ */
+export type VaultTokenStatus = 'current' | 'maintaining' | 'expired' | 'revoked';
+
+/** One token of a store, as stored. */
+export interface VaultToken {
+  id: string;
+  store_id: string;
+  status: VaultTokenStatus;
+  secret_sealed: Uint8Array;
+  /** Unix seconds. */
+  renew_at: number;
+  expires_at: number;
+  /** When another took its place, or its store was found gone. */
+  replaced_at: number | null;
+}
+
+/** What the store asks of its Vault server, and the capability that each needs. */
+export const NEEDED_CAPABILITIES: Readonly<Record<string, string>> = {
+  'auth/token/lookup-self': 'read',
+  'auth/token/renew-self': 'update',
+  'auth/token/revoke-self': 'update',
+  'sys/leases/renew': 'update',
+  'sys/leases/revoke': 'update',
+};
+
+/** Why a token's look-up shows it to be unfit for a store, or undefined. */
+export function faultOfToken(data: Readonly<Record<string, unknown>>): string | undefined {
+  const faults = [
+    data.orphan === true ? '' : 'vault token is not an orphan token',
+    typeof data.period === 'number' && data.period > 0 ? '' : 'vault token is not a periodic token',
+    data.renewable === true ? '' : 'vault token is not renewable',
+    typeof data.accessor === 'string' && data.accessor !== '' ? '' : 'vault token has no accessor',
+  ];
+  return faults.find((fault) => fault !== '');
+}
+
+/** What is missing of {@link NEEDED_CAPABILITIES} in the answer of `sys/capabilities-self`. */
+export function listMissingCapabilities(body: Readonly<Record<string, unknown>>): string[] {
+  const granted = isRecord(body.data) ? body.data : body;
+  return Object.entries(NEEDED_CAPABILITIES)
+    .filter(([path, needed]) => {
+      const has = granted[path];
+      return !(Array.isArray(has) && (has.includes(needed) || has.includes('root')));
+    })
+    .map(([path, needed]) => `"${needed}" on ${path}`);
+}
+
+/** How a token is recognised without being shown: 43 characters that change with it. */
+export function tokenHmac(token: string, accessor: string): string {
+  return createHmac('sha256', blake2b256(Buffer.from(accessor, 'utf8')))
+    .update(token)
+    .digest('base64url');
+}
+
+/** When a lease or token of some seconds is renewed: with half of them left. */
+export function planRenewal(
+  now: number,
+  seconds: number,
+): { renew_at: number; expires_at: number } {
+  return { renew_at: now + Math.max(1, Math.floor(seconds / 2)), expires_at: now + seconds };
+}
