@@ -5,6 +5,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls } from '../../mounts/mount.ts';
+import type { Effect } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { type Authority, resolveSigningIssuer } from '../authority/authority.ts';
@@ -43,14 +44,7 @@ export async function issueCertificate(
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
-  const ground = await readGround(app, caller, input);
-  const plan = planIssue(ground.role, input, ground.context);
-  const fresh = await generateKey(app, plan.key);
-  return signLeaf(app, caller, input, ground, plan, {
-    subjectPublicKeyInfo: fresh.public_key,
-    key: fresh,
-    private_key: fresh.private_key,
-  });
+  return commitSigned(app, caller, await planIssuance(app, caller, input));
 }
 
 /** Signs a CSR within the bounds of a role. */
@@ -62,10 +56,11 @@ export async function signCsr(
   const ground = await readGround(app, caller, input);
   const signed = requireCsr(input.csr);
   const plan = planSign(ground.role, input, signed, ground.context);
-  return signLeaf(app, caller, input, ground, plan, {
+  const leaf = await planSigned(app, caller, input, ground, plan, {
     subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo,
     key: signed.key,
   });
+  return commitSigned(app, caller, leaf);
 }
 
 async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
@@ -98,14 +93,47 @@ interface Subject {
   private_key?: KeyObject;
 }
 
-async function signLeaf(
+/** A signed certificate, and what makes it known; nothing is committed yet. */
+export interface SignedLeaf {
+  answer: IssuedAnswer;
+  warnings: string[];
+  serial: string;
+  /** Unix seconds. */
+  not_after: number;
+  /** Belong into the write set that hands the certificate out; none for a role with `no_store`. */
+  effects: Effect[];
+  role: Role;
+}
+
+/**
+ * Makes a key and a certificate within the bounds of a role for another write set: whoever
+ * calls commits its effects before anybody sees the certificate, and sees to permission.
+ *
+ * @param caller with the mount of the authority
+ */
+export async function planIssuance(
+  app: App,
+  caller: Caller,
+  input: IssueRequest & Target,
+): Promise<SignedLeaf> {
+  const ground = await readGround(app, caller, input);
+  const plan = planIssue(ground.role, input, ground.context);
+  const fresh = await generateKey(app, plan.key);
+  return planSigned(app, caller, input, ground, plan, {
+    subjectPublicKeyInfo: fresh.public_key,
+    key: fresh,
+    private_key: fresh.private_key,
+  });
+}
+
+async function planSigned(
   app: App,
   caller: Caller,
   input: (IssueRequest | SignRequest) & Target,
   { role, issuer, key, context }: Ground,
   plan: LeafPlan,
   subject: Subject,
-): Promise<Answer<IssuedAnswer>> {
+): Promise<SignedLeaf> {
   if (plan.metadata) {
     throw new Failure('invalid', 'cert_metadata cannot be kept by this server', {
       fields: { cert_metadata: 'nothing' },
@@ -134,16 +162,10 @@ async function signLeaf(
     not_after: tbs.notAfter,
     der,
   };
-  // The row is durable before the certificate leaves the process: a crash in between loses a
-  // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
-  // the record of the request still comes first.
   const effects = role.no_store
     ? []
     : insertCertificate(mount_id, row, [...names.dns, ...names.email, ...names.ip, ...names.uri]);
-  const leased = leaseOf(app, caller, role, { serial, not_after: tbs.notAfter });
-  await app.commit(caller, [...effects, ...(leased?.effects ?? [])]);
-
-  const data = encodeIssued({
+  const answer = encodeIssued({
     der,
     facts: {
       serial_number: serial,
@@ -154,7 +176,20 @@ async function signLeaf(
     ...(subject.private_key && { private_key: subject.private_key }),
     request: input,
   });
-  return { data, warnings: plan.warnings, ...(leased && { lease: leased.lease }) };
+  return { answer, warnings: plan.warnings, serial, not_after: tbs.notAfter, effects, role };
+}
+
+async function commitSigned(
+  app: App,
+  caller: Caller,
+  { answer, warnings, serial, not_after, effects, role }: SignedLeaf,
+): Promise<Answer<IssuedAnswer>> {
+  // The row is durable before the certificate leaves the process: a crash in between loses a
+  // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
+  // the record of the request still comes first.
+  const leased = leaseOf(app, caller, role, { serial, not_after });
+  await app.commit(caller, [...effects, ...(leased?.effects ?? [])]);
+  return { data: answer, warnings, ...(leased && { lease: leased.lease }) };
 }
 
 /** What revokes the certificate when the token that asked for it ends. */
