@@ -11,6 +11,7 @@ import { groupRoutes } from './groups/routes.ts';
 import { hostCatalogRoutes } from './host-catalogs/routes.ts';
 import { hostSetRoutes } from './host-sets/routes.ts';
 import { hostRoutes } from './hosts/routes.ts';
+import { resolvableAliasRoutes } from './resolvable-aliases/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
 import { scopeRoutes } from './scopes/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
@@ -36,4 +37,5 @@ export const brokerRoutes: readonly BoundaryRoute[] = [
   ...authorizeSessionRoutes,
   ...sessionRoutes,
   ...aliasRoutes,
+  ...resolvableAliasRoutes,
 ];

@@ -112,17 +112,49 @@ export async function listResources(
   });
 }
 
+/** A list of what is picked by other means than grants on the items themselves. */
+export interface PickedList {
+  /** What holds the items. */
+  container_id: string;
+  /** What a list token is bound to, besides the type. */
+  name: string;
+  /** Text that changes when what may be seen does. */
+  fingerprint: string;
+  /** Items as they are shown, one for each row; `undefined` for those that are left out. */
+  show(rows: readonly Resource[]): Promise<readonly (Shape | undefined)[]>;
+}
+
+/** Lists what is picked out of one container, page by page; afterwards what is new. */
+export async function listPicked(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  query: URLSearchParams,
+  picked: PickedList,
+): Promise<Record<string, unknown>> {
+  const { container_id, name, fingerprint, show } = picked;
+  const sight = { ...emptySight(), all: [container_id], listed: new Set([container_id]) };
+  const list = { asked: parseListQuery(query), sight, query: name, fingerprint, show };
+  return listSeen(app, caller, definition, list);
+}
+
+type Shape = Readonly<Record<string, unknown>>;
+
+interface SeenList {
+  asked: ListQuery;
+  sight: Sight;
+  query: string;
+  keep?: { name: string; keeps(item: Resource): boolean };
+  fingerprint?: string;
+  show?: PickedList['show'];
+}
+
 /** Lists items out of what is seen; the part that does not care how that was found out. */
 async function listSeen(
   app: App,
   caller: BrokerCaller,
   definition: Definition,
-  list: {
-    asked: ListQuery;
-    sight: Sight;
-    query: string;
-    keep?: { name: string; keeps(item: Resource): boolean };
-  },
+  list: SeenList,
 ): Promise<Record<string, unknown>> {
   const { asked, sight } = list;
   const { type } = definition;
@@ -131,7 +163,7 @@ async function listSeen(
     type,
     query: list.query,
     grants: createHash('sha256')
-      .update(caller.who.authority.fingerprint(type))
+      .update(list.fingerprint ?? caller.who.authority.fingerprint(type))
       .update(caller.who.user_id)
       .digest('base64url'),
   };
@@ -223,7 +255,7 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
 
 interface Shown {
   resource: Resource;
-  shown: Readonly<Record<string, unknown>>;
+  shown: Shape;
 }
 
 /** A page of items that match, and one more if there is one. */
@@ -231,16 +263,12 @@ async function readPage(
   app: App,
   caller: BrokerCaller,
   definition: Definition,
-  list: {
-    asked: ListQuery;
-    sight: Sight;
-    step: Step;
-    keep?: { keeps(item: Resource): boolean };
-  },
+  list: SeenList & { step: Step },
 ): Promise<Shown[]> {
   const { asked, sight, step } = list;
   const keep = step.order === 'created_ms' ? list.keep : undefined;
   const wanted = asked.page_size + 1;
+  const show = list.show ?? ((rows) => showToCaller(app, caller, definition, sight, rows));
   const found: Shown[] = [];
   let before = step.before;
   for (;;) {
@@ -249,16 +277,14 @@ async function readPage(
       order: step.order,
       before,
       after_ms: step.after_ms,
-      limit: asked.filter || keep ? Math.max(wanted, 200) : wanted,
+      limit: asked.filter || keep || list.show ? Math.max(wanted, 200) : wanted,
     };
     const rows = await readRows(app, caller, sight, window);
     const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
-    const items = await describeResources(app, caller, definition, kept, 'list');
+    const shapes = await show(kept);
     for (const [at, resource] of kept.entries()) {
-      const item = items[at] ?? {};
-      // A thing on which nothing may be done is not seen at all.
-      if (!item.authorized_actions) continue;
-      const shown = visibleFields(item, sight.fields.get(resource.scope_id) ?? 'all');
+      const shown = shapes[at];
+      if (shown === undefined) continue;
       const matches = !asked.filter || evaluateFilter(asked.filter, { item: shown }).matches;
       if (matches) found.push({ resource, shown });
       if (found.length === wanted) return found;
@@ -267,6 +293,23 @@ async function readPage(
     if (rows.length < window.limit || !last) return found;
     before = { ms: last[step.order], id: last.id };
   }
+}
+
+async function showToCaller(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  sight: Sight,
+  rows: readonly Resource[],
+): Promise<(Shape | undefined)[]> {
+  const items = await describeResources(app, caller, definition, rows, 'list');
+  return rows.map(({ scope_id }, at) => {
+    const item = items[at];
+    // A thing on which nothing may be done is not seen at all.
+    return item?.authorized_actions
+      ? visibleFields(item, sight.fields.get(scope_id) ?? 'all')
+      : undefined;
+  });
 }
 
 async function readRows(

@@ -1,0 +1,72 @@
+import type { App } from '../../app.ts';
+import type { AliasBody } from '../aliases/alias.ts';
+import { aliasDefinition } from '../aliases/operations.ts';
+import { readAuthority } from '../authority/operations.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
+import { refuseField } from '../field-errors.ts';
+import type { Authority } from '../grants/decision.ts';
+import { listPicked } from '../lists/operations.ts';
+import { formatTime, type Resource } from '../resource.ts';
+import { RESOURCE_TYPES } from '../resource-types.ts';
+import { listLinksOfAll, listResourcesById } from '../resources/store.ts';
+import { readScopeTree } from '../tree/operations.ts';
+import type { ScopeTree } from '../tree/tree.ts';
+
+/**
+ * Lists the aliases that lead a user to targets on which they may do something, with no more
+ * of them than it takes to find the target (contract 3.2).
+ *
+ * @param user whose grants count: not those of whoever asks
+ * @throws Failure `invalid` for the user that repairs, who needs no grants
+ */
+export async function listResolvableAliases(
+  app: App,
+  caller: BrokerCaller,
+  user: Resource,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  if (user.id === RECOVERY_USER) {
+    refuseField('id', `${RECOVERY_USER} has no aliases of its own: name another user.`);
+  }
+  const authority = await readAuthority(app, { user_id: user.id, account_id: '' });
+  const tree = await readScopeTree(app);
+  return listPicked(app, caller, aliasDefinition, query, {
+    container_id: 'global',
+    name: `resolvable by ${user.id}`,
+    fingerprint: authority.fingerprint('target'),
+    show: (aliases) => showResolvable(app, authority, tree, aliases),
+  });
+}
+
+async function showResolvable(
+  app: App,
+  authority: Authority,
+  tree: ScopeTree,
+  aliases: readonly Resource[],
+): Promise<(Record<string, unknown> | undefined)[]> {
+  const ids = aliases.map(({ id }) => id);
+  const links = await listLinksOfAll(app.db, ids, ['alias-destination']);
+  const destinations = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
+  const targets = await listResourcesById(app.db, [...new Set(destinations.values())]);
+  const visible = new Set(
+    targets.filter((target) => maySee(authority, tree, target)).map(({ id }) => id),
+  );
+  return aliases.map((alias) => {
+    const destination_id = destinations.get(alias.id);
+    if (destination_id === undefined || !visible.has(destination_id)) return undefined;
+    return {
+      id: alias.id,
+      created_time: formatTime(alias.created_ms),
+      updated_time: formatTime(alias.updated_ms),
+      value: (alias.body as AliasBody).value,
+      destination_id,
+      type: alias.subtype,
+    };
+  });
+}
+
+function maySee(authority: Authority, tree: ScopeTree, { id, scope_id }: Resource): boolean {
+  const parent_scope_id = tree.byId.get(scope_id)?.parent_scope_id ?? '';
+  const place = { scope_id, parent_scope_id, type: 'target' } as const;
+  return authority.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;
+}
