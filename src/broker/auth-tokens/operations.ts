@@ -6,6 +6,7 @@ import type { Definition } from '../definition.ts';
 import { formatTime, omitEmpty, type Resource } from '../resource.ts';
 import { encodeBase62, newResourceId } from '../resource-types.ts';
 import { insertResource, listOwnedByAll, removeResources } from '../resources/store.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 import { type AuthTokenBody, LIFETIME_MS, planTokenRow } from './auth-token.ts';
 
 export const authTokenDefinition: Definition = {
@@ -18,7 +19,10 @@ export const authTokenDefinition: Definition = {
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
-  planRemoval: async (_app, _caller, resource) => revokeRows([resource]),
+  planRemoval: async (app, _caller, resource) => [
+    ...(await planLoss(app, { auth_token_ids: [resource.id] })),
+    ...revokeRows([resource]),
+  ],
   async describe(_app, _caller, tokens) {
     return tokens.map((token) => describeAuthToken(token));
   },
@@ -129,10 +133,13 @@ export async function removeTokensOfUser(app: App, user_id: string): Promise<Eff
   return removeTokens(app, await listOwnedByAll(app.db, 'auth-token', [user_id]));
 }
 
-function removeTokens(app: App, tokens: readonly Resource[]): Effect[] {
+async function removeTokens(app: App, tokens: readonly Resource[]): Promise<Effect[]> {
+  if (tokens.length === 0) return [];
+  const ids = tokens.map((token) => token.id);
   return [
+    ...(await planLoss(app, { auth_token_ids: ids })),
     ...revokeRows(tokens),
-    ...tokens.flatMap((token) => removeResources({ id: token.id }, app.now())),
+    ...removeResources({ ids }, app.now()),
   ];
 }
 

@@ -1,6 +1,7 @@
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { isIdOf } from '../resource-types.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 
 export const hostCatalogDefinition: Definition = {
   type: 'host-catalog',
@@ -24,6 +25,7 @@ export const hostCatalogDefinition: Definition = {
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
+  planRemoval: (app, _caller, { id }) => planLoss(app, { host_catalog_id: id }),
   describe: async (_app, _caller, catalogs) => catalogs.map(() => ({})),
 };
 

@@ -9,6 +9,7 @@ import type { LinkChange } from '../links/plan.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listLinksFrom, listResourcesById } from '../resources/store.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);
 
@@ -34,6 +35,7 @@ export const hostSetDefinition: Definition = {
   updatable: () => [],
   checkChange: (item, _request, errors) => refuseForeign(item, errors),
   planChange: async () => ({}),
+  planRemoval: (app, _caller, { id }) => planLoss(app, { host_set_id: id }),
   async describe(app, _caller, sets, how) {
     if (how === 'list') return sets.map(() => ({}));
     return Promise.all(
@@ -84,6 +86,10 @@ export function changeHosts(change: LinkChange) {
       ids: idsOf(item, FIELD),
       field: FIELD,
       inside: { container_id: resource.container_id },
+      effectsOf: async ({ removed }) =>
+        removed.length === 0
+          ? []
+          : planLoss(app, { host_set_id_of: resource.id, host_ids: removed }),
       async requireLinkable(ids) {
         const known = await listResourcesById(app.db, ids);
         const strange = ids.find(

@@ -4,6 +4,7 @@ import type { Definition, Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
 import { omitEmpty } from '../resource.ts';
 import { listLinksToAll } from '../resources/store.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 
 /** What a static host keeps. */
 export interface HostBody {
@@ -48,6 +49,7 @@ export const hostDefinition: Definition = {
   async planChange(_app, _caller, { item, mask }) {
     return mask.includes(FIELD) ? { body: bodyOf(item) } : {};
   },
+  planRemoval: (app, _caller, { id }) => planLoss(app, { host_ids: [id] }),
   async describe(app, _caller, hosts) {
     const links = await listLinksToAll(
       app.db,

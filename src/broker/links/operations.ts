@@ -27,6 +27,8 @@ export interface LinkRequest {
   requireLinkable(ids: readonly string[]): Promise<void>;
   /** What else the change brings with it. */
   effects?: readonly Effect[];
+  /** The same, where it depends on what is added and removed. */
+  effectsOf?(plan: PlannedLinks): Promise<readonly Effect[]>;
 }
 
 /** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
@@ -43,6 +45,7 @@ export async function changeLinks(
     ...plan.removed.map((to_id) => deleteLink({ from_id: resource.id, kind, to_id })),
     ...plan.added.map((to_id) => insertLink({ from_id: resource.id, kind, to_id }, inside)),
     ...(request.effects ?? []),
+    ...((await request.effectsOf?.(plan)) ?? []),
   ];
   try {
     return await commitChange(app, caller, definition, resource, version, { effects });

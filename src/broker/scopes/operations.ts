@@ -8,6 +8,7 @@ import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
 import { findResource, insertLink, insertResource, removeResources } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { listSubtree } from '../tree/tree.ts';
 import {
@@ -81,7 +82,7 @@ export const scopeDefinition: Definition = {
   async planRemoval(app, _caller, resource) {
     if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
     const scope_ids = listSubtree(await readScopeTree(app), resource.id);
-    return removeResources({ scope_ids }, app.now());
+    return [...(await planLoss(app, { scope_ids })), ...removeResources({ scope_ids }, app.now())];
   },
 
   actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),

@@ -297,6 +297,7 @@ export type Loss =
   | { target_id: string }
   | { auth_token_ids: readonly string[] }
   | { user_id: string }
+  /** Whole scopes, with the users and log-ins that lie in them. */
   | { scope_ids: readonly string[] }
   | { host_ids: readonly string[] }
   | { host_set_id: string }
@@ -345,7 +346,20 @@ function affected(loss: Loss) {
   if ('user_id' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', '=', loss.user_id));
   }
-  return from.where('session.id', 'in', rows.where('scope_id', 'in', loss.scope_ids));
+  const { scope_ids } = loss;
+  const inScopes = (type: 'user' | 'auth-token') =>
+    build
+      .selectFrom('resource as gone')
+      .select('gone.id')
+      .where('gone.scope_id', 'in', scope_ids)
+      .where('gone.type', '=', type);
+  return from.where((row) =>
+    row.or([
+      row('session.id', 'in', rows.where('scope_id', 'in', scope_ids)),
+      row('session.id', 'in', rows.where('owner_id', 'in', inScopes('user'))),
+      row('session.auth_token_id', 'in', inScopes('auth-token')),
+    ]),
+  );
 }
 
 const hostsOf = (host_set_id: string) =>

@@ -11,6 +11,7 @@ import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
 import { deleteLink, insertLink, listLinksFrom, listResourcesById } from '../resources/store.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import { fieldOf, HOST_FIELD, PURPOSES, type Purpose } from '../targets/sources.ts';
 import type { TargetBody } from '../targets/target.ts';
@@ -43,6 +44,10 @@ export function changeHostSources(change: LinkChange) {
       ids: idsOf(item, HOST_FIELD),
       field: HOST_FIELD,
       inside: { scope_id: resource.scope_id },
+      effectsOf: async ({ removed }) =>
+        removed.length === 0
+          ? []
+          : planLoss(app, { target_id_of: resource.id, host_set_ids: removed }),
       requireLinkable: (ids) =>
         requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),
     });

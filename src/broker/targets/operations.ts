@@ -6,6 +6,7 @@ import type { Definition, Item } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { listLinksFrom, listLinksTo, listResourcesById } from '../resources/store.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 import {
   checkNewTarget,
   checkTargetChange,
@@ -60,8 +61,11 @@ export const targetDefinition: Definition = {
         IN_REQUEST,
       );
     }
-    return { body };
+    const loses = (resource.body as TargetBody).address !== '' && body.address === '';
+    const effects = loses ? await planLoss(app, { address_of: resource.id }) : [];
+    return { body, effects };
   },
+  planRemoval: (app, _caller, { id }) => planLoss(app, { target_id: id }),
 
   async describe(app, _caller, targets, how) {
     return Promise.all(

@@ -9,6 +9,7 @@ import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
 import { listOwned, listOwnedByAll, listResourcesById } from '../resources/store.ts';
+import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { describeAccounts } from './account-facts.ts';
 import { clearOwner, setOwner } from './store.ts';
@@ -41,7 +42,11 @@ export const userDefinition: Definition = {
     if (BUILT_IN.includes(resource.id)) {
       refuseField('id', `The built-in user ${resource.id} cannot be deleted.`);
     }
-    return [...(await removeTokensOfUser(app, resource.id)), clearOwner(resource.id)];
+    return [
+      ...(await planLoss(app, { user_id: resource.id })),
+      ...(await removeTokensOfUser(app, resource.id)),
+      clearOwner(resource.id),
+    ];
   },
 
   async describe(app, _caller, users, how) {
