@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../../app.ts';
 import { perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -22,6 +23,7 @@ import {
   listNamed,
   listOwnedIn,
   listRemoved,
+  listRemovedScopes,
   readRemovedSequence,
   type Window,
 } from './store.ts';
@@ -46,8 +48,8 @@ const BAD_LIST = 'Improperly formatted identifier.';
 /** @throws Failure `invalid` naming the parameter */
 export function parseListQuery(query: URLSearchParams): ListQuery {
   const size = query.get('page_size') ?? '';
-  const page_size = size === '' ? 0 : Number(size);
-  if (!Number.isInteger(page_size) || page_size < 0 || page_size > MAX_PAGE_SIZE) {
+  const page_size = Number(size);
+  if (!/^\d{0,9}$/.test(size) || page_size > MAX_PAGE_SIZE) {
     refuseField(
       'page_size',
       `This must be a whole number from 1 to ${MAX_PAGE_SIZE}, or absent.`,
@@ -81,6 +83,8 @@ interface Sight {
   ids: Map<string, string | undefined>;
   /** Every container that is listed, whatever is seen of it. */
   listed: Set<string>;
+  /** Whether things in a scope that is gone were listed, too. */
+  listedIn(scope_id: string, parent_scope_id: string): boolean;
   /** Fields that may be shown, by scope. */
   fields: Map<string, OutputFields>;
   /** How many containers of the kind there are in all. */
@@ -179,9 +183,7 @@ async function listSeen(
     more && last
       ? { ...step.next, last: { ms: last.resource[step.order], id: last.resource.id } }
       : { at: 'complete', bound_ms: step.next.started_ms, removed: step.next.removed };
-  const removed_ids = step.removed
-    ? await listRemoved(app.db, type, step.removed, sight.listed)
-    : [];
+  const removed_ids = step.removed ? await nameRemoved(app, type, step.removed, sight) : [];
   const onePage = state === undefined && !more;
   const count = onePage ? page.length : await estimate(app, definition, sight);
   const giveToken = state !== undefined || page.length > 0;
@@ -196,6 +198,20 @@ async function listSeen(
     ...(removed_ids.length > 0 ? { removed_ids } : {}),
     ...(count > 0 ? { est_item_count: count } : {}),
   };
+}
+
+/** What went since an earlier list, out of what was listed: also with a scope that went whole. */
+async function nameRemoved(
+  app: App,
+  type: Definition['type'],
+  range: { after: number; upTo: number },
+  sight: Sight,
+): Promise<string[]> {
+  const listed = new Set(sight.listed);
+  for (const { id, container_id } of await listRemovedScopes(app.db, range)) {
+    if (sight.listedIn(id, container_id)) listed.add(id);
+  }
+  return listRemoved(app.db, type, range, listed);
 }
 
 /** What one call reads, and what its token says if the page is not the last. */
@@ -271,7 +287,9 @@ async function readPage(
   const show = list.show ?? ((rows) => showToCaller(app, caller, definition, sight, rows));
   const found: Shown[] = [];
   let before = step.before;
-  for (;;) {
+  for (let round = 0; ; round++) {
+    // Much may have to be passed over; others get their turn in between.
+    if (round > 0) await nextTurn();
     const window: Window = {
       type: definition.type,
       order: step.order,
@@ -352,20 +370,30 @@ async function lookAround(
   const scopes = recursive ? listSubtree(tree, place) : [place];
   const sight = emptySight();
   const counted = new Set<string>();
+  /** Whether a scope counts: by itself, by the one above it, or by the global one. */
+  const counts = (scope_id: string, parent_scope_id: string) => {
+    const at = { scope_id, parent_scope_id, type: definition.type };
+    const verdict = caller.who.authority.judge({ ...at, action: 'list' });
+    if (verdict.authorized) counted.add(scope_id);
+    const inherits = recursive && (counted.has(parent_scope_id) || counted.has('global'));
+    return verdict.authorized || inherits ? { at, verdict } : undefined;
+  };
   for (const scope_id of scopes) {
     const scope = tree.byId.get(scope_id);
-    if (!scope) continue;
-    const { parent_scope_id } = scope;
-    const at = { scope_id, parent_scope_id, type: definition.type };
-    const listed = caller.who.authority.judge({ ...at, action: 'list' });
-    if (listed.authorized) counted.add(scope_id);
-    else if (!(recursive && counted.has(parent_scope_id))) continue;
+    const found = scope && counts(scope_id, scope.parent_scope_id);
+    if (!found) continue;
     if (definition.type === 'scope' ? scope_id.startsWith('p_') : !levels.includes(scope.type)) {
       continue;
     }
-    sight.fields.set(scope_id, listed.output_fields);
-    see(sight, caller, definition, scope_id, at);
+    sight.fields.set(scope_id, found.verdict.output_fields);
+    see(sight, caller, definition, scope_id, found.at);
   }
+  const within = new Set(scopes);
+  sight.listedIn = (scope_id, parent_scope_id) => {
+    if (!recursive || !within.has(parent_scope_id)) return false;
+    within.add(scope_id);
+    return counts(scope_id, parent_scope_id) !== undefined;
+  };
   if (counted.size === 0) {
     // Upstream's clients know this one refusal of nobody in particular by 403.
     throw recursive ? new Failure('forbidden', 'Forbidden.') : refuseCaller(caller);
@@ -397,7 +425,15 @@ async function lookInto(
 }
 
 function emptySight(): Sight {
-  return { all: [], own: [], ids: new Map(), listed: new Set(), fields: new Map(), of: 1 };
+  return {
+    all: [],
+    own: [],
+    ids: new Map(),
+    listed: new Set(),
+    listedIn: () => false,
+    fields: new Map(),
+    of: 1,
+  };
 }
 
 function see(

@@ -201,6 +201,25 @@ export async function listRemoved(
   return rows.filter((row) => containers.has(row.container_id)).map((row) => row.id);
 }
 
+/** Scopes removed in the same range, those above before those in them. */
+export async function listRemovedScopes(
+  db: Db,
+  range: { after: number; upTo: number },
+): Promise<{ id: string; container_id: string }[]> {
+  if (range.after >= range.upTo) return [];
+  return (
+    db
+      .selectFrom('resource_removed')
+      .select(['id', 'container_id'])
+      .where('type', '=', 'scope')
+      .where('seq', '>', range.after)
+      .where('seq', '<=', range.upTo)
+      // An org's id begins with a letter before that of a project's.
+      .orderBy('id')
+      .execute()
+  );
+}
+
 const COUNTED_EXACTLY = 20_000;
 
 const countSome = prepared<{ type: string; limit: number }, { counted: number }>(

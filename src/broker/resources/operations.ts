@@ -15,7 +15,13 @@ import type { OutputFields } from '../grants/decision.ts';
 import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
 import { listChildTypes, newResourceId, prefixOf, RESOURCE_TYPES } from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';
-import { findResource, insertResource, removeResources, saveResource } from './store.ts';
+import {
+  changeResource,
+  findResource,
+  holdResource,
+  insertResource,
+  removeResources,
+} from './store.ts';
 
 /** A request to change an item, with what was found of it. */
 export interface ItemRequest {
@@ -66,7 +72,19 @@ export async function createResource(
 ): Promise<Resource> {
   const { resource, effects } = await planResource(app, caller, definition, request);
   caller.record.outcome.resource_id = resource.id;
-  await app.commit(caller, [insertResource(resource), ...effects, ...configChange(definition)]);
+  try {
+    await app.commit(caller, [
+      holdResource(resource.container_id),
+      insertResource(resource),
+      ...effects,
+      ...configChange(definition),
+    ]);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    // Refused by a guard or by a key: what it was to lie in may be gone.
+    if (await findResource(app.db, resource.container_id)) throw error;
+    throw new Failure('not_found', 'Resource not found.');
+  }
   return resource;
 }
 
@@ -152,7 +170,7 @@ export async function commitChange(
   caller.record.outcome.resource_id = resource.id;
   try {
     await app.commit(caller, [
-      saveResource(next, expected),
+      changeResource(resource.id, expected, { ...row, updated_ms: next.updated_ms }),
       ...effects,
       ...configChange(definition),
     ]);

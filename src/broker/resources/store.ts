@@ -272,6 +272,49 @@ export function saveResource(resource: Resource, expected: number, guard: Guard 
   );
 }
 
+/** Columns of a resource that a change can name. */
+export type ChangedColumns = Partial<
+  Pick<
+    Resource,
+    'name' | 'description' | 'unique_key' | 'owner_id' | 'updated_ms' | 'body' | 'secret_sealed'
+  >
+>;
+
+/**
+ * Changes what is named of a resource and nothing else, one version on, if it still has the
+ * version that the change was decided on. What can change without a version, such as whose an
+ * account is, is thereby never set back to what it was when the resource was read.
+ */
+export function changeResource(id: string, expected: number, columns: ChangedColumns): Write {
+  const { body, ...others } = columns;
+  return write(
+    build
+      .updateTable('resource')
+      .set({
+        ...others,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        version: expected + 1,
+      })
+      .where('id', '=', id)
+      .where('version', '=', expected),
+    { rows: 1 },
+  );
+}
+
+/**
+ * Refuses its write set unless a resource is there, and keeps it there until the set is durable:
+ * what is put into it can then not outlive it.
+ */
+export function holdResource(id: string): Write {
+  return write(
+    build
+      .updateTable('resource')
+      .set((row) => ({ version: row.ref('version') }))
+      .where('id', '=', id),
+    { rows: 1 },
+  );
+}
+
 /**
  * Links two resources, if the one referred to is still there and where it is expected to be.
  *
@@ -330,21 +373,55 @@ export type Removal =
   | { scope_ids: readonly string[] };
 
 /**
- * Removes resources with their links, and notes their ids for lists that are refreshed.
- * A scope is removed by `scope_ids` of itself and everything beneath, and by its own `id`.
+ * Removes resources with their links, and notes their ids for lists that are refreshed. With a
+ * scope go the scopes in it, also those made since the removal was decided.
  *
  * @param now Unix milliseconds
  */
 export function removeResources(removal: Removal, now: number): Write[] {
   const isGone = (row: ExpressionBuilder<Tables, 'resource'>) => {
     if ('ids' in removal) return row('id', 'in', removal.ids);
-    return 'id' in removal
-      ? row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)])
-      : row.or([row('scope_id', 'in', removal.scope_ids), row('id', 'in', removal.scope_ids)]);
+    if ('id' in removal) {
+      return row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]);
+    }
+    const { scope_ids } = removal;
+    const within = build
+      .selectFrom('resource as inner')
+      .select('inner.id')
+      .where('inner.type', '=', 'scope')
+      .where('inner.scope_id', 'in', scope_ids);
+    return row.or([
+      row('scope_id', 'in', scope_ids),
+      row('scope_id', 'in', within),
+      row('id', 'in', scope_ids),
+    ]);
   };
   const gone = () => build.selectFrom('resource').where(isGone);
+  // Whoever is putting something into these holds them: what follows then sees that as well.
+  const held =
+    'ids' in removal
+      ? []
+      : [
+          write(
+            build
+              .updateTable('resource')
+              .set((row) => ({ version: row.ref('version') }))
+              .where((row) =>
+                'id' in removal
+                  ? row('id', '=', removal.id)
+                  : row.and([
+                      row('type', '=', 'scope'),
+                      row.or([
+                        row('id', 'in', removal.scope_ids),
+                        row('scope_id', 'in', removal.scope_ids),
+                      ]),
+                    ]),
+              ),
+          ),
+        ];
   const sequence = build.selectFrom('resource_sequence').where('name', '=', 'removed');
   return [
+    ...held,
     write(
       build
         .updateTable('resource_sequence')
