@@ -59,20 +59,26 @@ export function createServer(app: App, routers: Routers): HttpServer {
   // Bodies are read later, by the pipeline, once it knows how much the endpoint may take.
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
   let isClosing = false;
+  const fail = (response: ServerResponse, err: unknown): void => {
+    app.log.error({ err }, 'an answer could not be sent');
+    response.destroy();
+  };
+  const sendSoon = batchSending(({ request, response, dressed }) => {
+    try {
+      if (isClosing) response.setHeader('connection', 'close');
+      send(request, response, dressed);
+    } catch (error) {
+      fail(response, error);
+    }
+  });
   const answer: RequestListener = (request, response) => {
     const read = readRequest(request);
     const answering = isBoundaryTarget(read.url)
       ? handleBoundary(app, routers.boundary, read)
       : handle(app, routers, read);
     answering.then(
-      (dressed) => {
-        if (isClosing) response.setHeader('connection', 'close');
-        send(request, response, dressed);
-      },
-      (err: unknown) => {
-        app.log.error({ err }, 'an answer could not be sent');
-        response.destroy();
-      },
+      (dressed) => sendSoon({ request, response, dressed }),
+      (err: unknown) => fail(response, err),
     );
   };
   fastify.all('/', (request, reply) => {
@@ -187,6 +193,30 @@ const COMMON_HEADERS = {
   'cache-control': 'no-store',
   'strict-transport-security': 'max-age=31536000; includeSubDomains',
 };
+
+interface Outgoing {
+  request: IncomingMessage;
+  response: ServerResponse;
+  dressed: Dressed;
+}
+
+/**
+ * Sends the answers of one turn of the event loop one after the other at its end. Each write to a
+ * socket may wake the client up, and the kernel does that on this thread's time: a third of
+ * the CPU time of a read, when every answer found its client asleep.
+ */
+function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: Outgoing) => void {
+  let waiting: Outgoing[] = [];
+  const flush = (): void => {
+    const batch = waiting;
+    waiting = [];
+    for (const outgoing of batch) sendOne(outgoing);
+  };
+  return (outgoing) => {
+    if (waiting.length === 0) setImmediate(flush);
+    waiting.push(outgoing);
+  };
+}
 
 function send(request: IncomingMessage, response: ServerResponse, dressed: Dressed): void {
   const { status, body } = dressed;
