@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { makeResource } from '../../../test/support/resources.ts';
+import type { Db } from '../../store/database.ts';
+import type { Resource } from '../resource.ts';
+import { changeResource, insertResource, removeResources } from '../resources/store.ts';
+import {
+  countAll,
+  countUpTo,
+  inOrder,
+  type ListOrder,
+  listInContainers,
+  listNamed,
+  listOwnedIn,
+  listRemoved,
+  listRemovedScopes,
+  readRemovedSequence,
+  type Window,
+} from './store.ts';
+
+const windowOf = (more: Partial<Window> = {}): Window => ({
+  type: 'target',
+  order: 'created_ms',
+  before: undefined,
+  after_ms: 0,
+  limit: 100,
+  ...more,
+});
+
+/** Numbers that look random and are the same each time. */
+function* chances(seed: number): Generator<number, never> {
+  for (let state = seed; ; ) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    yield state / 2 ** 32;
+  }
+}
+
+/** Many targets in few projects, most of them made in the same milliseconds as others. */
+function makeTargets(count: number, projects: number): Resource[] {
+  const chance = chances(42);
+  const pick = (below: number): number => Math.floor(chance.next().value * below);
+  return Array.from({ length: count }, (_, at) =>
+    makeResource(`ttcp_${String(at * 7919).padStart(8, '0')}`, {
+      scope_id: `p_${pick(projects)}`,
+      owner_id: `u_${pick(3)}`,
+      created_ms: 1_000 + pick(count / 10),
+      updated_ms: 5_000 + pick(count / 10),
+    }),
+  );
+}
+
+/** Reads a list to its end, page by page, each from where the one before ended. */
+async function readAll(
+  order: ListOrder,
+  limit: number,
+  read: (window: Window) => Promise<Resource[]>,
+): Promise<string[]> {
+  const ids: string[] = [];
+  let before: Window['before'];
+  for (;;) {
+    const page = await read(windowOf({ order, limit, before }));
+    ids.push(...page.map(({ id }) => id));
+    const last = page.at(-1);
+    if (page.length < limit || !last) return ids;
+    before = { ms: last[order], id: last.id };
+  }
+}
+
+eachEngine('lists', (open) => {
+  test('every way to read gives the same items in the same order, each once, at any page size', async () => {
+    const store = await open();
+    const targets = makeTargets(600, 8);
+    await store.commit(targets.map((target) => insertResource(target)));
+    await store.commit([insertResource(makeResource('hcst_1', { scope_id: 'p_1' }))]);
+    const containers = ['p_1', 'p_2', 'p_5', 'p_none'];
+    const wanted = targets.filter((target) => containers.includes(target.container_id));
+    const ids = new Map(wanted.map(({ id, container_id }) => [id, container_id]));
+    for (const order of ['created_ms', 'updated_ms'] as const) {
+      const expected = inOrder(wanted, windowOf({ order, limit: 1_000 })).map(({ id }) => id);
+      assert.equal(expected.length, wanted.length);
+      for (const limit of [1, 7, 64, 1_000]) {
+        const ways: [name: string, read: (db: Db, window: Window) => Promise<Resource[]>][] = [
+          ['each', (db, window) => listInContainers(db, containers, window, { walk: false })],
+          ['walk', (db, window) => listInContainers(db, containers, window, { walk: true })],
+          ['named', (db, window) => listNamed(db, ids, window)],
+        ];
+        for (const [name, read] of ways) {
+          const found = await readAll(order, limit, (window) => read(store.db, window));
+          assert.deepEqual(found, expected, `${name} by ${order}, ${limit} a page`);
+        }
+      }
+    }
+  });
+
+  test('items of the same millisecond are told apart by their ids, the greater first', async () => {
+    const store = await open();
+    const ids = ['ttcp_A', 'ttcp_B', 'ttcp_a', 'ttcp_b', 'ttcp_1'];
+    await store.commit(ids.map((id) => insertResource(makeResource(id, { created_ms: 5 }))));
+    const read = (window: Window) => listInContainers(store.db, ['p_1'], window, { walk: false });
+    // In byte order, on either engine.
+    assert.deepEqual(await readAll('created_ms', 2, read), [
+      'ttcp_b',
+      'ttcp_a',
+      'ttcp_B',
+      'ttcp_A',
+      'ttcp_1',
+    ]);
+  });
+
+  test('what is new is what changed after an instant, and not at it', async () => {
+    const store = await open();
+    await store.commit([
+      insertResource(makeResource('ttcp_1', { updated_ms: 10 })),
+      insertResource(makeResource('ttcp_2', { updated_ms: 11 })),
+      insertResource(makeResource('ttcp_3', { updated_ms: 12, scope_id: 'p_2' })),
+    ]);
+    const window = windowOf({ order: 'updated_ms', after_ms: 10 });
+    for (const walk of [true, false]) {
+      const found = await listInContainers(store.db, ['p_1'], window, { walk });
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        ['ttcp_2'],
+      );
+    }
+    await store.commit([changeResource('ttcp_1', 1, { updated_ms: 13 })]);
+    const found = await listInContainers(store.db, ['p_1', 'p_2'], window, { walk: false });
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      ['ttcp_1', 'ttcp_3', 'ttcp_2'],
+    );
+  });
+
+  test('single items are those named, of the type, in the container they are named with', async () => {
+    const store = await open();
+    await store.commit([
+      insertResource(makeResource('ttcp_1')),
+      insertResource(makeResource('ttcp_2', { scope_id: 'p_2' })),
+      insertResource(makeResource('hcst_1')),
+    ]);
+    const named = new Map([
+      ['ttcp_1', 'p_1'],
+      ['ttcp_2', 'p_1'],
+      ['hcst_1', 'p_1'],
+      ['ttcp_gone', 'p_1'],
+    ]);
+    const found = await listNamed(store.db, named, windowOf());
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      ['ttcp_1'],
+    );
+  });
+
+  test("a user's own items are those in the listed containers, page by page", async () => {
+    const store = await open();
+    const targets = makeTargets(120, 4);
+    await store.commit(targets.map((target) => insertResource(target)));
+    const mine = targets.filter(
+      ({ owner_id, container_id }) => owner_id === 'u_1' && ['p_1', 'p_2'].includes(container_id),
+    );
+    const expected = inOrder(mine, windowOf()).map(({ id }) => id);
+    const read = (window: Window) => listOwnedIn(store.db, 'u_1', ['p_1', 'p_2'], window);
+    assert.deepEqual(await readAll('created_ms', 5, read), expected);
+  });
+
+  test('removals are numbered in the order in which they become visible, however many at once', async () => {
+    const store = await open();
+    const targets = makeTargets(60, 2);
+    await store.commit(targets.map((target) => insertResource(target)));
+    const within = new Set(['p_0', 'p_1']);
+    const named: string[] = [];
+    let after = await readRemovedSequence(store.db);
+    const nameNew = async (): Promise<void> => {
+      const upTo = await readRemovedSequence(store.db);
+      named.push(...(await listRemoved(store.db, 'target', { after, upTo }, within)));
+      after = upTo;
+    };
+    const removals = targets.map(({ id }) => store.commit(removeResources({ id }, 1_000)));
+    for (let look = 0; look < 20; look++) {
+      await nameNew();
+      await Promise.race(removals.slice(look * 3));
+    }
+    await Promise.all(removals);
+    await nameNew();
+    assert.equal(named.length, targets.length, 'each is named once');
+    assert.deepEqual(named.sort(), targets.map(({ id }) => id).sort());
+  });
+
+  test('nothing is named of a range that is empty', async () => {
+    const store = await open();
+    await store.commit([insertResource(makeResource('p_1', { scope_id: 'o_1' }))]);
+    await store.commit(removeResources({ scope_ids: ['p_1'] }, 1_000));
+    const upTo = await readRemovedSequence(store.db);
+    assert.deepEqual(await listRemovedScopes(store.db, { after: 0, upTo }), [
+      { id: 'p_1', container_id: 'o_1' },
+    ]);
+    assert.deepEqual(await listRemovedScopes(store.db, { after: upTo, upTo }), []);
+    assert.deepEqual(
+      await listRemoved(store.db, 'scope', { after: upTo, upTo }, new Set(['o_1'])),
+      [],
+    );
+  });
+
+  test('items are counted in one container and everywhere', async () => {
+    const store = await open();
+    const targets = makeTargets(30, 2);
+    await store.commit(targets.map((target) => insertResource(target)));
+    const inOne = targets.filter(({ container_id }) => container_id === 'p_1').length;
+    assert.equal(await countUpTo(store.db, 'target', 'p_1'), inOne);
+    assert.equal(await countUpTo(store.db, 'target', undefined), 30);
+    assert.equal(await countAll(store.db, 'target'), 30);
+    assert.equal(await countUpTo(store.db, 'host', undefined), 0);
+  });
+});
