@@ -4,6 +4,7 @@ import { aliasRoutes } from './aliases/routes.ts';
 import { authMethodRoutes } from './auth-methods/routes.ts';
 import { authTokenRoutes } from './auth-tokens/routes.ts';
 import { authorizeSessionRoutes } from './authorize-session/routes.ts';
+import { billingRoutes } from './billing/routes.ts';
 import { credentialLibraryRoutes } from './credential-libraries/routes.ts';
 import { credentialStoreRoutes } from './credential-stores/routes.ts';
 import { credentialRoutes } from './credentials/routes.ts';
@@ -16,7 +17,9 @@ import { roleRoutes } from './roles/routes.ts';
 import { scopeRoutes } from './scopes/routes.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { targetRoutes } from './targets/routes.ts';
+import { unavailableRoutes } from './unavailable/routes.ts';
 import { userRoutes } from './users/routes.ts';
+import { workerRoutes } from './workers/routes.ts';
 
 /** Every endpoint of the broker's API. */
 export const brokerRoutes: readonly BoundaryRoute[] = [
@@ -38,4 +41,7 @@ export const brokerRoutes: readonly BoundaryRoute[] = [
   ...sessionRoutes,
   ...aliasRoutes,
   ...resolvableAliasRoutes,
+  ...workerRoutes,
+  ...billingRoutes,
+  ...unavailableRoutes,
 ];

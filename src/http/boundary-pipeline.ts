@@ -179,7 +179,10 @@ async function readRequest(
   if (route.method === 'GET' || route.method === 'DELETE') return { id, item: {}, mask: [], query };
   const body = parseJsonBody(await request.readBody(MAX_BODY));
   const named = renameCamel(body, route.input.shape);
-  if (route.method === 'PATCH') refuseUnknown(named, route.input.shape);
+  // An endpoint that takes any field says so by a loose schema.
+  if (route.method === 'PATCH' && !route.input.def.catchall) {
+    refuseUnknown(named, route.input.shape);
+  }
   const mask = deriveMask(named, query.getAll('update_mask'), route.whole_fields);
   return { id, item: checkTypes(route, dropNulls(named)), mask, query };
 }

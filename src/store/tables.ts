@@ -540,7 +540,6 @@ export interface WorkerStatusRow {
 export interface WorkerRootRow {
   /** `current` or `next`. */
   use: string;
-  id: string;
   /** DER. */
   certificate: Uint8Array;
   /** Of the subject's key, in lower-case hex. */

@@ -1,34 +1,10 @@
-import { type App, perApp } from '../../app.ts';
+import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import type { WorkerStatusRow } from '../../store/tables.ts';
 import { ownWorker } from './own/operations.ts';
 import { readWorkers } from './registry/operations.ts';
+import { readReports } from './reports/operations.ts';
 import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
-import { listStatuses } from './store.ts';
 import { GRACE_MS, type WorkerBody } from './worker.ts';
-
-/** How long what workers reported is taken as still true, in milliseconds. */
-const LOOK_MS = 1_000;
-
-interface Reports {
-  at: number;
-  rows: Promise<WorkerStatusRow[]>;
-}
-
-const reportsOf = perApp((): { last: Reports | undefined } => ({ last: undefined }));
-
-/** Last reports, read at most once a second however many sessions are asked for. */
-async function readReports(app: App): Promise<WorkerStatusRow[]> {
-  const held = reportsOf(app);
-  const now = app.now();
-  if (held.last && now >= held.last.at && now - held.last.at < LOOK_MS) return held.last.rows;
-  const reports = { at: now, rows: listStatuses(app.db) };
-  held.last = reports;
-  reports.rows.catch(() => {
-    if (held.last === reports) held.last = undefined;
-  });
-  return reports.rows;
-}
 
 /**
  * Workers that a session can be given to: active, and heard of within the last fifteen

@@ -16,7 +16,6 @@ export const workers: Migration = {
     // The roots that workers are enrolled under: one in use and the one that follows it.
     `create table worker_root (
       use ${t.text} not null primary key,
-      id ${t.text} not null,
       certificate ${t.bytes} not null,
       public_key_sha256 ${t.text} not null,
       not_before_ms ${t.integer} not null,

@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import type { App } from '../../../app.ts';
+import type { BrokerCaller } from '../../caller.ts';
+import type { Definition, Item } from '../../definition.ts';
+import { type FieldErrors, IN_REQUEST, refuseField } from '../../field-errors.ts';
+import type { LinkChange } from '../../links/plan.ts';
+import { listResources } from '../../lists/operations.ts';
+import { formatTime, omitEmpty, type Resource } from '../../resource.ts';
+import { commitChange, requireVersion } from '../../resources/operations.ts';
+import { deleteActivations } from '../enrolment/store.ts';
+import { readReports } from '../reports/operations.ts';
+import { joinTags } from '../selection.ts';
+import { deleteStatus } from '../store.ts';
+import { planTags, tagsOf } from '../tags.ts';
+import { GRACE_MS, type WorkerBody } from '../worker.ts';
+
+const shown = () => z.unknown().optional().describe('Output only.');
+
+/** Fields that workers report of themselves; a request that carries one is refused. */
+const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'] as const;
+
+export const workerDefinition: Definition = {
+  type: 'worker',
+  containerField: 'scope_id',
+  fields: {
+    address: shown(),
+    canonical_tags: shown(),
+    config_tags: shown(),
+    last_status_time: shown(),
+    api_tags: z.unknown().optional().describe('Set by `:set-worker-tags`.'),
+    worker_generated_auth_token: z
+      .string()
+      .optional()
+      .describe('What a worker prints at its start; `:create:worker-led` only.'),
+    controller_generated_activation_token: shown(),
+    active_connection_count: shown(),
+    release_version: shown(),
+    directly_connected_downstream_workers: shown(),
+    local_storage_state: shown(),
+    remote_storage_state: shown(),
+  },
+  wholeFields: ['api_tags', 'canonical_tags', 'config_tags', 'remote_storage_state'],
+  cached: true,
+  words: { stale: 'Worker "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'worker',
+  checkNew(item, _subtype, errors) {
+    if (item.scope_id !== 'global') errors.add('scope_id', "Must be 'global'");
+    checkFields(item, errors);
+  },
+  async planNew() {
+    const body: WorkerBody = {
+      address: '',
+      release_version: '',
+      config_tags: {},
+      api_tags: {},
+      node: '',
+    };
+    return { body };
+  },
+  updatable: () => [],
+  checkChange: (item, _request, errors) => checkFields(item, errors),
+  planChange: async () => ({}),
+  async planRemoval(app, _caller, worker) {
+    const { node } = worker.body as WorkerBody;
+    const reports = await readReports(app);
+    const last = reports.find((row) => row.worker_id === worker.id)?.last_status_ms ?? 0;
+    if (node !== '' && last > app.now() - GRACE_MS) {
+      refuseField(
+        'id',
+        'This worker is part of a running server: it can be deleted once that has stopped.',
+        IN_REQUEST,
+      );
+    }
+    return [deleteStatus(worker.id), deleteActivations(worker.id)];
+  },
+
+  async describe(app, _caller, workers) {
+    const reports = await readReports(app);
+    return workers.map((worker) => {
+      const { address, release_version, config_tags, api_tags } = worker.body as WorkerBody;
+      const report = reports.find((row) => row.worker_id === worker.id);
+      return {
+        ...omitEmpty({
+          address,
+          release_version,
+          canonical_tags: joinTags(config_tags, api_tags),
+          config_tags,
+          api_tags,
+          last_status_time: report && formatTime(report.last_status_ms),
+        }),
+        active_connection_count: report?.active_connection_count ?? 0,
+        type: 'pki',
+        local_storage_state: 'unknown',
+      };
+    });
+  },
+};
+
+function checkFields(item: Item, errors: FieldErrors): void {
+  for (const field of REPORTED) {
+    if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
+  }
+  const { name } = item;
+  if (name !== undefined && name !== name.toLowerCase()) {
+    errors.add('name', 'Name must be all lowercase.');
+  }
+}
+
+/** @throws Failure `invalid` */
+export function checkWorkerList(query: URLSearchParams): void {
+  if (query.get('scope_id') === 'global') return;
+  refuseField('scope_id', "Must be 'global' when listing.", IN_REQUEST);
+}
+
+/** Lists workers, all at once: this list alone has no pages. */
+export async function listAllWorkers(
+  app: App,
+  caller: BrokerCaller,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  const filter = query.get('filter') ?? '';
+  const asked = new URLSearchParams({ scope_id: 'global', filter });
+  const items: unknown[] = [];
+  for (;;) {
+    const page = await listResources(app, caller, workerDefinition, asked);
+    if (Array.isArray(page.items)) items.push(...page.items);
+    if (page.response_type !== 'delta') return omitEmpty({ items });
+    asked.set('list_token', String(page.list_token));
+  }
+}
+
+/** Adds, replaces or removes tags that people give to a worker. */
+export function changeTags(change: LinkChange) {
+  return (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> => {
+    const expected = item.version ?? 0;
+    requireVersion(workerDefinition, resource, expected);
+    const body = resource.body as WorkerBody;
+    const api_tags = planTags(change, body.api_tags, tagsOf(item));
+    const changed: WorkerBody = { ...body, api_tags };
+    return commitChange(app, caller, workerDefinition, resource, expected, { body: changed });
+  };
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { type BoundaryRoute, boundaryRoute } from '../../http/boundary-route.ts';
+import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import type { LinkChange } from '../links/plan.ts';
+import { standardRoutes, verbRoute } from '../resources/routes.ts';
+import { requireScope } from '../tree/operations.ts';
+import { readWorkerAuthority, reinitializeWorkerAuthority } from './authority/operations.ts';
+import {
+  changeTags,
+  checkWorkerList,
+  listAllWorkers,
+  workerDefinition,
+} from './definition/operations.ts';
+import { checkEnrolment, expectWorker, refuseWorkerLed } from './enrolment/operations.ts';
+import { checkTags } from './tags.ts';
+
+const TAG_VERBS: readonly [change: LinkChange, summary: string][] = [
+  ['add', 'Give tags to a worker'],
+  ['set', 'Replace the tags that were given to a worker'],
+  ['remove', 'Take tags from a worker'],
+];
+
+const whole = z.record(z.string(), z.unknown());
+
+const newWorker = {
+  id: z.string().optional().describe('Output only.'),
+  scope_id: z.string().optional().describe('`global`.'),
+  name: z.string().optional().describe('Lower case; what filters call it.'),
+  description: z.string().optional().describe('For people.'),
+  created_time: z.unknown().optional().describe('Output only.'),
+  updated_time: z.unknown().optional().describe('Output only.'),
+  version: z.number().optional().describe('Output only.'),
+  ...workerDefinition.fields,
+};
+
+function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string): BoundaryRoute {
+  return boundaryRoute({
+    id: `create-worker-${flow}`,
+    method: 'POST',
+    path: `/v1/workers:create:${flow}`,
+    summary,
+    access: {
+      action: `create:${flow}`,
+      locate: async (app) => ({ type: 'worker', scope: await requireScope(app, 'global') }),
+    },
+    input: z.object(newWorker),
+    output: whole,
+    failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'unsupported'],
+    audit: ['name', 'scope_id'],
+    check: checkEnrolment(flow),
+    run: async (app, caller, request, located) =>
+      flow === 'worker-led'
+        ? refuseWorkerLed()
+        : { item: await expectWorker(app, caller, request, located) },
+  });
+}
+
+function authorityRoute(
+  verb: 'read' | 'reinitialize',
+  run: BoundaryRoute['run'],
+  summary: string,
+): BoundaryRoute {
+  return boundaryRoute({
+    id: `${verb}-worker-certificate-authority`,
+    method: verb === 'read' ? 'GET' : 'POST',
+    path: `/v1/workers:${verb}-certificate-authority`,
+    summary,
+    access: {
+      action: `${verb}-certificate-authority`,
+      locate: async (app) => ({ type: 'worker', scope: await requireScope(app, 'global') }),
+    },
+    input: z.object({ scope_id: z.string().optional().describe('`global`.') }),
+    query: z.object({ scope_id: z.string().optional().describe('`global`.') }),
+    output: whole,
+    failures: ['invalid', 'unauthenticated', 'forbidden'],
+    check: ({ query, item }) => {
+      const scope_id = query.get('scope_id') ?? item.scope_id;
+      if (scope_id === 'global') return;
+      const when = verb === 'read' ? 'reading' : 'reinitializing certs';
+      refuseField('scope_id', `Must be 'global' when ${when}.`, IN_REQUEST);
+    },
+    run,
+  });
+}
+
+export const workerRoutes: readonly BoundaryRoute[] = [
+  ...standardRoutes(workerDefinition, {
+    only: ['list', 'read', 'update', 'delete'],
+    checkList: checkWorkerList,
+    list: listAllWorkers,
+  }),
+  ...TAG_VERBS.map(([change, summary]) =>
+    verbRoute(workerDefinition, `${change}-worker-tags`, {
+      summary,
+      fields: { api_tags: z.unknown().optional().describe('Lists of values, by key.') },
+      check: checkTags(change),
+      run: changeTags(change),
+    }),
+  ),
+  enrolmentRoute('controller-led', 'Expect a worker, and make the token it comes with'),
+  enrolmentRoute('worker-led', 'Enrol a worker by the token it has printed'),
+  authorityRoute(
+    'read',
+    async (app) => ({ body: await readWorkerAuthority(app) }),
+    'Read the roots that workers are enrolled under',
+  ),
+  authorityRoute(
+    'reinitialize',
+    async (app, caller) => ({ body: await reinitializeWorkerAuthority(app, caller) }),
+    'Replace the roots that workers are enrolled under',
+  ),
+];

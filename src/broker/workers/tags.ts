@@ -1,0 +1,73 @@
+import type { Item } from '../definition.ts';
+import type { FieldErrors } from '../field-errors.ts';
+import type { LinkChange } from '../links/plan.ts';
+
+export type Tags = Readonly<Record<string, readonly string[]>>;
+
+/** Marks workers of a managed service, which nobody else sets. */
+const MANAGED_TAG = 'boundary.cloud.hashicorp.com:managed';
+const MAX_LENGTH = 512;
+const FIELD = 'api_tags';
+
+/** What is wrong with the tags of a request (contract 3.9). */
+export function checkTags(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void => {
+    const tags = item[FIELD];
+    if (tags !== undefined && (typeof tags !== 'object' || tags === null || Array.isArray(tags))) {
+      errors.add(FIELD, 'This must be an object of lists of strings.');
+      return;
+    }
+    const entries = Object.entries(tags ?? {});
+    if (entries.length === 0 && change !== 'set') errors.add(FIELD, 'Must be non-empty.');
+    for (const [key, values] of entries) {
+      const fault = faultOf(key);
+      if (fault !== undefined) errors.add(FIELD, `Tag keys ${fault}`);
+      else checkValues(values, errors);
+    }
+  };
+}
+
+function checkValues(values: unknown, errors: FieldErrors): void {
+  if (!Array.isArray(values) || values.length === 0) {
+    errors.add(FIELD, 'Tag values must be non-empty.');
+    return;
+  }
+  for (const value of values) {
+    if (typeof value !== 'string') {
+      errors.add(FIELD, 'Tag values must be strings.');
+      continue;
+    }
+    const fault = faultOf(value);
+    if (fault !== undefined) errors.add(FIELD, `Tag values ${fault}`);
+  }
+}
+
+function faultOf(text: string): string | undefined {
+  if (text === '') return 'must be non-empty.';
+  if (text.length > MAX_LENGTH) return `must be within ${MAX_LENGTH} characters.`;
+  return text === MANAGED_TAG ? 'cannot be the managed worker tag.' : undefined;
+}
+
+/** The tags of a request, checked before. */
+export function tagsOf(item: Item): Tags {
+  const tags = item[FIELD];
+  return typeof tags === 'object' && tags !== null ? (tags as Tags) : {};
+}
+
+/** Tags after a change. A key whose last value goes, goes too; in byte order, each value once. */
+export function planTags(change: LinkChange, present: Tags, wanted: Tags): Tags {
+  const pairs = (tags: Tags): string[] =>
+    Object.entries(tags).flatMap(([key, values]) => values.map((value) => pair(key, value)));
+  const given = new Set(pairs(wanted));
+  const kept = change === 'set' ? [] : pairs(present);
+  const after =
+    change === 'remove' ? kept.filter((one) => !given.has(one)) : [...new Set([...kept, ...given])];
+  const tags = new Map<string, string[]>();
+  for (const one of after.sort()) {
+    const [key, value] = JSON.parse(one) as [string, string];
+    tags.set(key, [...(tags.get(key) ?? []), value]);
+  }
+  return Object.fromEntries(tags);
+}
+
+const pair = (key: string, value: string): string => JSON.stringify([key, value]);
