@@ -73,6 +73,12 @@ test('a development server has the people, scopes, hosts, targets and aliases of
     assert.equal(answer.status, 200, `${path}: ${answer.text}`);
     assert.equal(answer.textAt(field), value, `${path} ${field}`);
   }
+  const postgres = await admin('targets/postgres.boundary.dev');
+  const credential = await admin(
+    `credentials/${postgres.textAt('brokered_credential_source_ids.0')}`,
+  );
+  assert.equal(credential.textAt('type'), 'username_password', credential.text);
+  assert.equal(credential.textAt('attributes.username'), 'postgres');
   const targets = await admin('targets?scope_id=p_1234567890');
   assert.equal(names(targets.field('items')).length, 5);
   const scopes = await admin('scopes?scope_id=global&recursive=true');

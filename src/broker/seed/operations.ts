@@ -6,6 +6,8 @@ import type { Effect } from '../../store/write.ts';
 import { accountDefinition } from '../accounts/operations.ts';
 import { authMethodDefinition } from '../auth-methods/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
+import { credentialStoreDefinition } from '../credential-stores/operations.ts';
+import { credentialDefinition } from '../credentials/operations.ts';
 import type { Definition } from '../definition.ts';
 import { Authority } from '../grants/decision.ts';
 import { hostCatalogDefinition } from '../host-catalogs/operations.ts';
@@ -21,7 +23,14 @@ import { targetDefinition } from '../targets/operations.ts';
 import { userDefinition } from '../users/operations.ts';
 import type { SeedSettings } from './settings.ts';
 import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
-import { listPeople, listReachable, type SeedThing, seedIds } from './things.ts';
+import {
+  listPeople,
+  listReachable,
+  POSTGRES,
+  POSTGRES_CREDENTIAL,
+  type SeedThing,
+  seedIds,
+} from './things.ts';
 
 const DEFINITIONS: Readonly<Partial<Record<ResourceTypeName, Definition>>> = {
   scope: scopeDefinition,
@@ -32,6 +41,8 @@ const DEFINITIONS: Readonly<Partial<Record<ResourceTypeName, Definition>>> = {
   host: hostDefinition,
   'host-set': hostSetDefinition,
   target: targetDefinition,
+  'credential-store': credentialStoreDefinition,
+  credential: credentialDefinition,
 };
 
 /**
@@ -81,7 +92,8 @@ function madeWith(app: App, settings: SeedSettings): MadeSeed {
 
 async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
   const ids = seedIds(settings.id_suffix);
-  const things = await planThings(app, [...listPeople(settings), ...listReachable(settings)]);
+  const things = [...listPeople(settings), ...listReachable(settings)];
+  const { effects, idOf } = await planThings(app, things);
   const administration = {
     name: 'Administration',
     description: 'Provides admin grants within all scopes to the initial admin user',
@@ -89,11 +101,16 @@ async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
     grant_strings: ['ids=*;type=*;actions=*'],
   };
   return [
-    ...things,
+    ...effects,
     await planPrimary(app, ids.auth_method),
     ...insertRole(app, 'global', administration, { grant_scope_ids: ['descendants', 'this'] }),
     insertLink({ from_id: ids.host_set, kind: 'host-set-host', to_id: ids.host }),
     insertLink({ from_id: ids.second_target, kind: 'target-host-source', to_id: ids.host_set }),
+    insertLink({
+      from_id: idOf(POSTGRES),
+      kind: 'target-brokered',
+      to_id: idOf(POSTGRES_CREDENTIAL),
+    }),
   ];
 }
 
@@ -106,12 +123,15 @@ async function planPrimary(app: App, primary_auth_method_id: string): Promise<Ef
 }
 
 /** Rows of things in their order; what one lies in comes before it. */
-async function planThings(app: App, things: readonly SeedThing[]): Promise<Effect[]> {
+async function planThings(
+  app: App,
+  things: readonly SeedThing[],
+): Promise<{ effects: Effect[]; idOf(alias: string): string }> {
   const caller = repairer(app);
   const query = new URLSearchParams({ skip_default_role_creation: 'true' });
   const made = new Map<string, Resource>();
   const effects: Effect[] = [];
-  for (const { type, subtype, id, container_id, item, owner_id, body } of things) {
+  for (const { type, subtype, id, alias, container_id, item, owner_id, body } of things) {
     const definition = DEFINITIONS[type];
     if (!definition) throw new TypeError(`no definition of ${type}`);
     const inParent = RESOURCE_TYPES[type].parent !== undefined;
@@ -129,9 +149,15 @@ async function planThings(app: App, things: readonly SeedThing[]): Promise<Effec
       ...(body === undefined ? {} : { body }),
     };
     made.set(resource.id, resource);
+    if (alias !== undefined) made.set(alias, resource);
     effects.push(insertResource(resource), ...planned.effects);
   }
-  return effects;
+  const idOf = (alias: string): string => {
+    const found = made.get(alias);
+    if (!found) throw new TypeError(`nothing is called ${alias}`);
+    return found.id;
+  };
+  return { effects, idOf };
 }
 
 function scopeOf(id: string, made: ReadonlyMap<string, Resource>): Scope {

@@ -8,6 +8,8 @@ export interface SeedThing {
   subtype: string;
   /** Absent: an id of its own. */
   id?: string;
+  /** How the others of the list refer to it, where it has an id of its own. */
+  alias?: string;
   /** What it lies in: a scope, or the catalog, store or auth method that holds it. */
   container_id: string;
   item: Item;
@@ -125,13 +127,16 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
   return things;
 }
 
-/** What can be reached. */
+const STORE = 'static credential store';
+
+/** What can be reached, and with what. */
 export function listReachable(settings: SeedSettings): SeedThing[] {
   const ids = seedIds(settings.id_suffix);
   const target = (item: Item, more: { port: number; id?: string; alias?: string }): SeedThing => ({
     type: 'target',
     subtype: 'tcp',
     ...(more.id === undefined ? {} : { id: more.id }),
+    ...(more.alias === undefined ? {} : { alias: more.alias }),
     container_id: ids.project,
     item: {
       ...item,
@@ -198,11 +203,11 @@ export function listReachable(settings: SeedSettings): SeedThing[] {
     ),
     target(
       {
-        name: POSTGRES_TARGET,
+        name: 'Generated local postgres target with alias',
         description: 'Provides a local postgres target using aliasing',
         address: '127.0.0.1',
       },
-      { port: 5432, alias: 'postgres.boundary.dev' },
+      { port: 5432, alias: POSTGRES },
     ),
     target(
       {
@@ -213,8 +218,30 @@ export function listReachable(settings: SeedSettings): SeedThing[] {
       },
       { port: 443, alias: 'www.hashicorp.com' },
     ),
+    {
+      type: 'credential-store',
+      subtype: 'static',
+      alias: STORE,
+      container_id: ids.project,
+      item: {
+        name: 'Generated static credential store',
+        description: 'Provides an initial static credential store',
+      },
+    },
+    {
+      type: 'credential',
+      subtype: 'username_password',
+      alias: POSTGRES_CREDENTIAL,
+      container_id: STORE,
+      item: {
+        name: 'Generated postgres credential',
+        description: 'Provides an initial username and password for the local postgres target',
+        attributes: { username: 'postgres', password: 'password' },
+      },
+    },
   ];
 }
 
-/** The target that a static credential is brokered to. */
-export const POSTGRES_TARGET = 'Generated local postgres target with alias';
+/** A target, and the credential that is brokered to its users. */
+export const POSTGRES = 'postgres.boundary.dev';
+export const POSTGRES_CREDENTIAL = 'postgres credential';
