@@ -1,5 +1,6 @@
 import { createDecipheriv } from 'node:crypto';
-import { decodeBase58 } from '../../core/base58.ts';
+import { decodeBase58 } from '../sessions/base58.ts';
+import { ProtobufError, ProtobufFields } from '../sessions/protobuf.ts';
 
 /** What a recovery token says of itself, once it has been opened. */
 export interface RecoveryToken {
@@ -49,33 +50,13 @@ export function judgeRecoveryToken(text: string, key: Uint8Array, now: number): 
   return { token };
 }
 
-/** Field 1 of a protocol buffer message, a text of bytes; other fields are passed over. */
 function firstField(message: Uint8Array): Uint8Array | undefined {
-  let at = 0;
-  const varint = (): number | undefined => {
-    let value = 0;
-    for (let shift = 1; shift < 2 ** 35; shift *= 128) {
-      const byte = message[at++];
-      if (byte === undefined) return undefined;
-      value += (byte & 0x7f) * shift;
-      if (byte < 0x80) return value;
-    }
+  try {
+    return new ProtobufFields(message).bytes(1);
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
     return undefined;
-  };
-  while (at < message.length) {
-    const tag = varint();
-    if (tag === undefined) return undefined;
-    const wire = tag & 7;
-    if (wire === 0) {
-      if (varint() === undefined) return undefined;
-    } else if (wire === 2) {
-      const length = varint();
-      if (length === undefined || at + length > message.length) return undefined;
-      if (tag >> 3 === 1) return message.subarray(at, at + length);
-      at += length;
-    } else return undefined;
   }
-  return undefined;
 }
 
 function open(sealed: Uint8Array, key: Uint8Array): string | undefined {

@@ -1,4 +1,5 @@
-import { encodeBase58 } from '../../../core/base58.ts';
+import { encodeBase58 } from '../../sessions/base58.ts';
+import { ProtobufWriter } from '../../sessions/protobuf.ts';
 
 /** How long a worker may take to come with its token. */
 export const ACTIVATION_MS = 14 * 86_400_000;
@@ -10,9 +11,8 @@ export const ACTIVATION_RANDOMNESS = 64;
  * message whose fields 1 and 2 are the nonce and the key.
  */
 export function formatActivationToken(random: Uint8Array): string {
-  const field = (number: number, bytes: Uint8Array): Uint8Array =>
-    Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
-  return `neslat_${encodeBase58(
-    Buffer.concat([field(1, random.subarray(0, 32)), field(2, random.subarray(32, 64))]),
-  )}`;
+  const message = new ProtobufWriter()
+    .bytes(1, random.subarray(0, 32))
+    .bytes(2, random.subarray(32, 64));
+  return `neslat_${encodeBase58(message.finish())}`;
 }
