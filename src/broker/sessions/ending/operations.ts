@@ -63,7 +63,8 @@ export async function planDue(app: App): Promise<DuePage | undefined> {
   return {
     effects: [
       ...planTermination(app, ended),
-      ...endCredentials(app, ended),
+      // Once more of those that ended with a connection, whose process may have died just then.
+      ...endCredentials(app, [...ended, ...forgotten]),
       ...(forgotten.length === 0
         ? []
         : [...removeResources({ ids: forgotten }, now), ...deleteSessions(forgotten)]),
