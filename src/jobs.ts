@@ -4,7 +4,9 @@ import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
+import { sessionCredentialJobs } from './broker/session-credentials/jobs.ts';
 import { sessionJobs } from './broker/sessions/jobs.ts';
+import { vaultJobs } from './broker/vault-leases/jobs.ts';
 import { nodeName } from './config.ts';
 import { Failure } from './core/failure.ts';
 import { remainsJobs } from './mounts/remains/jobs.ts';
@@ -22,6 +24,8 @@ export const periodicJobs: readonly Job[] = [
   ...lockoutJobs,
   ...auditJobs,
   ...sessionJobs,
+  ...vaultJobs,
+  ...sessionCredentialJobs,
 ];
 
 /**

@@ -12,6 +12,7 @@ import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
 import { brokerRoutes } from './broker/routes.ts';
+import { vaultLease } from './broker/vault-leases/operations.ts';
 import { type BoundaryRouter, compileBoundaryRoutes } from './http/boundary-path.ts';
 import type { AnyRoute } from './http/route.ts';
 import { compileRoutes, type PathRouter } from './http/router.ts';
@@ -65,6 +66,7 @@ export const boundaryRouter = (): BoundaryRouter => compileBoundaryRoutes(broker
 /** What is given out with a lease, by the name that its rows carry. */
 export const leaseKinds: LeaseKinds = {
   certificate: certificateLease,
+  'broker-vault': vaultLease,
 };
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');

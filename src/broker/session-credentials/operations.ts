@@ -1,8 +1,20 @@
+import { endPages, PAGE, workOf } from '../../access/leases/ending/operations.ts';
+import { rangeOf } from '../../access/leases/lease.ts';
+import { expireRange, listRange } from '../../access/leases/store.ts';
+import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
+import type { TemplateFacts } from '../credential-libraries/template.ts';
+import { type CredentialBody, presentCredential } from '../credentials/credential.ts';
+import { openCredential } from '../credentials/operations.ts';
+import { type Issued, issueFromLibrary } from '../library-issuing/operations.ts';
 import type { Resource } from '../resource.ts';
-import type { SessionCredential } from './credential.ts';
+import { findResource, listLinksFrom } from '../resources/store.ts';
+import type { AccountFacts } from '../users/account-facts.ts';
+import { sessionPrefix } from '../vault-leases/lease.ts';
+import { describeSecret, type FoundSecret, type SessionCredential } from './credential.ts';
+import { deleteInjected, insertInjected, listInjected } from './store.ts';
 
 /** What of a session its credentials depend on. */
 export interface SessionFacts {
@@ -22,6 +34,8 @@ export interface ResolvedCredentials {
   abandon(): Promise<void>;
 }
 
+const NONE: ResolvedCredentials = { credentials: [], effects: [], abandon: async () => {} };
+
 /**
  * Finds or issues the credentials of a target for one session. When one cannot be had, those
  * issued before it are given back, and nothing is left.
@@ -29,11 +43,125 @@ export interface ResolvedCredentials {
  * @throws Failure as the Vault server's answer has it
  */
 export async function resolveCredentials(
-  _app: App,
-  _caller: BrokerCaller,
-  _request: { target: Resource; session: SessionFacts },
+  app: App,
+  caller: BrokerCaller,
+  { target, session }: { target: Resource; session: SessionFacts },
 ): Promise<ResolvedCredentials> {
-  return { credentials: [], effects: [], abandon: async () => {} };
+  const [brokered, injected] = await Promise.all([
+    listLinksFrom(app.db, target.id, 'target-brokered'),
+    listLinksFrom(app.db, target.id, 'target-injected'),
+  ]);
+  if (brokered.length + injected.length === 0) return NONE;
+  const [shown, hidden] = await Promise.all([
+    listSources(app, brokered),
+    listSources(app, injected),
+  ]);
+  const issued = await issueAll(app, caller, session, [...shown.libraries, ...hidden.libraries]);
+  const abandon = async (): Promise<void> => {
+    await Promise.all(issued.map((one) => one.giveBack()));
+  };
+  const own = issued.slice(0, shown.libraries.length).map(({ found }) => found);
+  const others = issued.slice(shown.libraries.length).map(({ found }) => found);
+  const stored = (credentials: readonly Resource[]): FoundSecret[] =>
+    credentials.map((credential) => openStored(app, credential));
+  return {
+    credentials: [...own, ...stored(shown.credentials)].map(describeSecret),
+    effects: [
+      ...issued.flatMap(({ effects }) => effects),
+      ...[...others, ...stored(hidden.credentials)].map((found) => keep(app, session, found)),
+    ],
+    abandon,
+  };
+}
+
+async function listSources(
+  app: App,
+  ids: readonly string[],
+): Promise<{ libraries: Resource[]; credentials: Resource[] }> {
+  const found = await Promise.all(ids.map((id) => findResource(app.db, id)));
+  const sources = found.flatMap((one) => one ?? []);
+  return {
+    libraries: sources.filter(({ type }) => type === 'credential-library'),
+    credentials: sources.filter(({ type }) => type === 'credential'),
+  };
+}
+
+/** All at once; when one fails, the others are given back before anybody hears of it. */
+async function issueAll(
+  app: App,
+  caller: BrokerCaller,
+  session: SessionFacts,
+  libraries: readonly Resource[],
+): Promise<Issued[]> {
+  if (libraries.length === 0) return [];
+  const facts = await readFacts(app, caller);
+  const results = await Promise.allSettled(
+    libraries.map((library) => issueFromLibrary(app, caller, { library, session, facts })),
+  );
+  const issued = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = results.find((one) => one.status === 'rejected');
+  if (!failed) return issued;
+  await Promise.all(issued.map((one) => one.giveBack()));
+  throw failed.reason;
+}
+
+/** What templates can say of whom the session is for. */
+async function readFacts(app: App, { who }: BrokerCaller): Promise<TemplateFacts> {
+  const [user, account] = await Promise.all([
+    findResource(app.db, who.user_id),
+    who.account_id === '' ? undefined : findResource(app.db, who.account_id),
+  ]);
+  const body = (account?.body ?? {}) as AccountFacts & { subject?: string };
+  const { login_name = '', full_name = '', email = '', subject = '' } = body;
+  return {
+    'User.Id': who.user_id,
+    'User.Name': user?.name ?? '',
+    'User.FullName': full_name,
+    'User.Email': email,
+    'Account.Id': who.account_id,
+    'Account.Name': account?.name ?? '',
+    'Account.LoginName': login_name,
+    'Account.Subject': subject,
+    'Account.Email': email,
+  };
+}
+
+function openStored(app: App, credential: Resource): FoundSecret {
+  const { id, name, description, container_id, subtype } = credential;
+  const secret = presentCredential(
+    subtype,
+    credential.body as CredentialBody,
+    openCredential(app, credential),
+  );
+  return {
+    source: {
+      id,
+      name,
+      description,
+      credential_store_id: container_id,
+      type: 'static',
+      credential_type: subtype,
+    },
+    secret,
+    credential: secret,
+  };
+}
+
+const placeOf = (session_id: string, source_id: string) =>
+  ({
+    table: 'session_credential',
+    column: 'secret_sealed',
+    row: `${session_id}/${source_id}`,
+  }) as const;
+
+/** Stores an injected credential, sealed, for the worker that carries the session. */
+function keep(app: App, session: SessionFacts, found: FoundSecret): Effect {
+  const source_id = found.source.id;
+  const bytes = Buffer.from(JSON.stringify(describeSecret(found)));
+  const secret_sealed = app.barrier.seal('credential', placeOf(session.id, source_id), bytes);
+  bytes.fill(0);
+  const { id: session_id, expires_at } = session;
+  return insertInjected({ session_id, source_id, expires_at, secret_sealed });
 }
 
 /**
@@ -42,20 +170,35 @@ export async function resolveCredentials(
  *
  * @param now Unix seconds
  */
-export function endSessionCredentials(_session_id: string, _now: number): Effect[] {
-  return [];
+export function endSessionCredentials(session_id: string, now: number): Effect[] {
+  return [expireRange(rangeOf(sessionPrefix(session_id)), now), deleteInjected({ session_id })];
 }
 
 /** Revokes the credentials of ended sessions now; what cannot be revoked is tried again later. */
 export async function revokeSessionCredentials(
-  _app: App,
-  _session_ids: readonly string[],
-): Promise<void> {}
+  app: App,
+  session_ids: readonly string[],
+): Promise<void> {
+  for (const session_id of session_ids) {
+    const range = rangeOf(sessionPrefix(session_id));
+    const work = workOf(app, systemCaller(app.newId(), 'broker/session-credentials'));
+    await endPages(app, work, (last) =>
+      listRange(app.db, range, { after: last?.id ?? '', limit: PAGE }),
+    );
+  }
+}
 
 /** Injected credentials of a session, for the worker that carries it. */
 export async function readInjectedCredentials(
-  _app: App,
-  _session_id: string,
+  app: App,
+  session_id: string,
 ): Promise<SessionCredential[]> {
-  return [];
+  const rows = await listInjected(app.db, session_id);
+  return rows.map(({ source_id, secret_sealed }) => {
+    const place = placeOf(session_id, source_id);
+    const opened = app.barrier.open('credential', place, secret_sealed);
+    const credential = JSON.parse(Buffer.from(opened).toString('utf8'));
+    opened.fill(0);
+    return credential;
+  });
 }

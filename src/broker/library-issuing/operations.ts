@@ -1,0 +1,269 @@
+import { generateKeyPair, type KeyObject } from 'node:crypto';
+import { insertLease } from '../../access/leases/store.ts';
+import type { App } from '../../app.ts';
+import { parseDuration } from '../../core/durations.ts';
+import { Failure } from '../../core/failure.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import { issueSchema } from '../../pki/certificates/request.ts';
+import { planIssuance } from '../../pki/issuance/operations.ts';
+import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
+import type { Effect } from '../../store/write.ts';
+import type { BrokerCaller } from '../caller.ts';
+import type { LibraryBody } from '../credential-libraries/library.ts';
+import { type MappingVerdict, mapLdapSecret, mapSecret } from '../credential-libraries/mapping.ts';
+import type { TemplateFacts } from '../credential-libraries/template.ts';
+import type { Resource } from '../resource.ts';
+import type { FoundSecret } from '../session-credentials/credential.ts';
+import { type VaultAnswer, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
+import { askVault, type VaultRequest } from '../vault-client/operations.ts';
+import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../vault-leases/lease.ts';
+import { revokeAtVault } from '../vault-leases/operations.ts';
+import { openConnection, requireToken } from '../vault-tokens/operations.ts';
+import { planRenewal } from '../vault-tokens/token.ts';
+import {
+  fillBody,
+  fillName,
+  fillPath,
+  fillRequiredName,
+  planSshRequest,
+  UnfitValue,
+} from './request.ts';
+import { encodeSshPublicKey } from './ssh-public-key.ts';
+
+/** What a library made for a session. */
+export interface Issued {
+  found: FoundSecret;
+  /** Belong into the write set that makes the session: its lease, and a certificate's row. */
+  effects: readonly Effect[];
+  /** Gives it back when that write set was refused. Never throws. */
+  giveBack(): Promise<void>;
+}
+
+/** For whom, and for how long. */
+export interface IssueRequest {
+  library: Resource;
+  session: { id: string; expires_at: number };
+  facts: TemplateFacts;
+}
+
+/**
+ * Has a library make a credential for one session.
+ *
+ * @throws Failure `unresolved` with the words of the Vault server, `unavailable` when it does not
+ *   answer, `precondition` when somebody's name cannot stand where the library has it
+ */
+export async function issueFromLibrary(
+  app: App,
+  caller: BrokerCaller,
+  request: IssueRequest,
+): Promise<Issued> {
+  const { id, subtype } = request.library;
+  try {
+    return subtype === 'authority-certificate'
+      ? await issueFromAuthority(app, caller, request)
+      : await issueFromVault(app, request);
+  } catch (error) {
+    if (error instanceof UnfitValue) {
+      throw new Failure('precondition', `credential library ${id}: ${error.message}`);
+    }
+    if (error instanceof VaultFault) {
+      const kind = error.kind === 'unreachable' ? 'unavailable' : 'unresolved';
+      throw new Failure(kind, `credential library ${id}: ${error.message}`);
+    }
+    throw error;
+  }
+}
+
+function newLeaseId(app: App, { library, session }: IssueRequest): string {
+  const random = base62(app.randomBytes(TOKEN_RANDOMNESS), 24);
+  return `${sessionPrefix(session.id)}/${library.id}/${random}`;
+}
+
+function sourceOf({ id, name, description, container_id, subtype, body }: Resource) {
+  const { credential_type } = body as LibraryBody;
+  return {
+    id,
+    name,
+    description,
+    credential_store_id: container_id,
+    type: subtype,
+    credential_type,
+  };
+}
+
+/** A certificate of this server's own authority, that ends with the session at the latest. */
+async function issueFromAuthority(
+  app: App,
+  caller: BrokerCaller,
+  request: IssueRequest,
+): Promise<Issued> {
+  const { library, session, facts } = request;
+  const { attributes, mount_id } = library.body as LibraryBody;
+  const mount = [...(await readMounts(app)).values()].find(({ id }) => id === mount_id);
+  if (!mount) {
+    throw new Failure('unresolved', `credential library ${library.id}: its authority is gone`);
+  }
+  const now = Math.floor(app.now() / 1000);
+  const left = Math.max(1, session.expires_at - now);
+  const wanted = parseDuration(attributes.ttl ?? '') ?? 0;
+  const { role = '', common_name = '', alt_names, ip_sans, uri_sans } = attributes;
+  const { format, private_key_format } = attributes;
+  const input = issueSchema.parse({
+    common_name: fillRequiredName(common_name, facts),
+    ...(alt_names === undefined ? {} : { alt_names: fillName(alt_names, facts) }),
+    ...(ip_sans === undefined ? {} : { ip_sans }),
+    ...(uri_sans === undefined ? {} : { uri_sans: fillName(uri_sans, facts) }),
+    ...(format === undefined ? {} : { format }),
+    ...(private_key_format === undefined ? {} : { private_key_format }),
+    ttl: wanted > 0 ? Math.min(wanted, left) : left,
+  });
+  const leaf = await planIssuance(app, { ...caller, mount }, { ...input, role });
+  if (leaf.role.no_store) {
+    throw new Failure(
+      'unresolved',
+      `credential library ${library.id}: role "${role}" has no_store, so its certificates could not be revoked`,
+    );
+  }
+  const lease = insertLease({
+    id: newLeaseId(app, request),
+    token_id: undefined,
+    mount_id: mount.id,
+    kind: 'certificate',
+    data: { serial: leaf.serial },
+    issued_at: now,
+    expires_at: session.expires_at,
+    renewed_at: undefined,
+    renewable: false,
+  });
+  const credential = { ...leaf.answer };
+  return {
+    found: { source: sourceOf(library), secret: credential, credential },
+    effects: [...leaf.effects, lease],
+    // Nobody has seen it: uncommitted, it is nothing.
+    giveBack: async () => {},
+  };
+}
+
+async function issueFromVault(app: App, request: IssueRequest): Promise<Issued> {
+  const { library, session } = request;
+  const token = await requireToken(app, library.container_id);
+  const connection = openConnection(app, token);
+  const { answer, read } = await askFor(connection, request);
+  const { lease_id, lease_duration, renewable } = answer;
+  const giveBack = async (): Promise<void> => {
+    if (lease_id === '') return;
+    await revokeAtVault(app, connection, lease_id).catch((err: unknown) => {
+      app.log.warn({ err, library: library.id }, 'a credential could not be given back');
+    });
+  };
+  const source = sourceOf(library);
+  const verdict = read(answer.data);
+  if (!verdict.mapped) {
+    await giveBack();
+    throw new VaultFault('malformed', `the secret has no "${verdict.missing}"`);
+  }
+  if (lease_id === '') {
+    return { found: { ...verdict.found, source }, effects: [], giveBack };
+  }
+  const now = Math.floor(app.now() / 1000);
+  const { renew_at, expires_at: until } = planRenewal(now, lease_duration);
+  const data: VaultLeaseData = { token_id: token.id, lease_id, renewable, renew_at, until };
+  const lease = insertLease({
+    id: newLeaseId(app, request),
+    token_id: undefined,
+    mount_id: '',
+    kind: VAULT_LEASE,
+    data: { ...data },
+    issued_at: now,
+    expires_at: session.expires_at,
+    renewed_at: undefined,
+    renewable: false,
+  });
+  return { found: { ...verdict.found, source }, effects: [lease], giveBack };
+}
+
+type Secret = VaultAnswer['data'];
+type Reading =
+  | { mapped: true; found: Pick<FoundSecret, 'secret' | 'credential'> }
+  | { mapped: false; missing: string };
+
+/** Asks for what a library describes; `read` makes a credential of the answer. */
+async function askFor(
+  connection: VaultConnection,
+  { library, facts }: IssueRequest,
+): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
+  const { attributes, credential_type, overrides } = library.body as LibraryBody;
+  if (library.subtype === 'vault-ssh-certificate') {
+    return askForSshCertificate(connection, attributes, facts);
+  }
+  const { path = '', http_method = 'GET', http_request_body } = attributes;
+  const asked: VaultRequest = {
+    method: http_method === 'POST' ? 'POST' : 'GET',
+    path: fillPath(path, facts),
+    ...(http_method === 'POST' ? { body: fillBody(http_request_body ?? '{}', facts) } : {}),
+  };
+  const answer = await askVault(connection, asked);
+  const map = (secret: NonNullable<Secret>): MappingVerdict =>
+    library.subtype === 'vault-ldap'
+      ? mapLdapSecret(secret)
+      : mapSecret(credential_type, overrides, secret);
+  return {
+    answer,
+    read(secret) {
+      if (!secret) return { mapped: false, missing: 'data' };
+      if (credential_type === '') return { mapped: true, found: { secret, credential: undefined } };
+      const verdict = map(secret);
+      return verdict.mapped
+        ? { mapped: true, found: { secret, credential: verdict.credential } }
+        : verdict;
+    },
+  };
+}
+
+async function askForSshCertificate(
+  connection: VaultConnection,
+  attributes: LibraryBody['attributes'],
+  facts: TemplateFacts,
+): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
+  const { key_type = 'ed25519', key_bits = 0 } = attributes;
+  const { username, path, issues, body } = planSshRequest(attributes, facts);
+  const pair = issues ? undefined : await newKeyPair(key_type, key_bits);
+  const kind = key_type === 'ecdsa' ? 'ec' : key_type;
+  const key = pair
+    ? { public_key: encodeSshPublicKey(pair.publicKey) }
+    : { key_type: kind, key_bits };
+  const answer = await askVault(connection, {
+    method: 'POST',
+    path,
+    body: JSON.stringify({ ...body, ...key }),
+  });
+  return {
+    answer,
+    read(secret = {}) {
+      const { signed_key } = secret;
+      const private_key =
+        pair?.privateKey.export({ type: 'pkcs8', format: 'pem' }) ?? secret.private_key;
+      if (typeof signed_key !== 'string') return { mapped: false, missing: 'signed_key' };
+      if (typeof private_key !== 'string') return { mapped: false, missing: 'private_key' };
+      const credential = { username, private_key, certificate: signed_key.trim() };
+      return { mapped: true, found: { secret: credential, credential } };
+    },
+  };
+}
+
+const CURVES: Readonly<Record<number, string>> = { 256: 'P-256', 384: 'P-384', 521: 'P-521' };
+
+function newKeyPair(
+  type: string,
+  bits: number,
+): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject): void => {
+      if (error) reject(error);
+      else resolve({ publicKey, privateKey });
+    };
+    if (type === 'rsa') generateKeyPair('rsa', { modulusLength: bits || 2048 }, done);
+    else if (type === 'ecdsa') generateKeyPair('ec', { namedCurve: CURVES[bits] ?? 'P-256' }, done);
+    else generateKeyPair('ed25519', {}, done);
+  });
+}

@@ -1,0 +1,35 @@
+import type { Lease } from '../../access/leases/lease.ts';
+
+/** Name of this kind among all leases. */
+export const VAULT_LEASE = 'broker-vault';
+
+/** What a lease row keeps of what a Vault server gave to a session. */
+export interface VaultLeaseData {
+  /** Row of the token that it was asked with. */
+  token_id: string;
+  /** As the Vault server names it. */
+  lease_id: string;
+  renewable: boolean;
+  /** Unix seconds: when it is renewed, and when the Vault server ends it by itself. */
+  renew_at: number;
+  until: number;
+}
+
+export function vaultLeaseData({ data }: Lease): VaultLeaseData {
+  const { token_id, lease_id, renewable, renew_at, until } = data;
+  return {
+    token_id: String(token_id),
+    lease_id: String(lease_id),
+    renewable: renewable === true,
+    renew_at: Number(renew_at),
+    until: Number(until),
+  };
+}
+
+/** Where all leases of sessions lie. */
+export const SESSION_LEASES = 'broker/sessions';
+
+/** The beginning of the ids of a session's leases. */
+export function sessionPrefix(session_id: string): string {
+  return `${SESSION_LEASES}/${session_id}`;
+}
