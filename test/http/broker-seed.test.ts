@@ -187,3 +187,23 @@ test('without a recovery key no recovery token is taken', async (t) => {
   const token = makeRecoveryToken(randomBytes(32), { created_ms: Date.now() });
   assert.equal((await as(client, token)('roles?scope_id=global')).status, 401);
 });
+
+test('whoever has a session counts as active, in the month of the session', async (t) => {
+  const client = await seeded(t);
+  const [admin, user] = await Promise.all([logIn(client, 'admin'), logIn(client, 'user')]);
+  for (const token of [admin, user, user]) {
+    const made = await client.call(
+      'POST',
+      'targets/ttcp_1234567890:authorize-session',
+      {},
+      {
+        token: '',
+        headers: { authorization: `Bearer ${token}` },
+      },
+    );
+    assert.equal(made.status, 200, made.text);
+    assert.match(made.textAt('authorization_token'), /^[1-9A-Za-z]+$/);
+  }
+  const counted = await as(client, admin)('billing:monthly-active-users');
+  assert.equal(counted.field('items.0.count'), 2);
+});

@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import type { BoundaryRequest, Located } from '../../http/boundary-route.ts';
 import { findDestination } from '../aliases/operations.ts';
 import { hasLogIn } from '../auth-tokens/operations.ts';
+import { insertActiveUser } from '../billing/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { refuseField } from '../field-errors.ts';
 import type { HostBody } from '../hosts/operations.ts';
@@ -251,6 +252,7 @@ async function commitSession(
         private_key_sealed: app.barrier.seal('credential', keyPlace(id), private_key),
       }),
       ...resolved.effects,
+      insertActiveUser(user_id, created_ms),
     ]);
   } catch (error) {
     await resolved.abandon();

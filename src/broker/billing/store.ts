@@ -1,5 +1,5 @@
-import { build, type Db } from '../../store/database.ts';
-import { type Write, write } from '../../store/write.ts';
+import { type Db, preparedWrite } from '../../store/database.ts';
+import type { Write } from '../../store/write.ts';
 import { monthOf } from './months.ts';
 
 /**
@@ -9,13 +9,15 @@ import { monthOf } from './months.ts';
  * @param now Unix milliseconds
  */
 export function insertActiveUser(user_id: string, now: number): Write {
-  return write(
-    build
-      .insertInto('active_user')
-      .values({ month: monthOf(now), user_id })
-      .onConflict((clash) => clash.doNothing()),
-  );
+  return insert({ month: monthOf(now), user_id });
 }
+
+const insert = preparedWrite<{ month: string; user_id: string }>((into, { month, user_id }) =>
+  into
+    .insertInto('active_user')
+    .values({ month, user_id })
+    .onConflict((clash) => clash.doNothing()),
+);
 
 /** How many users were active, by month; months without one are left out. */
 export async function countActiveUsers(
