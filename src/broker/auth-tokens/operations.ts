@@ -5,7 +5,12 @@ import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { formatTime, omitEmpty, type Resource } from '../resource.ts';
 import { encodeBase62, newResourceId } from '../resource-types.ts';
-import { insertResource, listOwnedByAll, removeResources } from '../resources/store.ts';
+import {
+  insertResource,
+  listContained,
+  listOwnedByAll,
+  removeResources,
+} from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { type AuthTokenBody, LIFETIME_MS, planTokenRow } from './auth-token.ts';
 
@@ -126,6 +131,18 @@ export async function removeTokensOfAccounts(
     app,
     tokens.filter((token) => ids.has((token.body as AuthTokenBody).account_id)),
   );
+}
+
+/**
+ * Takes away what the log-ins of some scopes are good for on the other API; the log-ins
+ * themselves go with their scopes.
+ */
+export async function revokeTokensIn(app: App, scope_ids: readonly string[]): Promise<Effect[]> {
+  const tokens: Resource[] = [];
+  for (const scope_id of scope_ids) {
+    tokens.push(...(await listContained(app.db, 'auth-token', scope_id)));
+  }
+  return revokeRows(tokens);
 }
 
 /** Ends all log-ins of a user. */

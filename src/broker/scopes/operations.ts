@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
+import { revokeTokensIn } from '../auth-tokens/operations.ts';
 import { RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
@@ -82,7 +83,11 @@ export const scopeDefinition: Definition = {
   async planRemoval(app, _caller, resource) {
     if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
     const scope_ids = listSubtree(await readScopeTree(app), resource.id);
-    return [...(await planLoss(app, { scope_ids })), ...removeResources({ scope_ids }, app.now())];
+    return [
+      ...(await planLoss(app, { scope_ids })),
+      ...(await revokeTokensIn(app, scope_ids)),
+      ...removeResources({ scope_ids }, app.now()),
+    ];
   },
 
   actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),

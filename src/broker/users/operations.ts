@@ -1,5 +1,5 @@
 import type { App } from '../../app.ts';
-import { removeTokensOfUser } from '../auth-tokens/operations.ts';
+import { removeTokensOfAccounts, removeTokensOfUser } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
@@ -102,6 +102,11 @@ export function changeAccounts(change: LinkChange) {
     await requireFree(app, resource, plan.added);
     return commitChange(app, caller, userDefinition, resource, expected, {
       effects: [
+        // Whoever logged in through an account that is taken away is this user no more.
+        ...(await removeTokensOfAccounts(
+          app,
+          present.filter((account) => plan.removed.includes(account.id)),
+        )),
         ...plan.removed.map((id) => setOwner(id, { from: resource.id, to: '' })),
         ...plan.added.map((id) => setOwner(id, { from: '', to: resource.id })),
       ],
