@@ -111,9 +111,10 @@ export const aliasDefinition: Definition = {
       aliases.map((alias) => alias.id),
       ['alias-destination'],
     );
+    const destinations = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
     return aliases.map((alias) => {
       const { value, host_id } = alias.body as AliasBody;
-      const destination_id = links.find((link) => link.from_id === alias.id)?.to_id;
+      const destination_id = destinations.get(alias.id);
       return omitEmpty({
         value,
         destination_id,
@@ -178,6 +179,9 @@ export async function planAliases(
     if (!authorized) throw new Failure('forbidden', 'Forbidden.');
     const fault = faultOfValue(value);
     if (fault !== undefined) refuseField('with_aliases', fault, IN_REQUEST);
+    if (host_id !== '' && !isIdOf(host_id, 'host')) {
+      refuseField('with_aliases', `"${host_id}" is not a host's id.`, IN_REQUEST);
+    }
     if (scope_id !== 'global') {
       refuseField('with_aliases', 'Aliases lie in the global scope.', IN_REQUEST);
     }

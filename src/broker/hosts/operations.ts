@@ -56,9 +56,10 @@ export const hostDefinition: Definition = {
       hosts.map((host) => host.id),
       'host-set-host',
     );
+    const sets = Map.groupBy(links, ({ to_id }) => to_id);
     return hosts.map(({ id, body }) =>
       omitEmpty({
-        host_set_ids: links.filter((link) => link.to_id === id).map((link) => link.from_id),
+        host_set_ids: sets.get(id)?.map(({ from_id }) => from_id),
         attributes: { address: (body as HostBody).address },
       }),
     );

@@ -58,8 +58,9 @@ export const userDefinition: Definition = {
       ),
       readScopeTree(app),
     ]);
+    const accountsOf = Map.groupBy(accounts, (account) => account.owner_id);
     return users.map((user) => {
-      const own = accounts.filter((account) => account.owner_id === user.id);
+      const own = accountsOf.get(user.id) ?? [];
       const primary = tree.byId.get(user.scope_id)?.primary_auth_method_id ?? '';
       return omitEmpty(describeAccounts(own, primary, how));
     });
