@@ -1,7 +1,7 @@
 // Requests a second of a real server on real files, driven by a load generator in a process of its
 // own, each beside the bare limits of this machine measured in the same run.
 //
-//   npm run bench -- [--only issue,sign,read,ocsp,revoke,crl,store] [--seconds N] [--profile DIR]
+//   npm run bench -- [--only issue,sign,read,ocsp,revoke,session,crl,store] [--seconds N] [--profile DIR]
 //
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
@@ -21,6 +21,7 @@ import {
   startServerProcess,
 } from './processes.ts';
 import {
+  authorizeSessionRequest,
   followRevocations,
   issueRequest,
   ocspGetRequest,
@@ -33,7 +34,7 @@ import {
 
 /** Measurements that are programs of their own, run after the others. */
 const PROGRAMS = ['crl', 'store'];
-const GROUPS = ['issue', 'sign', 'read', 'ocsp', 'revoke'];
+const GROUPS = ['issue', 'sign', 'read', 'ocsp', 'revoke', 'session'];
 
 interface Bench {
   server: ServerProcess;
@@ -162,6 +163,11 @@ async function measureRevoke(bench: Bench): Promise<void> {
   }
 }
 
+async function measureSession(bench: Bench): Promise<void> {
+  const requests = [await authorizeSessionRequest(bench.server.port)];
+  await measure('authorize-session, 32', bench, { connections: 32, requests });
+}
+
 async function measureBare(generator: Generator, milliseconds: number): Promise<void> {
   for (const [kind, size] of [
     ['http', '3000'],
@@ -199,6 +205,7 @@ async function measureServer(
       if (groups.includes('read')) await measureRead(bench);
       if (groups.includes('ocsp')) await measureOcsp(bench);
       if (groups.includes('revoke')) await measureRevoke(bench);
+      if (groups.includes('session')) await measureSession(bench);
     } finally {
       await server.stop();
     }

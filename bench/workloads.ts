@@ -53,6 +53,28 @@ async function post(port: number, path: string, body: unknown): Promise<unknown>
   return response.status === 204 ? undefined : response.json();
 }
 
+/** Logs in as the administrator that a development server begins with. */
+async function logIn(port: number): Promise<string> {
+  const answer = await post(port, 'auth-methods/ampw_1234567890:authenticate', {
+    command: 'login',
+    attributes: { login_name: 'admin', password: 'password' },
+  });
+  return String(Reflect.get(Object(Reflect.get(Object(answer), 'attributes')), 'token'));
+}
+
+/** Makes a target with an address and without credentials. */
+export async function authorizeSessionRequest(port: number): Promise<string> {
+  const target = await post(port, 'targets', {
+    scope_id: 'p_1234567890',
+    type: 'tcp',
+    name: 'bench',
+    address: '127.0.0.1',
+    attributes: { default_port: 22 },
+  });
+  const id = String(Reflect.get(Object(target), 'id'));
+  return request('POST', `targets/${id}:authorize-session`, '{}', await logIn(port));
+}
+
 export function issueRequest(): string {
   return request('POST', 'demo/issue/web', JSON.stringify({ common_name: NAME }));
 }
@@ -107,11 +129,11 @@ function ocspDer(root: Certificate, serial: string): Buffer {
   return Buffer.from(der);
 }
 
-function request(method: string, path: string, body: string): string {
+function request(method: string, path: string, body: string, token = TOKEN): string {
   const head = [
     `${method} /v1/${path} HTTP/1.1`,
     'Host: localhost',
-    `X-Vault-Token: ${TOKEN}`,
+    `X-Vault-Token: ${token}`,
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
   ];

@@ -162,15 +162,17 @@ async function planSession(
   const worker_filter = body.egress_worker_filter || body.worker_filter;
   const workers = await requireWorkers(app, worker_filter);
   const worker_addresses = workers.map((worker) => worker.address);
-  const id = newResourceId('s', app.randomBytes(32));
+  // Drawn at once, since each draw has its price.
+  const random = app.randomBytes(72);
+  const seed = random.subarray(0, 32);
+  const id = newResourceId('s', random.subarray(40));
   const created_ms = app.now();
   const expires_ms = Math.min(created_ms + body.session_max_seconds * 1000, LAST_MS);
-  const seed = app.randomBytes(32);
   const made = makeSessionCertificate({
     session_id: id,
     worker_addresses,
     seed,
-    serial: app.randomBytes(8),
+    serial: random.subarray(32, 40),
     now: Math.floor(created_ms / 1000),
     expires_at: Math.floor(expires_ms / 1000),
   });

@@ -1,9 +1,18 @@
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
-/** Four digits at a time: with three bytes shifted in, every step stays within 2^48. */
-const DIGITS = 4;
-const STEP = 58 ** DIGITS;
-const BYTES = 3;
+/** Digits that are taken from one ordinary number: 58^9 is the last power below 2^53. */
+const DIGITS = 9;
+
+/** 58 to the power of 9, 18, 36 and so on. */
+const POWERS: bigint[] = [58n ** BigInt(DIGITS)];
+
+function powerAt(level: number): bigint {
+  for (let known = POWERS.length; known <= level; known += 1) {
+    const half = POWERS[known - 1] ?? 1n;
+    POWERS.push(half * half);
+  }
+  return POWERS[level] ?? 1n;
+}
 
 /**
  * Base58 with the alphabet that leaves out what looks alike; no checksum. Every leading zero
@@ -12,36 +21,25 @@ const BYTES = 3;
 export function encodeBase58(bytes: Uint8Array): string {
   let zeros = 0;
   while (zeros < bytes.length && bytes[zeros] === 0) zeros += 1;
-  const places: number[] = [];
-  for (let at = zeros; at < bytes.length; ) {
-    const end = Math.min(at + BYTES, bytes.length);
-    let carry = 0;
-    let factor = 1;
-    for (; at < end; at += 1) {
-      carry = carry * 256 + (bytes[at] ?? 0);
-      factor *= 256;
-    }
-    for (let place = 0; place < places.length; place += 1) {
-      const value = (places[place] ?? 0) * factor + carry;
-      carry = Math.floor(value / STEP);
-      places[place] = value - carry * STEP;
-    }
-    while (carry > 0) {
-      places.push(carry % STEP);
-      carry = Math.floor(carry / STEP);
-    }
-  }
-  let text = '';
-  for (const place of places) text = digitsOf(place) + text;
-  return '1'.repeat(zeros) + text.replace(/^1+/, '');
+  const value = BigInt(`0x0${Buffer.from(bytes).toString('hex')}`);
+  let level = 0;
+  while (powerAt(level) <= value) level += 1;
+  return '1'.repeat(zeros) + digitsOf(value, level).replace(/^1+/, '');
 }
 
-function digitsOf(place: number): string {
+/** Nine digits times 2^level, by halves: what is long costs far less so than digit by digit. */
+function digitsOf(value: bigint, level: number): string {
+  if (level > 0) {
+    const half = powerAt(level - 1);
+    const high = value / half;
+    return digitsOf(high, level - 1) + digitsOf(value - high * half, level - 1);
+  }
   let text = '';
-  let rest = place;
+  let rest = Number(value);
   for (let digit = 0; digit < DIGITS; digit += 1) {
-    text = (ALPHABET[rest % 58] ?? '') + text;
-    rest = Math.floor(rest / 58);
+    const next = Math.floor(rest / 58);
+    text = (ALPHABET[rest - next * 58] ?? '') + text;
+    rest = next;
   }
   return text;
 }
