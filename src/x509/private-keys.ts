@@ -16,6 +16,7 @@ import {
   readUnsigned,
 } from './der-reader.ts';
 import {
+  type CurveBits,
   describePublicKey,
   ecAlgorithmIdentifier,
   fieldBytes,
@@ -64,6 +65,21 @@ function encodeEcPrivateKey(key: KeyObject, form: PrivateKeyForm): PemBlock {
   const { d = '', x = '', y = '' } = key.export({ format: 'jwk' });
   const secret = Buffer.from(d, 'base64url');
   const point = Buffer.from([4, ...Buffer.from(x, 'base64url'), ...Buffer.from(y, 'base64url')]);
+  return encodeBareEcKey({ bits, secret, point }, form);
+}
+
+/** A key on a curve as bare numbers, for one that is handed out and never used here. */
+export interface BareEcKey {
+  bits: CurveBits;
+  /** As long as a coordinate, leading zeros included. */
+  secret: Uint8Array;
+  /** Uncompressed. */
+  point: Uint8Array;
+}
+
+/** As {@link encodePrivateKey}. */
+export function encodeBareEcKey(key: BareEcKey, form: PrivateKeyForm): PemBlock {
+  const { bits, secret, point } = key;
   const publicPart = contextConstructed(1, bitString(point));
   if (form === 'traditional') {
     const curve = contextConstructed(0, oid(CURVE_OID[bits]));

@@ -1,7 +1,7 @@
-import type { KeyObject } from 'node:crypto';
-import { encodePem } from '../../core/pem.ts';
+import { encodePem, type PemBlock } from '../../core/pem.ts';
 import { isSelfSigned } from '../../x509/certificate.ts';
-import { encodePrivateKey } from '../../x509/private-keys.ts';
+import type { KeyType } from '../../x509/keys.ts';
+import type { PrivateKeyForm } from '../../x509/private-keys.ts';
 import type { ChainLink } from '../issuers/issuer.ts';
 import type { Format } from './request.ts';
 
@@ -20,13 +20,19 @@ export interface IssuedAnswer {
   private_key_type?: string;
 }
 
+/** A private key that was made for a certificate and is handed out with it. */
+export interface HandedOutKey {
+  key_type: KeyType;
+  encode(form: PrivateKeyForm): PemBlock;
+}
+
 /** Dresses an issued certificate, its chain and its key in the format that was asked for. */
 export function encodeIssued(issued: {
   der: Uint8Array;
   facts: Pick<IssuedAnswer, 'serial_number' | 'expiration' | 'authority_key_id'>;
   /** The issuer first. */
   chain: readonly ChainLink[];
-  private_key?: KeyObject;
+  private_key?: HandedOutKey;
   request: { format: Format; private_key_format: string; remove_roots_from_chain: boolean };
 }): IssuedAnswer {
   const { der, facts, chain, private_key, request } = issued;
@@ -46,11 +52,11 @@ export function encodeIssued(issued: {
   if (kept.length > 0) answer.ca_chain = kept.map(encode);
   const bundle = [pem, ...kept.map((link) => link.pem)];
   if (private_key) {
-    const traditional = encodePrivateKey(private_key, 'traditional');
+    const traditional = private_key.encode('traditional');
     const { label, der: key } =
-      request.private_key_format === 'pkcs8' ? encodePrivateKey(private_key, 'pkcs8') : traditional;
+      request.private_key_format === 'pkcs8' ? private_key.encode('pkcs8') : traditional;
     answer.private_key = format === 'der' ? base64(key) : encodePem(label, key);
-    answer.private_key_type = private_key.asymmetricKeyType ?? '';
+    answer.private_key_type = private_key.key_type;
     // Inside the bundle the key keeps its traditional form, whatever was asked for outside.
     if (format === 'pem_bundle') bundle.unshift(encodePem(traditional.label, traditional.der));
   }

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
 import { planLease } from '../../access/leases/operations.ts';
 import type { App } from '../../app.ts';
@@ -10,7 +9,7 @@ import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { type Authority, resolveSigningIssuer } from '../authority/authority.ts';
 import { chooseUrls, readAuthority } from '../authority/operations.ts';
-import { encodeIssued, type IssuedAnswer } from '../certificates/answer.ts';
+import { encodeIssued, type HandedOutKey, type IssuedAnswer } from '../certificates/answer.ts';
 import { requireCsr } from '../certificates/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
 import { planCertificate } from '../certificates/plan.ts';
@@ -19,7 +18,7 @@ import { insertCertificate } from '../certificates/store.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import { describeIssuing } from '../issuers/issuing.ts';
 import type { Key } from '../keys/key.ts';
-import { generateKey, signCertificate, signWithKey } from '../keys/operations.ts';
+import { generateKeyToHandOut, signCertificate, signWithKey } from '../keys/operations.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
@@ -90,7 +89,7 @@ interface Subject {
   subjectPublicKeyInfo: Uint8Array;
   key: KeyDescription;
   /** Only of a key that was just made. */
-  private_key?: KeyObject;
+  private_key?: HandedOutKey;
 }
 
 /** A signed certificate, and what makes it known; nothing is committed yet. */
@@ -118,11 +117,11 @@ export async function planIssuance(
 ): Promise<SignedLeaf> {
   const ground = await readGround(app, caller, input);
   const plan = planIssue(ground.role, input, ground.context);
-  const fresh = await generateKey(app, plan.key);
+  const { public_key, private_key } = await generateKeyToHandOut(app, plan.key);
   return planSigned(app, caller, input, ground, plan, {
-    subjectPublicKeyInfo: fresh.public_key,
-    key: fresh,
-    private_key: fresh.private_key,
+    subjectPublicKeyInfo: public_key,
+    key: plan.key,
+    private_key,
   });
 }
 

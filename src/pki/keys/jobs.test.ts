@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { openTestApp } from '../../../test/support/app.ts';
 import { sqlitePlace } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
-import { publicKeyInfo } from '../../x509/keys.ts';
-import { countReadyKeys, takeP256Key, takeRsaKey } from './jobs.ts';
+import { countReadyKeys, takeRsaKey } from './jobs.ts';
 
 async function openApp(t: {
   after(close: () => Promise<void>): void;
@@ -64,16 +63,4 @@ test('a key of a size that is not kept is made when it is asked for', async (t) 
   const key = await takeRsaKey(app, 1024);
   assert.equal(key.asymmetricKeyDetails?.modulusLength, 1024);
   assert.equal(countReadyKeys(app, 1024), 0);
-});
-
-test('of P-256 keys, made ahead or on the spot, none is given twice', async (t) => {
-  const { app } = await openApp(t);
-  const seen = new Set<string>();
-  for (let round = 0; round < 8; round += 1) {
-    for (let taken = 0; taken < 40; taken += 1) {
-      seen.add(Buffer.from(publicKeyInfo(takeP256Key(app))).toString('hex'));
-    }
-    await new Promise(setImmediate);
-  }
-  assert.equal(seen.size, 320);
 });

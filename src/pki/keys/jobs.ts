@@ -1,4 +1,4 @@
-import { generateKeyPair, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { type App, perApp } from '../../app.ts';
 
 /** Keys that may wait for a taker, by size: making one takes 40 ms to seconds of a core. */
@@ -31,53 +31,6 @@ const poolOf = perApp<Pool>((app) => {
   });
   return pool;
 });
-
-/** P-256 keys that wait for a taker, and those being made, together. */
-const MOST_P256 = 64;
-
-interface Stock {
-  ready: KeyObject[];
-  making: number;
-  /** As {@link Pool.term}. */
-  term: number;
-}
-
-const stockOf = perApp<Stock>((app) => {
-  const stock: Stock = { ready: [], making: 0, term: 0 };
-  const empty = (): void => {
-    stock.term += 1;
-    stock.ready = [];
-  };
-  app.barrier.onLock(empty);
-  app.onClose(empty);
-  return stock;
-});
-
-/**
- * A fresh P-256 key that nobody else gets. Making one takes 37 µs, a sixth of an issuance, so it
- * is done in the thread pool ahead of time, on another core; 11 µs of it stay on this thread. When none is
- * ready, one is made here.
- */
-export function takeP256Key(app: App): KeyObject {
-  const stock = stockOf(app);
-  const ready = stock.ready.pop();
-  restock(app, stock);
-  return ready ?? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-}
-
-function restock(app: App, stock: Stock): void {
-  const { term } = stock;
-  // Never for its own sake: as many as have been taken, when half of them are gone.
-  if (stock.ready.length + stock.making > MOST_P256 / 2) return;
-  while (stock.ready.length + stock.making < MOST_P256) {
-    stock.making += 1;
-    generateKeyPair('ec', { namedCurve: 'P-256' }, (err, _publicKey, key) => {
-      stock.making -= 1;
-      if (err) app.log.error({ err }, 'no P-256 key could be made in advance');
-      else if (stock.term === term) stock.ready.push(key);
-    });
-  }
-}
 
 /**
  * A fresh RSA key that nobody else gets: from those made in the background, or, when there is

@@ -13,19 +13,22 @@ import {
 } from '../../x509/certificate.ts';
 import {
   CURVE_NAME,
+  ecPublicKeyInfo,
   findCurve,
   type KeyDescription,
   keyIdentifier,
   publicKeyInfo,
 } from '../../x509/keys.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
-import { exportPrivateKey } from '../../x509/private-keys.ts';
+import { encodeBareEcKey, encodePrivateKey, exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKey } from '../authority/authority.ts';
 import { changeAuthority, readAuthority } from '../authority/operations.ts';
-import { takeP256Key, takeRsaKey } from './jobs.ts';
+import type { HandedOutKey } from '../certificates/answer.ts';
+import { takeRsaKey } from './jobs.ts';
 import { checkName, checkNewName, type Key } from './key.ts';
 import { resolveKeyParameters } from './key-parameters.ts';
+import { takeP256Key } from './p256/jobs.ts';
 import { deleteKey, findSealedKey, insertKey, saveKeyName } from './store.ts';
 
 /** A key that was just made and is kept nowhere yet. */
@@ -41,6 +44,31 @@ export async function generateKey(app: App, wanted: KeyDescription): Promise<Fre
   return { ...wanted, private_key, public_key: publicKeyInfo(private_key) };
 }
 
+/**
+ * Makes a key that leaves with the answer and is neither used nor kept here.
+ *
+ * @param wanted as {@link generateKey}
+ * @returns public_key: SubjectPublicKeyInfo, DER
+ */
+export async function generateKeyToHandOut(
+  app: App,
+  wanted: KeyDescription,
+): Promise<{ public_key: Uint8Array; private_key: HandedOutKey }> {
+  const { key_type } = wanted;
+  if (key_type === 'ec' && wanted.key_bits === 256) {
+    const bare = takeP256Key(app);
+    return {
+      public_key: ecPublicKeyInfo(256, bare.point),
+      private_key: { key_type, encode: (form) => encodeBareEcKey(bare, form) },
+    };
+  }
+  const { private_key, public_key } = await generateKey(app, wanted);
+  return {
+    public_key,
+    private_key: { key_type, encode: (form) => encodePrivateKey(private_key, form) },
+  };
+}
+
 async function generatePrivateKey(app: App, wanted: KeyDescription): Promise<KeyObject> {
   switch (wanted.key_type) {
     case 'rsa':
@@ -48,7 +76,6 @@ async function generatePrivateKey(app: App, wanted: KeyDescription): Promise<Key
     case 'ed25519':
       return generateKeyPairSync('ed25519').privateKey;
     case 'ec': {
-      if (wanted.key_bits === 256) return takeP256Key(app);
       const curve = findCurve(wanted.key_bits);
       if (!curve) throw new Error(`no curve of ${wanted.key_bits} bits`);
       return generateKeyPairSync('ec', { namedCurve: CURVE_NAME[curve] }).privateKey;
