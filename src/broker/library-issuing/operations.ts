@@ -104,7 +104,8 @@ async function issueFromAuthority(
     throw new Failure('unresolved', `credential library ${library.id}: its authority is gone`);
   }
   const now = Math.floor(app.now() / 1000);
-  const left = Math.max(1, session.expires_at - now);
+  // A second less: the authority looks at the clock a little later than this.
+  const left = Math.max(1, session.expires_at - now - 1);
   const wanted = parseDuration(attributes.ttl ?? '') ?? 0;
   const { role = '', common_name = '', alt_names, ip_sans, uri_sans } = attributes;
   const { format, private_key_format } = attributes;
