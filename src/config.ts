@@ -27,6 +27,8 @@ export interface Config {
     sinks: AuditSinkConfig[];
   };
   user_lockout: UserLockout;
+  /** Of the broker's API. */
+  rate_limits: RateLimits;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -54,6 +56,35 @@ export interface UserLockout {
   /** Without a failure for so long, earlier ones are forgotten. */
   lockout_counter_reset: number;
 }
+
+/** How many requests one endpoint takes in a period; the rest hear when to come again. */
+export interface RateLimits {
+  disable: boolean;
+  /** Seconds. */
+  period: number;
+  list: Quotas;
+  other: Quotas;
+}
+
+export interface Quotas {
+  total: number;
+  per_ip_address: number;
+  per_auth_token: number;
+}
+
+export const RATE_LIMIT_DEFAULTS: RateLimits = {
+  disable: false,
+  period: 30,
+  list: { total: 1_500, per_ip_address: 1_500, per_auth_token: 150 },
+  other: { total: 30_000, per_ip_address: 30_000, per_auth_token: 3_000 },
+};
+
+/** Of a development server: more than one machine asks for, since all of it is one client. */
+const DEV_QUOTAS: Quotas = {
+  total: 10_000_000,
+  per_ip_address: 10_000_000,
+  per_auth_token: 10_000_000,
+};
 
 export const USER_LOCKOUT_DEFAULTS: UserLockout = {
   disable_lockout: false,
@@ -120,6 +151,7 @@ export function devConfig(flags: DevFlags): Config {
     telemetry: { unauthenticated_metrics_access: false },
     audit: { wait_for_reads: false, record_public_reads: false, retention_days: 0, sinks: [] },
     user_lockout: USER_LOCKOUT_DEFAULTS,
+    rate_limits: { ...RATE_LIMIT_DEFAULTS, list: DEV_QUOTAS, other: DEV_QUOTAS },
     api_address: `http://${flags.listen}`,
     dev_root_token: flags.root_token,
     seed: flags.seed && checkSeed(flags.seed),
@@ -142,7 +174,7 @@ export function parseConfig(text: string): Config {
   }
   const top = section('', whole, [
     'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'telemetry', 'log_level',
-    'api_address', 'recovery_key',
+    'api_address', 'recovery_key', 'rate_limits',
   ]); // biome-ignore format: one list
   const listener = section('listener', top.listener ?? {}, [
     'address',
@@ -169,6 +201,7 @@ export function parseConfig(text: string): Config {
     telemetry: telemetryOf(top.telemetry),
     audit: auditOf(top.audit),
     user_lockout: lockoutOf(top.user_lockout),
+    rate_limits: rateLimitsOf(top.rate_limits),
     api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
     dev_root_token: undefined,
     seed: undefined,
@@ -296,6 +329,30 @@ function lockoutOf(value: unknown): UserLockout {
     lockout_threshold,
     lockout_duration: seconds('lockout_duration'),
     lockout_counter_reset: seconds('lockout_counter_reset'),
+  };
+}
+
+function rateLimitsOf(value: unknown): RateLimits {
+  const limits = section('rate_limits', value ?? {}, ['disable', 'period', 'list', 'other']);
+  const quotasOf = (kind: 'list' | 'other'): Quotas => {
+    const byDefault = RATE_LIMIT_DEFAULTS[kind];
+    const quotas = section(`rate_limits.${kind}`, limits[kind] ?? {}, Object.keys(byDefault));
+    const quota = (name: keyof Quotas): number => {
+      const count = countOf(`rate_limits.${kind}.${name}`, quotas[name], byDefault[name]);
+      if (count > 0) return count;
+      throw new Failure('invalid', `rate_limits.${kind}.${name} must be 1 or more`);
+    };
+    return {
+      total: quota('total'),
+      per_ip_address: quota('per_ip_address'),
+      per_auth_token: quota('per_auth_token'),
+    };
+  };
+  return {
+    disable: flagOf('rate_limits.disable', limits.disable),
+    period: secondsOf('rate_limits.period', limits.period, RATE_LIMIT_DEFAULTS.period),
+    list: quotasOf('list'),
+    other: quotasOf('other'),
   };
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ZodError } from 'zod';
 import { systemCaller } from '../access/system-caller.ts';
 import { tokenId } from '../access/tokens/operations.ts';
-import type { App } from '../app.ts';
+import { type App, perApp } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
 import { IN_REQUEST } from '../broker/field-errors.ts';
 import type { Action } from '../broker/grants/actions.ts';
@@ -17,6 +17,7 @@ import { type BoundaryRouter, decodeBoundaryPath } from './boundary-path.ts';
 import type { BoundaryAnswer, BoundaryRequest, BoundaryRoute, Located } from './boundary-route.ts';
 import { parseJsonBody } from './json.ts';
 import type { HttpRequest } from './pipeline.ts';
+import { RateLimiter } from './rate-limit.ts';
 import { recordDone, recordRefusal, startTrace, type Trace, traceInput } from './request-record.ts';
 import {
   bareRefusal,
@@ -37,19 +38,29 @@ export async function handleBoundary(
 ): Promise<Dressed> {
   const started = performance.now();
   const trace = startTrace(randomUUID(), request.remote_address);
-  const dressed = await answerOrRefuse(app, router, request, trace);
+  const limits: Record<string, string> = {};
+  const dressed = await answerOrRefuse(app, router, request, { trace, limits });
+  Object.assign(dressed.headers, limits);
   countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
   return dressed;
+}
+
+/** What is known of a request, however it ends. */
+interface Kept {
+  trace: Trace;
+  /** Headers that tell of its quota. */
+  limits: Record<string, string>;
 }
 
 async function answerOrRefuse(
   app: App,
   router: BoundaryRouter,
   request: HttpRequest,
-  trace: Trace,
+  kept: Kept,
 ): Promise<Dressed> {
+  const { trace } = kept;
   try {
-    return await answer(app, router, request, trace);
+    return await answer(app, router, request, kept);
   } catch (thrown) {
     const error = await recordRefusal(app, trace, thrown).then(
       () => thrown,
@@ -70,7 +81,7 @@ async function answer(
   app: App,
   router: BoundaryRouter,
   request: HttpRequest,
-  trace: Trace,
+  { trace, limits }: Kept,
 ): Promise<Dressed> {
   const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
   if (path === undefined) return bareRefusal(400);
@@ -92,6 +103,8 @@ async function answer(
   }
 
   const text = credentialsOf(request);
+  const refused = takeQuota(app, route, request, { text, limits });
+  if (refused) return refused;
   const known = await identify(app, text, request.remote_address);
   trace.token = known.token;
   if (text !== '' && !known.token) {
@@ -105,6 +118,26 @@ async function answer(
   const result = await permitAndRun(app, caller, route, read);
   await recordDone(app, caller, route);
   return dressBoundaryAnswer(result);
+}
+
+const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
+
+/** Counts a request; one too many is answered with when to come again, and no body (contract 1.11). */
+function takeQuota(
+  app: App,
+  { id, access }: BoundaryRoute,
+  { remote_address }: HttpRequest,
+  { text, limits }: { text: string; limits: Record<string, string> },
+): Dressed | undefined {
+  if (app.config.rate_limits.disable) return undefined;
+  const lists = access !== 'public' && access.action === 'list';
+  const asked = { endpoint: id, lists, remote_address, token: text };
+  const verdict = limiterOf(app).take(asked, app.now());
+  Object.assign(limits, verdict.headers);
+  if (verdict.allowed) return undefined;
+  const status = verdict.full ? 503 : 429;
+  const headers = { 'retry-after': String(verdict.retry_after) };
+  return { status, headers, body: undefined };
 }
 
 async function permitAndRun(

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RateLimits } from '../config.ts';
+import { RateLimiter } from './rate-limit.ts';
+
+const limits: RateLimits = {
+  disable: false,
+  period: 30,
+  list: { total: 4, per_ip_address: 3, per_auth_token: 2 },
+  other: { total: 40, per_ip_address: 30, per_auth_token: 20 },
+};
+
+const asking = (
+  change: { endpoint?: string; lists?: boolean; ip?: string; token?: string } = {},
+) => ({
+  endpoint: change.endpoint ?? 'list-targets',
+  lists: change.lists ?? true,
+  remote_address: change.ip ?? '10.0.0.1',
+  token: change.token ?? 'one',
+});
+
+test('a token is refused beyond its quota, and another of the same address is not', () => {
+  const limiter = new RateLimiter(limits);
+  assert.equal(limiter.take(asking(), 0).allowed, true);
+  assert.equal(limiter.take(asking(), 1).allowed, true);
+  const refused = limiter.take(asking(), 2000);
+  assert.deepEqual(refused, {
+    allowed: false,
+    full: false,
+    retry_after: 28,
+    headers: {
+      ratelimit: 'limit=2, remaining=0, reset=28',
+      'ratelimit-policy':
+        '4;w=30;comment="total", 3;w=30;comment="ip-address", 2;w=30;comment="auth-token"',
+    },
+  });
+  assert.equal(limiter.take(asking({ token: 'two' }), 2000).allowed, true);
+  assert.equal(limiter.take(asking({ token: 'three' }), 2000).allowed, false, 'the address, too');
+  assert.equal(limiter.take(asking({ token: 'three', ip: '10.0.0.2' }), 2000).allowed, true);
+  assert.equal(limiter.take(asking({ token: 'four', ip: '10.0.0.3' }), 2000).allowed, false, 'all');
+});
+
+test('what was refused is not counted, and the window ends', () => {
+  const limiter = new RateLimiter(limits);
+  for (let at = 0; at < 10; at++) limiter.take(asking(), at);
+  assert.equal(limiter.take(asking(), 29_999).allowed, false);
+  const again = limiter.take(asking(), 30_000);
+  assert.equal(again.allowed, true);
+  assert.equal(again.headers.ratelimit, 'limit=2, remaining=1, reset=30');
+});
+
+test('each endpoint counts for itself, and lists have limits of their own', () => {
+  const limiter = new RateLimiter(limits);
+  for (let at = 0; at < 3; at++) limiter.take(asking(), at);
+  assert.equal(limiter.take(asking({ endpoint: 'list-hosts' }), 3).allowed, true);
+  const read = asking({ endpoint: 'read-target', lists: false });
+  assert.equal(limiter.take(read, 3).headers.ratelimit, 'limit=20, remaining=19, reset=30');
+});
+
+test('without a token only the address and the whole count', () => {
+  const limiter = new RateLimiter(limits);
+  for (let at = 0; at < 3; at++) {
+    assert.equal(limiter.take(asking({ token: '' }), at).allowed, true);
+  }
+  assert.equal(limiter.take(asking({ token: '' }), 4).allowed, false);
+});
+
+test('a clock that goes back does not lock anybody out', () => {
+  const limiter = new RateLimiter(limits);
+  for (let at = 0; at < 3; at++) limiter.take(asking(), 1_000_000 + at);
+  assert.equal(limiter.take(asking(), 0).allowed, true);
+});
+
+test('more addresses than can be counted are refused until windows end', () => {
+  const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 1000 } }, 2);
+  assert.equal(limiter.take(asking({ ip: 'a' }), 0).allowed, true);
+  assert.equal(limiter.take(asking({ ip: 'b', token: '' }), 0).allowed, true);
+  const refused = limiter.take(asking({ ip: 'c' }), 1);
+  assert.deepEqual(refused, { allowed: false, full: true, retry_after: 30, headers: {} });
+  assert.equal(limiter.take(asking({ ip: 'a' }), 1).allowed, true, 'who is known');
+  assert.equal(limiter.take(asking({ ip: 'c' }), 30_001).allowed, true);
+});
+
+test('tokens made up in numbers keep nobody out: their address is counted', () => {
+  const limiter = new RateLimiter(
+    { ...limits, list: { total: 1000, per_ip_address: 10, per_auth_token: 1 } },
+    5,
+  );
+  for (let at = 0; at < 10; at++) {
+    assert.equal(limiter.take(asking({ ip: 'a', token: `made-up-${at}` }), at).allowed, true);
+  }
+  assert.equal(limiter.take(asking({ ip: 'a', token: 'made-up-10' }), 11).allowed, false);
+  assert.equal(limiter.take(asking({ ip: 'b', token: 'real' }), 12).allowed, true);
+});
