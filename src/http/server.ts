@@ -14,6 +14,7 @@ import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
+import { answerHealth, isHealthTarget } from './health.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
 import type { LongBody } from './route.ts';
@@ -73,6 +74,10 @@ export function createServer(app: App, routers: Routers): HttpServer {
   });
   const answer: RequestListener = (request, response) => {
     const read = readRequest(request);
+    if (isHealthTarget(read.url)) {
+      sendSoon({ request, response, dressed: answerHealth(app, read, isClosing) });
+      return;
+    }
     const answering = isBoundaryTarget(read.url)
       ? handleBoundary(app, routers.boundary, read)
       : handle(app, routers, read);

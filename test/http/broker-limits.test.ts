@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RATE_LIMIT_DEFAULTS } from '../../src/config.ts';
+import { startTestServer } from '../support/server.ts';
+
+test('every answer of the broker tells of its quota, and one too many when to come again', async (t) => {
+  const quotas = { total: 100, per_ip_address: 100, per_auth_token: 3 };
+  const client = await startTestServer(t, {
+    config: { rate_limits: { disable: false, period: 30, list: quotas, other: quotas } },
+  });
+  for (const remaining of [2, 1, 0]) {
+    const answer = await client.call('GET', 'scopes?scope_id=global');
+    assert.equal(answer.status, 200);
+    const told = answer.headers.get('ratelimit') ?? '';
+    assert.match(told, new RegExp(`^limit=3, remaining=${remaining}, reset=\\d+$`));
+    assert.match(answer.headers.get('ratelimit-policy') ?? '', /^100;w=30;comment="total", /);
+  }
+  const refused = await client.call('GET', 'scopes?scope_id=global');
+  assert.equal(refused.status, 429);
+  assert.equal(refused.text, '');
+  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+  const another = await client.call('GET', 'roles?scope_id=global');
+  assert.equal(another.status, 200, 'another endpoint');
+  const wrong = await client.call('GET', 'roles/x');
+  assert.equal(wrong.status, 400);
+  assert.notEqual(wrong.headers.get('ratelimit'), null, 'refusals, too');
+});
+
+test("limits are the broker's alone, and can be switched off", async (t) => {
+  const client = await startTestServer(t, {
+    config: { rate_limits: { ...RATE_LIMIT_DEFAULTS, disable: true } },
+  });
+  const answer = await client.call('GET', 'scopes?scope_id=global');
+  assert.equal(answer.headers.get('ratelimit'), null);
+  assert.equal((await client.call('GET', 'sys/mounts')).headers.get('ratelimit'), null);
+});
+
+test('health is told without a token', async (t) => {
+  const client = await startTestServer(t);
+  const answer = await fetch(`${client.url}/health`);
+  assert.equal(answer.status, 200);
+  assert.equal(await answer.text(), '{}');
+  assert.equal((await fetch(`${client.url}/health?worker_info=1`)).status, 200);
+  assert.equal((await fetch(`${client.url}/health`, { method: 'POST' })).status, 405);
+  assert.equal((await fetch(`${client.url}/healthy`)).status, 404);
+  await client.running.app.barrier.lock();
+  assert.equal((await fetch(`${client.url}/health`)).status, 503, 'sealed');
+});
