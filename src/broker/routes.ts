@@ -12,6 +12,7 @@ import { groupRoutes } from './groups/routes.ts';
 import { hostCatalogRoutes } from './host-catalogs/routes.ts';
 import { hostSetRoutes } from './host-sets/routes.ts';
 import { hostRoutes } from './hosts/routes.ts';
+import { managedGroupRoutes } from './managed-groups/routes.ts';
 import { resolvableAliasRoutes } from './resolvable-aliases/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
 import { scopeRoutes } from './scopes/routes.ts';
@@ -29,6 +30,7 @@ export const brokerRoutes: readonly BoundaryRoute[] = [
   ...authTokenRoutes,
   ...userRoutes,
   ...groupRoutes,
+  ...managedGroupRoutes,
   ...roleRoutes,
   ...hostCatalogRoutes,
   ...hostSetRoutes,
