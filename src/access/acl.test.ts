@@ -7,6 +7,7 @@ import {
   hasAccessBeneath,
   judgeAccess,
   listCapabilities,
+  mayBeAllowed,
   type Operation,
 } from './acl.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
@@ -409,4 +410,30 @@ for (const [rules, visible, rule] of mounts) {
 test('a mount of two segments is found beneath wildcards', () => {
   assert.equal(hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'auth/userpass/'), true);
   assert.equal(hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'sys/userpass/'), false);
+});
+
+test('before its fields are known, a request is stopped by what no field can change, and only by that', () => {
+  const acl = aclOf(
+    `path "pki/issue/web" { capabilities = ["update"] required_parameters = ["ttl"] }
+     path "pki/sign/web" { capabilities = ["update"] min_wrapping_ttl = "10s" }
+     path "pki/root" { capabilities = ["delete"] }
+     path "pki/keys" { capabilities = ["deny"] }`,
+  );
+  const may = (path: string, operation: Operation, sudoRequired = false) =>
+    mayBeAllowed(acl, { path, operation, sudoRequired });
+  assert.equal(may('pki/issue/web', 'update'), true);
+  assert.equal(judge(acl, 'POST pki/issue/web'), false);
+  assert.equal(may('pki/sign/web', 'update'), true);
+  assert.equal(may('pki/issue/web', 'read'), false);
+  assert.equal(may('pki/issue/other', 'update'), false);
+  assert.equal(may('pki/root', 'delete', true), false);
+  assert.equal(may('pki/keys', 'list'), false);
+  assert.equal(
+    mayBeAllowed(compileAcl([ROOT_POLICY], NOW), {
+      path: 'x',
+      operation: 'update',
+      sudoRequired: true,
+    }),
+    true,
+  );
 });

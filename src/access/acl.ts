@@ -207,18 +207,37 @@ function refuse(because: string): AccessVerdict {
   return { allowed: false, because };
 }
 
+/** What is known of a request before its fields. */
+type Asked = Pick<AccessRequest, 'path' | 'operation' | 'sudoRequired'>;
+
 /** Says whether a caller may do what a request asks for (contract 5.2 to 5.4). */
 export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
   if (acl.root) return ALLOWED;
-  const { path, operation } = request;
+  const rule = findRequestRule(acl, request);
+  const verdict = judgeGrant(rule, request);
+  return rule && verdict.allowed ? judgeConditions(rule, request) : verdict;
+}
+
+/**
+ * Says whether any request for this could be allowed, whatever its fields. To be asked before a
+ * body is read, so that nobody makes the server read what they may not send.
+ */
+export function mayBeAllowed(acl: Acl, request: Asked): boolean {
+  return acl.root || judgeGrant(findRequestRule(acl, request), request).allowed;
+}
+
+function findRequestRule(acl: Acl, { path, operation }: Asked): Rule | undefined {
   // `a/` and `a` are one path to every other operation: a slash must not find another rule.
-  const rule = operation === 'list' ? findListRule(acl, path) : findRule(acl, withoutSlash(path));
+  return operation === 'list' ? findListRule(acl, path) : findRule(acl, withoutSlash(path));
+}
+
+function judgeGrant(rule: Rule | undefined, { operation, sudoRequired }: Asked): AccessVerdict {
   if (!rule) return refuse('no policy has a rule for this path');
   if (rule.granted & DENY) return refuse('a policy denies this path');
   if (!(rule.granted & OPERATION_BITS[operation])) return refuse(`"${operation}" is not granted`);
-  if (request.sudoRequired && !(rule.granted & SUDO)) return refuse('"sudo" is not granted');
+  if (sudoRequired && !(rule.granted & SUDO)) return refuse('"sudo" is not granted');
   if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
-  return judgeConditions(rule, request);
+  return ALLOWED;
 }
 
 function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {

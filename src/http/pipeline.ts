@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { judgeAccess } from '../access/acl.ts';
+import { type Acl, judgeAccess, mayBeAllowed } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import { authenticate, tokenId } from '../access/tokens/operations.ts';
@@ -20,7 +20,7 @@ import {
   traceInput,
   tracePath,
 } from './request-record.ts';
-import type { Answer, AnyRoute, Method } from './route.ts';
+import type { Answer, AnyRoute, Capability, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
 import { wrapIfAsked, wrapTtlOf } from './wrapping.ts';
@@ -153,6 +153,10 @@ async function answer(
     throw new Failure('invalid', 'response wrapping of what is public needs a token');
   }
 
+  traceInput(trace, match.params);
+  if (known && !mayBePermitted(known.acl, route, aclPath)) {
+    throw new Failure('forbidden', 'permission denied');
+  }
   const fields = await readFields(request, route, method, query);
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
@@ -319,6 +323,17 @@ interface Permission {
   method: Method;
   fields: Record<string, unknown>;
   params: Readonly<Record<string, string>>;
+}
+
+/** Whether a request could be permitted: asked before its body is read. */
+function mayBePermitted(acl: Acl, { access }: AnyRoute, path: string): boolean {
+  if (access === 'public') return true;
+  const { capability, sudo, exists } = access;
+  // Whether the thing is there is asked once, right before it counts.
+  const operations: Capability[] = exists ? ['create', capability] : [capability];
+  return operations.some((operation) =>
+    mayBeAllowed(acl, { path, operation, sudoRequired: sudo ?? false }),
+  );
 }
 
 async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permission): Promise<void> {

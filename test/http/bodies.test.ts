@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startTestServer } from '../support/server.ts';
+
+const NO_JSON = Buffer.from('{"a":');
+
+test('what a caller may not do is refused before its body is looked at', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/mounts/pki', { type: 'pki' });
+  await call('POST', 'sys/auth/userpass', { type: 'userpass' });
+  const policy = `
+    path "pki/roles/own" { capabilities = ["update"] required_parameters = ["ttl"] }
+    path "pki/roles/read" { capabilities = ["read"] }
+    path "auth/userpass/users/*" { capabilities = ["create"] }`;
+  await call('POST', 'sys/policies/acl/own', { policy });
+  const made = await call('POST', 'auth/token/create', { policies: ['own'] });
+  const token = made.textAt('auth.client_token');
+  for (const [method, path, status] of [
+    ['POST', 'pki/roles/own', 400],
+    ['PATCH', 'pki/roles/own', 403],
+    ['POST', 'pki/roles/read', 403],
+    ['POST', 'pki/roles/other', 403],
+    ['POST', 'auth/userpass/users/new', 400],
+    ['POST', 'auth/userpass/role/new', 403],
+  ] as const) {
+    const answer = await call(method, path, NO_JSON, { token });
+    assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`);
+  }
+  const bare = await call('POST', 'pki/roles/own', {}, { token });
+  assert.equal(bare.status, 403, 'what the fields decide is still decided by them');
+});
+
+test('to create is not to change, though both begin alike', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/auth/userpass', { type: 'userpass' });
+  const policy = 'path "auth/userpass/users/*" { capabilities = ["create"] }';
+  await call('POST', 'sys/policies/acl/maker', { policy });
+  const made = await call('POST', 'auth/token/create', { policies: ['maker'] });
+  const token = made.textAt('auth.client_token');
+  const user = { password: 'long enough' };
+  assert.equal((await call('POST', 'auth/userpass/users/bob', user, { token })).status, 204);
+  assert.equal((await call('POST', 'auth/userpass/users/bob', user, { token })).status, 403);
+});
