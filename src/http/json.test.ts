@@ -12,6 +12,11 @@ function refuses(read: () => unknown, message: RegExp): void {
   });
 }
 
+/** Members of one object, no two of the same name. */
+function manyKeys(count: number): string {
+  return Array.from({ length: count }, (_, at) => `"k${at}":0`).join();
+}
+
 const accepted: [text: string, expected: unknown, rule: string][] = [
   ['', {}, 'an empty body has no fields'],
   [' \r\n\t', {}, 'nor has white space'],
@@ -99,6 +104,12 @@ const refused: [text: string, message: RegExp, rule: string][] = [
     'brackets that never opened',
   ],
   [`{"a":[${'0,'.repeat(200_001)}0]}`, /more than 200000 values/, 'too many values'],
+  [`{${manyKeys(10_001)}}`, /more than 10000 members/, 'too many keys'],
+  [
+    `{"a":[${`{${manyKeys(100)}},`.repeat(101)}0]}`,
+    /more than 10000 members/,
+    'keys in many objects',
+  ],
 ];
 for (const [text, message, rule] of refused) {
   test(`refused, ${rule}: ${JSON.stringify(text.slice(0, 40))}`, () => {
@@ -106,6 +117,10 @@ for (const [text, message, rule] of refused) {
     refuses(() => parseJsonBody(new TextEncoder().encode(text)), /./);
   });
 }
+
+test('as many members as may be are read', () => {
+  assert.equal(Object.keys(parseJsonBody(`{${manyKeys(10_000)}}`)).length, 10_000);
+});
 
 test('as deep as may be is read', () => {
   assert.doesNotThrow(() => parseJsonBody(`{"a":${'['.repeat(31)}${']'.repeat(31)}}`));

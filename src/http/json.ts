@@ -7,9 +7,11 @@ export interface JsonLimits {
   maxDepth: number;
   /** Most values, counting members and elements; a body of brackets alone costs memory. */
   maxValues: number;
+  /** Most members of all objects together: keys that differ cost a hundred times what values do. */
+  maxMembers: number;
 }
 
-const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 200_000 };
+const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 200_000, maxMembers: 10_000 };
 
 /**
  * Parses a request body that must be one JSON object. The empty body is an object without members,
@@ -17,7 +19,7 @@ const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 200_000 };
  *
  * @returns plain data with no key `__proto__` anywhere; look names up with `Object.hasOwn`
  * @throws Failure `invalid` for anything that is not one well-formed object: invalid UTF-8 or
- *   Unicode, a key given twice, more depth or values than the limits, anything after the object.
+ *   Unicode, a key given twice, more depth, values or members than the limits, anything after the object.
  *   The message says where and names keys, and never holds a value: it may be a secret
  * @see RFC 8259; RFC 7493 §2.1 to 2.3
  */
@@ -25,12 +27,11 @@ export function parseJsonBody(
   body: Uint8Array | string,
   limits: Partial<JsonLimits> = {},
 ): Record<string, unknown> {
-  const { maxDepth, maxValues } = { ...DEFAULT_LIMITS, ...limits };
   const text = typeof body === 'string' ? body : decodeUtf8(body);
   const first = FIRST.exec(text)?.[0] ?? '';
   if (first === '' || NOTHING.test(text)) return {};
   if (!first.endsWith('{')) throw refusal('the body must be a JSON object, such as {"ttl": "1h"}');
-  const members = countMembers(text, maxDepth, maxValues);
+  const members = countMembers(text, { ...DEFAULT_LIMITS, ...limits });
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -74,11 +75,11 @@ const CODE = {
 } as const;
 
 /**
- * Looks over a text before it is parsed: refuses one too deep or of too many values, and counts
+ * Looks over a text before it is parsed: refuses one too deep or of too many values or members, and counts
  * the members of all objects, each of which has one colon outside of strings. If fewer are there
  * after parsing, a key was given twice. Says nothing about texts that are not JSON.
  */
-function countMembers(text: string, maxDepth: number, maxValues: number): number {
+function countMembers(text: string, { maxDepth, maxValues, maxMembers }: JsonLimits): number {
   let depth = 0;
   let values = 0;
   let members = 0;
@@ -88,7 +89,7 @@ function countMembers(text: string, maxDepth: number, maxValues: number): number
       at = endOfString(text, at);
       if (at < 0) return members;
     } else if (code === CODE.colon) {
-      members++;
+      if (++members > maxMembers) throw refusal(`more than ${maxMembers} members of objects`);
     } else if (code === CODE.comma) {
       if (++values > maxValues) throw refusal(`more than ${maxValues} values`);
     } else if (code === CODE.openBrace || code === CODE.openBracket) {

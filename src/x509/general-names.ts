@@ -65,7 +65,7 @@ export const GENERAL_NAME_TAG = {
 } as const;
 
 /** Number of names one certificate may carry; far more than anyone wants, and a bound on what is stored. */
-const MAX_NAMES = 5_000;
+export const MAX_NAMES = 5_000;
 
 /** Says whether there is no name at all. */
 export function hasNoNames(names: SubjectAltNames): boolean {

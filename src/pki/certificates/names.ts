@@ -1,5 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { Csr } from '../../x509/csr.ts';
+import { MAX_NAMES } from '../../x509/general-names.ts';
 import { isAscii, toAsciiDnsName, toAsciiHostName } from '../roles/host-name.ts';
 import type { NameSource, RequestedNames } from '../roles/name-policy.ts';
 import { type OtherSan, parseOtherSan } from '../roles/other-san.ts';
@@ -124,7 +125,18 @@ function addCommonName(names: NameLists, request: NameFields): void {
 }
 
 function addRequested(names: NameLists, request: NameFields, warnings: string[]): void {
-  for (const name of splitNames(request.alt_names)) {
+  const alt_names = splitNames(request.alt_names);
+  const { ip_sans, uri_sans, other_sans } = request;
+  // Before the work that each of them makes, and not only once they are to be written.
+  const count = alt_names.length + ip_sans.length + uri_sans.length + other_sans.length;
+  if (count > MAX_NAMES) {
+    throw new Failure(
+      'invalid',
+      `${count} subject alternative names, at most ${MAX_NAMES} are accepted`,
+      { fields: { alt_names: `at most ${MAX_NAMES} names` } },
+    );
+  }
+  for (const name of alt_names) {
     if (name.includes('@')) {
       names.email.push(requireAsciiEmail(name));
       continue;
@@ -135,9 +147,9 @@ function addRequested(names: NameLists, request: NameFields, warnings: string[])
       warnings.push(`alt_names: ${quote(name)} is no host name and was left out`);
     else throw refuseConversion(name);
   }
-  names.ip.push(...request.ip_sans);
-  names.uri.push(...request.uri_sans);
-  names.other.push(...request.other_sans.map(requireOtherSan));
+  names.ip.push(...ip_sans);
+  names.uri.push(...uri_sans);
+  names.other.push(...other_sans.map(requireOtherSan));
 }
 
 function splitNames(alt_names: string): string[] {
