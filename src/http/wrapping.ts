@@ -9,7 +9,7 @@ import { type Dressed, dressWrapped } from './wire/vault.ts';
 /**
  * Reads the headers that ask for wrapping (contract 1.3).
  *
- * @returns seconds that the answer is to be wrapped for; undefined when it is not
+ * @returns whole seconds that the answer is to be wrapped for; undefined when it is not
  * @throws Failure `invalid` for a wish that cannot be fulfilled: nobody who counts on the
  *   wrapping is answered without it
  */
@@ -31,7 +31,8 @@ export function wrapTtlOf(
   if (format) {
     throw new Failure('invalid', 'header "X-Vault-Wrap-Format" must be left out: one form only');
   }
-  return seconds;
+  // Upwards: a fraction must not become an answer that is not wrapped.
+  return Math.ceil(seconds);
 }
 
 /** Puts an answer away under a token of its own; what says nothing needs no wrapping. */

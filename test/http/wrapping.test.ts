@@ -246,6 +246,21 @@ test('a time to wrap for is a duration; zero asks for none', async (t) => {
   assert.equal((await call('GET', 'pki/roles/web', undefined, both)).status, 400);
 });
 
+test('a fraction of a second is a second: it never becomes an answer in the open', async (t) => {
+  const { call, unwrap } = await serve(t);
+  for (const [ttl, seconds] of [
+    ['0.5', 1],
+    ['1ns', 1],
+    ['1500ms', 2],
+    ['2', 2],
+  ] as const) {
+    const wrapped = await call('GET', 'pki/roles/web', undefined, wrapFor(ttl));
+    assert.equal(wrapped.status, 200, wrapped.text);
+    assert.equal(wrapped.field('wrap_info.ttl'), seconds, ttl);
+    assert.equal((await unwrap(wrapped.textAt('wrap_info.token'))).status, 200);
+  }
+});
+
 test('nobody fills the store with wrapped copies of what is public', async (t) => {
   const { call } = await serve(t);
   const anonymous = { token: '', ...wrapFor('60') };
