@@ -14,6 +14,7 @@ import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
+import { refuseClient } from './client-error.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
@@ -43,6 +44,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
     // Every request goes to the one route below: our own router reads the path, once.
     rewriteUrl: () => '/',
     bodyLimit: Number.MAX_SAFE_INTEGER,
+    clientErrorHandler: refuseClient,
     return503OnClosing: true,
     forceCloseConnections: 'idle' as const,
     requestTimeout: 120_000,

@@ -1,0 +1,37 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Why the parser gave a connection up; each is answered in the API's own form (contract 1.4). */
+const REFUSALS: Readonly<Record<string, { status: number; because: string }>> = {
+  HPE_INVALID_METHOD: { status: 405, because: 'unsupported operation: the verb is not known' },
+  HPE_HEADER_OVERFLOW: { status: 431, because: 'the request line and headers are too long' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, because: 'the request did not arrive in time' },
+};
+
+const NO_HTTP = { status: 400, because: 'the request is not valid HTTP/1.1' };
+
+/**
+ * What is sent to a client whose bytes could not be read as a request. Nothing of them is repeated.
+ *
+ * @param code of the parser's error, e.g. `HPE_INVALID_METHOD`
+ */
+export function clientErrorResponse(code: string | undefined): string {
+  const { status, because } = REFUSALS[code ?? ''] ?? NO_HTTP;
+  const body = `${JSON.stringify({ errors: [because] })}\n`;
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'cache-control: no-store',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+/** Answers on a connection that no request came from, and ends it. */
+export function refuseClient(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  if (socket.writable) socket.write(clientErrorResponse(error.code));
+  socket.destroy(error);
+}
