@@ -167,7 +167,8 @@ async function issueFromVault(app: App, request: IssueRequest): Promise<Issued> 
     return { found: { ...verdict.found, source }, effects: [], giveBack };
   }
   const now = Math.floor(app.now() / 1000);
-  const { renew_at, expires_at: until } = planRenewal(now, lease_duration);
+  // Without a duration a lease has no end of its own.
+  const { renew_at, expires_at: until } = planRenewal(now, lease_duration || ENDLESS);
   const data: VaultLeaseData = { token_id: token.id, lease_id, renewable, renew_at, until };
   const lease = insertLease({
     id: newLeaseId(app, request),
@@ -182,6 +183,9 @@ async function issueFromVault(app: App, request: IssueRequest): Promise<Issued> 
   });
   return { found: { ...verdict.found, source }, effects: [lease], giveBack };
 }
+
+/** Seconds; longer than any session. */
+const ENDLESS = 2 ** 32;
 
 type Secret = VaultAnswer['data'];
 type Reading =

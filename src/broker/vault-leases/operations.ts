@@ -128,7 +128,10 @@ async function renewLease(app: App, turn: Turn, lease: Lease): Promise<void> {
       path: 'sys/leases/renew',
       body: JSON.stringify({ lease_id: data.lease_id }),
     });
-    const { renew_at, expires_at: until } = planRenewal(now, renewed.lease_duration);
+    const { renew_at, expires_at: until } = planRenewal(
+      now,
+      renewed.lease_duration || data.until - now,
+    );
     const next = { ...data, renewable: renewed.renewable, renew_at, until };
     await app.store.commit([turn.fence(), saveVaultLease(lease.id, next, now)]);
   } catch (err) {
@@ -178,10 +181,25 @@ async function renewToken(app: App, turn: Turn, token: VaultToken, now: number):
   }
 }
 
-/** @returns whether the server no longer takes the token */
+/** Whether a store works with the same token still: it was given back to it, or to another. */
+async function isInUse(app: App, one: VaultToken, connection: VaultConnection): Promise<boolean> {
+  for (let after = ''; ; ) {
+    const page = await listVaultTokens(app.db, { after, limit: PAGE });
+    for (const other of page) {
+      if (other.id === one.id || other.replaced_at !== null || !other.stored) continue;
+      if (openConnection(app, other).token === connection.token) return true;
+    }
+    after = page.at(-1)?.id ?? '';
+    if (page.length < PAGE) return false;
+  }
+}
+
+/** @returns whether nothing more is to be done about the token */
 async function revokeToken(app: App, token: VaultToken): Promise<boolean> {
+  const connection = openConnection(app, token);
+  if (await isInUse(app, token, connection)) return true;
   try {
-    await askAwake(app, openConnection(app, token), {
+    await askAwake(app, connection, {
       method: 'PUT',
       path: 'auth/token/revoke-self',
       body: '{}',
