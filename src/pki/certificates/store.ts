@@ -106,20 +106,31 @@ export function insertCertificate(
   return writes;
 }
 
+const mark = preparedWrite(
+  (
+    sql,
+    p: {
+      mount_id: string;
+      serial: string;
+      revoked_at_ms: number;
+      revocation_reason: number | null;
+    },
+  ) =>
+    sql
+      .updateTable('pki_certificate')
+      .set({ revoked_at_ms: p.revoked_at_ms, revocation_reason: p.revocation_reason })
+      .where('mount_id', '=', p.mount_id)
+      .where('serial', '=', p.serial)
+      .where('revoked_at_ms', 'is', null),
+);
+
 /** Notes on a stored certificate that it is revoked; one that is already stays as it is. */
 export function markRevoked(
   mount_id: string,
   serial: string,
   revocation: { revoked_at_ms: number; revocation_reason: number | null },
 ): Write {
-  return write(
-    build
-      .updateTable('pki_certificate')
-      .set(revocation)
-      .where('mount_id', '=', mount_id)
-      .where('serial', '=', serial)
-      .where('revoked_at_ms', 'is', null),
-  );
+  return mark({ mount_id, serial, ...revocation });
 }
 
 /** Removes a certificate from the store and everything it is found by. */

@@ -10,7 +10,12 @@ import { isPairOf, parsePrivateKey } from '../../x509/private-keys.ts';
 import { formatSerial, parseSerial } from '../../x509/serial.ts';
 import type { Authority } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
-import { findCertificate, insertCertificate, markRevoked } from '../certificates/store.ts';
+import {
+  findCertificate,
+  insertCertificate,
+  markRevoked,
+  type StoredCertificate,
+} from '../certificates/store.ts';
 import { readCrlConfig, scheduleCrl } from '../crl/operations.ts';
 import { findRevocation, insertRevocation, listRevocations } from './store.ts';
 
@@ -24,12 +29,17 @@ export interface RevokeInput {
 /** Certificates that end this soon are as good as expired; seconds. */
 const EXPIRY_MARGIN = 2;
 
-/** A certificate that is to be revoked, and whether the store has it. */
+/** A certificate that is to be revoked. */
 interface Target {
-  certificate: Certificate;
+  /** Lower-case colon hex. */
+  serial: string;
+  /** Unix seconds. */
+  not_after: number;
+  der: Uint8Array;
   /** Empty when no issuer of the mount signed it. */
   issuer_id: string;
-  stored: boolean;
+  /** Undefined: the store does not have it. Otherwise what the store says of its revocation. */
+  stored: Pick<StoredCertificate, 'revoked_at_ms'> | undefined;
 }
 
 /** Revokes by serial number or by certificate (contract 2.14). */
@@ -47,7 +57,7 @@ export async function revokeWithKey(
   const key = parseProof(input.private_key);
   const target = await requireTarget(app, caller, input);
   // By a signature: somebody else's public part set beside any private one proves nothing.
-  if (!isPairOf(key, target.certificate.subjectPublicKeyInfo)) {
+  if (!isPairOf(key, parseCertificate(target.der).subjectPublicKeyInfo)) {
     throw new Failure('invalid', "provided private key does not match certificate's public key");
   }
   return revoke(app, caller, target);
@@ -94,8 +104,7 @@ async function findBySerial(
   refuseIssuers(authority, serial);
   const stored = await findCertificate(app.db, caller.mount.id, serial);
   if (!stored) throw new Failure('invalid', `certificate with serial ${text} not found.`);
-  const certificate = parseCertificate(stored.der);
-  return { certificate, issuer_id: stored.issuer_id, stored: true };
+  return targetOf(stored);
 }
 
 function serialOf(text: string): string {
@@ -150,7 +159,7 @@ async function findPresented(
         'certificate has the same serial but unequal value to one that is stored',
       );
     }
-    return { certificate, issuer_id: stored.issuer_id, stored: true };
+    return targetOf(stored);
   }
   const issuer = [...authority.issuers.values()].find(
     (one) =>
@@ -163,24 +172,34 @@ async function findPresented(
       'unable to verify signature on presented cert from any present issuer in this mount',
     );
   }
-  return { certificate, issuer_id: issuer.id, stored: false };
+  const { serial, notAfter, raw } = certificate;
+  return { serial, not_after: notAfter, der: raw, issuer_id: issuer.id, stored: undefined };
+}
+
+function targetOf(stored: StoredCertificate): Target {
+  const { serial, not_after, der, issuer_id } = stored;
+  return { serial, not_after, der, issuer_id, stored };
 }
 
 async function revoke(app: App, caller: Caller, target: Target) {
-  const { certificate } = target;
   const mount_id = caller.mount.id;
-  const { serial } = certificate;
+  const { serial, stored, not_after } = target;
   caller.record.outcome.serial_number = serial;
-  const known = await findRevocation(app.db, mount_id, serial);
-  if (known) return answer(known.revoked_at_ms);
   const now_ms = app.now();
-  if (certificate.notAfter <= now_ms / 1000 + EXPIRY_MARGIN) {
+  const isOver = not_after <= now_ms / 1000 + EXPIRY_MARGIN;
+  // A stored certificate and its revocation change together, so the row read already mostly tells; if
+  // somebody was quicker, the write set is refused below.
+  if (isOver || stored?.revoked_at_ms !== null) {
+    const known = await findRevocation(app.db, mount_id, serial);
+    if (known) return answer(known.revoked_at_ms);
+  }
+  if (isOver) {
     return {
       warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
     };
   }
   const effects: Effect[] = [
-    ...(target.stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
+    ...(stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
     ...planRevocation(mount_id, { serial, issuer_id: target.issuer_id, revoked_at_ms: now_ms }),
   ];
   try {
@@ -238,7 +257,8 @@ export const certificateLease: LeaseKind = {
   },
 };
 
-function storedForm({ certificate, issuer_id }: Target) {
+function storedForm({ der, issuer_id }: Target) {
+  const certificate = parseCertificate(der);
   return {
     serial: certificate.serial,
     issuer_id,
