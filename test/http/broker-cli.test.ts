@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
 import { type Ask, CLI_WALK, SHAPES, type Step, WALK_SSH_KEY } from '../support/cli-walk.ts';
+import { eachPlace, type Place } from '../support/engines.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
 
 /** Somebody's walk through the commands: their token, and what earlier answers brought. */
@@ -23,8 +24,15 @@ function ask(walk: Walk, as: Step['as'], request: Pick<Ask, 'method' | 'path' | 
   });
 }
 
-async function start(t: TestContext): Promise<Walk> {
-  const server = await startTestServer(t, { config: { seed: SEED_DEFAULTS } });
+async function start(t: TestContext, place: Place): Promise<Walk> {
+  const config = { seed: SEED_DEFAULTS };
+  const options = place.options('local');
+  const server = await startTestServer(
+    t,
+    options.engine === 'sqlite'
+      ? { config }
+      : { config: { ...config, storage: { ...options, type: 'postgres', node_name: 'local' } } },
+  );
   const walk: Walk = {
     server,
     tokens: { admin: '', user: '', nobody: '' },
@@ -135,11 +143,6 @@ function* keysOf(value: unknown, path: string): Generator<string> {
   } else yield path;
 }
 
-test('every command of the client’s command line does its work, in the order of a working day', async (t) => {
-  const walk = await start(t);
-  for (const step of CLI_WALK) await take(walk, step);
-});
-
 /** One round of the client's cache daemon, which keeps what it knows up to date beside the user. */
 async function refresh(walk: Walk, user_id: string, tokens: Map<string, string>): Promise<void> {
   const alive = await ask(walk, 'admin', {
@@ -176,16 +179,23 @@ async function refresh(walk: Walk, user_id: string, tokens: Map<string, string>)
   }
 }
 
-test('the commands do their work beside the client’s cache daemon, which outlives the token', async (t) => {
-  const walk = await start(t);
-  const tokens = new Map<string, string>();
-  for (const [at, step] of CLI_WALK.entries()) {
-    await take(walk, step);
-    if (at % 4 === 0 || at > CLI_WALK.length - 3) await refresh(walk, 'u_1234567890', tokens);
-  }
-  const late = await ask(walk, 'admin', {
-    method: 'GET',
-    path: `auth-tokens/${idOf(walk.tokens.admin)}`,
+eachPlace('the client’s command line', (newPlace) => {
+  test('every command does its work, in the order of a working day', async (t) => {
+    const walk = await start(t, await newPlace());
+    for (const step of CLI_WALK) await take(walk, step);
   });
-  assert.equal(late.status, 404, 'the daemon asks for a token that was revoked');
+
+  test('the commands do their work beside the client’s cache daemon, which outlives the token', async (t) => {
+    const walk = await start(t, await newPlace());
+    const tokens = new Map<string, string>();
+    for (const [at, step] of CLI_WALK.entries()) {
+      await take(walk, step);
+      if (at % 4 === 0 || at > CLI_WALK.length - 3) await refresh(walk, 'u_1234567890', tokens);
+    }
+    const late = await ask(walk, 'admin', {
+      method: 'GET',
+      path: `auth-tokens/${idOf(walk.tokens.admin)}`,
+    });
+    assert.equal(late.status, 404, 'the daemon asks for a token that was revoked');
+  });
 });
