@@ -45,9 +45,9 @@ export interface Visibility {
   /** Every item that is the caller's own. */
   own: boolean;
   /** Single items. */
-  ids: readonly string[];
+  ids: ReadonlySet<string>;
   /** All items of these parents. */
-  pins: readonly string[];
+  pins: ReadonlySet<string>;
 }
 
 /** What somebody without a log-in may see of an item unless a grant says otherwise. */
@@ -79,6 +79,7 @@ interface Sorted {
   /** The same for lists of actions. */
   listsOfItems: WeakMap<readonly Action[], readonly Action[]>;
   listsOfCollection: WeakMap<readonly Action[], readonly Action[]>;
+  visible: WeakMap<readonly Action[], Visibility>;
 }
 
 /**
@@ -130,20 +131,24 @@ export class Authority {
    * allowed. That the collection may be listed at all is another question.
    */
   describeVisibility(place: Place, idActions: readonly Action[]): Visibility {
-    if (this.asker === 'recovery') return { all: true, own: true, ids: [], pins: [] };
+    if (this.asker === 'recovery') return { all: true, own: true, ids: NONE, pins: NONE };
     const sorted = this.#sort(place);
+    const known = sorted.visible.get(idActions);
+    if (known) return known;
     const allows = (grants: readonly Grant[], actions: readonly Action[]): boolean =>
       actions.some((action) =>
         grants.some(({ actions: granted }) => this.#permits(place, granted, action)),
       );
     const whole = idActions.filter((action) => !action.endsWith(':self'));
     const all = allows(sorted.everything, whole);
-    return {
+    const visible: Visibility = {
       all,
       own: all || allows(sorted.everything, idActions),
-      ids: all ? [] : keysWith(sorted.byId, (grants) => allows(grants, idActions)),
-      pins: all ? [] : keysWith(sorted.byPin, (grants) => allows(grants, idActions)),
+      ids: all ? NONE : keysWith(sorted.byId, (grants) => allows(grants, idActions)),
+      pins: all ? NONE : keysWith(sorted.byPin, (grants) => allows(grants, idActions)),
     };
+    sorted.visible.set(idActions, visible);
+    return visible;
   }
 
   /** The grants on a type, in one text that changes when any of them does; for list tokens. */
@@ -204,6 +209,7 @@ export class Authority {
       onCollection: new Map(),
       listsOfItems: new WeakMap(),
       listsOfCollection: new WeakMap(),
+      visible: new WeakMap(),
     };
     for (const held of this.#held) {
       if (!appliesIn(held, place)) continue;
@@ -266,6 +272,11 @@ function put(map: Map<string, Grant[]>, key: string, grant: Grant): void {
   else map.set(key, [grant]);
 }
 
-function keysWith(map: Map<string, Grant[]>, wanted: (grants: Grant[]) => boolean): string[] {
-  return [...map].filter(([, grants]) => wanted(grants)).map(([key]) => key);
+const NONE: ReadonlySet<string> = new Set();
+
+function keysWith(
+  map: Map<string, Grant[]>,
+  wanted: (grants: Grant[]) => boolean,
+): ReadonlySet<string> {
+  return new Set([...map].filter(([, grants]) => wanted(grants)).map(([key]) => key));
 }

@@ -79,8 +79,8 @@ interface Sight {
   all: string[];
   /** Containers of which the caller sees what is theirs. */
   own: string[];
-  /** Single items, and the container that each must lie in. */
-  ids: Map<string, string | undefined>;
+  /** Single items that are seen, by the container that they must lie in. */
+  named: Map<string, ReadonlySet<string>>;
   /** Every container that is listed, whatever is seen of it. */
   listed: Set<string>;
   /** Whether things in a scope that is gone were listed, too. */
@@ -345,7 +345,13 @@ async function readRows(
   if (sight.own.length > 0) {
     sources.push(listOwnedIn(app.db, caller.who.user_id, sight.own, window));
   }
-  if (sight.ids.size > 0) sources.push(listNamed(app.db, sight.ids, window));
+  if (sight.named.size > 0) {
+    const ids = new Set<string>();
+    for (const some of sight.named.values()) for (const id of some) ids.add(id);
+    const isSeen = (row: { id: string; container_id: string }): boolean =>
+      sight.named.get(row.container_id)?.has(row.id) ?? false;
+    sources.push(listNamed(app.db, [...ids], isSeen, window));
+  }
   const rows = await Promise.all(sources);
   return rows.length === 1 ? (rows[0] ?? []) : inOrder(rows.flat(), window);
 }
@@ -428,7 +434,7 @@ function emptySight(): Sight {
   return {
     all: [],
     own: [],
-    ids: new Map(),
+    named: new Map(),
     listed: new Set(),
     listedIn: () => false,
     fields: new Map(),
@@ -446,11 +452,11 @@ function see(
   const { actions } = RESOURCE_TYPES[definition.type];
   const visible = caller.who.authority.describeVisibility(at, actions);
   sight.listed.add(container_id);
-  if (visible.all || visible.pins.includes(container_id)) sight.all.push(container_id);
+  if (visible.all || visible.pins.has(container_id)) sight.all.push(container_id);
   else if (visible.own && actions.some((action) => action.endsWith(':self'))) {
     sight.own.push(container_id);
   }
-  for (const id of visible.ids) sight.ids.set(id, container_id);
+  if (visible.ids.size > 0) sight.named.set(container_id, visible.ids);
 }
 
 const counts = perApp(() => new Map<string, { counted: number; until_ms: number }>());

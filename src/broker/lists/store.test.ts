@@ -75,7 +75,8 @@ eachEngine('lists', (open) => {
     await store.commit([insertResource(makeResource('hcst_1', { scope_id: 'p_1' }))]);
     const containers = ['p_1', 'p_2', 'p_5', 'p_none'];
     const wanted = targets.filter((target) => containers.includes(target.container_id));
-    const ids = new Map(wanted.map(({ id, container_id }) => [id, container_id]));
+    const ids = targets.map(({ id }) => id);
+    const isSeen = (row: { container_id: string }) => containers.includes(row.container_id);
     for (const order of ['created_ms', 'updated_ms'] as const) {
       const expected = inOrder(wanted, windowOf({ order, limit: 1_000 })).map(({ id }) => id);
       assert.equal(expected.length, wanted.length);
@@ -83,7 +84,7 @@ eachEngine('lists', (open) => {
         const ways: [name: string, read: (db: Db, window: Window) => Promise<Resource[]>][] = [
           ['each', (db, window) => listInContainers(db, containers, window, { walk: false })],
           ['walk', (db, window) => listInContainers(db, containers, window, { walk: true })],
-          ['named', (db, window) => listNamed(db, ids, window)],
+          ['named', (db, window) => listNamed(db, ids, isSeen, window)],
         ];
         for (const [name, read] of ways) {
           const found = await readAll(order, limit, (window) => read(store.db, window));
@@ -131,20 +132,16 @@ eachEngine('lists', (open) => {
     );
   });
 
-  test('single items are those named, of the type, in the container they are named with', async () => {
+  test('single items are those named, of the type, and seen where they lie', async () => {
     const store = await open();
     await store.commit([
       insertResource(makeResource('ttcp_1')),
       insertResource(makeResource('ttcp_2', { scope_id: 'p_2' })),
       insertResource(makeResource('hcst_1')),
     ]);
-    const named = new Map([
-      ['ttcp_1', 'p_1'],
-      ['ttcp_2', 'p_1'],
-      ['hcst_1', 'p_1'],
-      ['ttcp_gone', 'p_1'],
-    ]);
-    const found = await listNamed(store.db, named, windowOf());
+    const isSeen = (row: { container_id: string }) => row.container_id === 'p_1';
+    const named = ['ttcp_1', 'ttcp_2', 'hcst_1', 'ttcp_gone'];
+    const found = await listNamed(store.db, named, isSeen, windowOf());
     assert.deepEqual(
       found.map(({ id }) => id),
       ['ttcp_1'],

@@ -142,27 +142,37 @@ export async function listOwnedIn(
   return found.slice(0, window.limit).map(resourceOf);
 }
 
-/** Single rows by their ids, those of the named containers only. */
+/** SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535. */
+const MANY = 5_000;
+
+/**
+ * Single rows by their ids.
+ *
+ * @param isSeen whether a row that is there counts, e.g. where it lies
+ */
 export async function listNamed(
   db: Db,
-  ids: ReadonlyMap<string, string | undefined>,
+  ids: readonly string[],
+  isSeen: (row: { id: string; container_id: string }) => boolean,
   window: Window,
 ): Promise<Resource[]> {
   const { ms, id } = window.before ?? START;
-  const rows = await listResourcesById(db, [...ids.keys()]);
-  return inOrder(
-    rows.filter((row) => {
-      const container = ids.get(row.id);
-      const at = row[window.order];
-      return (
-        row.type === window.type &&
-        (container === undefined || row.container_id === container) &&
-        at > window.after_ms &&
-        (at < ms || (at === ms && row.id < id))
-      );
-    }),
-    window,
-  );
+  const found: { id: string; ms: number }[] = [];
+  for (let at = 0; at < ids.length; at += MANY) {
+    const rows = await db
+      .selectFrom('resource')
+      .select(['id', `${window.order} as ms`, 'container_id'])
+      .where('id', 'in', ids.slice(at, at + MANY))
+      .where('type', '=', window.type)
+      .where(window.order, '>', window.after_ms)
+      .execute();
+    for (const row of rows) {
+      if ((row.ms < ms || (row.ms === ms && row.id < id)) && isSeen(row)) found.push(row);
+    }
+  }
+  found.sort((a, b) => b.ms - a.ms || (a.id < b.id ? 1 : -1));
+  const wanted = found.slice(0, window.limit).map((row) => row.id);
+  return inOrder(await listResourcesById(db, wanted), window);
 }
 
 /** Newest first, once each, as many as the window takes. */

@@ -111,7 +111,11 @@ export function standardRoutes(
       }),
       output,
       failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
-      check: ({ query }) => options.checkList?.(query, parseListQuery(query).recursive),
+      check: ({ query }) => {
+        const { recursive } = parseListQuery(query);
+        if (options.checkList) options.checkList(query, recursive);
+        else checkPlaceForm(definition, query);
+      },
       run: async (app, caller, { query }) => ({
         body: options.list
           ? await options.list(app, caller, query)
@@ -343,6 +347,24 @@ function checkCreation(
   definition.checkNew(item, subtype, errors);
   errors.refuse(IN_REQUEST);
   return { item, subtype };
+}
+
+/** What is listed must at least look like what holds such items. */
+function checkPlaceForm({ type, containerField }: Definition, query: URLSearchParams): void {
+  const place = query.get(containerField) ?? '';
+  const { parent, levels } = RESOURCE_TYPES[type];
+  const fits = parent
+    ? isIdOf(place, parent)
+    : levels.some((level) => isIdOf(place, 'scope', level));
+  if (fits) return;
+  const because = parent
+    ? 'Invalid formatted identifier.'
+    : levels.length === 1
+      ? `Must be '${levels[0]}' when listing.`
+      : levels.includes('project')
+        ? 'Must be a valid scope id when listing.'
+        : "Must be 'global' or a valid org scope id when listing.";
+  refuseField(containerField, because, 'Improperly formatted identifier.');
 }
 
 /** What an item lies in must at least look like what holds such items. */
