@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { findLease, insertLease } from '../../access/leases/store.ts';
+import type { App } from '../../app.ts';
+import type { BrokerCaller } from '../caller.ts';
+import { Authority } from '../grants/decision.ts';
+import type { Resource } from '../resource.ts';
+import { insertLink, insertResource } from '../resources/store.ts';
+import { sessionPrefix } from '../vault-leases/lease.ts';
+import {
+  endSessionCredentials,
+  readInjectedCredentials,
+  resolveCredentials,
+} from './operations.ts';
+import { deleteExpiredInjected } from './store.ts';
+
+const base: Resource = {
+  id: '',
+  type: 'target',
+  subtype: 'tcp',
+  scope_id: 'p_1',
+  container_id: 'p_1',
+  owner_id: '',
+  name: null,
+  description: null,
+  unique_key: null,
+  version: 1,
+  created_ms: 1,
+  updated_ms: 1,
+  body: {},
+  secret_sealed: null,
+};
+const target: Resource = { ...base, id: 'ttcp_1' };
+
+function credential(app: App, id: string, password: string): Resource {
+  const place = { table: 'resource', column: 'secret_sealed', row: id };
+  const bytes = Buffer.from(JSON.stringify({ password }));
+  return {
+    ...base,
+    id,
+    type: 'credential',
+    subtype: 'username_password',
+    container_id: 'csst_1',
+    name: id,
+    body: { username: 'u', domain: '', hmacs: {} },
+    secret_sealed: app.barrier.seal('credential', place, bytes),
+  };
+}
+
+async function callerOf(app: App): Promise<BrokerCaller> {
+  const who = { user_id: 'u_1', account_id: '', auth_method_id: '', auth_token_id: '' };
+  const authority = new Authority('recovery', []);
+  return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, authority } };
+}
+
+eachEngine('credentials of a session', (open) => {
+  test('are none for a target without any', async () => {
+    const { app } = await openTestApp(await open());
+    const session = { id: 's_1', expires_at: 2_000_000_000 };
+    const caller = await callerOf(app);
+    const { credentials, effects } = await resolveCredentials(app, caller, { target, session });
+    assert.deepEqual([credentials, effects], [[], []]);
+  });
+
+  test('are shown when brokered, kept sealed when injected, and gone when it ends', async () => {
+    const { app, clock } = await openTestApp(await open());
+    await app.store.commit([
+      ...[target, credential(app, 'credup_1', 'one'), credential(app, 'credup_2', 'two')].map(
+        insertResource,
+      ),
+      insertLink({ from_id: target.id, kind: 'target-brokered', to_id: 'credup_1' }),
+      insertLink({ from_id: target.id, kind: 'target-injected', to_id: 'credup_1' }),
+      insertLink({ from_id: target.id, kind: 'target-injected', to_id: 'credup_2' }),
+    ]);
+    const session = { id: 's_1', expires_at: clock.now + 60 };
+    const caller = await callerOf(app);
+    const resolved = await resolveCredentials(app, caller, { target, session });
+    assert.deepEqual(resolved.credentials, [
+      {
+        credential_source: {
+          id: 'credup_1',
+          name: id,
+          credential_store_id: 'csst_1',
+          type: 'static',
+          credential_type: 'username_password',
+        },
+        secret: {
+          raw: Buffer.from('{"password":"one","username":"u"}').toString('base64'),
+          decoded: { password: 'one', username: 'u' },
+        },
+        credential: { password: 'one', username: 'u' },
+      },
+    ]);
+    await app.store.commit(resolved.effects);
+    const other = { id: 's_2', expires_at: clock.now + 10 };
+    const more = await resolveCredentials(app, caller, { target, session: other });
+    await app.store.commit(more.effects);
+    const passwords = async (id: string): Promise<unknown[]> =>
+      (await readInjectedCredentials(app, id)).map((one) => one.credential?.password);
+    assert.deepEqual(await passwords('s_1'), ['one', 'two']);
+    await app.store.commit(endSessionCredentials('s_1', clock.now));
+    assert.deepEqual(await passwords('s_1'), []);
+    assert.deepEqual(await passwords('s_2'), ['one', 'two']);
+    await app.store.commit([deleteExpiredInjected(clock.now + 9)]);
+    assert.deepEqual(await passwords('s_2'), ['one', 'two']);
+    await app.store.commit([deleteExpiredInjected(clock.now + 10)]);
+    assert.deepEqual(await passwords('s_2'), []);
+  });
+
+  test('have leases that are due when it ends, and those of no other session', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const ids = ['s_1', 's_10'].map((session) => `${sessionPrefix(session)}/clvlt_1/x`);
+    await app.store.commit(
+      ids.map((id) =>
+        insertLease({
+          id,
+          token_id: undefined,
+          mount_id: '',
+          kind: 'broker-vault',
+          data: {},
+          issued_at: clock.now,
+          expires_at: clock.now + 60,
+          renewed_at: undefined,
+          renewable: false,
+        }),
+      ),
+    );
+    await app.store.commit(endSessionCredentials('s_1', clock.now));
+    const ends = await Promise.all(ids.map((id) => findLease(app.db, id)));
+    assert.deepEqual(
+      ends.map((lease) => lease?.expires_at),
+      [clock.now, clock.now + 60],
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Resource } from '../resource.ts';
+import { insertResource } from '../resources/store.ts';
+import {
+  deleteVaultToken,
+  findLatestToken,
+  findVaultToken,
+  insertVaultToken,
+  listLatestStatus,
+  listVaultTokens,
+  replaceToken,
+  saveTokenSecret,
+  saveTokenState,
+} from './store.ts';
+import type { VaultToken } from './token.ts';
+
+const token = (id: string, store_id: string, more: Partial<VaultToken> = {}): VaultToken => ({
+  id,
+  store_id,
+  status: 'current',
+  secret_sealed: Uint8Array.of(1),
+  renew_at: 10,
+  expires_at: 20,
+  replaced_at: null,
+  ...more,
+});
+
+const stored: Resource = {
+  id: 'csvlt_1',
+  type: 'credential-store',
+  subtype: 'vault',
+  scope_id: 'p_1',
+  container_id: 'p_1',
+  owner_id: '',
+  name: null,
+  description: null,
+  unique_key: null,
+  version: 1,
+  created_ms: 1,
+  updated_ms: 1,
+  body: {},
+  secret_sealed: null,
+};
+
+eachEngine('tokens of Vault stores', (open) => {
+  test('are replaced once, whoever comes second is refused', async () => {
+    const store = await open();
+    await store.commit([insertVaultToken(token('vt_1', 'csvlt_1'))]);
+    assert.equal((await findLatestToken(store.db, 'csvlt_1'))?.id, 'vt_1');
+    const next = (id: string) => [replaceToken('vt_1', 5), insertVaultToken(token(id, 'csvlt_1'))];
+    await store.commit(next('vt_2'));
+    await assert.rejects(store.commit(next('vt_3')), Failure);
+    assert.equal((await findLatestToken(store.db, 'csvlt_1'))?.id, 'vt_2');
+    const old = await findVaultToken(store.db, 'vt_1');
+    assert.equal(old?.status, 'maintaining');
+    assert.equal(old?.replaced_at, 5);
+  });
+
+  test('that no longer work stay what they are when they are replaced', async () => {
+    const store = await open();
+    await store.commit([insertVaultToken(token('vt_1', 'csvlt_1', { status: 'expired' }))]);
+    await store.commit([replaceToken('vt_1', 5)]);
+    assert.equal((await findVaultToken(store.db, 'vt_1'))?.status, 'expired');
+    assert.equal(await findLatestToken(store.db, 'csvlt_1'), undefined);
+  });
+
+  test('are told apart by whether their store is there', async () => {
+    const store = await open();
+    await store.commit([
+      insertResource(stored),
+      insertVaultToken(token('vt_1', 'csvlt_1')),
+      insertVaultToken(token('vt_2', 'csvlt_2', { status: 'revoked' })),
+    ]);
+    const page = await listVaultTokens(store.db, { after: '', limit: 10 });
+    assert.deepEqual(
+      page.map((one) => [one.id, one.stored]),
+      [
+        ['vt_1', true],
+        ['vt_2', false],
+      ],
+    );
+    assert.equal((await listVaultTokens(store.db, { after: 'vt_1', limit: 10 })).length, 1);
+    const statuses = await listLatestStatus(store.db, ['csvlt_1', 'csvlt_2', 'csvlt_3']);
+    assert.deepEqual([...statuses].sort(), [
+      ['csvlt_1', 'current'],
+      ['csvlt_2', 'revoked'],
+    ]);
+  });
+
+  test('keep their state and their sealed connection until they are deleted', async () => {
+    const store = await open();
+    await store.commit([insertVaultToken(token('vt_1', 'csvlt_1'))]);
+    await store.commit([
+      saveTokenState('vt_1', { renew_at: 30, expires_at: 40 }),
+      saveTokenSecret('vt_1', Uint8Array.of(2, 3)),
+    ]);
+    const found = await findVaultToken(store.db, 'vt_1');
+    assert.equal(found?.renew_at, 30);
+    assert.deepEqual([...(found?.secret_sealed ?? [])], [2, 3]);
+    await store.commit([deleteVaultToken('vt_1')]);
+    assert.equal(await findVaultToken(store.db, 'vt_1'), undefined);
+    await assert.rejects(store.commit([saveTokenSecret('vt_1', Uint8Array.of(2))]), Failure);
+  });
+});
