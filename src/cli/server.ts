@@ -180,7 +180,7 @@ and: log in, list targets, authorize a session on one
 
   TOKEN=$(curl -sS ${address}/v1/auth-methods/${ids.auth_method}:authenticate \\
     -d ${quote(JSON.stringify(logIn))} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')
-  ${asUser}/targets?scope_id=${ids.project}
+  ${asUser}/targets'?scope_id='${ids.project}
   ${asUser}/targets/${ids.target}:authorize-session -d '{}'
 `;
 }
