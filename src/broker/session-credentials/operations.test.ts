@@ -81,7 +81,7 @@ eachEngine('credentials of a session', (open) => {
       {
         credential_source: {
           id: 'credup_1',
-          name: id,
+          name: 'credup_1',
           credential_store_id: 'csst_1',
           type: 'static',
           credential_type: 'username_password',

@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import { createSecureContext } from 'node:tls';
@@ -118,13 +119,22 @@ export function findUnusableField(
   if (ca_cert !== '' && !canUse({ ca: ca_cert }, ca_cert)) return 'ca_cert';
   if (client_certificate === '' && client_certificate_key === '') return undefined;
   const pair = { cert: client_certificate, key: client_certificate_key };
-  return canUse(pair, client_certificate) ? undefined : 'client_certificate';
+  const fits = canUse(pair, client_certificate) && isPair(pair);
+  return fits ? undefined : 'client_certificate';
 }
 
 function canUse(options: Parameters<typeof createSecureContext>[0], pem: string): boolean {
   try {
     createSecureContext(options);
     return pem.includes('-----BEGIN CERTIFICATE-----');
+  } catch {
+    return false;
+  }
+}
+
+function isPair({ cert, key }: { cert: string; key: string }): boolean {
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
   } catch {
     return false;
   }

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import { withOpenssl } from '../../../test/support/openssl.ts';
+import { startFakeVault } from '../../../test/support/vault.ts';
+import { type VaultConnection, VaultFault, type VaultFaultKind } from './answer.ts';
+import { askVault, findUnusableField } from './operations.ts';
+
+interface Pair {
+  cert: string;
+  key: string;
+}
+
+/** Certificates that sign themselves: the server's, and a client's. */
+const [server, client] = makePairs('vault.test', 'client.test');
+assert.ok(server && client);
+
+function makePairs(...names: readonly string[]): Pair[] {
+  const pairs: Pair[] = [];
+  withOpenssl(({ must, read }) => {
+    for (const name of names) {
+      const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+      const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`];
+      must('req', '-x509', ...key, ...subject, '-days', '2', '-keyout', 'k', '-out', 'c');
+      const textOf = (file: string): string => Buffer.from(read(file)).toString('utf8');
+      pairs.push({ cert: textOf('c'), key: textOf('k') });
+    }
+  });
+  return pairs;
+}
+
+const plain: VaultConnection = {
+  address: '',
+  namespace: '',
+  ca_cert: '',
+  tls_server_name: '',
+  tls_skip_verify: false,
+  client_certificate: '',
+  client_certificate_key: '',
+  token: 'good',
+};
+
+const lookup = { method: 'GET', path: 'auth/token/lookup-self' } as const;
+
+async function kindOf(connection: VaultConnection): Promise<VaultFaultKind | 'answer'> {
+  try {
+    await askVault(connection, lookup);
+    return 'answer';
+  } catch (error) {
+    assert.ok(error instanceof VaultFault, String(error));
+    assert.doesNotMatch(error.message, /good/);
+    return error.kind;
+  }
+}
+
+const vault = await startFakeVault(server);
+after(() => vault.stop());
+
+const secured: [why: string, change: Partial<VaultConnection>, kind: VaultFaultKind | 'answer'][] =
+  [
+    [
+      'its certificate and its name',
+      { ca_cert: server.cert, tls_server_name: 'vault.test' },
+      'answer',
+    ],
+    ['no certificate', { tls_server_name: 'vault.test' }, 'untrusted'],
+    ['another certificate', { ca_cert: client.cert, tls_server_name: 'vault.test' }, 'untrusted'],
+    ['its certificate and no name', { ca_cert: server.cert }, 'misnamed'],
+    [
+      'its certificate and another name',
+      { ca_cert: server.cert, tls_server_name: 'a.test' },
+      'misnamed',
+    ],
+    ['trust in anything', { tls_skip_verify: true }, 'answer'],
+  ];
+
+for (const [why, change, kind] of secured) {
+  test(`a server reached with ${why}: ${kind}`, async () => {
+    assert.equal(await kindOf({ ...plain, address: vault.url, ...change }), kind);
+  });
+}
+
+/** The address of a server that answers so; stopped with the file. */
+async function serve(listener: RequestListener, tls?: object): Promise<string> {
+  const made = tls ? createTlsServer(tls, listener) : createServer(listener);
+  await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', resolve));
+  after(() => {
+    made.closeAllConnections();
+    made.close();
+  });
+  const { port } = made.address() as AddressInfo;
+  return `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+}
+
+test('a server that wants a client certificate gets the one that is given', async () => {
+  const tls = { ...server, ca: client.cert, requestCert: true, rejectUnauthorized: true };
+  const address = await serve((_request, response) => response.end('{}'), tls);
+  const trusting = { ...plain, address, ca_cert: server.cert, tls_server_name: 'vault.test' };
+  const own = { client_certificate: client.cert, client_certificate_key: client.key };
+  assert.equal(await kindOf({ ...trusting, ...own }), 'answer');
+  assert.notEqual(await kindOf(trusting), 'answer');
+});
+
+test('an answer that is no JSON, too long, or elsewhere is none', async () => {
+  const html = await serve((_request, response) => response.end('<html>'));
+  assert.equal(await kindOf({ ...plain, address: html }), 'malformed');
+  const long = await serve((_request, response) => response.end(`"${'x'.repeat(2 << 20)}"`));
+  assert.equal(await kindOf({ ...plain, address: long }), 'malformed');
+  const moved = await serve((_request, response) => {
+    response.writeHead(307, { location: html }).end();
+  });
+  assert.equal(await kindOf({ ...plain, address: moved }), 'status');
+  const cut = await serve((_request, response) => {
+    response.writeHead(200, { 'content-length': 100 });
+    response.write('{');
+    setImmediate(() => response.destroy());
+  });
+  assert.equal(await kindOf({ ...plain, address: cut }), 'unreachable');
+  assert.equal(await kindOf({ ...plain, address: 'http://127.0.0.1:1' }), 'unreachable');
+});
+
+test('certificates that cannot be used are named before anybody is asked', () => {
+  const own = { client_certificate: client.cert, client_certificate_key: client.key };
+  assert.equal(findUnusableField({ ...plain, ca_cert: server.cert, ...own }), undefined);
+  assert.equal(findUnusableField({ ...plain, ca_cert: 'junk' }), 'ca_cert');
+  const foreign = { ...own, client_certificate_key: server.key };
+  assert.equal(findUnusableField({ ...plain, ...foreign }), 'client_certificate');
+  const keyless = { ...own, client_certificate_key: '' };
+  assert.equal(findUnusableField({ ...plain, ...keyless }), 'client_certificate');
+  const bare = { ...own, client_certificate: '' };
+  assert.equal(findUnusableField({ ...plain, ...bare }), 'client_certificate');
+});
