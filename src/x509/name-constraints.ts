@@ -137,6 +137,8 @@ function readSubtrees(list: DerValue | undefined, side: Side, found: ParsedNameC
 
 /** Names as a certificate holds them, to be judged against the constraints above it. */
 export interface ConstrainedNames {
+  /** Of a leaf: where there is no DNS name, OpenSSL takes one that reads like a host for one. */
+  common_name?: string;
   dns: readonly string[];
   email: readonly string[];
   ip: readonly string[];
@@ -154,7 +156,7 @@ export function judgeNameConstraints(
   names: ConstrainedNames,
 ): ConstraintVerdict {
   const kinds = [
-    { names: names.dns, kind: KINDS[0], matches: matchesDns, label: 'DNS name' },
+    { names: hostsOf(names), kind: KINDS[0], matches: matchesDns, label: 'DNS name' },
     { names: names.ip, kind: KINDS[1], matches: matchesIp, label: 'IP address' },
     { names: names.email, kind: KINDS[2], matches: matchesEmail, label: 'email address' },
     { names: names.uri, kind: KINDS[3], matches: matchesUri, label: 'URI' },
@@ -179,6 +181,14 @@ export function judgeNameConstraints(
   return { allowed: true };
 }
 
+/** Labels of letters, digits, inner hyphens and underscores, two at least. */
+const HOST_IN_SUBJECT =
+  /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)+$/i;
+
+function hostsOf({ common_name = '', dns }: ConstrainedNames): readonly string[] {
+  return dns.length === 0 && HOST_IN_SUBJECT.test(common_name) ? [common_name] : dns;
+}
+
 /** `unclear` refuses either way: a name that cannot be understood is neither permitted nor safe from exclusion. */
 type Match = 'yes' | 'no' | 'unclear';
 
@@ -192,7 +202,8 @@ function isWithin(host: string, domain: string): boolean {
 }
 
 function matchesDns(name: string, domain: string): Match {
-  if (isWithin(name, domain)) return 'yes';
+  // With the root's dot some verifiers find it within, others do not.
+  if (isWithin(name, domain)) return name.endsWith('.') ? 'unclear' : 'yes';
   if (!name.startsWith('*.')) return 'no';
   // The wildcard also stands for hosts inside the subtree: *.example.com covers a.example.com.
   const base = domain.replace(/^\./, '');

@@ -280,6 +280,8 @@ test('what the constraints above forbid is not issued', () => {
   const issuer = { name_constraints: [constraints] };
   assert.equal(plan({}, { ip_sans: '10.1.2.3' }, issuer).names.common_name, 'a.test');
   assert.throws(() => plan({}, { common_name: 'b.test' }, issuer), /name constraints refuse it/);
+  const subjectOnly = { common_name: 'b.test', exclude_cn_from_sans: true };
+  assert.throws(() => plan({}, subjectOnly, issuer), /name constraints refuse it/);
   assert.throws(() => plan({}, { alt_names: 'x.bad.a.test' }, issuer), /name constraints/);
   assert.throws(() => plan({}, { ip_sans: '11.1.2.3' }, issuer), /name constraints/);
 });

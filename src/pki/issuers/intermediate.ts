@@ -77,7 +77,8 @@ export function planIntermediate(
   checkSignatureSize(request.signature_bits);
   const { basic_constraints, warnings } = planPathLength(request.max_path_length, issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
-  checkNameConstraints(issuer, content.names);
+  // An authority's common name is no host's, whatever it reads like.
+  checkNameConstraints(issuer, { ...content.names, common_name: '' });
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
