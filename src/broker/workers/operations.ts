@@ -4,7 +4,7 @@ import { ownWorker } from './own/operations.ts';
 import { readWorkers } from './registry/operations.ts';
 import { readReports } from './reports/operations.ts';
 import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
-import { GRACE_MS, type WorkerBody } from './worker.ts';
+import { isAlive, type WorkerBody } from './worker.ts';
 
 /**
  * Workers that a session can be given to: active, and heard of within the last fifteen
@@ -12,11 +12,9 @@ import { GRACE_MS, type WorkerBody } from './worker.ts';
  */
 export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
   const [workers, reports] = await Promise.all([readWorkers(app), readReports(app)]);
-  const since = app.now() - GRACE_MS;
+  const now = app.now();
   const alive = new Set(
-    reports
-      .filter((row) => row.operational_state === 'active' && row.last_status_ms >= since)
-      .map((row) => row.worker_id),
+    reports.filter((report) => isAlive(report, now)).map((report) => report.worker_id),
   );
   const own = ownWorker(app)?.id;
   return workers.flatMap((worker) => {

@@ -12,7 +12,7 @@ import { readReports } from '../reports/operations.ts';
 import { joinTags } from '../selection.ts';
 import { deleteStatus } from '../store.ts';
 import { planTags, tagsOf } from '../tags.ts';
-import { GRACE_MS, type WorkerBody } from '../worker.ts';
+import { isAlive, type WorkerBody } from '../worker.ts';
 
 const shown = () => z.unknown().optional().describe('Output only.');
 
@@ -64,8 +64,8 @@ export const workerDefinition: Definition = {
   async planRemoval(app, _caller, worker) {
     const { node } = worker.body as WorkerBody;
     const reports = await readReports(app);
-    const last = reports.find((row) => row.worker_id === worker.id)?.last_status_ms ?? 0;
-    if (node !== '' && last > app.now() - GRACE_MS) {
+    const report = reports.find((row) => row.worker_id === worker.id);
+    if (node !== '' && report && isAlive(report, app.now())) {
       refuseField(
         'id',
         'This worker is part of a running server: it can be deleted once that has stopped.',
