@@ -169,7 +169,8 @@ test('no redirect is followed, so the token goes to nobody else', async () => {
 
 test('the namespace of a store goes with each of its requests', async () => {
   const from = vault.requests.length;
-  await made('credential-stores', vaultStore({ namespace: 'team/a' }));
+  vault.tokens.set('team', { ...GOOD_TOKEN, accessor: 'team' });
+  await made('credential-stores', vaultStore({ namespace: 'team/a', token: 'team' }));
   const asked = vault.requests.slice(from);
   assert.ok(asked.length > 0);
   assert.ok(asked.every(({ namespace }) => namespace === 'team/a'));
@@ -566,4 +567,67 @@ test('our own server serves as a Vault server', async () => {
   // The lease ends off the path of whoever asked for it.
   for (const job of leaseJobs) await runIfFree(app, job);
   assert.notEqual(await revoked(), 0);
+});
+
+test('a store that is deleted gives its token back to the Vault server', async () => {
+  vault.tokens.set('last', { ...GOOD_TOKEN, accessor: 'last' });
+  const id = await made('credential-stores', vaultStore({ token: 'last' }));
+  const twin = await made('credential-stores', vaultStore({ token: 'last' }));
+  const runJobs = async (): Promise<void> => {
+    late += 300_000;
+    for (const job of vaultJobs) await runIfFree(app, job);
+  };
+  assert.equal((await ask('DELETE', `credential-stores/${id}`)).status, 204);
+  await runJobs();
+  await runJobs();
+  assert.ok(vault.tokens.has('last'), 'another store works with it');
+  assert.equal((await ask('DELETE', `credential-stores/${twin}`)).status, 204);
+  await runJobs();
+  await runJobs();
+  assert.ok(!vault.tokens.has('last'));
+  const rows = await app.db.selectFrom('vault_token').selectAll().execute();
+  assert.ok(rows.every(({ store_id }) => store_id !== id && store_id !== twin));
+});
+
+test('verbs on credential sources: both lists empty, one list alone, and all kinds', async () => {
+  const stores = await made('credential-stores', { scope_id: PROJECT, type: 'static' });
+  const stored = (type: string, attributes: object): Promise<string> =>
+    made('credentials', { credential_store_id: stores, type, attributes });
+  const password = await stored('password', { password: 'p' });
+  const pair = await stored('username_password', { username: 'u', password: 'p' });
+  const domain = { username: 'u', password: 'p', domain: 'd' };
+  const triple = await stored('username_password_domain', domain);
+  const object = await stored('json', { object: { a: 1 } });
+  const generic = await library({ path: 'secret/a' });
+
+  // Trap 62.
+  const id = await brokered(password, pair, triple, generic);
+  const verb = (name: string, body: object): Promise<Reply> =>
+    ask('POST', `targets/${id}:${name}-credential-sources`, body);
+  // Trap 60.
+  for (const name of ['add', 'remove']) {
+    const found = faults(await verb(name, { version: 2 }));
+    const because = 'Brokered or Injected Application Credential Source IDs must be provided.';
+    assert.deepEqual(found, {
+      brokered_credential_source_ids: because,
+      injected_application_credential_source_ids: because,
+    });
+  }
+  // Trap 63.
+  const injected = { version: 2, injected_application_credential_source_ids: [object] };
+  assert.ok(faults(await verb('add', injected)).injected_application_credential_source_ids);
+  // Trap 61.
+  const both = await verb('add', {
+    version: 2,
+    injected_application_credential_source_ids: [pair],
+  });
+  assert.equal(both.status, 200, both.text);
+  const set = await verb('set', { version: 3, brokered_credential_source_ids: [pair] });
+  assert.equal(set.status, 200, set.text);
+  assert.deepEqual(set.field('brokered_credential_source_ids'), [pair]);
+  assert.equal(set.field('injected_application_credential_source_ids'), undefined);
+  // A credential that is deleted is no longer a source of any target.
+  assert.equal((await ask('DELETE', `credentials/${pair}`)).status, 204);
+  const read = await ask('GET', `targets/${id}`);
+  assert.equal(read.field('brokered_credential_source_ids'), undefined);
 });
