@@ -79,10 +79,15 @@ function lintValidity({ notBefore, notAfter }: TbsCertificate, report: Report): 
   if (notBefore > notAfter) report('notBefore must not be later than notAfter');
 }
 
+/** Issuers' names that were found in order, by identity: an authority signs with the same bytes each time. */
+const soundNames = new WeakSet<Uint8Array>();
+
 /** §4.1.2.4, §4.1.2.6 */
 function lintNames(tbs: TbsCertificate, report: Report): void {
   if (isEmptyName(tbs.issuer)) report('the issuer must not be empty');
-  attempt(report, 'issuer', () => parseName(tbs.issuer));
+  if (!soundNames.has(tbs.issuer)) {
+    if (attempt(report, 'issuer', () => parseName(tbs.issuer))) soundNames.add(tbs.issuer);
+  }
   attempt(report, 'subject', () => parseName(tbs.subject));
   const altNames = findExtension(tbs.extensions, EXTENSION_OID.subjectAltName);
   if (!isEmptyName(tbs.subject)) return;
@@ -143,6 +148,19 @@ const RULES = new Map<string, [name: string, rule: Rule]>([
   [EXTENSION_OID.authorityInfoAccess, ['authorityInfoAccess', lintInfoAccess]],
 ]);
 
+/** Extensions whose rule looks at nothing but the extension. */
+const SELF_CONTAINED = new Set<string>([
+  EXTENSION_OID.extKeyUsage,
+  EXTENSION_OID.authorityKeyIdentifier,
+  EXTENSION_OID.certificatePolicies,
+  EXTENSION_OID.cRLDistributionPoints,
+  EXTENSION_OID.freshestCRL,
+  EXTENSION_OID.authorityInfoAccess,
+]);
+
+/** Those that were found in order, by identity: what is the same for all leaves is looked at once. */
+const soundExtensions = new WeakSet<Extension>();
+
 function lintExtensions(tbs: TbsCertificate, report: Report): void {
   const seen = new Set<string>();
   const authority = isAuthority(tbs.extensions);
@@ -156,8 +174,15 @@ function lintExtensions(tbs: TbsCertificate, report: Report): void {
     if (mustNot && critical) report(`${mustNot} must not be critical`);
     const own = AUTHORITIES_ONLY.get(type);
     if (own && !authority) report(`${own} is for authorities only`);
+    if (soundExtensions.has(extension)) continue;
     const [name, rule] = RULES.get(type) ?? [`the extension ${type}`, lintUnknown];
-    attempt(report, name, () => rule(extension, tbs, report));
+    let isSound = true;
+    const note: Report = (problem) => {
+      isSound = false;
+      report(problem);
+    };
+    attempt(note, name, () => rule(extension, tbs, note));
+    if (isSound && SELF_CONTAINED.has(type)) soundExtensions.add(extension);
   }
   lintAuthority(tbs, authority, report);
 }

@@ -1,5 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
+import { remembered } from '../../core/remembered.ts';
 import type { BasicConstraints } from '../../x509/extensions.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { encodeSubject } from '../../x509/names.ts';
@@ -73,6 +74,9 @@ export function planSign(
   return plan;
 }
 
+/** By the role, which stays the same object until configuration changes. */
+const extKeyUsagesOf = remembered(chooseExtKeyUsages);
+
 function planLeaf(
   role: Role,
   request: IssueRequest | SignRequest,
@@ -110,7 +114,7 @@ function planLeaf(
     notBefore: validity.notBefore,
     notAfter: validity.notAfter,
     key_usage: role.key_usage,
-    ext_key_usage: chooseExtKeyUsages(role),
+    ext_key_usage: extKeyUsagesOf(role),
     ...planLeafConstraints(role.basic_constraints_valid_for_non_ca),
     urls: issuer.urls,
     policies: parsePolicyIdentifiers(role.policy_identifiers),

@@ -1,3 +1,4 @@
+import { remembered } from '../../core/remembered.ts';
 import { chooseSignatureAlgorithm, type SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
@@ -97,22 +98,32 @@ function chooseAlgorithm(plan: CertificatePlan, own: KeyDescription): SignatureA
   });
 }
 
+// The same for all certificates of an issuer or a role, as long as their configuration is in use.
+const rememberedUsage = remembered(extKeyUsage);
+const rememberedIssuer = remembered(authorityKeyIdentifier);
+const rememberedAddresses = remembered((urls: AuthorityUrls) => ({
+  access: authorityInfoAccess({ ocsp: urls.ocsp_servers, caIssuers: urls.issuing_certificates }),
+  points: crlDistributionPoints(urls.crl_distribution_points),
+  freshest: freshestCrl(urls.delta_crl_distribution_points),
+}));
+
 function planExtensions(plan: CertificatePlan, parts: CertificateParts): Extension[] {
-  const { urls, names, signer } = plan;
+  const { names, signer } = plan;
+  const { access, points, freshest } = rememberedAddresses(plan.urls);
   const own_id = plan.subject_key_id ?? keyIdentifier(parts.subjectPublicKeyInfo);
   const extensions = [
     keyUsage(plan.key_usage),
-    extKeyUsage(plan.ext_key_usage),
+    rememberedUsage(plan.ext_key_usage),
     plan.basic_constraints && basicConstraints(plan.basic_constraints),
     subjectKeyIdentifier(own_id),
-    authorityKeyIdentifier(signer?.key_identifier ?? own_id),
-    authorityInfoAccess({ ocsp: urls.ocsp_servers, caIssuers: urls.issuing_certificates }),
+    rememberedIssuer(signer?.key_identifier ?? own_id),
+    access,
     // A certificate without a subject has its only names here (RFC 5280 §4.2.1.6).
     hasNoNames(names) ? undefined : subjectAltName(names, isEmptyName(plan.subject)),
     certificatePolicies(plan.policies),
     nameConstraints(plan.name_constraints),
-    crlDistributionPoints(urls.crl_distribution_points),
-    freshestCrl(urls.delta_crl_distribution_points),
+    points,
+    freshest,
   ];
   return extensions.filter((extension) => extension !== undefined);
 }

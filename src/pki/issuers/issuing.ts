@@ -33,6 +33,17 @@ export interface IssuingFacts extends Signer {
  * @param urls those that its certificates carry
  */
 export function describeIssuing(issuer: Issuer, key: Key, urls: AuthorityUrls): IssuingFacts {
+  const known = described.get(issuer);
+  if (known?.key === key && known.facts.urls === urls) return known.facts;
+  const facts = gatherFacts(issuer, key, urls);
+  described.set(issuer, { key, facts });
+  return facts;
+}
+
+/** The last ones of each issuer; it is another object once anything about it changes. */
+const described = new WeakMap<Issuer, { key: Key; facts: IssuingFacts }>();
+
+function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): IssuingFacts {
   const { certificate, settings } = issuer;
   const path = findPath(issuer);
   const length = settings.disable_path_length_checks ? undefined : remainingPathLength(path);
