@@ -59,6 +59,7 @@ export const declaredRoutes: DeclaredRoutes = {
   system: systemRoutes,
   secret: secretEngines,
   auth: authEngines,
+  broker: brokerRoutes,
 };
 
 export const boundaryRouter = (): BoundaryRouter => compileBoundaryRoutes(brokerRoutes);

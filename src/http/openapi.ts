@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FailureKind } from '../core/failure.ts';
-import type { AnyRoute, Method } from './route.ts';
+import type { Method } from './route.ts';
 
 type Json = Record<string, unknown>;
 
@@ -9,6 +9,26 @@ export interface ApiStyle {
   /** Where the payload stands in an answer. */
   wrap(payload: Json): Json;
   status(kind: FailureKind): number;
+  /** Content type of a PATCH; `application/merge-patch+json` unless told. */
+  patch_type?: string;
+  /** Methods that are answered with 204 and no body. */
+  without_content?: readonly Method[];
+}
+
+/** What of a route's declaration, of whichever API, a document tells. */
+export interface DocumentedRoute {
+  id: string;
+  method: Method;
+  path: string;
+  summary: string;
+  see?: readonly string[];
+  access: 'public' | { capability?: string; sudo?: boolean; exists?: unknown; action?: string };
+  input: z.ZodObject;
+  /** Fields of the query, where the input's are those of the body alone. */
+  query?: z.ZodObject;
+  output: z.ZodType;
+  failures: readonly FailureKind[];
+  body?: 'json' | 'bytes';
 }
 
 /** Routes that are documented together: an engine at one path, or a whole API. */
@@ -24,7 +44,7 @@ export interface DocumentedApi {
   mount_parameter?: { name: string; by_default: string };
   /** Put before each operationId, so that two mounts of one engine can be told apart. */
   id_prefix?: string;
-  routes: readonly AnyRoute[];
+  routes: readonly DocumentedRoute[];
 }
 
 /**
@@ -59,25 +79,33 @@ export function buildOpenApi(apis: readonly DocumentedApi[], version: string): J
 }
 
 /** A route's path in the document: `/pki/roles/{name}`; a list's ends in a slash. */
-export function documentedPath(api: Pick<DocumentedApi, 'prefix' | 'at'>, route: AnyRoute): string {
+export function documentedPath(
+  api: Pick<DocumentedApi, 'prefix' | 'at'>,
+  route: DocumentedRoute,
+): string {
   const rest = route.path.slice(api.prefix.length).replace(/\{(\w+)\+\}$/, '{$1}');
   return `${api.at}${rest}${route.method === 'LIST' ? '/' : ''}` || '/';
 }
 
 /** Names of the parameters in a route's own part of the path. */
-export function pathParameters(route: AnyRoute): string[] {
+export function pathParameters(route: DocumentedRoute): string[] {
   return [...route.path.matchAll(/\{(\w+)\+?\}/g)]
     .map((match) => match[1] ?? '')
     .filter((name) => name !== 'mount');
 }
 
 /** The schema of a route's input fields, those of the path among them. */
-export function inputSchema(route: AnyRoute): Json {
+export function inputSchema(route: Pick<DocumentedRoute, 'input'>): Json {
   const known = inputSchemas.get(route.input);
   if (known) return known;
   const made = schemaOf(route.input, 'input');
   inputSchemas.set(route.input, made);
   return made;
+}
+
+/** The schema of what travels in the query besides, or instead of, the input fields. */
+export function querySchema(route: DocumentedRoute): Json {
+  return route.query ? inputSchema({ input: route.query }) : {};
 }
 
 /** Declarations never change, and anybody may ask for the document as often as they like. */
@@ -100,7 +128,7 @@ function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
 
 const propertiesOf = (schema: Json): Json => (schema.properties as Json | undefined) ?? {};
 
-function pathItem(api: DocumentedApi, route: AnyRoute): Json {
+function pathItem(api: DocumentedApi, route: DocumentedRoute): Json {
   const properties = propertiesOf(inputSchema(route));
   const parameters = pathParameters(route).map((name) => parameterOf(name, 'path', properties));
   const mount = api.mount_parameter;
@@ -127,7 +155,7 @@ function parameterOf(name: string, place: 'path' | 'query', properties: Json): J
   };
 }
 
-function extensionsOf(route: AnyRoute): Json {
+function extensionsOf(route: DocumentedRoute): Json {
   if (route.access === 'public') return { 'x-vault-unauthenticated': true };
   return {
     ...(route.access.sudo ? { 'x-vault-sudo': true } : {}),
@@ -139,12 +167,11 @@ function verbOf(method: Method): string {
   return method === 'LIST' ? 'get' : method.toLowerCase();
 }
 
-function operationOf(api: DocumentedApi, route: AnyRoute): Json {
+function operationOf(api: DocumentedApi, route: DocumentedRoute): Json {
   const fields = queryOrBodyFields(route);
   const takesBody = route.method === 'POST' || route.method === 'PATCH';
-  const parameters = takesBody
-    ? []
-    : Object.keys(fields).map((name) => parameterOf(name, 'query', fields));
+  const inQuery = { ...(takesBody ? {} : fields), ...propertiesOf(querySchema(route)) };
+  const parameters = Object.keys(inQuery).map((name) => parameterOf(name, 'query', inQuery));
   if (route.method === 'LIST') {
     parameters.unshift({
       name: 'list',
@@ -160,30 +187,31 @@ function operationOf(api: DocumentedApi, route: AnyRoute): Json {
     operationId: `${api.id_prefix ?? ''}${route.id}`,
     tags: [api.tag],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(takesBody ? requestBodyOf(route, fields) : {}),
+    ...(takesBody ? requestBodyOf(api, route, fields) : {}),
     responses: responsesOf(api, route),
   };
 }
 
 /** Input fields that do not travel in the path. */
-function queryOrBodyFields(route: AnyRoute): Json {
+function queryOrBodyFields(route: DocumentedRoute): Json {
   const inPath = pathParameters(route);
   const properties = propertiesOf(inputSchema(route));
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !inPath.includes(name)));
 }
 
-function requestBodyOf(route: AnyRoute, fields: Json): Json {
+function requestBodyOf(api: DocumentedApi, route: DocumentedRoute, fields: Json): Json {
   if (route.body === 'bytes') {
     const bytes = { schema: { type: 'string', format: 'binary' } };
     return { requestBody: { required: true, content: { 'application/octet-stream': bytes } } };
   }
   if (Object.keys(fields).length === 0) return {};
-  const type = route.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const patch = api.style.patch_type ?? 'application/merge-patch+json';
+  const type = route.method === 'PATCH' ? patch : 'application/json';
   const schema = { $ref: `#/components/schemas/${schemaName(route, 'Request')}` };
   return { requestBody: { required: true, content: { [type]: { schema } } } };
 }
 
-function responsesOf(api: DocumentedApi, route: AnyRoute): Json {
+function responsesOf(api: DocumentedApi, route: DocumentedRoute): Json {
   const statuses = new Map<string, string>();
   const refusals: readonly FailureKind[] =
     route.access === 'public' ? route.failures : [...route.failures, 'forbidden'];
@@ -196,21 +224,26 @@ function responsesOf(api: DocumentedApi, route: AnyRoute): Json {
   const schema = hasOutput(route)
     ? api.style.wrap({ $ref: `#/components/schemas/${schemaName(route, 'Response')}` })
     : undefined;
+  const done = api.style.without_content?.includes(route.method)
+    ? { 204: { description: 'No content' } }
+    : {
+        200: {
+          description: 'OK',
+          ...(schema ? { content: { 'application/json': { schema } } } : {}),
+        },
+      };
   return {
-    200: {
-      description: 'OK',
-      ...(schema ? { content: { 'application/json': { schema } } } : {}),
-    },
+    ...done,
     ...Object.fromEntries([...statuses].map(([status, description]) => [status, { description }])),
   };
 }
 
 /** Says whether a route declares what its answer holds; many say "some object". */
-function hasOutput(route: AnyRoute): boolean {
+function hasOutput(route: DocumentedRoute): boolean {
   return route.output instanceof z.ZodObject && Object.keys(route.output.shape).length > 0;
 }
 
-function schemasOf(route: AnyRoute): [string, Json][] {
+function schemasOf(route: DocumentedRoute): [string, Json][] {
   const named: [string, Json][] = [];
   const fields = queryOrBodyFields(route);
   const takesBody = route.method === 'POST' || route.method === 'PATCH';
@@ -230,7 +263,7 @@ function schemasOf(route: AnyRoute): [string, Json][] {
 }
 
 /** `pki-write-role` becomes `PkiWriteRoleRequest`. */
-function schemaName(route: AnyRoute, what: 'Request' | 'Response'): string {
+function schemaName(route: DocumentedRoute, what: 'Request' | 'Response'): string {
   const words = route.id
     .split(/[-_]/)
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));

@@ -1,5 +1,10 @@
-import { type ApiStyle, inputSchema, pathParameters } from './openapi.ts';
-import type { AnyRoute } from './route.ts';
+import {
+  type ApiStyle,
+  type DocumentedRoute,
+  inputSchema,
+  pathParameters,
+  querySchema,
+} from './openapi.ts';
 
 /** A reference page: one engine, or one part of the server itself. */
 export interface ReferencePage {
@@ -7,7 +12,7 @@ export interface ReferencePage {
   /** Told before the endpoints: what the paths below are relative to. */
   intro: string;
   style: ApiStyle;
-  routes: readonly AnyRoute[];
+  routes: readonly DocumentedRoute[];
 }
 
 /** Writes the reference of some routes as Markdown, in the order they are declared. */
@@ -31,9 +36,9 @@ export function writeReference(page: ReferencePage): string {
   ].join('\n');
 }
 
-const shownPath = (route: AnyRoute): string => route.path.replace(/\{(\w+)\+\}$/, '{$1}');
+const shownPath = (route: DocumentedRoute): string => route.path.replace(/\{(\w+)\+\}$/, '{$1}');
 
-function describeRoute(style: ApiStyle, route: AnyRoute): string[] {
+function describeRoute(style: ApiStyle, route: DocumentedRoute): string[] {
   const fields = fieldRows(route);
   return [
     `<a id="${route.id}"></a>`,
@@ -50,8 +55,9 @@ function describeRoute(style: ApiStyle, route: AnyRoute): string[] {
   ];
 }
 
-function accessText({ access }: AnyRoute): string {
+function accessText({ access }: DocumentedRoute): string {
   if (access === 'public') return 'No token is needed.';
+  if (access.action !== undefined) return `Needs a grant of \`${access.action}\`.`;
   const needed = [
     access.exists ? `\`create\` or \`${access.capability}\`` : `\`${access.capability}\``,
     ...(access.sudo ? ['`sudo`'] : []),
@@ -59,14 +65,22 @@ function accessText({ access }: AnyRoute): string {
   return `Needs ${needed.join(' and ')}.`;
 }
 
-function fieldRows(route: AnyRoute): string[] {
+function fieldRows(route: DocumentedRoute): string[] {
   if (route.body === 'bytes' && pathParameters(route).length === 0) return [];
   const schema = inputSchema(route);
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const inPath = new Set(pathParameters(route));
-  return Object.entries(asObject(schema.properties)).map(([name, value]) => {
+  const inQuery = asObject(querySchema(route).properties);
+  const fields = { ...asObject(schema.properties), ...inQuery };
+  return Object.entries(fields).map(([name, value]) => {
     const field = asObject(value);
-    const place = inPath.has(name) ? 'in the path' : required.has(name) ? 'required' : '';
+    const place = inPath.has(name)
+      ? 'in the path'
+      : name in inQuery && route.method !== 'GET'
+        ? 'in the query'
+        : required.has(name)
+          ? 'required'
+          : '';
     const byDefault = 'default' in field ? `\`${JSON.stringify(field.default)}\`` : place;
     return `| \`${name}\` | ${typeText(field)} | ${byDefault} | ${cell(field.description)} |`;
   });
@@ -84,7 +98,7 @@ function typeText(schema: Record<string, unknown>): string {
   return typeof schema.type === 'string' ? schema.type : '';
 }
 
-function refusalText(style: ApiStyle, route: AnyRoute): string[] {
+function refusalText(style: ApiStyle, route: DocumentedRoute): string[] {
   if (route.failures.length === 0) return [];
   const kinds = route.failures.map(
     (kind) => `${style.status(kind)} (${kind.replaceAll('_', ' ')})`,

@@ -6,8 +6,10 @@ import { flag, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
+import type { BoundaryRoute } from './boundary-route.ts';
 import { buildOpenApi, type DocumentedApi, documentedPath } from './openapi.ts';
 import { type Answer, type AnyRoute, vaultRoute } from './route.ts';
+import { BOUNDARY_STYLE } from './wire/boundary.ts';
 import { VAULT_STYLE } from './wire/vault.ts';
 
 /** Every route that is declared, by where it is found. */
@@ -15,6 +17,7 @@ export interface DeclaredRoutes {
   system: readonly AnyRoute[];
   secret: Readonly<Record<string, readonly AnyRoute[]>>;
   auth: Readonly<Record<string, readonly AnyRoute[]>>;
+  broker: readonly BoundaryRoute[];
 }
 
 /** @param declared asked for when a request comes: these routes are themselves among them */
@@ -60,10 +63,13 @@ async function describeApi(
         (route) => route.access === 'public' || mayUse(caller.acl, route, { ...api, at: acl_path }),
       ),
     }));
-  return { bare: buildOpenApi(seen, COMPATIBLE_VERSION) };
+  // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
+  const broker = caller.acl ? [brokerApi(declared)] : [];
+  return { bare: buildOpenApi([...seen, ...broker], COMPATIBLE_VERSION) };
 }
 
-interface MountedApi extends DocumentedApi {
+interface MountedApi extends Omit<DocumentedApi, 'routes'> {
+  routes: readonly AnyRoute[];
   /** Undefined for what is always there. */
   mount: Mount | undefined;
   /** What policies have in the place of `at`. */
@@ -98,7 +104,7 @@ function listGenericApis(declared: DeclaredRoutes, mounts: readonly Mount[]): Mo
 export function genericApi(
   { kind, type }: Pick<Mount, 'kind' | 'type'>,
   routes: readonly AnyRoute[],
-): DocumentedApi {
+): Omit<MountedApi, 'mount' | 'acl_path'> {
   const base = engineApi(kind, routes);
   if (type === 'identity' || type === 'token') {
     return { ...base, at: kind === 'auth' ? `/auth/${type}` : `/${type}` };
@@ -111,7 +117,10 @@ export function genericApi(
   };
 }
 
-function engineApi(kind: Mount['kind'], routes: readonly AnyRoute[]): Omit<DocumentedApi, 'at'> {
+function engineApi(
+  kind: Mount['kind'],
+  routes: readonly AnyRoute[],
+): Omit<MountedApi, 'at' | 'mount' | 'acl_path'> {
   return kind === 'auth'
     ? { tag: 'auth', style: VAULT_STYLE, prefix: '/v1/auth/{mount}', routes }
     : { tag: 'secrets', style: VAULT_STYLE, prefix: '/v1/{mount}', routes };
@@ -127,6 +136,11 @@ export function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi 
     mount: undefined,
     routes: declared.system,
   };
+}
+
+/** The access broker's API, which is mounted nowhere. */
+export function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedApi {
+  return { tag: 'broker', style: BOUNDARY_STYLE, prefix: '/v1', at: '', routes: declared.broker };
 }
 
 function canSee(acl: Acl | undefined, mount: Mount): boolean {

@@ -63,3 +63,24 @@ test('without a token no mount is shown but one that is listed to everybody', as
   assert.ok(after.includes('/demo/ca'));
   assert.ok(!after.includes('/demo/issue/{role}'));
 });
+
+test('whoever is known reads of the broker, whose operations have names of their own', async (t) => {
+  const client = await startTestServer(t);
+  const document = await client.call('GET', SPEC);
+  const paths = document.field('paths') as Record<string, Record<string, unknown>>;
+  const target = paths['/targets/{id}'];
+  assert.deepEqual(Object.keys(target ?? {}).sort(), [
+    'delete',
+    'description',
+    'get',
+    'parameters',
+    'patch',
+  ]);
+  const text = JSON.stringify(target);
+  assert.match(text, /"operationId":"update-target"/);
+  assert.match(text, /"requestBody":\{"required":true,"content":\{"application\/json"/);
+  assert.match(text, /"name":"update_mask","in":"query"/);
+  assert.match(JSON.stringify(target?.delete), /"204"/);
+  assert.ok(paths['/targets/{id}:authorize-session']);
+  assert.ok(!(await listPaths(client, '')).includes('/targets/{id}'));
+});

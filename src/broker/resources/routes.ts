@@ -33,7 +33,7 @@ import {
 } from './operations.ts';
 
 const commonFields = {
-  id: z.string().optional().describe('Output only.'),
+  id: z.string().optional().describe('Made by the server; sent in the path alone.'),
   scope_id: z.string().optional().describe('Scope that the resource lies in.'),
   name: z.string().optional().describe('For identification; unique where the resource lies.'),
   description: z.string().optional().describe('For people.'),
@@ -77,7 +77,7 @@ export interface StandardOptions {
   createQuery?: z.ZodObject;
 }
 
-const article = (type: string): string => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`);
+const article = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
 
 /** The endpoints that all types of resources have alike. */
 export function standardRoutes(

@@ -1,6 +1,7 @@
 import { ListTokenFailure } from '../../broker/lists/token.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import type { BoundaryAnswer } from '../boundary-route.ts';
+import type { ApiStyle } from '../openapi.ts';
 import type { Dressed } from './vault.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -40,6 +41,14 @@ const FORMS: Readonly<Record<FailureKind, Form>> = {
   rate_limited: { status: 429, kind: 'ResourceExhausted' },
   unresolved: { status: 500, kind: 'Internal' },
   unavailable: { status: 503, kind: 'Unavailable' },
+};
+
+/** What documents say of this API's answers: a resource stands bare, and a deletion says nothing. */
+export const BOUNDARY_STYLE: ApiStyle = {
+  wrap: (payload) => payload,
+  status: (kind) => FORMS[kind].status,
+  patch_type: 'application/json',
+  without_content: ['DELETE'],
 };
 
 /** Dresses a refusal (contract 1.10); `undefined` for what is no refusal but a bug. */
