@@ -53,6 +53,22 @@ const refused: [change: object, says: RegExp, why: string][] = [
   [{ user_lockout: { lockout_threshold: 0 } }, /lockout_threshold must be 1/, 'locked for ever'],
   [{ user_lockout: { lockout_duration: '' } }, /lockout_duration must be seconds/, 'no duration'],
   [{ user_lockout: { threshold: 3 } }, /unknown key "user_lockout\.threshold"/, 'a shorter name'],
+  [{ rate_limits: { list: { total: 0 } } }, /rate_limits\.list\.total must be 1/, 'no requests'],
+  [{ rate_limits: { lists: {} } }, /unknown key "rate_limits\.lists"/, 'a limit of nothing'],
+  [{ rate_limits: { period: 0 } }, /rate_limits\.period must be seconds/, 'no time'],
+  [{ cors: { allowed_origins: '*' } }, /cors\.allowed_origins must be a list/, 'no list'],
+  [{ cors: { allowed_headers: ['A B'] } }, /"A B" is no name/, 'no header'],
+  [{ recovery_key: 'c2hvcnQ=' }, /recovery_key must be 32 bytes/, 'a short key'],
+  [
+    { proxy_listener: { public_address: 'proxy.test:0' } },
+    /public_address must name a host and a port/,
+    'no port',
+  ],
+  [
+    { proxy_listener: { public_address: 'proxy.test' } },
+    /public_address must be HOST:PORT/,
+    'no port at all',
+  ],
 ];
 for (const [change, says, why] of refused) {
   test(`a configuration is refused by the name of what is wrong: ${why}`, () => {

@@ -2,6 +2,7 @@ import { sinkName } from './audit/sinks/sink.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './audit/sinks/syslog/message.ts';
 import { parseRecoveryKey } from './broker/recovery/key.ts';
 import { checkSeed, type SeedSettings } from './broker/seed/settings.ts';
+import { CORS_DEFAULTS, type Cors } from './core/cors.ts';
 import { parseDuration } from './core/durations.ts';
 import { Failure } from './core/failure.ts';
 
@@ -10,6 +11,8 @@ export interface Config {
   mode: 'dev' | 'server';
   listen: { host: string; port: number };
   proxy_listen: { host: string; port: number };
+  /** `host:port` where clients reach the proxy listener, if not where it listens. */
+  proxy_address: string | undefined;
   tls: { cert_file: string; key_file: string } | undefined;
   storage:
     | { type: 'sqlite'; directory: string }
@@ -29,6 +32,8 @@ export interface Config {
   user_lockout: UserLockout;
   /** Of the broker's API. */
   rate_limits: RateLimits;
+  /** Of the broker's API. */
+  cors: Cors;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -144,6 +149,7 @@ export function devConfig(flags: DevFlags): Config {
     mode: 'dev' as const,
     listen,
     proxy_listen: parseAddress('-proxy-listen', flags.proxy_listen),
+    proxy_address: undefined,
     tls: undefined,
     storage: { type: 'sqlite' as const, directory: flags.data },
     seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
@@ -152,6 +158,7 @@ export function devConfig(flags: DevFlags): Config {
     audit: { wait_for_reads: false, record_public_reads: false, retention_days: 0, sinks: [] },
     user_lockout: USER_LOCKOUT_DEFAULTS,
     rate_limits: { ...RATE_LIMIT_DEFAULTS, list: DEV_QUOTAS, other: DEV_QUOTAS },
+    cors: CORS_DEFAULTS,
     api_address: `http://${flags.listen}`,
     dev_root_token: flags.root_token,
     seed: flags.seed && checkSeed(flags.seed),
@@ -174,7 +181,7 @@ export function parseConfig(text: string): Config {
   }
   const top = section('', whole, [
     'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'telemetry', 'log_level',
-    'api_address', 'recovery_key', 'rate_limits',
+    'api_address', 'recovery_key', 'rate_limits', 'cors',
   ]); // biome-ignore format: one list
   const listener = section('listener', top.listener ?? {}, [
     'address',
@@ -185,7 +192,7 @@ export function parseConfig(text: string): Config {
   const address = textOf('listener.address', listener.address, '127.0.0.1:8200');
   const listen = parseAddress('listener.address', address);
   const tls = tlsOf(listener);
-  const proxy = section('proxy_listener', top.proxy_listener ?? {}, ['address']);
+  const proxy = section('proxy_listener', top.proxy_listener ?? {}, ['address', 'public_address']);
   const log_level = choiceOf('log_level', top.log_level ?? 'info', LOG_LEVELS);
   return Object.freeze({
     mode: 'server' as const,
@@ -194,6 +201,7 @@ export function parseConfig(text: string): Config {
       'proxy_listener.address',
       textOf('proxy_listener.address', proxy.address, '127.0.0.1:9202'),
     ),
+    proxy_address: publicAddressOf(proxy.public_address),
     tls,
     storage: storageOf(top.storage),
     seal: sealOf(top.seal),
@@ -202,6 +210,7 @@ export function parseConfig(text: string): Config {
     audit: auditOf(top.audit),
     user_lockout: lockoutOf(top.user_lockout),
     rate_limits: rateLimitsOf(top.rate_limits),
+    cors: corsOf(top.cors),
     api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
     dev_root_token: undefined,
     seed: undefined,
@@ -263,6 +272,17 @@ function tlsOf(listener: Section): Config['tls'] {
     cert_file: textOf('listener.tls_cert_file', listener.tls_cert_file),
     key_file: textOf('listener.tls_key_file', listener.tls_key_file),
   };
+}
+
+function publicAddressOf(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  const name = 'proxy_listener.public_address';
+  const address = textOf(name, value);
+  const { port } = parseAddress(name, address);
+  if (address.startsWith(':') || port === 0) {
+    throw new Failure('invalid', `${name} must name a host and a port that clients can reach`);
+  }
+  return address;
 }
 
 function storageOf(value: unknown): Config['storage'] {
@@ -330,6 +350,23 @@ function lockoutOf(value: unknown): UserLockout {
     lockout_duration: seconds('lockout_duration'),
     lockout_counter_reset: seconds('lockout_counter_reset'),
   };
+}
+
+function corsOf(value: unknown): Cors {
+  const cors = section('cors', value ?? {}, Object.keys(CORS_DEFAULTS));
+  const textsOf = (name: keyof Cors): readonly string[] => {
+    const texts = cors[name] ?? CORS_DEFAULTS[name];
+    if (Array.isArray(texts) && texts.every((text) => typeof text === 'string' && text !== '')) {
+      return texts;
+    }
+    throw new Failure('invalid', `cors.${name} must be a list of texts`);
+  };
+  const allowed_headers = textsOf('allowed_headers');
+  const bad = allowed_headers.find((name) => !/^[A-Za-z0-9-]+$/.test(name));
+  if (bad !== undefined) {
+    throw new Failure('invalid', `cors.allowed_headers: "${bad}" is no name of a header`);
+  }
+  return { allowed_origins: textsOf('allowed_origins'), allowed_headers };
 }
 
 function rateLimitsOf(value: unknown): RateLimits {

@@ -10,6 +10,7 @@ import type { GrantVerdict } from '../broker/grants/decision.ts';
 import { type Identified, identify } from '../broker/identity/operations.ts';
 import { deriveMask } from '../broker/mask.ts';
 import { visibleFields } from '../broker/resources/operations.ts';
+import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
 import { fieldErrors } from '../core/fields.ts';
 import { countRequest } from '../metrics/operations.ts';
@@ -39,8 +40,11 @@ export async function handleBoundary(
   const started = performance.now();
   const trace = startTrace(randomUUID(), request.remote_address);
   const limits: Record<string, string> = {};
-  const dressed = await answerOrRefuse(app, router, request, { trace, limits });
-  Object.assign(dressed.headers, limits);
+  const origin = originOf(app, request);
+  const dressed = origin.go
+    ? await answerOrRefuse(app, router, request, { trace, limits })
+    : refuseOrigin(origin.status);
+  Object.assign(dressed.headers, limits, origin.headers);
   countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
   return dressed;
 }
@@ -118,6 +122,20 @@ async function answer(
   const result = await permitAndRun(app, caller, route, read);
   await recordDone(app, caller, route);
   return dressBoundaryAnswer(result);
+}
+
+function originOf(app: App, request: HttpRequest): CorsVerdict {
+  return judgeOrigin(app.config.cors, {
+    method: request.method,
+    origin: header(request, 'origin'),
+    host: header(request, 'host'),
+    requested: header(request, 'access-control-request-method'),
+  });
+}
+
+function refuseOrigin(status: 204 | 403 | 405): Dressed {
+  if (status !== 403) return { status, headers: {}, body: undefined };
+  return refusal(403, { kind: 'PermissionDenied', message: 'origin not allowed' });
 }
 
 const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));

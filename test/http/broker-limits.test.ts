@@ -46,3 +46,27 @@ test('health is told without a token', async (t) => {
   await client.running.app.barrier.lock();
   assert.equal((await fetch(`${client.url}/health`)).status, 503, 'sealed');
 });
+
+test('pages of other origins may call the broker where they are allowed to', async (t) => {
+  const client = await startTestServer(t, {
+    config: { cors: { allowed_origins: ['https://console.test'], allowed_headers: [] } },
+  });
+  const from = (origin: string, method = 'GET', headers = {}) =>
+    fetch(`${client.url}/v1/scopes?scope_id=global`, {
+      method,
+      headers: { origin, 'x-vault-token': 'root', ...headers },
+    });
+  const allowed = await from('https://console.test');
+  assert.equal(allowed.status, 200);
+  assert.equal(allowed.headers.get('access-control-allow-origin'), 'https://console.test');
+  assert.match(allowed.headers.get('access-control-expose-headers') ?? '', /RateLimit/);
+  const refused = await from('https://evil.test');
+  assert.equal(refused.status, 403);
+  assert.equal(refused.headers.get('access-control-allow-origin'), null);
+  const asked = await from('https://console.test', 'OPTIONS', {
+    'access-control-request-method': 'POST',
+  });
+  assert.equal(asked.status, 204);
+  assert.match(asked.headers.get('access-control-allow-methods') ?? '', /PATCH/);
+  assert.equal((await from(client.url)).status, 200, "the server's own page");
+});

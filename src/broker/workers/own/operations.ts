@@ -32,7 +32,7 @@ export async function registerOwnWorker(app: App): Promise<void> {
   const known = await findResourceByKey(app.db, 'worker', unique_key);
   const now = app.now();
   const facts = {
-    address: formatAddress(app.config.proxy_listen),
+    address: app.config.proxy_address ?? formatAddress(app.config.proxy_listen),
     release_version: `Gatehouse v${VERSION}`,
     config_tags: { type: app.config.mode === 'dev' ? ['dev', 'local'] : ['embedded'] },
     node,
