@@ -41,7 +41,7 @@ export function judgeParameters(
   for (const { name, value } of sent) {
     const allowed = allowed_parameters.get(name);
     if (!allowed && !others) return `parameter "${name}" is not allowed`;
-    if (allowed && allowed.length > 0 && !allowed.some((each) => isValue(each, value))) {
+    if (allowed && allowed.length > 0 && !isAllowed(allowed, value)) {
       return `parameter "${name}" is not allowed with this value`;
     }
   }
@@ -60,6 +60,42 @@ export function mergeParameters(a: ParameterRules, b: ParameterRules): Parameter
   return merged;
 }
 
+/**
+ * Whether a value sent is among those named. A text may be read as a list later, `a,b` or
+ * `["a","b"]`, so a pattern lets such a text pass only where some pattern fits each item of it:
+ * `*.example.com` must not let in `evil.test,www.example.com`.
+ */
+function isAllowed(allowed: readonly ParameterValue[], sent: unknown): boolean {
+  const named = allowed.filter((each) => isValue(each, sent));
+  const items = listItems(sent);
+  if (items === undefined || named.some((each) => each === sent || each === '*')) {
+    return named.length > 0;
+  }
+  return items.every((item) => allowed.some((each) => isValue(each, item)));
+}
+
+/** The items of a text that can be read as a list; undefined for any other value. */
+function listItems(sent: unknown): readonly unknown[] | undefined {
+  if (typeof sent !== 'string') return undefined;
+  const text = sent.trim();
+  if (text.startsWith('[') && text.endsWith(']')) {
+    const parsed = parseList(text);
+    if (parsed) return parsed.map(trimmed);
+  }
+  return text.includes(',') ? text.split(',').map(trimmed) : undefined;
+}
+
+function parseList(text: string): unknown[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return Array.isArray(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const trimmed = (value: unknown): unknown => (typeof value === 'string' ? value.trim() : value);
+
 /** Whether a value sent is the one a rule names; a list is compared whole, element by element. */
 function isValue(named: ParameterValue, sent: unknown): boolean {
   if (typeof named === 'string') return typeof sent === 'string' && matchesGlob(named, sent);
@@ -67,11 +103,14 @@ function isValue(named: ParameterValue, sent: unknown): boolean {
 }
 
 /**
- * Also true if an element of a list sent is what the rule names: otherwise a denied value would be
- * let in by putting brackets around it.
+ * Also true if an element of a list sent is what the rule names, or an item of a text that can be
+ * read as one: otherwise a denied value would be let in by a bracket, a comma or a blank beside it.
  */
 function isOrHolds(named: ParameterValue, sent: unknown): boolean {
-  return isValue(named, sent) || (Array.isArray(sent) && sent.some((item) => isValue(named, item)));
+  const items = Array.isArray(sent) ? sent : (listItems(sent) ?? []);
+  return [sent, trimmed(sent), ...items, ...items.map(trimmed)].some((each) =>
+    isValue(named, each),
+  );
 }
 
 function isSame(named: ParameterValue, sent: unknown): boolean {
