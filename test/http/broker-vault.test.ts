@@ -631,3 +631,29 @@ test('verbs on credential sources: both lists empty, one list alone, and all kin
   const read = await ask('GET', `targets/${id}`);
   assert.equal(read.field('brokered_credential_source_ids'), undefined);
 });
+
+test('what a Vault server could not be told is told later', async () => {
+  vault.tokens.set('late', { ...GOOD_TOKEN, accessor: 'late' });
+  const id = await made('credential-stores', vaultStore({ token: 'late' }));
+  const wish = { credential_store_id: id, attributes: { path: 'database/creds/app' } };
+  const answer = await authorize(await brokered(await made('credential-libraries', wish)));
+  const alive = vault.leases.size;
+  const session_id = answer.textAt('session_id');
+  await ask('POST', `sessions/${session_id}:cancel`, { version: 1 });
+  vault.down = true;
+  await revokeSessionCredentials(app, [session_id]);
+  vault.down = false;
+  assert.equal(vault.leases.size, alive);
+  late += 20_000;
+  for (const job of leaseJobs) await runIfFree(app, job);
+  assert.equal(vault.leases.size, alive - 1);
+});
+
+test('no record holds a secret of all that went before', async () => {
+  const rows = await app.db.selectFrom('audit_entry').select('record').execute();
+  assert.ok(rows.length > 50);
+  assert.ok(rows.some(({ record }) => record.includes('session_id')));
+  for (const { record } of rows) {
+    assert.doesNotMatch(record, /secret-\d|PRIVATE KEY|"(password|private_key)":|v-app-|ssh-cert/);
+  }
+});
