@@ -207,3 +207,39 @@ test('whoever has a session counts as active, in the month of the session', asyn
   const counted = await as(client, admin)('billing:monthly-active-users');
   assert.equal(counted.field('items.0.count'), 2);
 });
+
+test("the plain user reads and cancels sessions of their own, and nobody else's", async (t) => {
+  const client = await seeded(t);
+  const [admin, user] = await Promise.all([logIn(client, 'admin'), logIn(client, 'user')]);
+  const post = (token: string, path: string, body: object) =>
+    client.call('POST', path, body, { token: '', headers: { authorization: `Bearer ${token}` } });
+  const authorize = (token: string) => post(token, 'targets/ttcp_1234567890:authorize-session', {});
+  const own = (await authorize(user)).textAt('session_id');
+  const other = (await authorize(admin)).textAt('session_id');
+  assert.equal((await as(client, user)(`sessions/${own}`)).status, 200);
+  assert.equal((await as(client, user)(`sessions/${other}`)).status, 403);
+  const list = await as(client, user)('sessions?scope_id=p_1234567890');
+  assert.deepEqual(
+    (list.field('items') as { id: string }[]).map(({ id }) => id),
+    [own],
+  );
+  assert.equal((await post(user, `sessions/${other}:cancel`, { version: 1 })).status, 403);
+  assert.equal((await post(user, `sessions/${own}:cancel`, { version: 1 })).status, 200);
+});
+
+// Trap 84.
+test('whoever repairs is allowed everything but a session', async (t) => {
+  const recovery_key = randomBytes(32);
+  const client = await seeded(t, {}, { config: { recovery_key } });
+  const token = makeRecoveryToken(recovery_key, { created_ms: Date.now() });
+  const refused = await client.call(
+    'POST',
+    'targets/ttcp_1234567890:authorize-session',
+    {},
+    {
+      token: '',
+      headers: { authorization: `Bearer ${token}` },
+    },
+  );
+  assert.equal(refused.status, 403, refused.text);
+});
