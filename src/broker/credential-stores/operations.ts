@@ -5,6 +5,7 @@ import { storeKey } from '../credentials/operations.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
+import { requireVersion } from '../resources/operations.ts';
 import type { VaultConnection } from '../vault-client/answer.ts';
 import {
   openConnection,
@@ -104,6 +105,8 @@ async function planVaultChange(
   item: Item,
   mask: readonly string[],
 ): Promise<Plan> {
+  // Nobody is asked on behalf of a change that comes too late.
+  requireVersion(credentialStoreDefinition, resource, item.version ?? 0);
   const fields = planVaultStore(resource.body as VaultStoreBody, item, mask);
   const token = await findLatestToken(app.db, resource.id);
   const before = token && openConnection(app, token);

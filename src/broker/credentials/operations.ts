@@ -4,6 +4,7 @@ import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
+import { requireVersion } from '../resources/operations.ts';
 import { deriveBcryptKey } from './bcrypt-pbkdf.ts';
 import {
   CREDENTIAL_KINDS,
@@ -49,6 +50,8 @@ export const credentialDefinition: Definition = {
   async planChange(app, _caller, { resource, item, mask }) {
     const secrets = mask.some((path) => path.startsWith('attributes.'));
     if (!secrets) return {};
+    // No key is derived on behalf of a change that comes too late.
+    requireVersion(credentialDefinition, resource, item.version ?? 0);
     const before = {
       open: resource.body as CredentialBody,
       secret: openCredential(app, resource),
