@@ -610,6 +610,30 @@ test('a log-in in the header of the other API is one, too', async () => {
   assert.equal(reply.status, 200, reply.text);
 });
 
+test('while a target is deleted no session is left that could be used', async () => {
+  const target = await makeTarget();
+  const [deleted, ...all] = await Promise.all([
+    new Promise<Reply>((resolve) => {
+      setImmediate(() => resolve(admin.call('DELETE', `targets/${target}`)));
+    }),
+    ...Array.from({ length: 24 }, () => authorize(target)),
+  ]);
+  assert.equal(deleted.status, 204);
+  assert.ok(all.every(({ status }) => status === 200 || status === 404));
+  for (const reply of all.filter(({ status }) => status === 200)) {
+    assert.equal((await readSession(sessionOf(reply))).field('status'), 'canceling');
+  }
+});
+
+test('while a target is changed sessions are authorized all the same', async () => {
+  const target = await makeTarget();
+  const [changed, ...all] = await Promise.all([
+    admin.call('PATCH', `targets/${target}`, { version: 1, description: 'busy' }),
+    ...Array.from({ length: 12 }, () => authorize(target)),
+  ]);
+  assert.deepEqual(new Set([changed, ...all].map(({ status }) => status)), new Set([200]));
+});
+
 // Trap 90; last, since the clock moves.
 test('a session that has run out is refused at once, ended by the job, and forgotten', async () => {
   const target = await makeTarget({ session_max_seconds: 60 });

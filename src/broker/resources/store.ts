@@ -214,11 +214,7 @@ export type LinkKind =
   | 'target-host-source'
   | 'target-brokered'
   | 'target-injected'
-  | 'alias-destination'
-  | 'session-target'
-  | 'session-host'
-  | 'session-host-set'
-  | 'session-auth-token';
+  | 'alias-destination';
 
 export const insertResource: (resource: Resource) => Write = (() => {
   const insert = preparedWrite<
