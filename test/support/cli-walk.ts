@@ -718,6 +718,10 @@ export const CLI_WALK: readonly Step[] = [
     'credential-libraries list, of a static store',
     refused('GET', 'credential-libraries?credential_store_id=<cs>', 400),
   ),
+  step(
+    'managed-groups list, of a method that has none',
+    refused('GET', 'managed-groups?auth_method_id=ampw_1234567890', 400),
+  ),
   step('billing monthly-active-users', {
     ...get('billing:monthly-active-users', 'active users'),
     lists: true,
