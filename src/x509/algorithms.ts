@@ -224,6 +224,31 @@ function requireKeyType(key: KeyObject, key_type: KeyType): void {
   }
 }
 
+/**
+ * As {@link verify}, in the thread pool: for a curve that takes twice as long as signing does, and only
+ * a third of it is left on the calling thread.
+ */
+export async function verifyAsync(
+  publicKey: KeyObject,
+  name: SignatureAlgorithm,
+  data: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
+  if (publicKey.asymmetricKeyType !== key_type) return false;
+  const key = usesPss ? { key: publicKey, ...PSS_OPTIONS } : { key: publicKey };
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  try {
+    // An error is a refusal, as below.
+    verifyBytes(hash ?? null, data, key, signature, (error, isRight) =>
+      resolve(error === null && isRight),
+    );
+  } catch {
+    return false;
+  }
+  return promise;
+}
+
 /** Says whether the signature is right; a key of another kind than the algorithm's makes it wrong. */
 export function verify(
   publicKey: KeyObject,

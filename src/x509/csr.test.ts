@@ -12,6 +12,7 @@ import {
   isCsrSignatureValid,
   parseCsr,
   requireSignedCsr,
+  verifyCsrSignature,
 } from './csr.ts';
 import {
   bitString,
@@ -83,16 +84,18 @@ const keys: [
 ];
 
 for (const [name, pair, algorithm] of keys) {
-  test(`a request signed by its ${name} key is accepted, by another ${name} key not`, () => {
+  test(`a request signed by its ${name} key is accepted, by another ${name} key not`, async () => {
     const own = { ...info, subjectPublicKeyInfo: publicKeyInfo(pair.publicKey) };
     const signed = signInfo(encodeCsrInfo(own), pair.privateKey, algorithm);
     assert.equal(isCsrSignatureValid(parseCsr(signed)), true);
+    assert.equal(await verifyCsrSignature(parseCsr(signed)), true);
     const stranger =
       name === 'Ed25519'
         ? generateKeyPairSync('ed25519')
         : generateKeyPairSync('ec', { namedCurve: name === 'P-224' ? 'secp224r1' : name });
     const forged = signInfo(encodeCsrInfo(own), stranger.privateKey, algorithm);
     assert.equal(isCsrSignatureValid(parseCsr(forged)), false);
+    assert.equal(await verifyCsrSignature(parseCsr(forged)), false);
   });
 }
 

@@ -2,7 +2,12 @@
 
 import { Failure } from '../core/failure.ts';
 import { parsePem } from '../core/pem.ts';
-import { parseAlgorithmIdentifier, type SignatureAlgorithm, verify } from './algorithms.ts';
+import {
+  parseAlgorithmIdentifier,
+  type SignatureAlgorithm,
+  verify,
+  verifyAsync,
+} from './algorithms.ts';
 import { contextConstructed, integer, oid, sequence, setOf, TAG } from './der.ts';
 import {
   children,
@@ -153,6 +158,13 @@ export function isCsrSignatureValid(csr: Csr): boolean {
   if (csr.signatureAlgorithm === undefined) return false;
   const publicKey = parsePublicKey(csr.subjectPublicKeyInfo);
   return verify(publicKey, csr.signatureAlgorithm, csr.info, csr.signature);
+}
+
+/** As {@link isCsrSignatureValid}, most of it in the thread pool. */
+export async function verifyCsrSignature(csr: Csr): Promise<boolean> {
+  if (csr.signatureAlgorithm === undefined) return false;
+  const publicKey = parsePublicKey(csr.subjectPublicKeyInfo);
+  return verifyAsync(publicKey, csr.signatureAlgorithm, csr.info, csr.signature);
 }
 
 /**

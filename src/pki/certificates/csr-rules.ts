@@ -1,5 +1,5 @@
 import { Failure } from '../../core/failure.ts';
-import { type Csr, isCsrSignatureValid, parseCsr } from '../../x509/csr.ts';
+import { type Csr, parseCsr, verifyCsrSignature } from '../../x509/csr.ts';
 import { findExtension, parseBasicConstraints } from '../../x509/extensions.ts';
 import { describePublicKey, type KeyDescription, type KeyType } from '../../x509/keys.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
@@ -18,17 +18,23 @@ const MIN_BITS: Record<KeyType, number> = { rsa: 2048, ec: 224, ed25519: 0 };
  * @throws Failure `invalid` for what is no request, for a key nobody certifies, and for a
  *   signature that does not prove possession of the key
  */
-export function requireCsr(text: string): SignedCsr {
+export async function requireCsr(text: string): Promise<SignedCsr> {
+  const read = readCsr(text);
+  if (!(await verifyCsrSignature(read.csr))) {
+    const isUnknown = read.csr.signatureAlgorithm === undefined;
+    const unknown = isUnknown ? ': its algorithm is not supported' : '';
+    throw new Failure('invalid', `request signature invalid${unknown}`);
+  }
+  return read;
+}
+
+/** {@link requireCsr} but for the signature: nothing may be certified for what this returns. */
+export function readCsr(text: string): SignedCsr {
   if (text.trim() === '') {
     throw new Failure('invalid', '"csr" is empty', { fields: { csr: 'PKCS #10 in PEM' } });
   }
   const csr = parseCsr(text);
-  const key = describeCsrKey(csr);
-  if (!isCsrSignatureValid(csr)) {
-    const unknown = csr.signatureAlgorithm === undefined ? ': its algorithm is not supported' : '';
-    throw new Failure('invalid', `request signature invalid${unknown}`);
-  }
-  return { csr, key };
+  return { csr, key: describeCsrKey(csr) };
 }
 
 function describeCsrKey(csr: Csr): KeyDescription {

@@ -22,7 +22,7 @@ import { lintTbsCertificate } from '../../x509/lint.ts';
 import type { NameConstraints } from '../../x509/name-constraints.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from '../../x509/oids.ts';
 import type { IssuingFacts } from '../issuers/issuing.ts';
-import { requireCsr } from './csr-rules.ts';
+import { readCsr, requireCsr } from './csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from './leaf.ts';
 import { planCertificate } from './plan.ts';
 import { issueSchema, signSchema } from './request.ts';
@@ -197,7 +197,7 @@ test('names are judged by the role before anything is made', () => {
   assert.throws(() => plan(role, { uri_sans: 'urn:a:b' }), /URI Subject Alternative Names/);
 });
 
-test('I3: a format that does not exist is refused with its phrase', () => {
+test('I3: a format that does not exist is refused with its phrase', async () => {
   const { error } = issueSchema.safeParse({ format: 'zip' });
   assert.match(error?.issues[0]?.message ?? '', /the "format" path parameter must be/);
   assert.equal(issueSchema.parse({ format: 'pem_bundle' }).format, 'pem_bundle');
@@ -222,7 +222,7 @@ test('a role with a key of its own ignores the one asked for, and says so', () =
 
 function sign(role: Record<string, unknown>, csr: string) {
   const request = signSchema.parse({ common_name: 'a.test', csr });
-  return planSign(makeRole(role), request, requireCsr(csr), makeContext());
+  return planSign(makeRole(role), request, readCsr(csr), makeContext());
 }
 
 const csrKeys: [key: Parameters<typeof makeCsr>[0], Record<string, unknown>, RegExp | 'ok'][] = [
@@ -255,14 +255,14 @@ test('I15: CA:TRUE in a request is left out with a warning', () => {
   assert.ok(!sign({}, makeCsr()).warnings.join().includes('Basic Constraints'));
 });
 
-test('a missing, broken or wrongly signed request is refused with its phrase', () => {
-  assert.throws(() => requireCsr(''), /"csr" is empty/);
-  assert.throws(() => requireCsr('junk'), /csr contains no data/);
+test('a missing, broken or wrongly signed request is refused with its phrase', async () => {
+  await assert.rejects(requireCsr(''), /"csr" is empty/);
+  await assert.rejects(requireCsr('junk'), /csr contains no data/);
   const csr = makeCsr({ subject: { common_name: 'aaaa.test' } });
   const der = Buffer.from(csr.replace(/-----.*-----|\s/g, ''), 'base64');
   der.write('bbbb.test', der.indexOf('aaaa.test'), 'latin1');
   const changed = `-----BEGIN CERTIFICATE REQUEST-----\n${(der.toString('base64').match(/.{1,64}/g) ?? []).join('\n')}\n-----END CERTIFICATE REQUEST-----`;
-  assert.throws(() => requireCsr(changed), /request signature invalid/);
+  await assert.rejects(requireCsr(changed), /request signature invalid/);
 });
 
 const constraints: NameConstraints = {

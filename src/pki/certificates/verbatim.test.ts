@@ -18,7 +18,7 @@ import type { SubjectFields } from '../../x509/names.ts';
 import { parseName } from '../../x509/names.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from '../../x509/oids.ts';
 import type { IssuingFacts } from '../issuers/issuing.ts';
-import { requireCsr } from './csr-rules.ts';
+import { readCsr } from './csr-rules.ts';
 import { planCertificate } from './plan.ts';
 import { verbatimSchema } from './request.ts';
 import { planVerbatim, type VerbatimRole } from './verbatim.ts';
@@ -40,7 +40,7 @@ const ROLE: VerbatimRole = {
 };
 
 function plan({ subject = { common_name: 'any thing' }, extensions = [], ...wanted }: Wanted) {
-  const signed = requireCsr(makeCsr({ subject, extensions }));
+  const signed = readCsr(makeCsr({ subject, extensions }));
   const request = verbatimSchema.parse(wanted.body ?? {});
   const planned = planVerbatim(wanted.role, request, signed, makeContext(wanted.issuer));
   const tbs = planCertificate(planned.certificate, {

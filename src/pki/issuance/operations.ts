@@ -53,7 +53,7 @@ export async function signCsr(
   input: SignRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
   const ground = await readGround(app, caller, input);
-  const signed = requireCsr(input.csr);
+  const signed = await requireCsr(input.csr);
   const plan = planSign(ground.role, input, signed, ground.context);
   const leaf = await planSigned(app, caller, input, ground, plan, {
     subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo,

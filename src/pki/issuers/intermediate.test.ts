@@ -22,7 +22,7 @@ import {
 } from '../../x509/name-constraints.ts';
 import { parseName, type SubjectFields } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
-import { requireCsr } from '../certificates/csr-rules.ts';
+import { readCsr } from '../certificates/csr-rules.ts';
 import { planCertificate } from '../certificates/plan.ts';
 import {
   intermediateCsrFields,
@@ -41,7 +41,7 @@ interface Wanted {
 const schema = z.object(intermediateFields);
 
 function plan({ body = { common_name: 'Sub' }, issuer = {}, csr = {} }: Wanted = {}) {
-  const signed = requireCsr(makeCsr(csr));
+  const signed = readCsr(makeCsr(csr));
   const planned = planIntermediate(schema.parse(body), signed, {
     issuer: makeIssuing(issuer),
     mount: { default_ttl: 32 * DAY, max_ttl: 32 * DAY },
