@@ -24,7 +24,7 @@ import {
 import { rootFields } from '../issuers/root.ts';
 import { issuerFields } from '../issuers/settings.ts';
 import { removeKey, updateKey } from '../keys/operations.ts';
-import { generateRoot } from './operations.ts';
+import { generateRoot, newSerialNumber } from './operations.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
 const rootInput = z.object({ exported: z.string(), ...rootFields });
@@ -260,4 +260,17 @@ test('a key takes a free name and no other', async () => {
   );
   const { data } = await updateKey(app, caller, { key_ref: 'a', key_name: 'c' });
   assert.equal(data?.key_name, 'c');
+});
+
+test('serial numbers have 20 bytes, are positive without a sign byte, and all different', () => {
+  const texts = Array.from({ length: 1000 }, () => {
+    const serial = newSerialNumber(app);
+    assert.equal(serial.length, 20);
+    const [first = 0] = serial;
+    assert.ok(first > 0 && first < 0x80);
+    return Buffer.from(serial).toString('hex');
+  });
+  assert.equal(new Set(texts).size, 1000);
+  // None is a piece of another that stands beside it.
+  assert.equal(new Set(texts.map((text) => text.slice(2, 20))).size, 1000);
 });

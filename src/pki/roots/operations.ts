@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { effectiveLeaseTtls } from '../../mounts/mount.ts';
@@ -186,9 +186,19 @@ function requireExistingKey(authority: Authority, request: RootRequest): Key {
   return resolveKey(authority, request.key_ref);
 }
 
+const SERIAL_BYTES = 20;
+
+/** Random bytes for the next serial numbers: fetched 64 at a time they cost a tenth. */
+const serialBytes = perApp(() => ({ left: new Uint8Array(0) }));
+
 /** Random, positive, 20 bytes: 159 bits that nobody can foresee (RFC 5280 §4.1.2.2). */
 export function newSerialNumber(app: App): Uint8Array {
-  const bytes = app.randomBytes(20);
+  const stock = serialBytes(app);
+  if (stock.left.length < SERIAL_BYTES) {
+    stock.left = Uint8Array.from(app.randomBytes(64 * SERIAL_BYTES));
+  }
+  const bytes = stock.left.slice(0, SERIAL_BYTES);
+  stock.left = stock.left.subarray(SERIAL_BYTES);
   // The top bit is the sign; a first byte of zero would be left out of the text.
   bytes[0] = (bytes[0] ?? 0) & 0x7f || 1;
   return bytes;
