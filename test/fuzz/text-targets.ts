@@ -9,6 +9,12 @@ import {
 } from '../../src/access/acl.ts';
 import { parseHcl } from '../../src/access/hcl.ts';
 import { decodePolicyText, expandPolicy, parsePolicy } from '../../src/access/policy.ts';
+import {
+  decodeAuthorizationToken,
+  encodeAuthorization,
+} from '../../src/broker/sessions/authorization-token.ts';
+import { decodeBase58, encodeBase58 } from '../../src/broker/sessions/base58.ts';
+import { Failure } from '../../src/core/failure.ts';
 import { parseFormBody, parseJsonBody } from '../../src/http/json.ts';
 import { canonicalisePath, listRawTails } from '../../src/http/path.ts';
 import type { FuzzTarget } from './run.ts';
@@ -71,6 +77,31 @@ function readPath(bytes: Uint8Array): void {
   }
 }
 
+const AUTHORIZATION = encodeAuthorization({
+  session_id: 's_1234567890',
+  target_id: 'ttcp_1234567890',
+  scope: { id: 'p_1', type: 'project', name: 'n', description: '', parent_scope_id: 'o_1' },
+  created_ms: 1_800_000_000_123,
+  type: 'tcp',
+  connection_limit: -1,
+  endpoint_port: 22,
+  expires_ms: 1_800_000_060_000,
+  certificate: new Uint8Array(40).fill(0x30),
+  private_key: new Uint8Array(64).fill(7),
+  host_id: '',
+  endpoint: 'tcp://[2001:db8::1]:22',
+  worker_addresses: ['127.0.0.1:9202', 'w.example:9202'],
+  default_client_port: 0,
+});
+
+/** The message as it is, so that damage reaches its fields; its text is read back, too. */
+function readSessionToken(bytes: Uint8Array): void {
+  const token = encodeBase58(bytes);
+  assert.deepEqual(Buffer.from(decodeBase58(token) ?? []), Buffer.from(bytes));
+  const read = decodeAuthorizationToken(token);
+  if (!read) throw new Failure('invalid', 'no token');
+}
+
 export const textTargets: readonly FuzzTarget[] = [
   { name: 'hcl', corpus: POLICIES, words: POLICY_WORDS, read: (bytes) => parseHcl(utf8(bytes)) },
   { name: 'policy', corpus: POLICIES, words: POLICY_WORDS, read: readPolicy },
@@ -113,4 +144,5 @@ export const textTargets: readonly FuzzTarget[] = [
     words: ['/', '//', '/../', '%2e', '%2F', '%25', '%5c', '%00', '%c0%af', '\\', '/ocsp/', '?'],
     read: readPath,
   },
+  { name: 'session-token', corpus: [AUTHORIZATION], read: readSessionToken },
 ];

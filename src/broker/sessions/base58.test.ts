@@ -59,3 +59,10 @@ for (const text of ['0', 'O', 'I', 'l', '2g ', ' 2g', 'a\nb', 'ü']) {
     assert.equal(decodeBase58(text), undefined);
   });
 }
+
+test('a long text is read at once, and one that is too long not at all', () => {
+  const begun = process.cpuUsage();
+  assert.equal(decodeBase58('z'.repeat(64 * 1024))?.length, 47_989);
+  assert.equal(decodeBase58('z'.repeat(64 * 1024 + 1)), undefined);
+  assert.ok(process.cpuUsage(begun).user < 500_000);
+});

@@ -48,20 +48,39 @@ const VALUES: ReadonlyMap<string, number> = new Map(
   [...ALPHABET].map((letter, value) => [letter, value]),
 );
 
-/** @returns undefined for text with any other character, blanks among them */
+/** Far longer than anything that is written so. */
+const MAX_TEXT = 64 * 1024;
+
+/** @returns undefined for text with any other character, blanks among them, or of over 64 KiB */
 export function decodeBase58(text: string): Uint8Array | undefined {
+  if (text.length > MAX_TEXT) return undefined;
   let zeros = 0;
   while (text[zeros] === '1') zeros += 1;
-  const bytes: number[] = [];
-  for (const letter of text.slice(zeros)) {
-    let carry = VALUES.get(letter);
-    if (carry === undefined) return undefined;
-    for (let at = 0; at < bytes.length; at += 1) {
-      carry += (bytes[at] ?? 0) * 58;
-      bytes[at] = carry & 0xff;
-      carry >>= 8;
-    }
-    if (carry > 0) bytes.push(carry);
+  let level = 0;
+  while (DIGITS * 2 ** level < text.length - zeros) level += 1;
+  const value = readDigits(text.slice(zeros).padStart(DIGITS * 2 ** level, '1'), level);
+  if (value === undefined) return undefined;
+  const hex = value === 0n ? '' : value.toString(16);
+  const rest = Uint8Array.fromHex(hex.length % 2 === 0 ? hex : `0${hex}`);
+  const bytes = new Uint8Array(zeros + rest.length);
+  bytes.set(rest, zeros);
+  return bytes;
+}
+
+/** The reverse of {@link digitsOf}. */
+function readDigits(text: string, level: number): bigint | undefined {
+  if (level > 0) {
+    const half = text.length / 2;
+    const high = readDigits(text.slice(0, half), level - 1);
+    const low = readDigits(text.slice(half), level - 1);
+    if (high === undefined || low === undefined) return undefined;
+    return high * powerAt(level - 1) + low;
   }
-  return Uint8Array.from([...Array<number>(zeros).fill(0), ...bytes.reverse()]);
+  let value = 0;
+  for (const letter of text) {
+    const digit = VALUES.get(letter);
+    if (digit === undefined) return undefined;
+    value = value * 58 + digit;
+  }
+  return BigInt(value);
 }
