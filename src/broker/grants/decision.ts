@@ -90,6 +90,7 @@ export class Authority {
   readonly asker: Asker;
   readonly #held: readonly HeldGrant[];
   readonly #places = new Map<ResourceTypeName, Map<string, Sorted>>();
+  readonly #sorted = new Map<string, Sorted>();
   readonly #fingerprints = new Map<ResourceTypeName, string>();
 
   constructor(asker: Asker, held: readonly HeldGrant[]) {
@@ -114,9 +115,14 @@ export class Authority {
   /** Those of some actions that are allowed. */
   listActions(asked: Omit<Asked, 'action'>, candidates: readonly Action[]): readonly Action[] {
     if (this.asker === 'recovery') return candidates;
-    const list = (): readonly Action[] =>
-      candidates.filter((action) => this.judge({ ...asked, action }).authorized);
     const sorted = this.#sort(asked);
+    const list = (): readonly Action[] => {
+      const onItem = collect(asked, sorted, false);
+      return candidates.filter((action) => {
+        const matching = isCollection(action) ? collect(asked, sorted, true) : onItem;
+        return matching.some(({ actions }) => this.#permits(asked, actions, action));
+      });
+    };
     if (isNamed(asked, sorted)) return list();
     const lists = asked.id === undefined ? sorted.listsOfCollection : sorted.listsOfItems;
     const known = lists.get(candidates);
@@ -168,16 +174,15 @@ export class Authority {
   }
 
   #decide(asked: Asked, sorted: Sorted): GrantVerdict {
-    const { action, id, pin } = asked;
-    const matching: Grant[] = [...sorted.everything];
-    if (id === undefined && isCollection(action)) matching.push(...sorted.collection);
-    if (id !== undefined && !isCollection(action)) matching.push(...(sorted.byId.get(id) ?? []));
-    if (pin !== undefined) matching.push(...(sorted.byPin.get(pin) ?? []));
+    return this.#weigh(asked, asked.action, collect(asked, sorted, isCollection(asked.action)));
+  }
+
+  #weigh(place: Pick<Place, 'type'>, action: Action, matching: readonly Grant[]): GrantVerdict {
     let authorized = false;
     let fields: Set<string> | undefined;
     for (const { actions, output_fields } of matching) {
       if (actions.length > 0) {
-        if (!this.#permits(asked, actions, action)) continue;
+        if (!this.#permits(place, actions, action)) continue;
         authorized = true;
       }
       if (output_fields) fields = new Set([...(fields ?? []), ...output_fields]);
@@ -200,6 +205,16 @@ export class Authority {
     if (places.size === 0) this.#places.set(place.type, places);
     const known = places.get(place.scope_id);
     if (known) return known;
+    const applicable = this.#held.flatMap((held, at) => (appliesIn(held, place) ? [at] : []));
+    // Where the same grants apply the same is true: scopes of which there are many share it.
+    const key = `${place.type} ${applicable.join(',')}`;
+    const sorted = this.#sorted.get(key) ?? this.#sortGrants(place.type, applicable);
+    this.#sorted.set(key, sorted);
+    places.set(place.scope_id, sorted);
+    return sorted;
+  }
+
+  #sortGrants(type: ResourceTypeName, applicable: readonly number[]): Sorted {
     const sorted: Sorted = {
       everything: [],
       collection: [],
@@ -211,10 +226,10 @@ export class Authority {
       listsOfCollection: new WeakMap(),
       visible: new WeakMap(),
     };
-    for (const held of this.#held) {
-      if (!appliesIn(held, place)) continue;
+    for (const at of applicable) {
+      const held = this.#held[at];
+      if (!held) continue;
       const { grant } = held;
-      const { type } = place;
       if (this.asker === 'anonymous' && grant.type !== type) continue;
       const [first] = grant.ids;
       if (first === '*') {
@@ -231,9 +246,21 @@ export class Authority {
         }
       }
     }
-    places.set(place.scope_id, sorted);
     return sorted;
   }
+}
+
+/** The grants that can have a say on an item or a collection. */
+function collect(
+  { id, pin }: Pick<Asked, 'id' | 'pin'>,
+  sorted: Sorted,
+  forCollection: boolean,
+): readonly Grant[] {
+  const matching = [...sorted.everything];
+  if (id === undefined && forCollection) matching.push(...sorted.collection);
+  if (id !== undefined && !forCollection) matching.push(...(sorted.byId.get(id) ?? []));
+  if (pin !== undefined) matching.push(...(sorted.byPin.get(pin) ?? []));
+  return matching;
 }
 
 /** Whether a role's grants reach into a scope (contract 4.2). */

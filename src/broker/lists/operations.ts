@@ -340,20 +340,29 @@ async function readRows(
   if (sight.all.length > 0) {
     // Where much is seen, or only what is new is asked, walking the type in order reads least.
     const walk = sight.all.length > 1 && (window.after_ms > 0 || sight.all.length * 4 >= sight.of);
-    sources.push(listInContainers(app.db, sight.all, window, { walk }));
+    const share = Math.min(1, sight.all.length / Math.max(1, sight.of));
+    sources.push(listInContainers(app.db, sight.all, window, { walk, share }));
   }
   if (sight.own.length > 0) {
     sources.push(listOwnedIn(app.db, caller.who.user_id, sight.own, window));
   }
   if (sight.named.size > 0) {
-    const ids = new Set<string>();
-    for (const some of sight.named.values()) for (const id of some) ids.add(id);
+    const ids = uniteSets(sight.named.values());
     const isSeen = (row: { id: string; container_id: string }): boolean =>
       sight.named.get(row.container_id)?.has(row.id) ?? false;
     sources.push(listNamed(app.db, [...ids], isSeen, window));
   }
   const rows = await Promise.all(sources);
   return rows.length === 1 ? (rows[0] ?? []) : inOrder(rows.flat(), window);
+}
+
+function uniteSets(sets: Iterable<ReadonlySet<string>>): ReadonlySet<string> {
+  // Where the same grants apply it is the same set.
+  const [first, ...others] = new Set(sets);
+  if (!first || others.length === 0) return first ?? new Set();
+  const all = new Set(first);
+  for (const other of others) for (const id of other) all.add(id);
+  return all;
 }
 
 /**
@@ -465,9 +474,11 @@ const COUNT_LIFETIME_MS = 60_000;
 /** About how many items there are in all, whoever may see them. */
 async function estimate(app: App, definition: Definition, sight: Sight): Promise<number> {
   const [only, ...others] = sight.listed;
+  const known = counts(app).get(definition.type);
+  // What was too much to count is not counted again at once, up to where it is too much.
+  if (others.length > 0 && known && known.until_ms > app.now()) return known.counted;
   const exact = await countUpTo(app.db, definition.type, others.length === 0 ? only : undefined);
   if (exact !== undefined) return exact;
-  const known = counts(app).get(definition.type);
   if (known && known.until_ms > app.now()) return known.counted;
   const counted = await countAll(app.db, definition.type);
   counts(app).set(definition.type, { counted, until_ms: app.now() + COUNT_LIFETIME_MS });

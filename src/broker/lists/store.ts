@@ -2,7 +2,7 @@ import { type Db, prepared } from '../../store/database.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { listResourcesById, resourceOf } from '../resources/store.ts';
+import { listResourcesById, preparedForIds, resourceOf } from '../resources/store.ts';
 import type { Cursor } from './token.ts';
 
 /** In what order items are listed: the newest, or the last changed, first. */
@@ -50,17 +50,22 @@ const pageOf = (order: ListOrder) =>
 
 const PAGES = { created_ms: pageOf('created_ms'), updated_ms: pageOf('updated_ms') };
 
-/** Rows of a type in some containers, in the order of the window. */
+/**
+ * Rows of a type in some containers, in the order of the window.
+ *
+ * @param options.walk whether to walk all rows of the type in order, rather than each container
+ * @param options.share about which part of all rows lies in these containers, 0 to 1
+ */
 export async function listInContainers(
   db: Db,
   containers: readonly string[],
   window: Window,
-  options: { walk: boolean },
+  options: { walk: boolean; share?: number },
 ): Promise<Resource[]> {
   const { ms, id } = window.before ?? START;
   if (containers.length === 0) return [];
   if (options.walk || containers.length > FEW_CONTAINERS) {
-    return walkType(db, new Set(containers), window);
+    return walkType(db, new Set(containers), window, options.share ?? 0);
   }
   const pages: Resource[][] = [];
   for (const container_id of containers) {
@@ -78,13 +83,19 @@ export async function listInContainers(
   return pages.length === 1 ? (pages[0] ?? []) : inOrder(pages.flat(), window);
 }
 
-const STEP = 5_000;
+/** The most rows that are looked at in one read. */
+const MAX_STEP = 5_000;
+
+interface Step extends Record<string, string | number> {
+  type: string;
+  ms: number;
+  id: string;
+  after_ms: number;
+  limit: number;
+}
 
 const stepOf = (order: ListOrder) =>
-  prepared<
-    { type: string; ms: number; id: string; after_ms: number; limit: number },
-    { id: string; ms: number; container_id: string }
-  >((from, p) =>
+  prepared<Step, { id: string; ms: number; container_id: string }>((from, p) =>
     from
       .selectFrom('resource')
       .select(['id', `${order} as ms`, 'container_id'])
@@ -98,25 +109,63 @@ const stepOf = (order: ListOrder) =>
 
 const STEPS = { created_ms: stepOf('created_ms'), updated_ms: stepOf('updated_ms') };
 
-/** Walks all rows of a type by an index that has the container in it, and reads those wanted. */
+const wholeStepOf = (order: ListOrder) =>
+  prepared<Step, ResourceRow>((from, p) =>
+    from
+      .selectFrom('resource')
+      .selectAll()
+      .where('type', '=', p.type)
+      .where((row) => row(row.refTuple(order, 'id'), '<', row.tuple(row.val(p.ms), row.val(p.id))))
+      .where(order, '>', p.after_ms)
+      .orderBy(order, 'desc')
+      .orderBy('id', 'desc')
+      .limit(p.limit),
+  );
+
+const WHOLE_STEPS = {
+  created_ms: wholeStepOf('created_ms'),
+  updated_ms: wholeStepOf('updated_ms'),
+};
+
+/**
+ * Walks all rows of a type in order. Where most are wanted they are read as they come; else an
+ * index that has the container in it is walked, and those wanted are read afterwards.
+ */
 async function walkType(
   db: Db,
   containers: ReadonlySet<string>,
   window: Window,
+  share: number,
 ): Promise<Resource[]> {
   const { type, after_ms, limit, order } = window;
+  const whole: ResourceRow[] = [];
+  const ids: string[] = [];
+  const takesWhole = share >= 0.5;
   let { ms, id } = window.before ?? START;
-  const wanted: string[] = [];
+  // As many as it should take; if it does not, more at a time.
+  let step = Math.min(MAX_STEP, Math.ceil((limit + 10) / Math.max(share, 0.01)));
   for (;;) {
-    const step = await STEPS[order].all(db, { type, ms, id, after_ms, limit: STEP });
-    for (const row of step) {
-      if (containers.has(row.container_id) && wanted.length < limit) wanted.push(row.id);
+    const p = { type, ms, id, after_ms, limit: step };
+    let read: number;
+    let last: { id: string; ms: number } | undefined;
+    if (takesWhole) {
+      const rows = await WHOLE_STEPS[order].all(db, p);
+      whole.push(...rows.filter((row) => containers.has(row.container_id)));
+      const end = rows.at(-1);
+      last = end && { id: end.id, ms: end[order] };
+      read = rows.length;
+    } else {
+      const rows = await STEPS[order].all(db, p);
+      for (const row of rows) if (containers.has(row.container_id)) ids.push(row.id);
+      last = rows.at(-1);
+      read = rows.length;
     }
-    const last = step.at(-1);
-    if (wanted.length >= limit || step.length < STEP || !last) break;
+    if (whole.length + ids.length >= limit || read < step || !last) break;
     ({ ms, id } = last);
+    step = Math.min(MAX_STEP, step * 2);
   }
-  return inOrder(await listResourcesById(db, wanted), window);
+  if (takesWhole) return whole.slice(0, limit).map(resourceOf);
+  return inOrder(await listResourcesById(db, ids.slice(0, limit)), window);
 }
 
 /** A user's own rows in some containers. */
@@ -142,8 +191,20 @@ export async function listOwnedIn(
   return found.slice(0, window.limit).map(resourceOf);
 }
 
-/** SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535. */
-const MANY = 5_000;
+const namedOf = (order: ListOrder) =>
+  preparedForIds<
+    { type: string; after_ms: number },
+    { id: string; ms: number; container_id: string }
+  >((from, ids, p) =>
+    from
+      .selectFrom('resource')
+      .select(['id', `${order} as ms`, 'container_id'])
+      .where('id', 'in', ids)
+      .where('type', '=', p.type)
+      .where(order, '>', p.after_ms),
+  );
+
+const NAMED = { created_ms: namedOf('created_ms'), updated_ms: namedOf('updated_ms') };
 
 /**
  * Single rows by their ids.
@@ -158,17 +219,9 @@ export async function listNamed(
 ): Promise<Resource[]> {
   const { ms, id } = window.before ?? START;
   const found: { id: string; ms: number }[] = [];
-  for (let at = 0; at < ids.length; at += MANY) {
-    const rows = await db
-      .selectFrom('resource')
-      .select(['id', `${window.order} as ms`, 'container_id'])
-      .where('id', 'in', ids.slice(at, at + MANY))
-      .where('type', '=', window.type)
-      .where(window.order, '>', window.after_ms)
-      .execute();
-    for (const row of rows) {
-      if ((row.ms < ms || (row.ms === ms && row.id < id)) && isSeen(row)) found.push(row);
-    }
+  const { type, after_ms } = window;
+  for (const row of await NAMED[window.order](db, ids, { type, after_ms })) {
+    if ((row.ms < ms || (row.ms === ms && row.id < id)) && isSeen(row)) found.push(row);
   }
   found.sort((a, b) => b.ms - a.ms || (a.id < b.id ? 1 : -1));
   const wanted = found.slice(0, window.limit).map((row) => row.id);

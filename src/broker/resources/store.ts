@@ -1,5 +1,5 @@
-import { type ExpressionBuilder, sql } from 'kysely';
-import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { type Compilable, type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { build, type Db, type Prepared, prepared, preparedWrite } from '../../store/database.ts';
 import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
@@ -50,21 +50,55 @@ export async function findResourceByName(
   return row && resourceOf(row);
 }
 
-/** SQLite takes 32,766 parameters in a statement, PostgreSQL 65,535. */
-const MANY = 5_000;
+/** How many ids one statement takes: few sizes, so that each is compiled once. */
+const SIZES = [8, 64, 512] as const;
+
+type More = Record<string, string | number>;
+
+/**
+ * A read of rows by many ids, compiled once for each of some sizes; what is missing to a size is
+ * filled up with an id that is there already.
+ */
+export function preparedForIds<P extends More, Row>(
+  make: (from: Kysely<Tables>, ids: readonly string[], more: P) => Compilable<Row>,
+): (db: Db, ids: readonly string[], more: P) => Promise<Row[]> {
+  const statements = new Map<number, Prepared<More, Row>>();
+  const statementFor = (size: number): Prepared<More, Row> => {
+    const known = statements.get(size);
+    if (known) return known;
+    const made = prepared<More, Row>((from, p) =>
+      make(
+        from,
+        Array.from({ length: size }, (_, at) => p[`id${at}`] as string),
+        p as P,
+      ),
+    );
+    statements.set(size, made);
+    return made;
+  };
+  return async (db, ids, more) => {
+    const found: Row[] = [];
+    for (let at = 0; at < ids.length; ) {
+      const size = SIZES.find((one) => one >= ids.length - at) ?? SIZES[2];
+      const p: More = { ...more };
+      for (let slot = 0; slot < size; slot++) {
+        p[`id${slot}`] = ids[Math.min(at + slot, ids.length - 1)] ?? '';
+      }
+      for (const row of await statementFor(size).all(db, p)) found.push(row);
+      at += size;
+    }
+    return found;
+  };
+}
+
+const byIds = preparedForIds<Record<never, never>, ResourceRow>((from, ids) =>
+  from.selectFrom('resource').selectAll().where('id', 'in', ids),
+);
 
 /** Resources by their ids, in no order; those that are gone are left out. */
 export async function listResourcesById(db: Db, ids: readonly string[]): Promise<Resource[]> {
-  const found: Resource[] = [];
-  for (let at = 0; at < ids.length; at += MANY) {
-    const rows = await db
-      .selectFrom('resource')
-      .selectAll()
-      .where('id', 'in', ids.slice(at, at + MANY))
-      .execute();
-    found.push(...rows.map(resourceOf));
-  }
-  return found;
+  // An id that is named twice is found once.
+  return (await byIds(db, [...new Set(ids)], {})).map(resourceOf);
 }
 
 /** Everything of a type in a container, oldest first. For what is few. */
