@@ -32,6 +32,13 @@ export function judgeUse(
   return { alive: true, note: idle >= NOTE_MS };
 }
 
+const LOG_IN_PATH = 'auth-methods/';
+
+/** Whether a token was made by a log-in at this API: the server alone says where one was made. */
+export function isOfLogIn({ path }: { path: string }): boolean {
+  return path.startsWith(LOG_IN_PATH);
+}
+
 /** The row by which a token's text is found on both APIs. */
 export function planTokenRow(login: {
   /** Unix seconds. */
@@ -56,7 +63,7 @@ export function planTokenRow(login: {
     policies: login.policies.includes('root')
       ? ['root']
       : [...new Set(['default', ...login.policies])].sort(),
-    path: `auth-methods/${auth_method_id}:authenticate`,
+    path: `${LOG_IN_PATH}${auth_method_id}:authenticate`,
     meta: { auth_token_id, user_id, account_id, auth_method_id },
     display_name: login.display_name,
     num_uses: 0,

@@ -2,7 +2,7 @@ import type { Acl } from '../../access/acl.ts';
 import type { Caller, TokenFacts } from '../../access/caller.ts';
 import { authenticate } from '../../access/tokens/operations.ts';
 import type { App } from '../../app.ts';
-import { type AuthTokenBody, judgeUse } from '../auth-tokens/auth-token.ts';
+import { type AuthTokenBody, isOfLogIn, judgeUse } from '../auth-tokens/auth-token.ts';
 import { touchAuthToken } from '../auth-tokens/store.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { ANONYMOUS_USER, RECOVERY_USER, type Who } from '../caller.ts';
@@ -34,11 +34,9 @@ export async function identify(
   const known = text === '' ? undefined : await authenticate(app, text, remote_address);
   if (!known) return nobody(app);
   const { token, acl, identity } = known;
-  const auth_token_id = token.meta?.auth_token_id;
-  const who =
-    auth_token_id === undefined
-      ? await userOfForeignToken(app, token)
-      : await userOfAuthToken(app, auth_token_id);
+  const who = isOfLogIn(token)
+    ? await userOfAuthToken(app, token)
+    : await userOfForeignToken(app, token);
   return who ? { who, token, acl, identity } : nobody(app);
 }
 
@@ -64,9 +62,14 @@ function recovery(): Identified {
   };
 }
 
-async function userOfAuthToken(app: App, auth_token_id: string): Promise<Who | undefined> {
-  const resource = await findResource(app.db, auth_token_id);
+/**
+ * Whoever logged in for a token. What a token says of itself is not enough: whoever makes one
+ * by the other API chooses its `meta`, so the log-in must name the token, too.
+ */
+async function userOfAuthToken(app: App, token: TokenFacts): Promise<Who | undefined> {
+  const resource = await findResource(app.db, token.meta?.auth_token_id ?? '');
   if (resource?.type !== 'auth-token') return undefined;
+  if ((resource.body as AuthTokenBody).token_row !== token.id) return undefined;
   const { account_id, auth_method_id, principals, ...times } = resource.body as AuthTokenBody;
   const use = judgeUse(times, app.now());
   if (!use.alive) return undefined;
@@ -74,7 +77,7 @@ async function userOfAuthToken(app: App, auth_token_id: string): Promise<Who | u
   if (use.note) app.store.commit([touchAuthToken(resource, app.now())]).catch(() => {});
   const user_id = resource.owner_id;
   const authority = await readAuthority(app, { user_id, account_id, principals });
-  return { user_id, account_id, auth_method_id, auth_token_id, authority };
+  return { user_id, account_id, auth_method_id, auth_token_id: resource.id, authority };
 }
 
 /**

@@ -92,7 +92,7 @@ async function tryLogIn(
   login: Parameters<typeof logInAccount>[2],
 ): Promise<BoundaryAnswer> {
   const { method, account, login_name, principals } = login;
-  const { user, effects } = await userOf(app, { method, account, login_name });
+  const { user, effects } = await userOf(app, { method, account });
   const { entity_id, policies = [] } = user.body as UserBody;
   const made = makeAuthToken(app, {
     scope_id: method.scope_id,
@@ -112,23 +112,28 @@ async function tryLogIn(
 /** The user that an account stands for, made at its first log-in where the method is primary. */
 async function userOf(
   app: App,
-  login: { method: Resource; account: Resource; login_name: string },
+  login: { method: Resource; account: Resource },
 ): Promise<{ user: Resource; effects: Effect[] }> {
-  const { method, account, login_name } = login;
+  const { method, account } = login;
   const known = account.owner_id === '' ? undefined : await findResource(app.db, account.owner_id);
   if (known) {
-    if ((known.body as UserBody).entity_id) return { user: known, effects: [] };
-    const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), login_name);
+    // Refused when the account has gone from the user meanwhile, or either of them altogether.
+    const held = setOwner(account.id, { from: known.id, to: known.id });
+    if ((known.body as UserBody).entity_id) return { user: known, effects: [held] };
+    const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), account.id);
     const body: UserBody = { ...(known.body as UserBody), entity_id: entity.id };
     const user = { ...known, body, unique_key: `entity:${entity.id}` };
     // The version stays: nothing that the user shows has changed.
-    return { user, effects: [...effects, saveResource(user, known.version), bumpConfigVersion()] };
+    return {
+      user,
+      effects: [held, ...effects, saveResource(user, known.version), bumpConfigVersion()],
+    };
   }
   const scope = await requireScope(app, method.scope_id);
   if (scope.primary_auth_method_id !== method.id) {
     throw new Failure('not_found', 'Resource not found.');
   }
-  const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), login_name);
+  const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), account.id);
   const now = app.now();
   const body: UserBody = { entity_id: entity.id, policies: [] };
   const user: Resource = {
@@ -158,7 +163,10 @@ async function userOf(
   };
 }
 
-/** An auth method is to identities what an auth mount's accessor is. */
+/**
+ * An auth method is to identities what an auth mount's accessor is. The name there is the
+ * account's id: a login name can be given to somebody else, who must not become who had it.
+ */
 const aliasOf = (method: Resource): { accessor: string } => ({ accessor: method.id });
 
 async function answerLogIn(
