@@ -19,6 +19,7 @@ import { nameText } from '../../src/x509/names.ts';
 import { decodeOcspPath, parseOcspRequest } from '../../src/x509/ocsp.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { parsePrivateKey } from '../../src/x509/private-keys.ts';
+import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
 import type { FuzzTarget } from './run.ts';
 import { textTargets } from './text-targets.ts';
@@ -108,4 +109,5 @@ export const fuzzTargets: readonly FuzzTarget[] = [
     read: (bytes) => parsePrivateKey(text(bytes)),
   },
   ...textTargets,
+  ...brokerTargets,
 ];
