@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ZodError } from 'zod';
 import { systemCaller } from '../access/system-caller.ts';
-import { tokenId } from '../access/tokens/operations.ts';
+import { tokenId } from '../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
 import { IN_REQUEST } from '../broker/field-errors.ts';

@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts';
 import { systemCaller } from '../access/system-caller.ts';
-import { createRootToken, findLiving, prepareRootToken } from '../access/tokens/operations.ts';
+import { findLiving } from '../access/tokens/authentication/operations.ts';
+import { createRootToken, prepareRootToken } from '../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';

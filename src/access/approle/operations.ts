@@ -4,7 +4,8 @@ import { mergePatch } from '../../core/fields.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
-import { logIn, nowSeconds } from '../tokens/operations.ts';
+import { nowSeconds } from '../tokens/minting/operations.ts';
+import { logIn } from '../tokens/operations.ts';
 import { type Approle, approleSchema, checkApprole, describeApprole } from './role.ts';
 import {
   describeSecretId,

@@ -5,8 +5,9 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Store } from '../../store/store.ts';
 import { writePolicy } from '../policies/operations.ts';
+import { authenticate } from '../tokens/authentication/operations.ts';
 import { planned } from '../tokens/creation.ts';
-import { authenticate, mintToken, prepareRootToken } from '../tokens/operations.ts';
+import { mintToken, prepareRootToken } from '../tokens/minting/operations.ts';
 import { describeOfAccessor, describeOfToken, describeOwn } from './operations.ts';
 
 async function openServer(open: () => Promise<Store>) {

@@ -4,7 +4,8 @@ import type { Answer } from '../../http/route.ts';
 import { type Acl, compileAcl, listCapabilities } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { readPermissions } from '../identity/operations.ts';
-import { findLiving, requireByAccessor } from '../tokens/operations.ts';
+import { findLiving } from '../tokens/authentication/operations.ts';
+import { requireByAccessor } from '../tokens/operations.ts';
 import type { Token } from '../tokens/token.ts';
 
 /** What the caller may do at each path. */

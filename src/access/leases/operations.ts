@@ -6,7 +6,8 @@ import { readMounts } from '../../mounts/operations.ts';
 import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
-import { nowSeconds, requirePresented } from '../tokens/operations.ts';
+import { requirePresented } from '../tokens/authentication/operations.ts';
+import { nowSeconds } from '../tokens/minting/operations.ts';
 import { endDueLeases, endLease, endPages, PAGE, workOf } from './ending/operations.ts';
 import { describeLease, LAST, type Lease, rangeOf, segmentOf } from './lease.ts';
 import {

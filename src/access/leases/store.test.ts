@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
-import { prepareRootToken } from '../tokens/operations.ts';
+import { prepareRootToken } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
 import { endDueLeases, endLease, workOf } from './ending/operations.ts';
 import type { Lease } from './lease.ts';

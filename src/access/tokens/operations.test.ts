@@ -9,10 +9,10 @@ import type { Store } from '../../store/store.ts';
 import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { removePolicy, writePolicy } from '../policies/operations.ts';
+import { authenticate } from './authentication/operations.ts';
 import type { TokenWish } from './creation.ts';
+import { createRootToken } from './minting/operations.ts';
 import {
-  authenticate,
-  createRootToken,
   createToken,
   lookUpAccessor,
   lookUpSelf,

@@ -5,7 +5,7 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import { disableMount, enableMount, readMounts } from '../../mounts/operations.ts';
 import type { Store } from '../../store/store.ts';
-import { authenticate } from '../tokens/operations.ts';
+import { authenticate } from '../tokens/authentication/operations.ts';
 import {
   listUsers,
   logInWithPassword,

@@ -5,7 +5,9 @@ import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
 import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { findLiving, mintToken, planRevocation } from '../tokens/operations.ts';
+import { findLiving } from '../tokens/authentication/operations.ts';
+import { mintToken } from '../tokens/minting/operations.ts';
+import { planRevocation } from '../tokens/operations.ts';
 import { findWrapped, insertWrapped, takeWrapped } from './store.ts';
 import {
   decodeAnswer,

@@ -1,4 +1,5 @@
-import { mintToken, nowSeconds, planRevocation } from '../../access/tokens/operations.ts';
+import { mintToken, nowSeconds } from '../../access/tokens/minting/operations.ts';
+import { planRevocation } from '../../access/tokens/operations.ts';
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';

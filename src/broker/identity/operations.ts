@@ -1,6 +1,6 @@
 import type { Acl } from '../../access/acl.ts';
 import type { Caller, TokenFacts } from '../../access/caller.ts';
-import { authenticate } from '../../access/tokens/operations.ts';
+import { authenticate } from '../../access/tokens/authentication/operations.ts';
 import type { App } from '../../app.ts';
 import { type AuthTokenBody, isOfLogIn, judgeUse } from '../auth-tokens/auth-token.ts';
 import { touchAuthToken } from '../auth-tokens/store.ts';

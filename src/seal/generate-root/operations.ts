@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
-import { createRootToken } from '../../access/tokens/operations.ts';
+import { createRootToken } from '../../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import {

@@ -1,0 +1,127 @@
+import { type App, perApp } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { IdentityFacts } from '../../../core/identity-template.ts';
+import { readMounts } from '../../../mounts/operations.ts';
+import type { Acl } from '../../acl.ts';
+import type { Caller, TokenFacts } from '../../caller.ts';
+import { readPermissions } from '../../identity/operations.ts';
+import { isWrappingToken } from '../../wrapping/wrapping.ts';
+import { judgeAddress } from '../addresses.ts';
+import { nowSeconds, openBatchToken, tokenId } from '../minting/operations.ts';
+import { findToken, isLineDead, useToken } from '../store.ts';
+import { judgeLife, type Token, tokenFacts } from '../token.ts';
+
+/** Who a token's text stands for. */
+export interface Authenticated {
+  token: TokenFacts;
+  acl: Acl;
+  identity: IdentityFacts | undefined;
+}
+
+/** A token that a request came with. */
+interface Presented {
+  text: string;
+  token: Token;
+}
+
+// Two answers repeat the text that came with the request (lookup-self, renew-self); it is
+// nobody else's business and so is not among the facts that every operation sees.
+const presented = new WeakMap<TokenFacts, Presented>();
+
+/**
+ * Finds out who a token stands for, and takes one of its uses if they are counted.
+ *
+ * @param remote_address the peer; a token bound to addresses is refused without it
+ * @returns undefined for a token that is unknown, revoked, run out or used up, that descends
+ *   from one, whose entity is disabled or gone, that may not be used from there, or that stands
+ *   for a wrapped answer
+ * @throws Failure `unavailable` when sealed, or when the use cannot be recorded
+ */
+export async function authenticate(
+  app: App,
+  text: string,
+  remote_address?: string,
+): Promise<Authenticated | undefined> {
+  const token = await findLiving(app, text);
+  // Who has the token of a wrapped answer may take that answer; it is nobody's identity.
+  if (!token || isWrappingToken(token)) return undefined;
+  if (!judgeAddress(token.bound_cidrs, remote_address)) return undefined;
+  const permissions = await readPermissions(app, token);
+  if (!permissions) return undefined;
+  if (token.num_uses > 0 && !(await takeUse(app, token.id))) return undefined;
+  const { acl, identity, identity_policies } = permissions;
+  const facts = { ...tokenFacts(token), identity_policies };
+  presented.set(facts, { text, token });
+  return { token: facts, acl, identity };
+}
+
+/** The token and text that a caller came with. */
+export function requirePresented(caller: Caller): Presented {
+  const known = caller.token && presented.get(caller.token);
+  if (!known) throw new Failure('unauthenticated', 'permission denied');
+  return known;
+}
+
+/** Tokens read since the last write to their table, by id; a new map after each such write. */
+const keptTokens = perApp((app) => {
+  const kept = { tokens: new Map<string, Token>() };
+  const forget = (): void => {
+    kept.tokens = new Map();
+  };
+  app.store.onWrite('token', forget);
+  app.barrier.onLock(forget);
+  return kept;
+});
+
+/** A token takes about 1 kB. */
+const MOST_KEPT = 4096;
+
+/**
+ * A stored token, kept between requests where every write passes through this process: reading
+ * and parsing it took 5 % of an issuance. A revocation is in force before it is acknowledged.
+ */
+async function findKeptToken(app: App, id: string): Promise<Token | undefined> {
+  if (app.store.engine !== 'sqlite') return findToken(app.db, id);
+  // What was read before a write goes into the map of before, which nobody reads again.
+  const { tokens } = keptTokens(app);
+  const known = tokens.get(id);
+  if (known) return known;
+  const token = await findToken(app.db, id);
+  if (token?.num_uses === 0) {
+    if (tokens.size >= MOST_KEPT) tokens.clear();
+    tokens.set(id, Object.freeze(token));
+  }
+  return token;
+}
+
+/** A token that could be used now, by its text. */
+export async function findLiving(app: App, text: string): Promise<Token | undefined> {
+  const token = openBatchToken(app, text) ?? (await findKeptToken(app, tokenId(app, text)));
+  return token && (await isLiving(app, token)) ? token : undefined;
+}
+
+/** Says whether a token can be used: neither it nor any above it has run out, nor its mount gone. */
+export async function isLiving(app: App, token: Token): Promise<boolean> {
+  const now = nowSeconds(app);
+  if (!judgeLife(token, now).alive) return false;
+  if (token.mount_id !== '') {
+    const mounts = await readMounts(app);
+    if (![...mounts.values()].some((mount) => mount.id === token.mount_id)) return false;
+  }
+  if (token.parent_id === undefined) return true;
+  // A stored token's parent is there as long as it is itself; a batch token's may be gone.
+  if (token.type === 'batch' && !(await findToken(app.db, token.parent_id))) return false;
+  return !(await isLineDead(app.db, token.parent_id, now));
+}
+
+/** Counts a use in the database, where no two requests can take the same one. */
+async function takeUse(app: App, id: string): Promise<boolean> {
+  try {
+    // Of its own, before the request is permitted; the request's record follows with its end.
+    await app.store.commit([useToken({ id })]);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'conflict') return false;
+    throw error;
+  }
+}
