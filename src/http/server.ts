@@ -208,9 +208,9 @@ interface Outgoing {
 }
 
 /**
- * Sends the answers of one turn of the event loop one after the other at its end. Each write to a
- * socket may wake the client up, and the kernel does that on this thread's time: a third of
- * the CPU time of a read, when every answer found its client asleep.
+ * Sends the answers of one turn of the event loop one after the other at its end. With a client on the
+ * same machine that took a third off the CPU time of a read; the likely reason is that each
+ * write wakes a sleeping client on this thread's time. Over a network less may be gained.
  */
 function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: Outgoing) => void {
   let waiting: Outgoing[] = [];

@@ -22,8 +22,8 @@ export function makePairs(count: number): Uint8Array<ArrayBuffer> {
 
 /**
  * A fresh P-256 key that nobody else gets. As bare numbers, made ahead on a thread of their own,
- * it costs this one next to nothing; made, wrapped into a key object and written out again here
- * it was a sixth of an issuance. When none is ready, one is made here.
+ * it costs this one 2 µs and its share of the messages; made in the thread pool, wrapped into a
+ * key object and written out again it was an eighth of an issuance. When none is ready, one is made here.
  */
 export function takeP256Key(app: App): BareEcKey {
   return bareKeyOf(stockOf(app).take() ?? makePairs(1));
