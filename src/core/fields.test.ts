@@ -14,6 +14,7 @@ import {
   mergePatch,
   optional,
   patchOf,
+  shortText,
   stringMap,
   text,
   timestampText,
@@ -159,4 +160,25 @@ test('both sides of every conversion can be documented, with defaults and descri
   });
   assert.equal(JSON.stringify(patch).includes('default'), false);
   assert.equal(JSON.stringify(patch).includes('Validity.'), true);
+});
+
+test('a list is refused by its length, before anything is done with its items', () => {
+  const field = list();
+  assert.equal(field.safeParse(`${'a,'.repeat(9_999)}a`).success, true);
+  assert.equal(field.safeParse('a'.repeat(8192)).success, true);
+  for (const sent of [
+    'a,'.repeat(1_000_000),
+    Array.from({ length: 10_001 }, () => 'a'),
+    'a'.repeat(8193),
+    ['a'.repeat(8193)],
+    `["${'a'.repeat(8193)}"]`,
+  ]) {
+    const { error } = field.safeParse(sent);
+    assert.match(String(error?.issues[0]?.message), /at most 10000 strings of at most 8192/);
+  }
+});
+
+test('short text is refused by its length', () => {
+  assert.equal(shortText().safeParse('a'.repeat(8192)).success, true);
+  assert.equal(shortText().safeParse('a'.repeat(8193)).success, false);
 });

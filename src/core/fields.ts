@@ -73,6 +73,21 @@ export const text: FieldKind<string> = fieldKind({
   output: z.string(),
 });
 
+/** {@link text} of at most {@link MAX_ITEM_LENGTH} characters: names, and what is compared with patterns. */
+export const shortText: FieldKind<string> = fieldKind({
+  accepts: 'a string of at most 8192 characters',
+  convert: (value) => {
+    const written = convertText(value);
+    return written !== undefined && written.length <= MAX_ITEM_LENGTH ? written : undefined;
+  },
+  output: z.string(),
+});
+
+/** Longest item of a list, in characters. */
+const MAX_ITEM_LENGTH = 8192;
+/** Most items of a list; more would take longer to look at than one request may take. */
+const MAX_ITEMS = 10_000;
+
 /** A whole number, or its decimal text; the empty text is none and is refused. */
 export const integer: FieldKind<number> = fieldKind({
   accepts: 'a whole number',
@@ -115,10 +130,15 @@ export const durationText: FieldKind<string> = fieldKind({
 /**
  * A list of strings: an array, or one string with commas between the items, or one string that
  * holds a JSON array. Items are trimmed; numbers become text; the empty string is the empty list.
+ * At most {@link MAX_ITEMS} items of at most {@link MAX_ITEM_LENGTH} characters.
  */
 export const list: FieldKind<string[]> = fieldKind({
   accepts: 'a list of strings, or one string with commas between the items',
   convert: convertList,
+  because: (value) =>
+    Array.isArray(value) || typeof value === 'string'
+      ? 'a list of at most 10000 strings of at most 8192 characters each'
+      : undefined,
   output: z.array(z.string()),
 });
 
@@ -288,10 +308,11 @@ function convertSeconds(value: unknown): number | undefined {
 
 function convertList(value: unknown): string[] | undefined {
   if (Array.isArray(value)) {
+    if (value.length > MAX_ITEMS) return undefined;
     const items: string[] = [];
     for (const item of value) {
       const written = convertText(item);
-      if (written === undefined) return undefined;
+      if (written === undefined || written.length > MAX_ITEM_LENGTH) return undefined;
       items.push(written.trim());
     }
     return items;
@@ -304,7 +325,11 @@ function convertList(value: unknown): string[] | undefined {
     const parsed = parseJson(trimmed);
     if (Array.isArray(parsed)) return convertList(parsed);
   }
-  return trimmed.split(',').map((item) => item.trim());
+  const items = trimmed.split(',', MAX_ITEMS + 1);
+  if (items.length > MAX_ITEMS || items.some(({ length }) => length > MAX_ITEM_LENGTH)) {
+    return undefined;
+  }
+  return items.map((item) => item.trim());
 }
 
 function convertStringMap(value: unknown): Record<string, string> | undefined {

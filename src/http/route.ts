@@ -120,7 +120,7 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   counted?: boolean;
   /** The body's form: `json` (default), or bytes as they come, given to `run` as `input.body`. */
   body?: 'json' | 'bytes';
-  /** Largest body in bytes; by default 64 KiB on public endpoints, 32 MiB elsewhere. */
+  /** Largest body in bytes; by default 64 KiB on public endpoints, 2 MiB elsewhere. */
   max_body?: number;
   /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;

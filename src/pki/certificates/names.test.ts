@@ -167,7 +167,10 @@ test('user ids are the parameters, else those of the CSR', () => {
 test('more names than a certificate may have are refused before any is looked at', () => {
   const hosts = (count: number) => Array.from({ length: count }, (_, at) => `h${at}.test`).join();
   assert.equal(collect({ alt_names: hosts(5000) }).names.dns.length, 5000);
-  const refused = { kind: 'invalid', message: /^5001 subject alternative names, at most 5000/ };
+  const refused = {
+    kind: 'invalid',
+    message: /^(5001|more than 5000) subject alternative names, at most 5000/,
+  };
   assert.throws(() => collect({ alt_names: hosts(5001) }), refused);
   assert.throws(() => collect({ alt_names: hosts(5000), ip_sans: '10.0.0.1' }), refused);
   assert.throws(() => collect({ alt_names: `${'ü_,'.repeat(5000)}a` }), refused);

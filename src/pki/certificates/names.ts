@@ -129,13 +129,7 @@ function addRequested(names: NameLists, request: NameFields, warnings: string[])
   const { ip_sans, uri_sans, other_sans } = request;
   // Before the work that each of them makes, and not only once they are to be written.
   const count = alt_names.length + ip_sans.length + uri_sans.length + other_sans.length;
-  if (count > MAX_NAMES) {
-    throw new Failure(
-      'invalid',
-      `${count} subject alternative names, at most ${MAX_NAMES} are accepted`,
-      { fields: { alt_names: `at most ${MAX_NAMES} names` } },
-    );
-  }
+  if (count > MAX_NAMES) throw refuseCount(String(count));
   for (const name of alt_names) {
     if (name.includes('@')) {
       names.email.push(requireAsciiEmail(name));
@@ -152,11 +146,33 @@ function addRequested(names: NameLists, request: NameFields, warnings: string[])
   names.other.push(...other_sans.map(requireOtherSan));
 }
 
-function splitNames(alt_names: string): string[] {
-  return alt_names
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
+/**
+ * The names of a text with commas between them.
+ *
+ * @throws Failure `invalid` for more than can be written, or one too long to be looked at
+ */
+export function splitNames(alt_names: string): string[] {
+  const items = alt_names.split(',', MAX_NAMES + 1);
+  if (items.length > MAX_NAMES) throw refuseCount(`more than ${MAX_NAMES}`);
+  for (const item of items) {
+    if (item.length > MAX_NAME_LENGTH) {
+      throw new Failure('invalid', `alt_names: ${quote(item)} is too long`, {
+        fields: { alt_names: `names of at most ${MAX_NAME_LENGTH} characters` },
+      });
+    }
+  }
+  return items.map((name) => name.trim()).filter((name) => name !== '');
+}
+
+/** Longer than any mailbox or host name is written. */
+const MAX_NAME_LENGTH = 1024;
+
+function refuseCount(count: string): Failure {
+  return new Failure(
+    'invalid',
+    `${count} subject alternative names, at most ${MAX_NAMES} are accepted`,
+    { fields: { alt_names: `at most ${MAX_NAMES} names` } },
+  );
 }
 
 function requireAsciiEmail(address: string): string {

@@ -6,6 +6,7 @@ import {
   integer,
   list,
   optional,
+  shortText,
   text,
   timestampText,
 } from '../../core/fields.ts';
@@ -23,13 +24,13 @@ export type Format = z.output<typeof outputFields.format>;
 
 /** Names beside the common one. */
 export const nameFields = {
-  common_name: text('').describe('Common name of the subject.'),
+  common_name: shortText('').describe('Common name of the subject.'),
   alt_names: text('').describe('DNS names and e-mail addresses, with commas between them.'),
   ip_sans: list([]).describe('IP addresses.'),
   uri_sans: list([]).describe('URIs.'),
   other_sans: list([]).describe('Other names, each "<oid>;UTF8:<value>".'),
   exclude_cn_from_sans: flag(false).describe('Leave the common name out of the alternative names.'),
-  serial_number: text('').describe('The serialNumber attribute of the subject.'),
+  serial_number: shortText('').describe('The serialNumber attribute of the subject.'),
 };
 const nameSchema = z.object(nameFields);
 export type NameRequest = z.output<typeof nameSchema>;

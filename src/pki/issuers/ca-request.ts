@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { duration, flag, integer, list } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
-import { requireOtherSan } from '../certificates/names.ts';
+import { requireOtherSan, splitNames } from '../certificates/names.ts';
 import { endFields, nameFields, outputFields } from '../certificates/request.ts';
 import { toAsciiDnsName, toAsciiHostName } from '../roles/host-name.ts';
 
@@ -75,10 +75,7 @@ export function planCaSubject(request: CaSubjectRequest): {
  * @throws Failure `invalid`, naming the field
  */
 export function parseCaNames(request: CaSubjectRequest): SubjectAltNames {
-  const listed = request.alt_names
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
+  const listed = splitNames(request.alt_names);
   const email = listed.filter((name) => name.includes('@')).map(requireEmail);
   const dns = listed.filter((name) => !name.includes('@')).map(requireDnsName);
   const { common_name } = request;

@@ -9,6 +9,7 @@ import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x50
 import {
   assembleSigned,
   encodeTbsCertificate,
+  MAX_CERTIFICATE_BYTES,
   type TbsCertificate,
 } from '../../x509/certificate.ts';
 import {
@@ -147,6 +148,9 @@ export async function signWithKey(
   return signWith(await openKey(app, mount_id, key.id), key, algorithm, data);
 }
 
+/** The longest signature, that of an RSA key of 8192 bits, with its algorithm and all lengths. */
+const SIGNATURE_ROOM = 2048;
+
 /**
  * Lints a certificate, then signs it.
  *
@@ -165,6 +169,13 @@ export async function signCertificate(
     );
   }
   const data = encodeTbsCertificate(tbs);
+  // A longer one could not be read again, and an issuer's would be in the way of all that it issues.
+  if (data.length > MAX_CERTIFICATE_BYTES - SIGNATURE_ROOM) {
+    throw new Failure(
+      'invalid',
+      `no valid certificate can be made of this: ${data.length} bytes, at most ${MAX_CERTIFICATE_BYTES - SIGNATURE_ROOM} are accepted before it is signed`,
+    );
+  }
   return assembleSigned(data, tbs.signatureAlgorithm, await sign(tbs.signatureAlgorithm, data));
 }
 

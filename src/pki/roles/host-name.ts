@@ -6,6 +6,8 @@ const WILDCARD_LABEL = /^[A-Za-z0-9-]*\*[A-Za-z0-9-]*$/;
 const ASCII_ONLY = /^[\x20-\x7e]*$/;
 /** RFC 1035 §2.3.4, less the root's empty label. */
 const MAX_NAME = 253;
+/** As a client may write it; characters of other scripts can vanish in the conversion. */
+const MAX_WRITTEN = 1024;
 const MAX_LABEL = 63;
 
 /**
@@ -18,6 +20,7 @@ const MAX_LABEL = 63;
  * @see RFC 5890 §2.3.2.1, RFC 5891 §5, Unicode TR46 §4.2 (ToASCII, non-transitional)
  */
 export function toAsciiHostName(name: string): string | undefined {
+  if (name.length > MAX_WRITTEN) return undefined;
   const dot = name.endsWith('.') ? '.' : '';
   const labels: string[] = [];
   for (const label of (dot ? name.slice(0, -1) : name).split('.')) {
