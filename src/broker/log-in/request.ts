@@ -35,7 +35,8 @@ export function readLogIn(id: string, item: Readonly<Record<string, unknown>>): 
   if (type !== '' && type !== 'token' && type !== 'cookie') {
     errors.add('type', 'The only accepted types are "token" and "cookie".');
   }
-  if (item.command !== undefined && item.command !== 'login') {
+  // The empty text is what the format's standard has for a plain field that is not there.
+  if (item.command !== undefined && item.command !== '' && item.command !== 'login') {
     errors.add('command', 'Invalid command for this auth method type.');
   }
   const { attributes } = item;

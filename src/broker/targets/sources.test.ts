@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Failure } from '../../core/failure.ts';
+import type { Item } from '../definition.ts';
+import { FieldErrors } from '../field-errors.ts';
+import type { LinkChange } from '../links/plan.ts';
+import { checkCredentialSources, checkHostSources } from './sources.ts';
+
+function fieldsOf(check: (errors: FieldErrors) => void): Record<string, string> {
+  const errors = new FieldErrors();
+  check(errors);
+  try {
+    errors.refuse('Errors in provided fields.');
+  } catch (error) {
+    assert.ok(error instanceof Failure);
+    return error.detail.fields ?? {};
+  }
+  return {};
+}
+
+const CHANGES: readonly LinkChange[] = ['add', 'set', 'remove'];
+const NO_HOST = (id: string): string => `Incorrectly formatted host source identifier "${id}".`;
+
+// Contract 2.8; trap 56.
+const hosts: [ids: unknown, refused: string | undefined, why: string][] = [
+  [['hsst_1'], undefined, 'a static host set'],
+  [['hsplg_1', 'hs_1'], undefined, 'sets of plugins, of both spellings'],
+  [['hsst_1', 'hsst_1'], undefined, 'one named twice'],
+  [['incorrect'], NO_HOST('incorrect'), 'no id'],
+  [['hst_1'], NO_HOST('hst_1'), 'a host'],
+  [['hcst_1'], NO_HOST('hcst_1'), 'a catalog'],
+  [['hsst_a b'], NO_HOST('hsst_a b'), 'a blank'],
+  [[''], NO_HOST(''), 'an empty id'],
+  [['hsst_1', 'bad1', 'bad2'], NO_HOST('bad1'), 'the first bad one is named'],
+];
+
+for (const [ids, refused, why] of hosts) {
+  test(`host sources are ${refused ? 'refused' : 'taken'} by every verb: ${why}`, () => {
+    for (const change of CHANGES) {
+      const said = fieldsOf((errors) => checkHostSources(change)({ host_source_ids: ids }, errors));
+      assert.deepEqual(said, refused ? { host_source_ids: refused } : {}, change);
+    }
+  });
+}
+
+test('only setting takes no host sources at all', () => {
+  for (const item of [{}, { host_source_ids: [] }, { host_source_ids: undefined }]) {
+    for (const change of CHANGES) {
+      const said = fieldsOf((errors) => checkHostSources(change)(item, errors));
+      assert.deepEqual(said, change === 'set' ? {} : { host_source_ids: 'Must be non-empty.' });
+    }
+  }
+});
+
+const NO_SOURCE = (id: string): string =>
+  `Incorrectly formatted credential source identifier "${id}".`;
+const BROKERED = 'brokered_credential_source_ids';
+const INJECTED = 'injected_application_credential_source_ids';
+
+// Contract 2.9, one row for each kind: who can be shown it, and for whom it can be used.
+const kinds: [id: string, brokered: boolean, injected: boolean, taken_away: boolean][] = [
+  ['clvlt_1', true, true, true],
+  ['clvllt_1', true, true, true],
+  ['clvsclt_1', false, true, true],
+  ['clca_1', true, true, true],
+  ['credup_1', true, true, true],
+  ['cred_1', true, true, true],
+  ['credupd_1', true, true, true],
+  ['credspk_1', true, true, true],
+  ['credp_1', true, false, false],
+  ['credjson_1', true, false, true],
+  ['csst_1', false, false, false],
+  ['hsst_1', false, false, false],
+  ['incorrect', false, false, false],
+  ['', false, false, false],
+];
+
+for (const [id, brokered, injected, taken_away] of kinds) {
+  test(`a source "${id}" serves what its kind can, and no other purpose`, () => {
+    for (const change of CHANGES) {
+      const check = checkCredentialSources(change);
+      const rows: [field: string, taken: boolean][] = [
+        [BROKERED, brokered],
+        [INJECTED, change === 'remove' ? taken_away : injected],
+      ];
+      for (const [field, taken] of rows) {
+        const said = fieldsOf((errors) => check({ [field]: [id] }, errors));
+        assert.deepEqual(said, taken ? {} : { [field]: NO_SOURCE(id) }, `${change} ${field}`);
+      }
+    }
+  });
+}
+
+const BOTH = 'Brokered or Injected Application Credential Source IDs must be provided.';
+
+test('a verb about credentials needs one of the lists, unless it sets them', () => {
+  // Trap 60.
+  const rows: [item: Item, fields: Record<string, string>][] = [
+    [{}, { [BROKERED]: BOTH, [INJECTED]: BOTH }],
+    [
+      { [BROKERED]: [], [INJECTED]: [] },
+      { [BROKERED]: BOTH, [INJECTED]: BOTH },
+    ],
+    [{ [BROKERED]: ['credup_1'] }, {}],
+    [{ [INJECTED]: ['credup_1'] }, {}],
+    [{ [BROKERED]: ['credup_1'], [INJECTED]: ['credup_1'] }, {}],
+  ];
+  for (const [item, fields] of rows) {
+    for (const change of CHANGES) {
+      const said = fieldsOf((errors) => checkCredentialSources(change)(item, errors));
+      assert.deepEqual(said, change === 'set' ? {} : fields);
+    }
+  }
+});
+
+test('what is wrong in either list is said, the first of each', () => {
+  const item = { [BROKERED]: ['credup_1', 'x', 'y'], [INJECTED]: ['credp_1'] };
+  const said = fieldsOf((errors) => checkCredentialSources('add')(item, errors));
+  assert.deepEqual(said, { [BROKERED]: NO_SOURCE('x'), [INJECTED]: NO_SOURCE('credp_1') });
+});
