@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { Failure } from '../../core/failure.ts';
 import { runIfFree } from '../../jobs.ts';
 import { lockoutJobs } from './jobs.ts';
 import { attemptLogIn } from './operations.ts';
@@ -21,6 +22,38 @@ eachEngine('failed log-ins', (open) => {
     assert.equal(await attemptLogIn(app, name, right), undefined, 'locked, though it is right');
     const other = { ...name, mount_id: 'n' };
     assert.equal((await attemptLogIn(app, other, right))?.found, 'ann', 'another mount');
+  });
+
+  test('two checks go on at once, 64 wait, and more are refused whoever they say they are', async () => {
+    const { app } = await openTestApp(await open());
+    const gate = Promise.withResolvers<void>();
+    let running = 0;
+    let most = 0;
+    const slow = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await gate.promise;
+      running -= 1;
+      return 'known';
+    };
+    const outcomes = Array.from({ length: 80 }, (_, n) =>
+      attemptLogIn(app, { mount_id: 'm', name: `n${n}` }, slow).then(
+        () => 'checked',
+        (error: unknown) => (error instanceof Failure ? error.kind : 'broken'),
+      ),
+    );
+    // Those who are refused are told so at once, before any of the others has been checked.
+    let refused = 0;
+    for (const outcome of outcomes) {
+      outcome.then((word) => {
+        refused += word === 'rate_limited' ? 1 : 0;
+        if (refused === 14) gate.resolve();
+      });
+    }
+    const words = await Promise.all(outcomes);
+    assert.equal(words.filter((word) => word === 'checked').length, 66);
+    assert.equal(words.filter((word) => word === 'rate_limited').length, 14);
+    assert.equal(most, 2);
   });
 
   test('a lock ends after its time, trying does not make it longer, and counting begins anew', async () => {

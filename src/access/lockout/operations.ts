@@ -13,6 +13,7 @@ import {
   findFailures,
   hasFailuresBefore,
 } from './store.ts';
+import { refuseForNow, Turns } from './turns.ts';
 
 /** Who somebody says they are: a name on an auth mount, whether it exists or not. */
 export interface LogInName {
@@ -29,6 +30,22 @@ interface Flight {
 
 const flightsOf = perApp(() => new Map<string, Flight>());
 
+/** Passwords hashed at once: each takes a thread and tens of MiB for as long. */
+const HASHED_AT_ONCE = 2;
+/** Those that may wait, some seconds at the most. */
+const MAX_WAITING = 64;
+const turnsOf = perApp(() => new Turns(HASHED_AT_ONCE, MAX_WAITING));
+
+/**
+ * Hashes a password, or checks one, when it is its turn: floods of log-ins leave threads and
+ * memory to the others.
+ *
+ * @throws Failure `rate_limited` when too many wait already, whomever it is about
+ */
+export function hashInTurn<Result>(app: App, hash: () => Promise<Result>): Promise<Result> {
+  return turnsOf(app).take(hash);
+}
+
 function rowId(app: App, { mount_id, name }: LogInName): string {
   return app.barrier.hmac('token', `login:${mount_id}:${name}`).toString('base64url');
 }
@@ -37,9 +54,10 @@ function rowId(app: App, { mount_id, name }: LogInName): string {
  * Checks what somebody logs in with, unless too many have failed under that name of late. Names
  * that do not exist are counted and locked in the same way, so that neither tells.
  *
- * @param check answers undefined when it is wrong
+ * @param check answers undefined when it is wrong; waits for its turn, as {@link hashInTurn}
  * @returns undefined when it is wrong or the name is locked; else what was found, and the effects
  *   to be committed with the log-in
+ * @throws Failure `rate_limited` when too many are being checked
  */
 export async function attemptLogIn<Found>(
   app: App,
@@ -48,7 +66,7 @@ export async function attemptLogIn<Found>(
 ): Promise<{ found: Found; effects: Effect[] } | undefined> {
   const rules = app.config.user_lockout;
   if (rules.disable_lockout) {
-    const found = await check();
+    const found = await hashInTurn(app, check);
     return found === undefined ? undefined : { found, effects: [] };
   }
   const id = rowId(app, name);
@@ -62,13 +80,14 @@ export async function attemptLogIn<Found>(
     flight = flights.get(id);
     // Of many guesses sent at once no more are checked than could still fail.
     if (!flight || failures + flight.running < rules.lockout_threshold) break;
+    if (flight.waiting.length >= MAX_WAITING) throw refuseForNow();
     await waitFor(flight);
   }
   flight ??= { running: 0, waiting: [] };
   flight.running += 1;
   flights.set(id, flight);
   try {
-    const found = await check();
+    const found = await hashInTurn(app, check);
     if (found !== undefined) return { found, effects: failures > 0 ? [deleteFailures(id)] : [] };
     const now = nowSeconds();
     const since = now - rules.lockout_counter_reset;

@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
-import { attemptLogIn } from '../lockout/operations.ts';
+import { attemptLogIn, hashInTurn } from '../lockout/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
 import { logIn } from '../tokens/operations.ts';
 import { checkTokenSettings } from '../tokens/settings.ts';
@@ -66,7 +66,9 @@ export async function writeUser(
   });
   checkTokenSettings(user);
   const hash =
-    password === '' ? undefined : await hashPassword(password, app.randomBytes(SALT_LENGTH));
+    password === ''
+      ? undefined
+      : await hashInTurn(app, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
   const effect =
     existing || hash === undefined ? updateUser(key, user, hash) : insertUser(key, user, hash);
   await app.commit(caller, [effect]);

@@ -1,4 +1,4 @@
-import { attemptLogIn } from '../../access/lockout/operations.ts';
+import { attemptLogIn, hashInTurn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PasswordMethodBody } from '../auth-methods/auth-method.ts';
@@ -102,7 +102,7 @@ async function hashNew(
       message,
     );
   }
-  return hashPassword(password, app.randomBytes(SALT_LENGTH));
+  return hashInTurn(app, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
 }
 
 export function checkPasswords(...fields: readonly string[]) {
