@@ -4,6 +4,7 @@ import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
+import { authTokenJobs } from './broker/auth-tokens/jobs.ts';
 import { sessionCredentialJobs } from './broker/session-credentials/jobs.ts';
 import { sessionJobs } from './broker/sessions/jobs.ts';
 import { vaultJobs } from './broker/vault-leases/jobs.ts';
@@ -23,6 +24,7 @@ export const periodicJobs: readonly Job[] = [
   ...remainsJobs,
   ...lockoutJobs,
   ...auditJobs,
+  ...authTokenJobs,
   ...sessionJobs,
   ...vaultJobs,
   ...sessionCredentialJobs,

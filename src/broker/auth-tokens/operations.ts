@@ -10,10 +10,12 @@ import {
   insertResource,
   listContained,
   listOwnedByAll,
+  listResourcesById,
   removeResources,
 } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { type AuthTokenBody, LIFETIME_MS, planTokenRow } from './auth-token.ts';
+import { type LogInCursor, listLogIns, listTokenRows } from './store.ts';
 
 export const authTokenDefinition: Definition = {
   type: 'auth-token',
@@ -159,6 +161,47 @@ async function removeTokens(app: App, tokens: readonly Resource[]): Promise<Effe
     ...revokeRows(tokens),
     ...removeResources({ ids }, app.now()),
   ];
+}
+
+const PAGE = 200;
+
+/** One page of the log-ins that are looked through. */
+export interface LogInPage {
+  effects: readonly Effect[];
+  /** Ids of those that end. */
+  dead: readonly string[];
+  /** Where the next page begins; absent after the last. */
+  next: LogInCursor | undefined;
+}
+
+/**
+ * Finds log-ins that nobody can use any more and that would stay in lists, with their sessions:
+ * those that have run out, whose token the other API revoked, or whose account was taken from
+ * the user at the very moment of the log-in.
+ */
+export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogInPage> {
+  const logIns = await listLogIns(app.db, after, PAGE);
+  const last = logIns.at(-1);
+  if (!last) return { effects: [], dead: [], next: undefined };
+  const bodyOf = (logIn: Resource): AuthTokenBody => logIn.body as AuthTokenBody;
+  const [rows, accounts] = await Promise.all([
+    listTokenRows(
+      app.db,
+      logIns.map((logIn) => bodyOf(logIn).token_row),
+    ),
+    listResourcesById(app.db, [...new Set(logIns.map((logIn) => bodyOf(logIn).account_id))]),
+  ]);
+  const owners = new Map(accounts.map((account) => [account.id, account.owner_id]));
+  const now = app.now();
+  const dead = logIns.filter((logIn) => {
+    const { token_row, account_id, expires_ms } = bodyOf(logIn);
+    return now >= expires_ms || !rows.has(token_row) || owners.get(account_id) !== logIn.owner_id;
+  });
+  return {
+    effects: await removeTokens(app, dead),
+    dead: dead.map(({ id }) => id),
+    next: logIns.length < PAGE ? undefined : { ms: last.created_ms, id: last.id },
+  };
 }
 
 /** Whether a caller is a person with a log-in, rather than nobody or a repair. */
