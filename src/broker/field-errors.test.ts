@@ -51,6 +51,12 @@ const created: [item: CommonFields, fields: Record<string, string>, why: string]
   [{ name: 'a\nb' }, { name: 'Name contains unprintable characters' }, 'a line end within'],
   [{ name: 'a\u0000' }, { name: 'Name contains unprintable characters' }, 'a control character'],
   [{ name: 'a\u200bb' }, { name: 'Name contains unprintable characters' }, 'what takes no room'],
+  [{ name: 'a'.repeat(512) }, {}, 'the longest name'],
+  [
+    { name: 'a'.repeat(513) },
+    { name: 'Name must have at most 512 characters' },
+    'a name that is longer than a key of the database may be',
+  ],
   [{ name: ' padded\n' }, {}, 'what is trimmed away does no harm'],
   [{ name: 'Größe 漢字 🙂 a/b' }, {}, 'every script, symbols and slashes (trap 30)'],
   [{ description: '' }, { description: 'Cannot set empty string as description' }, 'empty'],

@@ -66,11 +66,16 @@ export function checkChanged(item: CommonFields, errors: FieldErrors): void {
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 const PRINTABLE_TEXT = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\s]*$/u;
 
+/** Names are keys of the database, which takes so many of the longest characters. */
+export const MAX_NAME_LENGTH = 512;
+
 function checkTexts({ name, description }: CommonFields, errors: FieldErrors): void {
   if (name !== undefined) {
     const trimmed = name.trim();
     if (trimmed === '') errors.add('name', 'Cannot set empty string as name');
-    else if (!PRINTABLE.test(trimmed)) errors.add('name', 'Name contains unprintable characters');
+    else if (trimmed.length > MAX_NAME_LENGTH) {
+      errors.add('name', `Name must have at most ${MAX_NAME_LENGTH} characters`);
+    } else if (!PRINTABLE.test(trimmed)) errors.add('name', 'Name contains unprintable characters');
   }
   if (description !== undefined) {
     if (description.trim() === '') {

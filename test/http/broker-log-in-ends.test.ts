@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { planDeadLogIns } from '../../src/broker/auth-tokens/operations.ts';
 import { AUTH_METHOD, type Person, startBroker, tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
-const broker = await startBroker({ after });
+const audit = { wait_for_reads: true, record_public_reads: false, retention_days: 0, sinks: [] };
+const broker = await startBroker({ after }, { config: { audit } });
 const { admin, nobody, client, make } = broker;
 
 const attempt = (login_name: string): Promise<Reply> =>
@@ -83,4 +85,61 @@ test('who gets a login name that somebody had before is not who had it', async (
   assert.equal(logIn.status, 200, logIn.text);
   assert.notEqual(logIn.textAt('attributes.user_id'), before.user_id);
   assert.notEqual(await entityOf(logIn.textAt('attributes.token')), entity);
+});
+
+test('a log-in that the other API ended goes from the lists, and its sessions end', async () => {
+  const grants = ['ids=*;type=target;actions=authorize-session'];
+  const [gone, stays] = [await broker.person(grants), await broker.person(grants)];
+  const sessionOf = async ({ call }: Person): Promise<string> => {
+    const made = await call('POST', 'targets/ttcp_1234567890:authorize-session', {});
+    assert.equal(made.status, 200, made.text);
+    return made.textAt('session_id');
+  };
+  const sessions = [await sessionOf(gone), await sessionOf(stays)];
+  const { token } = gone;
+  const revoked = await client.call('POST', 'auth/token/revoke-self', undefined, { token });
+  assert.equal(revoked.status, 204);
+  const { app } = client.running;
+  const page = await planDeadLogIns(app, { ms: 0, id: '' });
+  assert.ok(page.dead.includes(tokenIdOf(token)));
+  assert.ok(!page.dead.includes(tokenIdOf(stays.token)));
+  assert.ok(!page.dead.includes(tokenIdOf(broker.admin_token)));
+  await app.store.commit(page.effects);
+  assert.equal((await admin('GET', `auth-tokens/${tokenIdOf(token)}`)).status, 404);
+  const statuses = await Promise.all(
+    sessions.map(async (id) => (await admin('GET', `sessions/${id}`)).field('status')),
+  );
+  assert.deepEqual(statuses, ['canceling', 'pending']);
+  assert.deepEqual((await planDeadLogIns(app, { ms: 0, id: '' })).dead, []);
+});
+
+test('of several cancellations with one version, one is done', async () => {
+  const made = await admin('POST', 'targets/ttcp_1234567890:authorize-session', {});
+  const path = `sessions/${made.textAt('session_id')}:cancel`;
+  const replies = await Promise.all(
+    Array.from({ length: 32 }, () => admin('POST', path, { version: 1 })),
+  );
+  assert.equal(replies.filter(({ status }) => status === 200).length, 1);
+  assert.equal(replies.filter(({ status }) => status === 404).length, 31);
+});
+
+test('a whole token in a path is not in the record', async () => {
+  const { token } = await broker.person([]);
+  for (const path of [`auth-tokens/${token}`, `auth-tokens/${token}:read`, `targets/${token}`]) {
+    await broker.as(token)('DELETE', path);
+  }
+  const rows = await client.running.app.db.selectFrom('audit_entry').select('record').execute();
+  const records = rows.map(({ record }) => Buffer.from(record).toString('utf8'));
+  assert.ok(records.some((record) => record.includes(`auth-tokens/${tokenIdOf(token)}_…`)));
+  assert.ok(!records.some((record) => record.includes(token)));
+});
+
+test('a name that the database could not keep is refused by its field', async () => {
+  const name = 'n'.repeat(513);
+  const long = await admin('POST', 'groups', { scope_id: 'global', name });
+  assert.equal(long.status, 400);
+  const attributes = { login_name: name };
+  const account = await admin('POST', 'accounts', { auth_method_id: AUTH_METHOD, attributes });
+  assert.equal(account.status, 400);
+  assert.match(account.text, /attributes\.login_name/);
 });

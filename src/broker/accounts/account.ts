@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_NAME_LENGTH } from '../field-errors.ts';
 
 /** What a password account keeps. */
 export interface AccountBody {
@@ -24,6 +25,9 @@ export function faultOfLoginName(login_name: string, min_length: number): string
   }
   if (login_name.length < min_length) {
     return `Login name is shorter than ${min_length} characters.`;
+  }
+  if (login_name.length > MAX_NAME_LENGTH) {
+    return `Login name is longer than ${MAX_NAME_LENGTH} characters.`;
   }
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { BrokerCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { listResources } from '../lists/operations.ts';
 import type { Resource } from '../resource.ts';
-import { commitChange, requireVersion } from '../resources/operations.ts';
+import { commitChange, requireResource, requireVersion } from '../resources/operations.ts';
 import { describeConnection } from './connections/connection.ts';
 import { listConnections } from './connections/store.ts';
 import { endCredentials, takeCredentialsBack } from './ending/operations.ts';
@@ -70,7 +70,12 @@ export async function cancelSession(
 ): Promise<Resource> {
   requireVersion(sessionDefinition, resource, version);
   const facts = (await listSessionFacts(app.db, [resource.id])).get(resource.id);
-  if (!facts || !LIVE_STATUSES.includes(facts.status)) return resource;
+  if (!facts || !LIVE_STATUSES.includes(facts.status)) {
+    // Whoever came first may have ended it since it was read here, and this version with it.
+    const present = await requireResource(app, sessionDefinition, resource.id);
+    requireVersion(sessionDefinition, present, version);
+    return present;
+  }
   const ids = [resource.id];
   const canceled = await commitChange(app, caller, sessionDefinition, resource, version, {
     effects: [beginCanceling(resource.id, app.now()), ...endCredentials(app, ids)],
