@@ -285,7 +285,15 @@ async function readFields(
   query: URLSearchParams,
 ): Promise<Record<string, unknown>> {
   const limit = route.max_body ?? (route.access === 'public' ? PUBLIC_BODY : PRIVATE_BODY);
-  if (route.body === 'bytes') return { body: await request.readBody(limit) };
+  if (route.body === 'bytes') {
+    try {
+      return { body: await request.readBody(limit) };
+    } catch (error) {
+      const isTooLong = error instanceof Failure && error.kind === 'too_large';
+      if (!isTooLong || !route.drop_long_body) throw error;
+      return { body: new Uint8Array(0) };
+    }
+  }
   if (method === 'GET' || method === 'LIST' || method === 'DELETE') {
     const fields: Record<string, unknown> = Object.create(null);
     for (const [name, value] of query) if (name !== 'list') fields[name] = value;

@@ -122,6 +122,11 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   body?: 'json' | 'bytes';
   /** Largest body in bytes; by default 64 KiB on public endpoints, 2 MiB elsewhere. */
   max_body?: number;
+  /**
+   * With `bytes`: a body longer than that comes as no bytes at all, for protocols that refuse it in
+   * a form of their own.
+   */
+  drop_long_body?: boolean;
   /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
   run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;

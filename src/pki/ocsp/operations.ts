@@ -121,25 +121,28 @@ async function chooseIssuer(
   const { authority, revocation } = asked;
   const { certId } = asked.request;
   const hashes = await issuerHashes(app, mount_id, certId.hashAlgorithm);
+  const isAskedAbout = (issuer_id: string): boolean => {
+    const known = hashes.get(issuer_id);
+    return (
+      known !== undefined &&
+      Buffer.compare(known.issuerNameHash, certId.issuerNameHash) === 0 &&
+      Buffer.compare(known.issuerKeyHash, certId.issuerKeyHash) === 0
+    );
+  };
+  // A serial number is unique in its mount: one that another issuer revoked is not this one's.
+  const isOthers =
+    revocation !== undefined &&
+    authority.issuers.has(revocation.issuer_id) &&
+    !isAskedAbout(revocation.issuer_id);
   const candidates = [...authority.issuers.values()].flatMap((issuer): Responder[] => {
     const key = authority.keys.get(issuer.key_id);
-    const known = hashes.get(issuer.id);
-    if (!key || !known) return [];
-    const matches =
-      Buffer.compare(known.issuerNameHash, certId.issuerNameHash) === 0 &&
-      Buffer.compare(known.issuerKeyHash, certId.issuerKeyHash) === 0;
-    return [{ issuer, key, matches }];
+    return key ? [{ issuer, key, matches: !isOthers && isAskedAbout(issuer.id) }] : [];
   });
   const responder = chooseResponder(candidates, findIssuer(authority, 'default')?.id);
   if (!responder) return undefined;
   const { issuer, key } = responder;
   if (!responder.matches) return { issuer, key, status: { status: 'unknown' } };
-  // A serial number is unique in its mount, so a revocation by another issuer is not this one's.
-  const isTheirs =
-    revocation !== undefined &&
-    (!authority.issuers.has(revocation.issuer_id) ||
-      candidates.some(({ matches, issuer: { id } }) => matches && id === revocation.issuer_id));
-  if (!revocation || !isTheirs) return { issuer, key, status: { status: 'good' } };
+  if (!revocation) return { issuer, key, status: { status: 'good' } };
   return {
     issuer,
     key,
