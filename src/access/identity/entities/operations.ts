@@ -16,6 +16,7 @@ import {
   requireIdentityPolicies,
 } from '../entity.ts';
 import { listGroupsAbove } from '../group.ts';
+import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
 import { findAliasMount, newEntity, readGroupTree } from '../operations.ts';
 import {
   deleteEntity,
@@ -175,46 +176,17 @@ export async function listEntityNames(app: App): Promise<Answer> {
 }
 
 /** Finds an entity by one of the things it is known by; nothing found is an empty answer. */
-export async function lookUpEntity(
-  app: App,
-  _caller: Caller,
-  input: {
-    id: string;
-    name: string;
-    alias_id: string;
-    alias_name: string;
-    alias_mount_accessor: string;
-  },
-): Promise<Answer> {
-  const entity = await findLookedUp(app, input);
+export async function lookUpEntity(app: App, _caller: Caller, input: LookupInput): Promise<Answer> {
+  const entity = await findLookedUp(app, parseLookup(input));
   return entity ? answerEntity(app, entity) : {};
 }
 
-async function findLookedUp(
-  app: App,
-  input: {
-    id: string;
-    name: string;
-    alias_id: string;
-    alias_name: string;
-    alias_mount_accessor: string;
-  },
-): Promise<Entity | undefined> {
-  const { id, name, alias_id, alias_name, alias_mount_accessor } = input;
-  const byAlias = alias_name !== '' || alias_mount_accessor !== '';
-  if ([id, name, alias_id].filter((one) => one !== '').length + (byAlias ? 1 : 0) !== 1) {
-    throw new Failure(
-      'invalid',
-      'exactly one of id, name, alias_id, or alias_name with alias_mount_accessor is needed',
-    );
-  }
-  if (id !== '') return findEntityById(app.db, id);
-  if (name !== '') return findEntityByName(app.db, nameKey(name));
-  if (byAlias && (alias_name === '' || alias_mount_accessor === '')) {
-    throw new Failure('invalid', 'alias_name and alias_mount_accessor are needed together');
-  }
-  const alias = byAlias
-    ? await findAlias(app.db, alias_mount_accessor, alias_name)
-    : await findAliasById(app.db, alias_id);
+async function findLookedUp(app: App, lookup: Lookup): Promise<Entity | undefined> {
+  if (lookup.by === 'id') return findEntityById(app.db, lookup.id);
+  if (lookup.by === 'name') return findEntityByName(app.db, nameKey(lookup.name));
+  const alias =
+    lookup.by === 'alias'
+      ? await findAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
+      : await findAliasById(app.db, lookup.alias_id);
   return alias && findEntityById(app.db, alias.entity_id);
 }

@@ -14,6 +14,7 @@ import {
   type GroupAlias,
   type GroupSettings,
 } from '../group.ts';
+import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
 import { findAliasMount, randomName, readGroupTree } from '../operations.ts';
 import {
   deleteGroup,
@@ -193,35 +194,19 @@ export async function listGroupNames(app: App): Promise<Answer> {
 }
 
 /** Finds a group by one of the things it is known by; nothing found is an empty answer. */
-export async function lookUpGroup(
-  app: App,
-  _caller: Caller,
-  input: {
-    id: string;
-    name: string;
-    alias_id: string;
-    alias_name: string;
-    alias_mount_accessor: string;
-  },
-): Promise<Answer> {
-  const { id, name, alias_id, alias_name, alias_mount_accessor } = input;
-  const byAlias = alias_name !== '' && alias_mount_accessor !== '';
-  if ([id, name, alias_id].filter((one) => one !== '').length + (byAlias ? 1 : 0) !== 1) {
-    throw new Failure(
-      'invalid',
-      'exactly one of id, name, alias_id, or alias_name with alias_mount_accessor is needed',
-    );
-  }
-  const alias = byAlias
-    ? await findGroupAlias(app.db, alias_mount_accessor, alias_name)
-    : alias_id === ''
-      ? undefined
-      : await findGroupAliasById(app.db, alias_id);
-  const group =
-    name === ''
-      ? await findGroupById(app.db, id || (alias?.group_id ?? ''))
-      : await findGroupByName(app.db, name);
+export async function lookUpGroup(app: App, _caller: Caller, input: LookupInput): Promise<Answer> {
+  const group = await findLookedUp(app, parseLookup(input));
   return group ? answerGroup(app, group) : {};
+}
+
+async function findLookedUp(app: App, lookup: Lookup): Promise<Group | undefined> {
+  if (lookup.by === 'id') return findGroupById(app.db, lookup.id);
+  if (lookup.by === 'name') return findGroupByName(app.db, lookup.name);
+  const alias =
+    lookup.by === 'alias'
+      ? await findGroupAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
+      : await findGroupAliasById(app.db, lookup.alias_id);
+  return alias && findGroupById(app.db, alias.group_id);
 }
 
 /** Makes an alias of an external group, or changes one. */
