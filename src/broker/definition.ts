@@ -97,6 +97,12 @@ export interface Definition {
   planRemoval?(app: App, caller: BrokerCaller, resource: Resource): Promise<readonly Effect[]>;
 
   /**
+   * What came between planning a removal and its being durable, and has to follow: from then on
+   * nothing more can come.
+   */
+  planAftermath?(app: App, resource: Resource): Promise<readonly Effect[]>;
+
+  /**
    * What items show beyond the common fields, in the order given. `attributes` and the like
    * are added as they are; empty ones are left out before.
    */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { planDeadLogIns } from '../../src/broker/auth-tokens/operations.ts';
+import { accountDefinition } from '../../src/broker/accounts/operations.ts';
+import { planDeadLogIns, removeTokensOfAccounts } from '../../src/broker/auth-tokens/operations.ts';
+import { findResource, removeResources } from '../../src/broker/resources/store.ts';
 import { AUTH_METHOD, type Person, startBroker, tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
@@ -70,6 +72,22 @@ for (const [name, end] of ends) {
     }
   });
 }
+
+test('a log-in between what an end of its account finds and what it does ends with it', async () => {
+  const person = await broker.person([]);
+  const { app } = client.running;
+  const account = await findResource(app.db, person.account_id);
+  assert.ok(account);
+  const found = await removeTokensOfAccounts(app, [account]);
+  const token = (await attempt(person.login_name)).textAt('attributes.token');
+  await app.store.commit([...found, ...removeResources({ id: account.id }, app.now())]);
+  const self = () => client.call('GET', 'auth/token/lookup-self', undefined, { token });
+  assert.equal((await self()).status, 200, 'not found by then');
+  const late = await accountDefinition.planAftermath?.(app, account);
+  await app.store.commit(late ?? []);
+  assert.equal((await self()).status, 403);
+  assert.equal((await broker.as(token)('GET', `auth-tokens/${tokenIdOf(token)}`)).status, 404);
+});
 
 test('who gets a login name that somebody had before is not who had it', async () => {
   const before = await broker.person([]);

@@ -69,6 +69,7 @@ export const accountDefinition: Definition = {
     return { body, unique_key: loginKey(resource.container_id, login_name) };
   },
   planRemoval: (app, _caller, resource) => removeTokensOfAccounts(app, [resource]),
+  planAftermath: (app, resource) => removeTokensOfAccounts(app, [resource]),
 
   actionsOf: (resource) =>
     resource.subtype === 'password'

@@ -208,6 +208,9 @@ export async function deleteResource(
     ...removeResources({ id: resource.id }, app.now()),
     ...configChange(definition),
   ]);
+  const late = (await definition.planAftermath?.(app, resource)) ?? [];
+  // A part of what is on record already.
+  if (late.length > 0) await app.store.commit(late);
 }
 
 function configChange(definition: Definition): Effect[] {

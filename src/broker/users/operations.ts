@@ -48,6 +48,7 @@ export const userDefinition: Definition = {
       clearOwner(resource.id),
     ];
   },
+  planAftermath: (app, resource) => removeTokensOfUser(app, resource.id),
 
   async describe(app, _caller, users, how) {
     const [accounts, tree] = await Promise.all([
@@ -101,17 +102,19 @@ export function changeAccounts(change: LinkChange) {
     const [absent] = plan.absent;
     if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
     await requireFree(app, resource, plan.added);
-    return commitChange(app, caller, userDefinition, resource, expected, {
+    const taken = present.filter((account) => plan.removed.includes(account.id));
+    const changed = await commitChange(app, caller, userDefinition, resource, expected, {
       effects: [
         // Whoever logged in through an account that is taken away is this user no more.
-        ...(await removeTokensOfAccounts(
-          app,
-          present.filter((account) => plan.removed.includes(account.id)),
-        )),
+        ...(await removeTokensOfAccounts(app, taken)),
         ...plan.removed.map((id) => setOwner(id, { from: resource.id, to: '' })),
         ...plan.added.map((id) => setOwner(id, { from: '', to: resource.id })),
       ],
     });
+    // Nor whoever did so while this was being decided.
+    const late = await removeTokensOfAccounts(app, taken);
+    if (late.length > 0) await app.store.commit(late);
+    return changed;
   };
 }
 
