@@ -174,3 +174,43 @@ for (const [constraints, names, allowed] of verdicts) {
     assert.equal(verdict.allowed, allowed);
   });
 }
+
+const subtrees: [field: keyof NameConstraints, text: string, accepted: boolean][] = [
+  ['permitted_dns_domains', 'example.com', true],
+  ['permitted_dns_domains', '.example.com', true],
+  ['permitted_dns_domains', 'com', true],
+  ['permitted_dns_domains', '_srv.example.com', true],
+  ['permitted_dns_domains', '*.example.com', false],
+  ['permitted_dns_domains', 'https://example.com', false],
+  ['permitted_dns_domains', 'a b.example.com', false],
+  ['permitted_dns_domains', 'ann@example.com', false],
+  ['permitted_dns_domains', 'example.com.', false],
+  ['permitted_dns_domains', '..example.com', false],
+  ['permitted_dns_domains', '.', false],
+  ['permitted_dns_domains', '', false],
+  ['excluded_dns_domains', 'a..com', false],
+  ['excluded_dns_domains', 'example.com,', false],
+  ['permitted_ip_ranges', '10.0.0.0/8', true],
+  ['permitted_ip_ranges', '10.0.0.1', false],
+  ['excluded_ip_ranges', '10.0.0.0/33', false],
+  ['permitted_email_addresses', 'ann@example.com', true],
+  ['permitted_email_addresses', 'example.com', true],
+  ['permitted_email_addresses', '.example.com', true],
+  ['permitted_email_addresses', '@example.com', false],
+  ['permitted_email_addresses', 'ann@.example.com', false],
+  ['excluded_email_addresses', '*@example.com.', false],
+  ['permitted_uri_domains', 'example.com', true],
+  ['permitted_uri_domains', '.example.com', true],
+  ['permitted_uri_domains', 'https://example.com', false],
+  ['excluded_uri_domains', 'example.com/x', false],
+  ['excluded_uri_domains', 'example.com:443', false],
+];
+for (const [field, text, accepted] of subtrees) {
+  test(`${field} ${accepted ? 'takes' : 'refuses'} ${JSON.stringify(text)}`, () => {
+    if (accepted) assert.ok(nameConstraints({ [field]: [text] }));
+    else {
+      const message = new RegExp(`^${field}: `);
+      assert.throws(() => nameConstraints({ [field]: [text] }), { kind: 'invalid', message });
+    }
+  });
+}

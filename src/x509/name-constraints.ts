@@ -54,7 +54,8 @@ const KINDS = [
 /**
  * nameConstraints, critical; undefined when no subtree is given.
  *
- * @throws Failure `invalid`, naming the field, for a range that is none and text beyond ASCII
+ * @throws Failure `invalid`, naming the field, for what is no subtree of its kind: a text that no
+ *   name can be within would permit nothing, or exclude nothing, and nobody would be told
  */
 export function nameConstraints(wanted: Partial<NameConstraints>): Extension | undefined {
   const permitted = encodeSubtrees(wanted, 'permitted');
@@ -73,9 +74,26 @@ function encodeSubtrees(wanted: Partial<NameConstraints>, side: Side): Uint8Arra
       sequence(
         kind.tag === GENERAL_NAME_TAG.ip
           ? contextPrimitive(kind.tag & 0x1f, requireRange(text, field))
-          : asciiName(kind.tag, text, field),
+          : asciiName(kind.tag, requireSubtree(kind.tag, text, field), field),
       ),
     );
+  });
+}
+
+const HOST = String.raw`[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*`;
+const DOMAIN = new RegExp(`^\\.?${HOST}$`, 'i');
+const MAILBOXES = new RegExp(`^(?:\\.|[a-z0-9!#$%&'*+/=?^_\`{|}~.-]{1,64}@)?${HOST}$`, 'i');
+
+/** A domain, with or without a dot in front; of mailboxes one of them, too. */
+function requireSubtree(tag: number, text: string, field: Field): string {
+  const isMail = tag === GENERAL_NAME_TAG.email;
+  if (text.length <= 320 && (isMail ? MAILBOXES : DOMAIN).test(text)) return text;
+  const shown = JSON.stringify(text.slice(0, 64));
+  const accepted = isMail
+    ? 'an address, a host, or ".example.com" for the hosts beneath it'
+    : 'a domain such as example.com, or ".example.com" for what is beneath it';
+  throw new Failure('invalid', `${field}: ${shown} is not ${accepted}`, {
+    fields: { [field]: accepted },
   });
 }
 

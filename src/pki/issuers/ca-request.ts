@@ -45,6 +45,22 @@ const caIssueSchema = z.object(caIssueFields);
 export type CaIssueRequest = z.output<typeof caIssueSchema>;
 
 /**
+ * How many authorities may follow in a chain, as asked for.
+ *
+ * @returns undefined for any number
+ * @throws Failure `invalid` for a number that is none
+ */
+export function parsePathLength({
+  max_path_length,
+}: Pick<CaIssueRequest, 'max_path_length'>): number | undefined {
+  if (max_path_length >= 0) return max_path_length;
+  if (max_path_length === -1) return undefined;
+  throw new Failure('invalid', `max_path_length: ${max_path_length} is less than -1`, {
+    fields: { max_path_length: 'how many authorities may follow, or -1 for any number' },
+  });
+}
+
+/**
  * The subject of an authority, which must have one.
  *
  * @returns DER of the Name, and a warning where it lacks the name most programs show

@@ -99,6 +99,13 @@ for (const [issuer, wanted, planned] of lengths) {
   });
 }
 
+test('a path length below -1 is refused, whatever the issuer has', () => {
+  const body = { common_name: 'Sub', max_path_length: -2 };
+  for (const issuer of [{}, { path_length: 3 }]) {
+    assert.throws(() => plan({ body, issuer }), /^Failure: max_path_length: -2/);
+  }
+});
+
 test('C8: an issuer whose path length is zero signs no authority', () => {
   assert.throws(() => plan({ issuer: { path_length: 0 } }), /has a max path length of zero/);
 });

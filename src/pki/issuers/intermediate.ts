@@ -25,6 +25,7 @@ import {
   caIssueFields,
   caSubjectFields,
   parseCaNames,
+  parsePathLength,
   planCaSubject,
 } from './ca-request.ts';
 import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
@@ -75,7 +76,7 @@ export function planIntermediate(
   const { issuer } = context;
   checkCsrKey(signed.key, { key_type: 'any', key_bits: 0 });
   checkSignatureSize(request.signature_bits);
-  const { basic_constraints, warnings } = planPathLength(request.max_path_length, issuer);
+  const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
   // An authority's common name is no host's, whatever it reads like.
   checkNameConstraints(issuer, { ...content.names, common_name: '' });
@@ -122,12 +123,12 @@ export function planIntermediate(
 
 /** One less than the issuer's, unless fewer are asked for. @see RFC 5280 §4.2.1.9 */
 function planPathLength(
-  wanted: number,
+  wanted: number | undefined,
   issuer: IssuingFacts,
 ): { basic_constraints: BasicConstraints; warnings: string[] } {
   if (issuer.path_length === undefined) {
     return {
-      basic_constraints: wanted < 0 ? { ca: true } : { ca: true, pathLength: wanted },
+      basic_constraints: wanted === undefined ? { ca: true } : { ca: true, pathLength: wanted },
       warnings: [],
     };
   }
@@ -139,9 +140,9 @@ function planPathLength(
   }
   const most = issuer.path_length - 1;
   return {
-    basic_constraints: { ca: true, pathLength: wanted < 0 ? most : Math.min(wanted, most) },
+    basic_constraints: { ca: true, pathLength: Math.min(wanted ?? most, most) },
     warnings:
-      wanted > most
+      wanted !== undefined && wanted > most
         ? [`max_path_length ${wanted} is more than the issuer can grant, so ${most} is used`]
         : [],
   };

@@ -63,6 +63,15 @@ test('a path length of zero is stated, with a warning; one is without', () => {
   assert.ok(!plan({ max_path_length: 1 }).warnings.join().includes('Max path length'));
 });
 
+test('-1 is any path length, and nothing less is one', () => {
+  const any = plan({ max_path_length: -1 });
+  assert.deepEqual(any.read('basicConstraints', parseBasicConstraints), { ca: true });
+  assert.throws(() => plan({ max_path_length: -2 }), {
+    kind: 'invalid',
+    message: 'max_path_length: -2 is less than -1',
+  });
+});
+
 test('a root needs some subject; without a common name it is told', () => {
   assert.throws(() => plan({ common_name: '' }), /common_name is required/);
   const { warnings } = plan({ common_name: '', organization: 'Org' });

@@ -17,6 +17,7 @@ import {
   caIssueFields,
   caSubjectFields,
   parseCaNames,
+  parsePathLength,
   planCaSubject,
 } from './ca-request.ts';
 
@@ -69,7 +70,8 @@ export function planRoot(wanted: {
     mount: wanted.mount,
   });
   const { urls, warnings: urlWarnings } = planRootUrls(wanted.urls, wanted.cluster);
-  if (request.max_path_length === 0) {
+  const pathLength = parsePathLength(request);
+  if (pathLength === 0) {
     warnings.push(
       'Max path length of the generated certificate is zero. This certificate cannot be used to issue intermediate CA certificates.',
     );
@@ -82,10 +84,7 @@ export function planRoot(wanted: {
       notAfter: validity.notAfter,
       key_usage: [...CA_KEY_USAGES, ...request.key_usage],
       ext_key_usage: [],
-      basic_constraints:
-        request.max_path_length < 0
-          ? { ca: true }
-          : { ca: true, pathLength: request.max_path_length },
+      basic_constraints: pathLength === undefined ? { ca: true } : { ca: true, pathLength },
       urls,
       policies: [],
       name_constraints: request,
