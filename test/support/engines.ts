@@ -18,12 +18,14 @@ export interface Place {
 }
 
 const POSTGRES_URL = process.env.GATEHOUSE_TEST_POSTGRES;
+const ONLY_POSTGRES = process.env.GATEHOUSE_TEST_ENGINES === 'postgres';
 
 let skipSaid = false;
 
 /**
  * Runs a suite on each engine: SQLite in a temporary directory always, PostgreSQL when
- * `GATEHOUSE_TEST_POSTGRES` is the URL of a server where databases may be created.
+ * `GATEHOUSE_TEST_POSTGRES` is the URL of a server where databases may be created, and then
+ * that alone with `GATEHOUSE_TEST_ENGINES=postgres`.
  */
 export function eachEngine(
   name: string,
@@ -40,7 +42,7 @@ export function eachPlace(
   suite: (newPlace: () => Promise<Place>, engine: 'sqlite' | 'postgres') => void,
 ): void {
   const engines = [
-    { engine: 'sqlite' as const, make: async () => sqlitePlace() },
+    ...(ONLY_POSTGRES ? [] : [{ engine: 'sqlite' as const, make: async () => sqlitePlace() }]),
     ...(POSTGRES_URL === undefined
       ? []
       : [{ engine: 'postgres' as const, make: () => postgresPlace(POSTGRES_URL) }]),
