@@ -28,9 +28,7 @@ export function chooseScopeType(
   errors: FieldErrors,
 ): 'org' | 'project' {
   const inferred = parent_id === 'global' || parent_id === '' ? 'org' : 'project';
-  switch (wanted) {
-    case '':
-      return inferred;
+  switch (wanted === '' ? inferred : wanted) {
     case 'org':
       if (parent_id !== 'global' && parent_id !== '') {
         errors.add('type', 'Org scopes can only be created under the global scope.');
