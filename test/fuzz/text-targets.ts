@@ -13,7 +13,7 @@ import {
   decodeAuthorizationToken,
   encodeAuthorization,
 } from '../../src/broker/sessions/authorization-token.ts';
-import { decodeBase58, encodeBase58 } from '../../src/broker/sessions/base58.ts';
+import { decodeBase58, encodeBase58 } from '../../src/core/base58.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { parseFormBody, parseJsonBody } from '../../src/http/json.ts';
 import { canonicalisePath, listRawTails } from '../../src/http/path.ts';

@@ -1,6 +1,6 @@
 import { createDecipheriv } from 'node:crypto';
-import { decodeBase58 } from '../sessions/base58.ts';
-import { ProtobufError, ProtobufFields } from '../sessions/protobuf.ts';
+import { decodeBase58 } from '../../core/base58.ts';
+import { ProtobufError, ProtobufFields } from '../../core/protobuf.ts';
 
 /** What a recovery token says of itself, once it has been opened. */
 export interface RecoveryToken {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { encodeBase58 } from '../../core/base58.ts';
 import {
   decodeAuthorizationToken,
   encodeAuthorization,
   encodeAuthorizationToken,
   type SessionAuthorization,
 } from './authorization-token.ts';
-import { encodeBase58 } from './base58.ts';
 
 const whole: SessionAuthorization = {
   session_id: 's_1',

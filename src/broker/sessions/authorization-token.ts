@@ -1,5 +1,5 @@
-import { decodeBase58, encodeBase58 } from './base58.ts';
-import { ProtobufError, ProtobufFields, ProtobufWriter } from './protobuf.ts';
+import { decodeBase58, encodeBase58 } from '../../core/base58.ts';
+import { ProtobufError, ProtobufFields, ProtobufWriter } from '../../core/protobuf.ts';
 
 /** All that a proxy needs to use a session (contract 5.1). */
 export interface SessionAuthorization {

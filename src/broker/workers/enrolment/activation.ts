@@ -1,5 +1,5 @@
-import { encodeBase58 } from '../../sessions/base58.ts';
-import { ProtobufWriter } from '../../sessions/protobuf.ts';
+import { encodeBase58 } from '../../../core/base58.ts';
+import { ProtobufWriter } from '../../../core/protobuf.ts';
 
 /** How long a worker may take to come with its token. */
 export const ACTIVATION_MS = 14 * 86_400_000;

@@ -1,4 +1,5 @@
 import type { App } from '../../../app.ts';
+import { decodeBase58 } from '../../../core/base58.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { BoundaryRequest, Located } from '../../../http/boundary-route.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';
@@ -6,7 +7,6 @@ import type { BrokerCaller } from '../../caller.ts';
 import { checkNew, FieldErrors, IN_REQUEST } from '../../field-errors.ts';
 import { describeResource, planResource } from '../../resources/operations.ts';
 import { insertResource } from '../../resources/store.ts';
-import { decodeBase58 } from '../../sessions/base58.ts';
 import { workerDefinition } from '../definition/operations.ts';
 import { ACTIVATION_MS, ACTIVATION_RANDOMNESS, formatActivationToken } from './activation.ts';
 import { deleteActivationsBefore, insertActivation } from './store.ts';
