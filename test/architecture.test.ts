@@ -100,6 +100,29 @@ test('core and x509 stand on nothing of ours but themselves', () => {
   );
 });
 
+test('the authority and the broker ask each other, and never read each other’s tables', () => {
+  const sideOf = (file: string): string | undefined => /^src\/(pki|broker)\//.exec(file)?.[1];
+  assert.deepEqual(
+    broken(({ from, to }) => {
+      const [own, other] = [sideOf(from), sideOf(to)];
+      return own !== undefined && other !== undefined && own !== other && layerOf(to) === 'store';
+    }),
+    [],
+  );
+});
+
+test('how answers are dressed knows no operation and no table', () => {
+  assert.deepEqual(
+    broken(
+      ({ from, to, typeOnly }) =>
+        from.startsWith('src/http/wire/') &&
+        !typeOnly &&
+        (layerOf(to) !== undefined || to.startsWith('src/store/')),
+    ),
+    [],
+  );
+});
+
 test('only the store knows that there are two engines', () => {
   assert.deepEqual(
     broken(
