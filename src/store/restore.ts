@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
 import { type BackupFacts, copyChecked, syncPath, takeFacts } from './backup-file.ts';
+import { makeDirectory } from './directory.ts';
 import { loadIntoPostgres } from './postgres-copy.ts';
 import { lockDirectory } from './sqlite-lock.ts';
 import { openStore, type Store, type StoreOptions } from './store.ts';
@@ -40,7 +41,7 @@ async function restoreSqlite(
   options: RestoreOptions,
 ): Promise<BackupFacts> {
   const { directory } = target;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   const lock = lockDirectory(directory);
   // Beside the place it goes to, so that it can be moved there in one step.
   const work = mkdtempSync(join(directory, 'restore-'));

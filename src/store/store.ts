@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../core/failure.ts';
 import type { Engine } from './columns.ts';
 import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
+import { makeDirectory } from './directory.ts';
 import { PostgresReader } from './postgres-reader.ts';
 import { ConfigWatch } from './postgres-watch.ts';
 import type { DatabasePlace } from './reading.ts';
@@ -85,7 +85,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 async function openSqlite(directory: string, node: string, log: StoreLog): Promise<Store> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   const file = join(directory, 'gatehouse.db');
   const lock = lockDirectory(directory);
   // SQLite gives its other files the mode of this one.

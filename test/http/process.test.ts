@@ -44,8 +44,11 @@ test('a port that is taken is told in one line', async (t) => {
 test('a data folder that cannot be written is told in one line', async (t) => {
   const file = join(newDirectory(t), 'file');
   writeFileSync(file, '');
-  assertRefused(await runProgram(devArgs(file)), /cannot start: .*file/);
-  assertRefused(await runProgram(devArgs(join(file, 'below'))), /cannot start: .*below/);
+  for (const data of [file, join(file, 'below'), '/proc/nope', '/proc/nope/below']) {
+    const line = new RegExp(`the directory "${data}" cannot be used: E`);
+    assertRefused(await runProgram(devArgs(data)), line);
+    assertRefused(await runProgram(['operator', 'restore', '-data', data, file]), line);
+  }
 });
 
 test('a data folder of a later version is told in one line', async (t) => {

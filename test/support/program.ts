@@ -19,12 +19,15 @@ interface Surroundings {
   input?: string;
 }
 
+/** One that does not end by itself is ended after this, in milliseconds. */
+const PATIENCE = 60_000;
+
 /** Runs `gatehouse …` in a process of its own, until it ends. */
 export async function runProgram(
   args: readonly string[],
   { env = {}, input = '' }: Surroundings = {},
 ): Promise<Outcome> {
-  const child = start(args, env);
+  const child = start(args, env, { timeout: PATIENCE, killSignal: 'SIGKILL' });
   const output = collect(child);
   // One that has ended before it read everything is not at fault.
   child.stdin?.on('error', () => {});
@@ -63,8 +66,13 @@ export async function startProgram(test: Scope, args: readonly string[]): Promis
   };
 }
 
-function start(args: readonly string[], env: Record<string, string>): ChildProcess {
+function start(
+  args: readonly string[],
+  env: Record<string, string>,
+  limits: { timeout?: number; killSignal?: NodeJS.Signals } = {},
+): ChildProcess {
   return spawn(process.execPath, [MAIN, ...args], {
+    ...limits,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
