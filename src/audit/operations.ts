@@ -112,7 +112,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
     refuse(request, end) {
       const now = options.now();
       const isRoom = waiting.length <= MAX_WAITING;
-      if (isRoom && tally.take(now, request.record.remote_address)) {
+      const kind = request.unknown_token ? 'unknown_token' : 'other';
+      if (isRoom && tally.take(now, request.record.remote_address, kind)) {
         waiting.push(buildStrangerRecord(request, now, end));
         schedule().catch(() => {});
       } else if (!tallying) {

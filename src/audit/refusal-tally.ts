@@ -1,4 +1,7 @@
-/** Refused requests of strangers that are recorded one by one, within a second. */
+/** What was refused: each kind has a budget of its own, so that none can hide behind another. */
+export type RefusalKind = 'unknown_token' | 'other';
+
+/** Refused requests of strangers that are recorded one by one, within a second and of a kind. */
 const WHOLE = 10;
 /** The same, from one address. */
 const WHOLE_FROM_ONE = 3;
@@ -12,13 +15,12 @@ export interface RefusalCount {
 }
 
 /**
- * Keeps the records of refused strangers within bounds, whatever they send: ten a second one by
- * one, three of them from the same address, and beyond that only how many there were.
+ * Keeps the records of refused strangers within bounds, whatever they send: of each kind ten a
+ * second one by one, three of them from the same address, and beyond that only how many there were.
  */
 export class RefusalTally {
   #second = 0;
-  #whole = 0;
-  #wholeFrom = new Map<string, number>();
+  #budgets = newBudgets();
   #counted = new Map<string, number>();
   #others = 0;
 
@@ -28,17 +30,17 @@ export class RefusalTally {
    * @param now Unix milliseconds
    * @returns true when it is to be recorded by itself, false when it was counted
    */
-  take(now: number, remote_address: string): boolean {
+  take(now: number, remote_address: string, kind: RefusalKind): boolean {
     const second = Math.floor(now / 1000);
     if (second !== this.#second) {
       this.#second = second;
-      this.#whole = 0;
-      this.#wholeFrom.clear();
+      this.#budgets = newBudgets();
     }
-    const before = this.#wholeFrom.get(remote_address) ?? 0;
-    if (this.#whole < WHOLE && before < WHOLE_FROM_ONE) {
-      this.#whole += 1;
-      this.#wholeFrom.set(remote_address, before + 1);
+    const budget = this.#budgets[kind];
+    const before = budget.from.get(remote_address) ?? 0;
+    if (budget.whole < WHOLE && before < WHOLE_FROM_ONE) {
+      budget.whole += 1;
+      budget.from.set(remote_address, before + 1);
       return true;
     }
     const counted = this.#counted.get(remote_address);
@@ -61,4 +63,17 @@ export class RefusalTally {
     this.#others = 0;
     return counts;
   }
+}
+
+/** What was recorded one by one in the present second: in all, and from each address. */
+interface Budget {
+  whole: number;
+  from: Map<string, number>;
+}
+
+function newBudgets(): Record<RefusalKind, Budget> {
+  return {
+    unknown_token: { whole: 0, from: new Map() },
+    other: { whole: 0, from: new Map() },
+  };
 }
