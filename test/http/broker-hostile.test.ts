@@ -23,6 +23,8 @@ const IDS = [
   '*',
 ];
 
+const STEP = Math.ceil(IDS.length / 2);
+
 const QUERIES = [
   'scope_id=global&recursive=true&filter=%22',
   'scope_id=%00&list_token=%ff',
@@ -38,8 +40,10 @@ for (const route of brokerRoutes) {
       // Nothing that is really there is to be taken away from the requests that follow.
       if (route.method === 'DELETE' && !/^(x|ttcp_|\*|%27--|a%2Fb)$/.test(id)) continue;
       const path = `${route.path.slice('/v1/'.length).replace(/\{\w+\}/, id)}?${QUERIES[turn % QUERIES.length]}`;
+      // Every value with two of the ids: all pairs would take as long as all other tests of the API.
+      const values = VALUES.filter((_, at) => at % STEP === turn % STEP);
       const bodies: unknown[] = sendsBody
-        ? VALUES.slice((turn * 3) % VALUES.length).map((value, at) => ({
+        ? values.map((value, at) => ({
             version: 1,
             attributes: { x: value, [fields[at % fields.length] ?? 'y']: value },
             [fields[(at + turn) % Math.max(1, fields.length)] ?? 'z']: value,
