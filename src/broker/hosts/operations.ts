@@ -29,6 +29,7 @@ export const hostDefinition: Definition = {
   chooseSubtype(item, parent, errors) {
     if (parent === 'plugin') {
       errors.add('host_catalog_id', 'Cannot manually create hosts for this type of catalog.');
+      return '';
     }
     if (parent !== undefined && item.type && item.type !== parent) {
       errors.add('type', "Doesn't match the parent resource's type.");

@@ -1,4 +1,6 @@
 import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
 import { removeTokensOfAccounts, removeTokensOfUser } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
@@ -91,31 +93,44 @@ export function changeAccounts(change: LinkChange) {
     if (BUILT_IN.includes(resource.id)) {
       refuseField('id', `The built-in user ${resource.id} has no accounts.`);
     }
-    const present = await listOwned(app.db, 'account', resource.id);
-    const plan = planLinks(
-      change,
-      present.map((account) => account.id),
-      idsOf(item, FIELD),
-    );
-    const [already] = plan.already;
-    if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
-    const [absent] = plan.absent;
-    if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
-    await requireFree(app, resource, plan.added);
-    const taken = present.filter((account) => plan.removed.includes(account.id));
-    const changed = await commitChange(app, caller, userDefinition, resource, expected, {
-      effects: [
-        // Whoever logged in through an account that is taken away is this user no more.
-        ...(await removeTokensOfAccounts(app, taken)),
-        ...plan.removed.map((id) => setOwner(id, { from: resource.id, to: '' })),
-        ...plan.added.map((id) => setOwner(id, { from: '', to: resource.id })),
-      ],
-    });
-    // Nor whoever did so while this was being decided.
-    const late = await removeTokensOfAccounts(app, taken);
-    if (late.length > 0) await app.store.commit(late);
-    return changed;
+    const plan = (): Promise<Effect[]> => planAccounts(app, resource, item, change);
+    const effects = await plan();
+    try {
+      return await commitChange(app, caller, userDefinition, resource, expected, { effects });
+    } catch (error) {
+      // An account went away, or to somebody else, between reading and writing: say which.
+      if (error instanceof Failure && error.kind === 'conflict') await plan();
+      throw error;
+    }
   };
+}
+
+async function planAccounts(
+  app: App,
+  user: Resource,
+  item: Item,
+  change: LinkChange,
+): Promise<Effect[]> {
+  const present = await listOwned(app.db, 'account', user.id);
+  const plan = planLinks(
+    change,
+    present.map((account) => account.id),
+    idsOf(item, FIELD),
+  );
+  const [already] = plan.already;
+  if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
+  const [absent] = plan.absent;
+  if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
+  await requireFree(app, user, plan.added);
+  return [
+    // Whoever logged in through an account that is taken away is this user no more.
+    ...(await removeTokensOfAccounts(
+      app,
+      present.filter((account) => plan.removed.includes(account.id)),
+    )),
+    ...plan.removed.map((id) => setOwner(id, { from: user.id, to: '' })),
+    ...plan.added.map((id) => setOwner(id, { from: '', to: user.id })),
+  ];
 }
 
 async function requireFree(app: App, user: Resource, ids: readonly string[]): Promise<void> {
