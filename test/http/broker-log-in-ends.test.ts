@@ -89,12 +89,41 @@ test('a log-in between what an end of its account finds and what it does ends wi
   assert.equal((await broker.as(token)('GET', `auth-tokens/${tokenIdOf(token)}`)).status, 404);
 });
 
+const entityOf = async (token: string): Promise<string> =>
+  (await client.call('GET', 'auth/token/lookup-self', undefined, { token })).textAt(
+    'data.entity_id',
+  );
+
+test('an account that is given to another user makes nobody who had it before', async () => {
+  const before = await broker.person([]);
+  const account_ids = [before.account_id];
+  const version = (await admin('GET', `users/${before.user_id}`)).field('version');
+  const path = `users/${before.user_id}:remove-accounts`;
+  assert.equal((await admin('POST', path, { version, account_ids })).status, 200);
+  const user_id = await make('users', { scope_id: 'global' });
+  const given = await admin('POST', `users/${user_id}:set-accounts`, { version: 1, account_ids });
+  assert.equal(given.status, 200);
+  const entity = await entityOf(await broker.logIn(before.login_name));
+  assert.notEqual(entity, '');
+  assert.equal(
+    (await client.call('GET', `identity/entity/id/${entity}`)).textAt('data.aliases.0.name'),
+    user_id,
+  );
+});
+
+test('without an entity a user gets another, with a disabled one no log-in', async () => {
+  const { token, login_name, user_id } = await broker.person([]);
+  const entity = `identity/entity/id/${await entityOf(token)}`;
+  await client.call('POST', entity, { disabled: true });
+  assert.equal((await attempt(login_name)).status, 401);
+  assert.equal((await client.call('DELETE', entity)).status, 204);
+  const again = await attempt(login_name);
+  assert.equal(again.textAt('attributes.user_id'), user_id);
+  assert.notEqual(await entityOf(again.textAt('attributes.token')), '');
+});
+
 test('who gets a login name that somebody had before is not who had it', async () => {
   const before = await broker.person([]);
-  const entityOf = async (token: string): Promise<string> =>
-    (await client.call('GET', 'auth/token/lookup-self', undefined, { token })).textAt(
-      'data.entity_id',
-    );
   const entity = await entityOf(before.token);
   assert.equal((await admin('DELETE', `accounts/${before.account_id}`)).status, 204);
   const attributes = { login_name: before.login_name, password: 'password' };

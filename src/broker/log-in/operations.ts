@@ -1,4 +1,5 @@
 import { ensureEntityForAlias } from '../../access/identity/operations.ts';
+import { findEntityById } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -119,8 +120,10 @@ async function userOf(
   if (known) {
     // Refused when the account has gone from the user meanwhile, or either of them altogether.
     const held = setOwner(account.id, { from: known.id, to: known.id });
-    if ((known.body as UserBody).entity_id) return { user: known, effects: [held] };
-    const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), account.id);
+    const own = await findEntityById(app.db, (known.body as UserBody).entity_id);
+    if (own?.disabled) throw new Failure('unauthenticated', 'Unable to authenticate.');
+    if (own) return { user: known, effects: [held] };
+    const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), known.id);
     const body: UserBody = { ...(known.body as UserBody), entity_id: entity.id };
     const user = { ...known, body, unique_key: `entity:${entity.id}` };
     // The version stays: nothing that the user shows has changed.
@@ -133,11 +136,12 @@ async function userOf(
   if (scope.primary_auth_method_id !== method.id) {
     throw new Failure('not_found', 'Resource not found.');
   }
-  const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), account.id);
+  const id = newResourceId('u', app.randomBytes(32));
+  const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), id);
   const now = app.now();
   const body: UserBody = { entity_id: entity.id, policies: [] };
   const user: Resource = {
-    id: newResourceId('u', app.randomBytes(32)),
+    id,
     type: 'user',
     subtype: 'user',
     scope_id: method.scope_id,
@@ -165,7 +169,8 @@ async function userOf(
 
 /**
  * An auth method is to identities what an auth mount's accessor is. The name there is the
- * account's id: a login name can be given to somebody else, who must not become who had it.
+ * user's id: a login name or an account can be given to somebody else, who must not become who
+ * had it.
  */
 const aliasOf = (method: Resource): { accessor: string } => ({ accessor: method.id });
 
