@@ -141,7 +141,14 @@ function startFailure(error: unknown, config: Config): unknown {
   }
   // Of the file system: the error's own text names the file.
   if (/^E[A-Z]+$/.test(code) && Reflect.get(error, 'syscall') !== undefined) {
-    return new Failure('unavailable', `the server cannot start: ${error.message}`, {
+    const path = Reflect.get(error, 'path');
+    const setting =
+      path === config.tls?.cert_file
+        ? 'listener.tls_cert_file: '
+        : path === config.tls?.key_file
+          ? 'listener.tls_key_file: '
+          : '';
+    return new Failure('unavailable', `the server cannot start: ${setting}${error.message}`, {
       cause: error,
     });
   }

@@ -87,17 +87,18 @@ for (const [what, config, line] of badConfigs) {
 test('a TLS certificate that cannot be read keeps the server from starting, in one line', async (t) => {
   const directory = newDirectory(t);
   const pem = join(directory, 'broken.pem');
-  const start = (tls_cert_file: string) =>
+  const start = (tls_cert_file: string, tls_key_file = pem) =>
     runProgram([
       'server',
       '--config',
       configFile(directory, {
-        listener: { address: '127.0.0.1:0', tls_cert_file, tls_key_file: pem },
+        listener: { address: '127.0.0.1:0', tls_cert_file, tls_key_file },
         storage: { type: 'sqlite', path: join(directory, 'data') },
       }),
     ]);
   writeFileSync(pem, 'not PEM');
-  assertRefused(await start('/nonexistent.pem'), /nonexistent\.pem/);
+  assertRefused(await start('/none.pem'), /listener\.tls_cert_file: .*none\.pem/);
+  assertRefused(await start(pem, '/none.key'), /listener\.tls_key_file: .*none\.key/);
   assertRefused(await start(pem), /no TLS certificate and its key/);
 });
 
