@@ -140,3 +140,16 @@ test('where truncation is the rule, an issuer that always enforces its end still
   assert.equal(chooseBehavior('permit', true), 'permit');
   assert.equal(chooseBehavior('always_enforce_err', false), 'always_enforce_err');
 });
+
+test('an end that nobody named and the issuer forbids says where to name one', () => {
+  const issuer = { not_after: NOW + HOUR, behavior: 'err' } as const;
+  const advice =
+    /beyond the expiration of the CA certificate at .*: set ttl on the role or in the request$/;
+  assert.throws(() => plan({ issuer }), advice);
+  for (const named of [{ ttl: 2 * HOUR }, { role: { ttl: 2 * HOUR } }]) {
+    assert.throws(
+      () => plan({ issuer, ...named }),
+      ({ message }: Error) => /beyond the expiration/.test(message) && !advice.test(message),
+    );
+  }
+});

@@ -111,10 +111,16 @@ function boundByIssuer(asked: number, wanted: ValidityRequest): number {
     case 'always_enforce_err':
       throw new Failure(
         'invalid',
-        `cannot satisfy request, as TTL would result in notAfter of ${formatTimestamp(asked)} that is beyond the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)}`,
+        `cannot satisfy request, as TTL would result in notAfter of ${formatTimestamp(asked)} that is beyond the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)}${adviseTtl(wanted)}`,
         { fields: { ttl: `an end not after ${formatTimestamp(issuer.not_after)}` } },
       );
   }
+}
+
+/** Whoever named no end at all got the mount's default, and may not know of it. */
+function adviseTtl({ ttl, not_after, role, mount }: ValidityRequest): string {
+  if (ttl > 0 || not_after !== '' || role.ttl > 0 || role.not_after !== '') return '';
+  return `, as the mount's default of ${formatDuration(mount.default_ttl)} has it: set ttl on the role or in the request`;
 }
 
 /**

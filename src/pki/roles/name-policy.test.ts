@@ -252,6 +252,8 @@ const uris: [allowed: string[], uri: string, verdict: 'ok' | RegExp, why: string
   [['spiffe://host.com/*'], 'spiffe://host.com', /not valid for this role/, 'the slash is needed'],
   [['spiffe://host.com/*'], 'SPIFFE://host.com/a', /not valid for this role/, 'letter by letter'],
   [['*'], 'urn:uuid:1', 'ok', 'any'],
+  [['https://a.com*'], 'https://a.com@evil.com/', 'ok', '"*" is any text, a host\'s end too'],
+  [['https://a.com/*'], 'https://a.com@evil.com/', /not valid/, 'unless "/" ends the host'],
   [['*'], 'no uri', /is not a valid URI/, 'but only URIs'],
   [['*'], '/relative', /is not a valid URI/, 'and absolute ones'],
   [['*'], 'http://a.test/ü', /is not a valid URI/, 'in ASCII'],

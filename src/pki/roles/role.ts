@@ -47,7 +47,7 @@ export const roleFields = {
   ),
   allow_ip_sans: flag(true).describe('Permit IP addresses as alternative names.'),
   allowed_uri_sans: list([]).describe(
-    'URIs permitted as alternative names; "*" stands for any text. None by default.',
+    'URIs permitted as alternative names; "*" stands for any text, "/" and "@" too: end the host with "/" before it. None by default.',
   ),
   allowed_uri_sans_template: flag(false).describe(
     'Fill in identity templates in allowed_uri_sans.',
