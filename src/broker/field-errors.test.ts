@@ -51,7 +51,12 @@ const created: [item: CommonFields, fields: Record<string, string>, why: string]
   [{ name: 'a\nb' }, { name: 'Name contains unprintable characters' }, 'a line end within'],
   [{ name: 'a\u0000' }, { name: 'Name contains unprintable characters' }, 'a control character'],
   [{ name: 'a\u200bb' }, { name: 'Name contains unprintable characters' }, 'what takes no room'],
-  [{ name: 'a'.repeat(512) }, {}, 'the longest name'],
+  [{ name: 'a'.repeat(512), description: 'a'.repeat(1024) }, {}, 'the longest name and text'],
+  [
+    { description: 'a'.repeat(1025) },
+    { description: 'Description must have at most 1024 characters' },
+    'a description of which a page full would be large',
+  ],
   [
     { name: 'a'.repeat(513) },
     { name: 'Name must have at most 512 characters' },

@@ -68,6 +68,8 @@ const PRINTABLE_TEXT = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\s]*$/u;
 
 /** Names are keys of the database, which takes so many of the longest characters. */
 export const MAX_NAME_LENGTH = 512;
+/** Pages of lists hold a thousand of them, and are made in memory. */
+const MAX_DESCRIPTION_LENGTH = 1024;
 
 function checkTexts({ name, description }: CommonFields, errors: FieldErrors): void {
   if (name !== undefined) {
@@ -80,6 +82,9 @@ function checkTexts({ name, description }: CommonFields, errors: FieldErrors): v
   if (description !== undefined) {
     if (description.trim() === '') {
       errors.add('description', 'Cannot set empty string as description');
+    } else if (description.trim().length > MAX_DESCRIPTION_LENGTH) {
+      const because = `Description must have at most ${MAX_DESCRIPTION_LENGTH} characters`;
+      errors.add('description', because);
     } else if (!PRINTABLE_TEXT.test(description)) {
       errors.add('description', 'Description contains unprintable characters');
     }

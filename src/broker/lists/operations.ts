@@ -274,6 +274,9 @@ interface Shown {
   shown: Shape;
 }
 
+/** Items that are looked at, by a filter too, before others get their turn. */
+const ROUND = 200;
+
 /** A page of items that match, and one more if there is one. */
 async function readPage(
   app: App,
@@ -295,7 +298,7 @@ async function readPage(
       order: step.order,
       before,
       after_ms: step.after_ms,
-      limit: asked.filter || keep || list.show ? Math.max(wanted, 200) : wanted,
+      limit: asked.filter || keep || list.show ? ROUND : wanted,
     };
     const rows = await readRows(app, caller, sight, window);
     const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
