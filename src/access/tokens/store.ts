@@ -138,23 +138,7 @@ export function renewToken(id: string, times: { expires_at: number; renewed_at: 
  * none of it outlives its origin.
  */
 export function deleteTree(id: string): Write {
-  return write(
-    build
-      .withRecursive('tree(id)', (cte) =>
-        cte
-          .selectFrom('token')
-          .where('token.id', '=', id)
-          .select('token.id')
-          .unionAll(
-            cte
-              .selectFrom('token')
-              .innerJoin('tree', 'tree.id', 'token.parent_id')
-              .select('token.id'),
-          ),
-      )
-      .deleteFrom('token')
-      .where('id', 'in', (from) => from.selectFrom('tree').select('tree.id')),
-  );
+  return deleteTrees('id', id);
 }
 
 /** Makes orphans of a token's children. */
@@ -164,13 +148,18 @@ export function orphanChildren(id: string): Write {
 
 /** Deletes the tokens that log-ins through one auth mount made, with all that descend from them. */
 export function deleteTokensOfMount(mount_id: string): Write {
+  return deleteTrees('mount_id', mount_id);
+}
+
+function deleteTrees(root: 'id' | 'mount_id', value: string): Write {
   return write(
     build
       .withRecursive('tree(id)', (cte) =>
         cte
           .selectFrom('token')
-          .where('token.mount_id', '=', mount_id)
+          .where(`token.${root}`, '=', value)
           .select('token.id')
+          // Not `union all`: of a mount's tokens one may descend from another.
           .union(
             cte
               .selectFrom('token')

@@ -7,20 +7,22 @@ export type StoredCertificate = Omit<PkiCertificateRow, 'mount_id'>;
 
 const NAME_OF_COUNT = 'certificates';
 
+/** All that is kept of a certificate but its bytes. */
+const FACTS = [
+  'serial',
+  'issuer_id',
+  'role',
+  'subject_cn',
+  'not_before',
+  'not_after',
+  'revoked_at_ms',
+  'revocation_reason',
+] as const;
+
 const certificateBySerial = prepared((sql, p: { mount_id: string; serial: string }) =>
   sql
     .selectFrom('pki_certificate')
-    .select([
-      'serial',
-      'issuer_id',
-      'role',
-      'subject_cn',
-      'not_before',
-      'not_after',
-      'revoked_at_ms',
-      'revocation_reason',
-      'der',
-    ])
+    .select([...FACTS, 'der'])
     .where('mount_id', '=', p.mount_id)
     .where('serial', '=', p.serial),
 );
@@ -191,19 +193,7 @@ export async function listCertificates(
   mount_id: string,
   query: CertificateQuery,
 ): Promise<Omit<StoredCertificate, 'der'>[]> {
-  let found = db
-    .selectFrom('pki_certificate')
-    .select([
-      'serial',
-      'issuer_id',
-      'role',
-      'subject_cn',
-      'not_before',
-      'not_after',
-      'revoked_at_ms',
-      'revocation_reason',
-    ])
-    .where('mount_id', '=', mount_id);
+  let found = db.selectFrom('pki_certificate').select(FACTS).where('mount_id', '=', mount_id);
   const { name, after, now } = query;
   if (name !== undefined) {
     const beneath = name.startsWith('*.') ? reverseName(name.slice(1)) : undefined;

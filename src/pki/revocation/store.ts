@@ -12,10 +12,12 @@ export interface Revocation {
   reason: number;
 }
 
+const COLUMNS = ['serial', 'issuer_id', 'revoked_at_ms', 'reason'] as const;
+
 const bySerial = prepared((sql, p: { mount_id: string; serial: string }) =>
   sql
     .selectFrom('pki_revocation')
-    .select(['serial', 'issuer_id', 'revoked_at_ms', 'reason'])
+    .select(COLUMNS)
     .where('mount_id', '=', p.mount_id)
     .where('serial', '=', p.serial),
 );
@@ -31,7 +33,7 @@ export function findRevocation(
 const page = prepared((sql, p: { mount_id: string; after: string; limit: number }) =>
   sql
     .selectFrom('pki_revocation')
-    .select(['serial', 'issuer_id', 'revoked_at_ms', 'reason'])
+    .select(COLUMNS)
     .where('mount_id', '=', p.mount_id)
     .where('serial', '>', p.after)
     .orderBy('serial')
@@ -130,7 +132,7 @@ const pageUpTo = prepared(
   (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
     sql
       .selectFrom('pki_revocation')
-      .select(['serial', 'issuer_id', 'revoked_at_ms', 'reason'])
+      .select(COLUMNS)
       .where('mount_id', '=', p.mount_id)
       .where('serial', '>', p.after)
       .where('revision', '<=', p.revision)
@@ -150,7 +152,7 @@ export function listRevocationsUpTo(
 const between = prepared((sql, p: { mount_id: string; after: number; up_to: number }) =>
   sql
     .selectFrom('pki_revocation')
-    .select(['serial', 'issuer_id', 'revoked_at_ms', 'reason'])
+    .select(COLUMNS)
     .where('mount_id', '=', p.mount_id)
     .where('revision', '>', p.after)
     .where('revision', '<=', p.up_to)
