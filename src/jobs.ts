@@ -5,6 +5,7 @@ import { tokenJobs } from './access/tokens/jobs.ts';
 import type { App } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
 import { authTokenJobs } from './broker/auth-tokens/jobs.ts';
+import { listJobs } from './broker/lists/jobs.ts';
 import { sessionCredentialJobs } from './broker/session-credentials/jobs.ts';
 import { sessionJobs } from './broker/sessions/jobs.ts';
 import { vaultJobs } from './broker/vault-leases/jobs.ts';
@@ -25,6 +26,7 @@ export const periodicJobs: readonly Job[] = [
   ...lockoutJobs,
   ...auditJobs,
   ...authTokenJobs,
+  ...listJobs,
   ...sessionJobs,
   ...vaultJobs,
   ...sessionCredentialJobs,

@@ -1,5 +1,6 @@
-import { type Db, prepared } from '../../store/database.ts';
+import { build, type Db, prepared } from '../../store/database.ts';
 import type { ResourceRow } from '../../store/tables.ts';
+import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { listResourcesById, preparedForIds, resourceOf } from '../resources/store.ts';
@@ -280,6 +281,35 @@ export async function listRemovedScopes(
       // An org's id begins with a letter before that of a project's.
       .orderBy('id')
       .execute()
+  );
+}
+
+/** Whether anything was removed before an instant, and is remembered still. */
+export async function hasRemovalsBefore(db: Db, before_ms: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('resource_removed')
+    .select('seq')
+    .where('removed_ms', '<', before_ms)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Removals forgotten in one write set. */
+const FORGOTTEN_AT_ONCE = 1000;
+
+/** Forgets some of the removals before an instant. */
+export function deleteRemovalsBefore(before_ms: number): Write {
+  const some = build
+    .selectFrom('resource_removed')
+    .select('seq')
+    .where('removed_ms', '<', before_ms)
+    .limit(FORGOTTEN_AT_ONCE);
+  return write(
+    build
+      .deleteFrom('resource_removed')
+      .where('removed_ms', '<', before_ms)
+      .where('seq', 'in', some),
   );
 }
 

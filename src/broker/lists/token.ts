@@ -28,7 +28,8 @@ export interface Cursor {
   id: string;
 }
 
-const LIFETIME_MS = 30 * 24 * 3600 * 1000;
+/** A list token is good for this long, in milliseconds. */
+export const LIFETIME_MS = 30 * 24 * 3600 * 1000;
 const MAC_LENGTH = 16;
 
 /** A refusal of a list token, after which clients start over; they know it by its kind. */

@@ -487,11 +487,6 @@ export function removeResources(removal: Removal, now: number): Write[] {
   ];
 }
 
-/** Forgets removals that no living list token can ask about. */
-export function deleteOldRemovals(before_ms: number): Write {
-  return write(build.deleteFrom('resource_removed').where('removed_ms', '<', before_ms));
-}
-
 export function resourceOf(row: ResourceRow): Resource {
   return { ...row, type: row.type as ResourceTypeName, body: JSON.parse(row.body) };
 }

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { makeResource } from '../../../test/support/resources.ts';
+import { runIfFree } from '../../jobs.ts';
+import { insertResource, removeResources } from '../resources/store.ts';
+import { listJobs } from './jobs.ts';
+import { listRemoved, readRemovedSequence } from './store.ts';
+
+const DAY = 24 * 3600 * 1000;
+
+eachEngine('removals', (open) => {
+  test('are forgotten when no list token can ask about them, and not before', async () => {
+    const { app } = await openTestApp(await open());
+    const now = app.now();
+    const ids = ['ttcp_old', 'ttcp_kept'];
+    await app.store.commit(ids.map((id) => insertResource(makeResource(id, { scope_id: 'p_1' }))));
+    await app.store.commit(removeResources({ ids: ['ttcp_old'] }, now - 60 * DAY - 1));
+    await app.store.commit(removeResources({ ids: ['ttcp_kept'] }, now - 60 * DAY));
+    const [job] = listJobs;
+    assert.ok(job);
+    await runIfFree(app, job);
+    const range = { after: 0, upTo: await readRemovedSequence(app.db) };
+    assert.deepEqual(await listRemoved(app.db, 'target', range, new Set(['p_1'])), ['ttcp_kept']);
+  });
+});
