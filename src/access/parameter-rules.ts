@@ -31,7 +31,7 @@ export function judgeParameters(
   if (denied_parameters.has('*') && sent.length > 0) return 'no parameter is allowed';
   for (const { name, value } of sent) {
     const denied = denied_parameters.get(name);
-    if (denied && (denied.length === 0 || denied.some((each) => isOrHolds(each, value)))) {
+    if (denied && (denied.length === 0 || denied.some((each) => isDenied(name, each, value)))) {
       return `parameter "${name}" is denied`;
     }
   }
@@ -111,6 +111,20 @@ function isOrHolds(named: ParameterValue, sent: unknown): boolean {
   return [sent, trimmed(sent), ...items, ...items.map(trimmed)].some((each) =>
     isValue(named, each),
   );
+}
+
+/** Parameters that name policies, which are read in lower case: `Admin` is the policy `admin`. */
+const POLICY_NAMES: ReadonlySet<string> = new Set(['policies', 'token_policies']);
+
+function isDenied(parameter: string, named: ParameterValue, sent: unknown): boolean {
+  return POLICY_NAMES.has(parameter) && typeof named === 'string'
+    ? isOrHolds(named.toLowerCase(), inLowerCase(sent))
+    : isOrHolds(named, sent);
+}
+
+function inLowerCase(value: unknown): unknown {
+  if (typeof value === 'string') return value.toLowerCase();
+  return Array.isArray(value) ? value.map(inLowerCase) : value;
 }
 
 function isSame(named: ParameterValue, sent: unknown): boolean {
