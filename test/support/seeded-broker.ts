@@ -57,6 +57,7 @@ export async function startBroker(
     ...others,
     config: { seed: SEED_DEFAULTS, ...(place ? { storage: storageOf(place) } : {}), ...config },
   });
+  assert.equal(client.running.notice, undefined, 'the seed data is there');
   return brokerOver(client);
 }
 

@@ -5,7 +5,7 @@ import type { BrokerCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import type { Resource } from '../resource.ts';
-import { commitChange, requireVersion } from '../resources/operations.ts';
+import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
 import { deleteLink, insertLink, type LinkKind, listLinksFrom } from '../resources/store.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
 
@@ -40,7 +40,9 @@ export async function changeLinks(
 ): Promise<Resource> {
   const { resource, version, kind, inside } = request;
   requireVersion(definition, resource, version);
-  const plan = await planChange(app, request);
+  const plan = await planInTime(app, definition, resource.id, version, () =>
+    planChange(app, request),
+  );
   const effects = [
     ...plan.removed.map((to_id) => deleteLink({ from_id: resource.id, kind, to_id })),
     ...plan.added.map((to_id) => insertLink({ from_id: resource.id, kind, to_id }, inside)),

@@ -184,6 +184,29 @@ export async function commitChange(
   return next;
 }
 
+/**
+ * Makes a plan for a change of an item as it was read. If the plan is refused and somebody else
+ * changed the item meanwhile, the change came too late, whatever else may be wrong with it.
+ *
+ * @param expected the version that the caller gave
+ * @throws Failure `not_found` when it is not the present one; whatever the plan throws
+ */
+export async function planInTime<T>(
+  app: App,
+  definition: Definition,
+  id: string,
+  expected: number,
+  plan: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await plan();
+  } catch (error) {
+    const present = await findResource(app.db, id);
+    requireVersion(definition, { id, version: present?.version ?? -1 }, expected);
+    throw error;
+  }
+}
+
 /** @throws Failure `not_found` */
 export function requireVersion(
   definition: Definition,

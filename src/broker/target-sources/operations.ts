@@ -9,7 +9,7 @@ import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { commitChange, requireVersion } from '../resources/operations.ts';
+import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
 import { deleteLink, insertLink, listLinksFrom, listResourcesById } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { targetDefinition } from '../targets/operations.ts';
@@ -85,7 +85,7 @@ export function changeCredentialSources(change: LinkChange) {
     const version = item.version ?? 0;
     requireVersion(targetDefinition, resource, version);
     const plan = (): Promise<Effect[]> => planSources(app, resource, item, change);
-    const effects = await plan();
+    const effects = await planInTime(app, targetDefinition, resource.id, version, plan);
     try {
       return await commitChange(app, caller, targetDefinition, resource, version, { effects });
     } catch (error) {

@@ -9,7 +9,7 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { commitChange, requireVersion } from '../resources/operations.ts';
+import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
 import { listOwned, listOwnedByAll, listResourcesById } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
@@ -94,7 +94,7 @@ export function changeAccounts(change: LinkChange) {
       refuseField('id', `The built-in user ${resource.id} has no accounts.`);
     }
     const plan = (): Promise<Effect[]> => planAccounts(app, resource, item, change);
-    const effects = await plan();
+    const effects = await planInTime(app, userDefinition, resource.id, expected, plan);
     try {
       return await commitChange(app, caller, userDefinition, resource, expected, { effects });
     } catch (error) {
