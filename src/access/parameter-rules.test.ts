@@ -34,6 +34,8 @@ const cases: [
   [{ denied: { token_policies: ['Ad*'] } }, { token_policies: 'x, ADMIN' }, false, 'both sides'],
   [{ denied: { policies: ['admin'] } }, { policies: ['Admins'] }, true, 'another policy'],
   [{ denied: { name: ['admin'] } }, { name: 'Admin' }, true, 'other values letter by letter'],
+  [{ denied: { a: ['x'] } }, { a: 'y,'.repeat(20_000) }, false, 'more than is looked at'],
+  [{ allowed: { a: ['y*'] } }, { a: 'y,'.repeat(20_000) }, false, 'more than is looked at'],
   [{ denied: { '*': [] } }, {}, true, 'nothing sent, nothing denied'],
   [{ denied: { '*': [] } }, { a: 1 }, false, 'anything is denied'],
   [{ denied: { '*': ['x'] } }, { a: 1 }, false, 'values beside * do not narrow it'],

@@ -11,13 +11,17 @@ import { isOid } from '../../x509/der.ts';
  */
 export const policyIdentifierList = fieldKind<string[]>({
   accepts:
-    'a list of object identifiers, or a JSON list of objects with "oid" and "cps" or "notice"',
+    'a list of at most 1000 object identifiers, or a JSON list of objects with "oid" and "cps" or "notice"',
   convert: convertPolicies,
   output: z.array(z.string()),
 });
 
+/** More than any certificate states. */
+const MAX_POLICIES = 1000;
+
 function convertPolicies(value: unknown): string[] | undefined {
   if (Array.isArray(value)) {
+    if (value.length > MAX_POLICIES) return undefined;
     const items: string[] = [];
     for (const item of value) {
       const converted = convertPolicy(item);
@@ -30,7 +34,10 @@ function convertPolicies(value: unknown): string[] | undefined {
   const text = value.trim();
   if (text === '') return [];
   if (text.startsWith('{')) return [text];
-  if (!text.startsWith('[')) return text.split(',').map((item) => item.trim());
+  if (!text.startsWith('[')) {
+    const items = text.split(',', MAX_POLICIES + 1);
+    return items.length > MAX_POLICIES ? undefined : items.map((item) => item.trim());
+  }
   const parsed = parseJson(text);
   return Array.isArray(parsed) ? convertPolicies(parsed) : undefined;
 }
