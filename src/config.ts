@@ -2,8 +2,16 @@ import { sinkName } from './audit/sinks/sink.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './audit/sinks/syslog/message.ts';
 import { parseRecoveryKey } from './broker/recovery/key.ts';
 import { checkSeed, type SeedSettings } from './broker/seed/settings.ts';
+import {
+  choiceOf,
+  countOf,
+  flagOf,
+  type Section,
+  secondsOf,
+  section,
+  textOf,
+} from './config/values.ts';
 import { CORS_DEFAULTS, type Cors } from './core/cors.ts';
-import { parseDuration } from './core/durations.ts';
 import { Failure } from './core/failure.ts';
 
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
@@ -221,51 +229,6 @@ export function parseConfig(text: string): Config {
   });
 }
 
-type Section = Readonly<Record<string, unknown>>;
-
-function section(name: string, value: unknown, keys: readonly string[]): Section {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Failure('invalid', `${name || 'the configuration'} must be an object`);
-  }
-  const prefix = name === '' ? '' : `${name}.`;
-  for (const key of Object.keys(value)) {
-    if (!keys.includes(key)) {
-      const known = keys.map((known) => prefix + known).join(', ');
-      throw new Failure(
-        'invalid',
-        `unknown key "${prefix}${key}" in the configuration; known are ${known}`,
-      );
-    }
-  }
-  return Object.fromEntries(Object.entries(value));
-}
-
-function textOf(name: string, value: unknown, byDefault?: string): string {
-  if (value === undefined && byDefault !== undefined) return byDefault;
-  if (typeof value !== 'string' || value === '') {
-    throw new Failure('invalid', `${name} must be a text that is not empty`);
-  }
-  return value;
-}
-
-function flagOf(name: string, value: unknown): boolean {
-  if (value === undefined) return false;
-  if (typeof value !== 'boolean') throw new Failure('invalid', `${name} must be true or false`);
-  return value;
-}
-
-function choiceOf<const Word extends string>(
-  name: string,
-  value: unknown,
-  words: readonly Word[],
-): Word {
-  const found = words.find((word) => word === value);
-  if (found === undefined) {
-    throw new Failure('invalid', `${name} must be one of ${words.join(', ')}`);
-  }
-  return found;
-}
-
 function tlsOf(listener: Section): Config['tls'] {
   if (flagOf('listener.tls_disable', listener.tls_disable)) return undefined;
   return {
@@ -307,24 +270,6 @@ function sealOf(value: unknown): Config['seal'] {
     case 'keyfile':
       return { type: 'keyfile', path: textOf('seal.path', seal.path) };
   }
-}
-
-function countOf(name: string, value: unknown, byDefault: number): number {
-  if (value === undefined) return byDefault;
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
-    throw new Failure('invalid', `${name} must be a whole number of zero or more`);
-  }
-  return value;
-}
-
-function secondsOf(name: string, value: unknown, byDefault: number): number {
-  if (value === undefined) return byDefault;
-  const isText = typeof value === 'string' && value !== '';
-  const seconds = isText || typeof value === 'number' ? parseDuration(String(value)) : undefined;
-  if (seconds === undefined || seconds < 1) {
-    throw new Failure('invalid', `${name} must be seconds, or text such as "15m"`);
-  }
-  return Math.trunc(seconds);
 }
 
 function lockoutOf(value: unknown): UserLockout {
