@@ -109,6 +109,24 @@ test('listeners hear of unsealing and sealing once each', async () => {
   assert.deepEqual(heard, ['unsealed: true', 'sealed: true']);
 });
 
+test('whoever unseals a second time waits for what the first unsealing brings about', async () => {
+  const barrier = new Barrier(countingBytes());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const done: string[] = [];
+  barrier.onUnlock(async () => {
+    await promise;
+    done.push('listener');
+  });
+  const first = barrier.unlock(openKeyring(root(), rows));
+  const second = barrier.unlock(openKeyring(root(), rows)).then(() => done.push('second'));
+  await Promise.resolve();
+  resolve();
+  await Promise.all([first, second]);
+  assert.deepEqual(done, ['listener', 'second']);
+  await barrier.unlock(openKeyring(root(), rows));
+  assert.deepEqual(done, ['listener', 'second'], 'once done, nothing is done again');
+});
+
 test('a keyed hash is the same at every unsealing and differs by purpose and by data', async () => {
   const [barrier, again] = [await unlocked(), await unlocked()];
   const hash = barrier.hmac('token', 'hvs.x');

@@ -35,6 +35,7 @@ export class Barrier {
   readonly #onUnlock: Listener[] = [];
   readonly #onLock: Listener[] = [];
   #unlocked: Unlocked | undefined;
+  #unlocking: Promise<void> | undefined;
 
   constructor(randomBytes: (length: number) => Uint8Array) {
     this.#randomBytes = randomBytes;
@@ -54,13 +55,26 @@ export class Barrier {
     this.#onLock.push(listener);
   }
 
-  /** Takes over a keyring: the server is unsealed from here on. One that is already open stays. */
+  /**
+   * Takes over a keyring: the server is unsealed from here on. One that is already open stays;
+   * whoever comes second waits as well until the listeners are done.
+   */
   async unlock(keyring: Keyring): Promise<void> {
     if (this.#unlocked !== undefined) {
       wipeKeyring(keyring);
-      return;
+      return this.#unlocking;
     }
     this.#unlocked = { keyring, dataKeys: new Map(), hashKeys: new Map(), sealings: 0 };
+    const unlocking = this.#tellUnlocked();
+    this.#unlocking = unlocking;
+    try {
+      await unlocking;
+    } finally {
+      if (this.#unlocking === unlocking) this.#unlocking = undefined;
+    }
+  }
+
+  async #tellUnlocked(): Promise<void> {
     for (const listener of this.#onUnlock) await listener();
   }
 
