@@ -16,8 +16,9 @@ import {
   saveResource,
 } from '../../resources/store.ts';
 import { planDue, planLoss } from '../ending/operations.ts';
+import type { Loss } from '../ending/store.ts';
 import { describeStates, mayFollow } from '../session.ts';
-import { findSession, insertSession, type Loss } from '../store.ts';
+import { findSession, insertSession } from '../store.ts';
 import {
   activateSession,
   authorizeConnection,

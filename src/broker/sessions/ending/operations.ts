@@ -5,14 +5,8 @@ import {
   endSessionCredentials,
   revokeSessionCredentials,
 } from '../../session-credentials/operations.ts';
-import {
-  cancelAffected,
-  deleteSessions,
-  type Loss,
-  listAffected,
-  listDue,
-  terminate,
-} from '../store.ts';
+import { deleteSessions, listDue, terminate } from '../store.ts';
+import { cancelAffected, type Loss, listAffected } from './store.ts';
 
 /**
  * What cancels the sessions that depend on something that is being removed, for the write set

@@ -1,0 +1,142 @@
+import { build, type Db } from '../../../store/database.ts';
+import type { SessionRow } from '../../../store/tables.ts';
+import { type Write, write } from '../../../store/write.ts';
+import { LIVE_STATUSES } from '../session.ts';
+import { laterThanBefore } from '../store.ts';
+
+/** What is removed, so that sessions which depend on it are canceled. */
+export type Loss =
+  | { target_id: string }
+  | { auth_token_ids: readonly string[] }
+  | { user_id: string }
+  /** Whole scopes, with the users and log-ins that lie in them. */
+  | { scope_ids: readonly string[] }
+  | { host_ids: readonly string[] }
+  | { host_set_id: string }
+  /** Everything of a catalog. */
+  | { host_catalog_id: string }
+  /** A target goes on without its address, or without some host sets. */
+  | { address_of: string }
+  | { target_id_of: string; host_set_ids: readonly string[] }
+  /** A host set goes on without some hosts. */
+  | { host_set_id_of: string; host_ids: readonly string[] };
+
+function affected(loss: Loss) {
+  const from = build.selectFrom('session').select('session.id');
+  const rows = build.selectFrom('resource').select('resource.id').where('type', '=', 'session');
+  const contained = (type: 'host', catalog_id: string) =>
+    build
+      .selectFrom('resource')
+      .select('resource.id')
+      .where('container_id', '=', catalog_id)
+      .where('type', '=', type);
+  if ('address_of' in loss) {
+    return from.where('target_id', '=', loss.address_of).where('host_id', '=', '');
+  }
+  if ('target_id_of' in loss) {
+    return from
+      .where('target_id', '=', loss.target_id_of)
+      .where('host_set_id', 'in', loss.host_set_ids);
+  }
+  if ('host_set_id_of' in loss) {
+    return from
+      .where('host_id', 'in', loss.host_ids)
+      .where('host_set_id', '=', loss.host_set_id_of);
+  }
+  if ('target_id' in loss) return from.where('target_id', '=', loss.target_id);
+  if ('auth_token_ids' in loss) return from.where('auth_token_id', 'in', loss.auth_token_ids);
+  if ('host_ids' in loss) return from.where('host_id', 'in', loss.host_ids);
+  if ('host_set_id' in loss) {
+    // By way of its hosts, of which there is an index.
+    return from
+      .where('host_set_id', '=', loss.host_set_id)
+      .where('host_id', 'in', hostsOf(loss.host_set_id));
+  }
+  if ('host_catalog_id' in loss) {
+    return from.where('host_id', 'in', contained('host', loss.host_catalog_id));
+  }
+  if ('user_id' in loss) {
+    return from.where('session.id', 'in', rows.where('owner_id', '=', loss.user_id));
+  }
+  const { scope_ids } = loss;
+  const inScopes = (type: 'user' | 'auth-token') =>
+    build
+      .selectFrom('resource as gone')
+      .select('gone.id')
+      .where('gone.scope_id', 'in', scope_ids)
+      .where('gone.type', '=', type);
+  return from.where((row) =>
+    row.or([
+      row('session.id', 'in', rows.where('scope_id', 'in', scope_ids)),
+      row('session.id', 'in', rows.where('owner_id', 'in', inScopes('user'))),
+      row('session.auth_token_id', 'in', inScopes('auth-token')),
+    ]),
+  );
+}
+
+const hostsOf = (host_set_id: string) =>
+  build
+    .selectFrom('resource_link')
+    .select('to_id')
+    .where('from_id', '=', host_set_id)
+    .where('kind', '=', 'host-set-host');
+
+/** Ids of the sessions that would be canceled by a loss. */
+export async function listAffected(db: Db, loss: Loss): Promise<string[]> {
+  const rows = await db
+    .selectFrom('session')
+    .select('id')
+    .where('id', 'in', affected(loss))
+    .where('status', 'in', LIVE_STATUSES)
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/**
+ * Cancels the sessions that depend on what is being removed, and takes its id out of them. It
+ * comes before the removal in the same write set. Versions stay; `updated_ms` grows.
+ */
+export function cancelAffected(loss: Loss, now: number): Write[] {
+  const sessions = () => affected(loss);
+  const writes: Write[] = [
+    write(
+      build
+        .updateTable('resource')
+        .set({ updated_ms: laterThanBefore(now) })
+        .where('id', 'in', sessions()),
+    ),
+    write(
+      build
+        .updateTable('session')
+        .set({ status: 'canceling', canceling_ms: now, due_ms: now })
+        .where('id', 'in', sessions())
+        .where('status', 'in', LIVE_STATUSES),
+    ),
+  ];
+  const lost = lostColumns(loss);
+  if (lost) {
+    writes.push(write(build.updateTable('session').set(lost).where('id', 'in', sessions())));
+  }
+  if ('user_id' in loss) {
+    writes.push(
+      write(
+        build
+          .updateTable('resource')
+          .set({ owner_id: '' })
+          .where('owner_id', '=', loss.user_id)
+          .where('type', '=', 'session'),
+      ),
+    );
+  }
+  return writes;
+}
+
+function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
+  if ('target_id' in loss) return { target_id: '' };
+  if ('auth_token_ids' in loss) return { auth_token_id: '' };
+  if ('host_set_id_of' in loss) return undefined;
+  if ('host_ids' in loss) return { host_id: '' };
+  if ('host_set_id' in loss) return { host_set_id: '' };
+  if ('host_catalog_id' in loss) return { host_id: '', host_set_id: '' };
+  return undefined;
+}
