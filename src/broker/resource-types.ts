@@ -315,11 +315,14 @@ export function typeOfPlural(plural: string): ResourceTypeName | undefined {
   return BY_PLURAL.get(plural);
 }
 
-/** Parents whose collections appear beside an item: `authorized_collection_actions`. */
-export function listChildTypes(type: ResourceTypeName): ResourceTypeName[] {
-  return (Object.keys(RESOURCE_TYPES) as ResourceTypeName[]).filter(
-    (child) => RESOURCE_TYPES[child].parent === type,
-  );
+const CHILDREN = Map.groupBy(
+  Object.keys(RESOURCE_TYPES) as ResourceTypeName[],
+  (type) => RESOURCE_TYPES[type].parent,
+);
+
+/** Types whose items lie in those of this one: their collections appear beside an item. */
+export function listChildTypes(type: ResourceTypeName): readonly ResourceTypeName[] {
+  return CHILDREN.get(type) ?? [];
 }
 
 /** The scope's kind by its id. */

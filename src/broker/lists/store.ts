@@ -207,6 +207,31 @@ const namedOf = (order: ListOrder) =>
 
 const NAMED = { created_ms: namedOf('created_ms'), updated_ms: namedOf('updated_ms') };
 
+/** Not told of the type: SQLite would then walk all of it rather than look up each id. */
+const lookedUp = preparedForIds<
+  Record<never, never>,
+  { id: string; type: string; created_ms: number; updated_ms: number; container_id: string }
+>((from, ids) =>
+  from
+    .selectFrom('resource')
+    .select(['id', 'type', 'created_ms', 'updated_ms', 'container_id'])
+    .where('id', 'in', ids),
+);
+
+/** Those of some ids that are of a window's type and time. */
+async function findNamed(
+  db: Db,
+  ids: readonly string[],
+  { type, order, after_ms }: Window,
+): Promise<{ id: string; ms: number; container_id: string }[]> {
+  // Of what is new there is little, and the index over time finds it.
+  if (after_ms > 0) return NAMED[order](db, ids, { type, after_ms });
+  const rows = await lookedUp(db, ids, {});
+  return rows
+    .filter((row) => row.type === type)
+    .map((row) => ({ id: row.id, ms: row[order], container_id: row.container_id }));
+}
+
 /**
  * Single rows by their ids.
  *
@@ -220,8 +245,7 @@ export async function listNamed(
 ): Promise<Resource[]> {
   const { ms, id } = window.before ?? START;
   const found: { id: string; ms: number }[] = [];
-  const { type, after_ms } = window;
-  for (const row of await NAMED[window.order](db, ids, { type, after_ms })) {
+  for (const row of await findNamed(db, ids, window)) {
     if ((row.ms < ms || (row.ms === ms && row.id < id)) && isSeen(row)) found.push(row);
   }
   found.sort((a, b) => b.ms - a.ms || (a.id < b.id ? 1 : -1));
