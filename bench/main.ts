@@ -1,7 +1,7 @@
 // Requests a second of a real server on real files, driven by a load generator in a process of its
 // own, each beside the bare limits of this machine measured in the same run.
 //
-//   npm run bench -- [--only issue,sign,read,ocsp,revoke,session,crl,store] [--seconds N] [--profile DIR]
+//   npm run bench -- [--only issue,sign,read,ocsp,revoke,session,target,crl,store] [--seconds N] [--profile DIR]
 //
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
@@ -30,11 +30,12 @@ import {
   readRequest,
   revokeRequest,
   signRequest,
+  targetRequests,
 } from './workloads.ts';
 
 /** Measurements that are programs of their own, run after the others. */
 const PROGRAMS = ['crl', 'store'];
-const GROUPS = ['issue', 'sign', 'read', 'ocsp', 'revoke', 'session'];
+const GROUPS = ['issue', 'sign', 'read', 'ocsp', 'revoke', 'session', 'target'];
 
 interface Bench {
   server: ServerProcess;
@@ -168,6 +169,12 @@ async function measureSession(bench: Bench): Promise<void> {
   await measure('authorize-session, 32', bench, { connections: 32, requests });
 }
 
+async function measureTarget(bench: Bench): Promise<void> {
+  const { reads, lists } = await targetRequests(bench.server.port);
+  await measure('read target, 32 clients', bench, { connections: 32, requests: reads });
+  await measure('list 25 targets, 32', bench, { connections: 32, requests: lists });
+}
+
 async function measureBare(generator: Generator, milliseconds: number): Promise<void> {
   for (const [kind, size] of [
     ['http', '3000'],
@@ -206,6 +213,7 @@ async function measureServer(
       if (groups.includes('ocsp')) await measureOcsp(bench);
       if (groups.includes('revoke')) await measureRevoke(bench);
       if (groups.includes('session')) await measureSession(bench);
+      if (groups.includes('target')) await measureTarget(bench);
     } finally {
       await server.stop();
     }

@@ -62,17 +62,34 @@ async function logIn(port: number): Promise<string> {
   return String(Reflect.get(Object(Reflect.get(Object(answer), 'attributes')), 'token'));
 }
 
+const PROJECT = 'p_1234567890';
+
 /** Makes a target with an address and without credentials. */
-export async function authorizeSessionRequest(port: number): Promise<string> {
+async function makeTarget(port: number, name: string): Promise<string> {
   const target = await post(port, 'targets', {
-    scope_id: 'p_1234567890',
+    scope_id: PROJECT,
     type: 'tcp',
-    name: 'bench',
+    name,
     address: '127.0.0.1',
     attributes: { default_port: 22 },
   });
-  const id = String(Reflect.get(Object(target), 'id'));
+  return String(Reflect.get(Object(target), 'id'));
+}
+
+export async function authorizeSessionRequest(port: number): Promise<string> {
+  const id = await makeTarget(port, 'bench');
   return request('POST', `targets/${id}:authorize-session`, '{}', await logIn(port));
+}
+
+/** Reads of many targets, and of pages of 25 of them. */
+export async function targetRequests(port: number): Promise<{ reads: string[]; lists: string[] }> {
+  const ids: string[] = [];
+  for (let at = 0; at < 200; at++) ids.push(await makeTarget(port, `bench-${at}`));
+  const token = await logIn(port);
+  return {
+    reads: ids.map((id) => get(`targets/${id}`, token)),
+    lists: [get(`targets?scope_id=${PROJECT}&page_size=25`, token)],
+  };
 }
 
 export function issueRequest(): string {
@@ -127,6 +144,10 @@ function ocspDer(root: Certificate, serial: string): Buffer {
     hash: 'sha1',
   });
   return Buffer.from(der);
+}
+
+function get(path: string, token: string): string {
+  return `GET /v1/${path} HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: ${token}\r\n\r\n`;
 }
 
 function request(method: string, path: string, body: string, token = TOKEN): string {
