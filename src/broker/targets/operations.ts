@@ -5,8 +5,9 @@ import { planAliases, type WantedAlias } from '../aliases/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
-import { listLinksFrom, listLinksTo, listResourcesById } from '../resources/store.ts';
+import { type LinkKind, listLinksFrom } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
+import { type Linked, listLinked } from './store.ts';
 import {
   checkNewTarget,
   checkTargetChange,
@@ -115,29 +116,27 @@ function describeFields(target: Resource): Record<string, unknown> {
 }
 
 async function describeSources(app: App, target: Resource): Promise<Record<string, unknown>> {
-  const [host_source_ids, brokered, injected, alias_ids] = await Promise.all([
-    listLinksFrom(app.db, target.id, 'target-host-source'),
-    listLinksFrom(app.db, target.id, 'target-brokered'),
-    listLinksFrom(app.db, target.id, 'target-injected'),
-    listLinksTo(app.db, target.id, 'alias-destination'),
-  ]);
-  const ids = [...host_source_ids, ...brokered, ...injected, ...alias_ids];
-  if (ids.length === 0) return {};
-  const linked = new Map(
-    (await listResourcesById(app.db, ids)).map((resource) => [resource.id, resource]),
-  );
-  const containerOf = (id: string): string => linked.get(id)?.container_id ?? '';
-  const credentialSource = (id: string) => ({ id, credential_store_id: containerOf(id) });
+  const linked = await listLinked(app.db, target.id);
+  if (linked.length === 0) return {};
+  const of = (kind: LinkKind): Linked[] => linked.filter((one) => one.kind === kind);
+  const idOf = ({ id }: Linked): string => id;
+  const credentialSource = ({ id, container_id }: Linked) => ({
+    id,
+    credential_store_id: container_id,
+  });
+  const hosts = of('target-host-source');
+  const brokered = of('target-brokered');
+  const injected = of('target-injected');
   return omitEmpty({
-    host_source_ids,
-    host_sources: host_source_ids.map((id) => ({ id, host_catalog_id: containerOf(id) })),
-    brokered_credential_source_ids: brokered,
+    host_source_ids: hosts.map(idOf),
+    host_sources: hosts.map(({ id, container_id }) => ({ id, host_catalog_id: container_id })),
+    brokered_credential_source_ids: brokered.map(idOf),
     brokered_credential_sources: brokered.map(credentialSource),
-    injected_application_credential_source_ids: injected,
+    injected_application_credential_source_ids: injected.map(idOf),
     injected_application_credential_sources: injected.map(credentialSource),
-    aliases: alias_ids.map((id) => ({
-      id,
-      value: (linked.get(id)?.body as AliasBody | undefined)?.value,
-    })),
+    aliases: of('alias-destination').map(({ id, body }) => {
+      const { value } = JSON.parse(body) as AliasBody;
+      return { id, value };
+    }),
   });
 }

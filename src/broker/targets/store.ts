@@ -1,0 +1,34 @@
+import { type Db, prepared } from '../../store/database.ts';
+import type { LinkKind } from '../resources/store.ts';
+
+/** Something that a target refers to, or an alias that refers to it. */
+export interface Linked {
+  kind: LinkKind;
+  id: string;
+  container_id: string;
+  /** JSON. */
+  body: string;
+}
+
+const around = prepared<{ id: string }, Linked>((from, { id }) =>
+  from
+    .selectFrom('resource_link as link')
+    .innerJoin('resource as other', 'other.id', 'link.to_id')
+    .select(['link.kind', 'other.id', 'other.container_id', 'other.body'])
+    .where('link.from_id', '=', id)
+    .unionAll(
+      from
+        .selectFrom('resource_link as link')
+        .innerJoin('resource as other', 'other.id', 'link.from_id')
+        .select(['link.kind', 'other.id', 'other.container_id', 'other.body'])
+        .where('link.to_id', '=', id)
+        .where('link.kind', '=', 'alias-destination'),
+    )
+    .$castTo<Linked>(),
+);
+
+/** All that a target is linked with, in byte order of the ids: one statement, as reads are many. */
+export async function listLinked(db: Db, target_id: string): Promise<Linked[]> {
+  const linked = await around.all(db, { id: target_id });
+  return linked.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
