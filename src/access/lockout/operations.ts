@@ -23,7 +23,11 @@ export interface LogInName {
 
 /** Checks under way for one name, on this node. */
 interface Flight {
+  /** Attempts that look at it; forgotten with the last of them. */
+  present: number;
   running: number;
+  /** Checks that have ended, their failures written. */
+  ended: number;
   /** Called, and forgotten, when one of them has ended. */
   waiting: (() => void)[];
 }
@@ -72,31 +76,38 @@ export async function attemptLogIn<Found>(
   const id = rowId(app, name);
   const nowSeconds = (): number => Math.floor(app.now() / 1000);
   const flights = flightsOf(app);
-  let failures: number;
-  let flight: Flight | undefined;
-  for (;;) {
-    failures = countFailures(await findFailures(app.db, id), rules, nowSeconds());
-    if (failures >= rules.lockout_threshold) return undefined;
-    flight = flights.get(id);
-    // Of many guesses sent at once no more are checked than could still fail.
-    if (!flight || failures + flight.running < rules.lockout_threshold) break;
-    if (flight.waiting.length >= MAX_WAITING) throw refuseForNow();
-    await waitFor(flight);
-  }
-  flight ??= { running: 0, waiting: [] };
-  flight.running += 1;
+  const flight = flights.get(id) ?? { present: 0, running: 0, ended: 0, waiting: [] };
+  flight.present += 1;
   flights.set(id, flight);
   try {
-    const found = await hashInTurn(app, check);
-    if (found !== undefined) return { found, effects: failures > 0 ? [deleteFailures(id)] : [] };
-    const now = nowSeconds();
-    const since = now - rules.lockout_counter_reset;
-    await app.store.commit([addFailure({ id, now, since, threshold: rules.lockout_threshold })]);
-    return undefined;
+    let failures: number;
+    for (;;) {
+      const { ended } = flight;
+      failures = countFailures(await findFailures(app.db, id), rules, nowSeconds());
+      if (failures >= rules.lockout_threshold) return undefined;
+      // What ended meanwhile may not be among what was read.
+      if (flight.ended !== ended) continue;
+      // Of many guesses sent at once no more are checked than could still fail.
+      if (failures + flight.running < rules.lockout_threshold) break;
+      if (flight.waiting.length >= MAX_WAITING) throw refuseForNow();
+      await waitFor(flight);
+    }
+    flight.running += 1;
+    try {
+      const found = await hashInTurn(app, check);
+      if (found !== undefined) return { found, effects: failures > 0 ? [deleteFailures(id)] : [] };
+      const now = nowSeconds();
+      const since = now - rules.lockout_counter_reset;
+      await app.store.commit([addFailure({ id, now, since, threshold: rules.lockout_threshold })]);
+      return undefined;
+    } finally {
+      flight.running -= 1;
+      flight.ended += 1;
+      for (const go of flight.waiting.splice(0)) go();
+    }
   } finally {
-    flight.running -= 1;
-    if (flight.running === 0) flights.delete(id);
-    for (const go of flight.waiting.splice(0)) go();
+    flight.present -= 1;
+    if (flight.present === 0) flights.delete(id);
   }
 }
 
