@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Client } from 'pg';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { makeResource } from '../../../test/support/resources.ts';
 import { Failure } from '../../core/failure.ts';
@@ -33,7 +34,18 @@ const isConflict = (error: unknown): boolean =>
 const refused = (store: Store, effects: Effect[]): Promise<void> =>
   assert.rejects(store.commit(effects), isConflict);
 
-eachEngine('resources', (open) => {
+/** Waits until somebody waits for a lock of this connection's transaction. */
+async function untilWaiting(holder: Client): Promise<void> {
+  for (;;) {
+    const { rows } = await holder.query<{ waiting: boolean }>(
+      `select exists (select from pg_stat_activity
+        where pg_backend_pid() = any (pg_blocking_pids(pid))) as waiting`,
+    );
+    if (rows[0]?.waiting) return;
+  }
+}
+
+eachEngine('resources', (open, engine) => {
   test('a resource reads back as it was written, by its id, its name and its key', async () => {
     const store = await open();
     const resource = makeResource('alt_1', {
@@ -137,8 +149,11 @@ eachEngine('resources', (open) => {
     await store.commit([
       insertResource(makeResource('hsst_1', { container_id: 'hcst_1' })),
       insertResource(makeResource('hsst_2', { scope_id: 'p_2', container_id: 'hcst_2' })),
+      insertResource(makeResource('ttcp_1')),
+      insertResource(makeResource('ttcp_2')),
     ]);
     await refused(store, [insertLink(link('hsst_0'))]);
+    await refused(store, [insertLink(link('hsst_1', 'ttcp_0'))]);
     await refused(store, [insertLink(link('hsst_2'), { scope_id: 'p_1' })]);
     await refused(store, [insertLink(link('hsst_1'), { container_id: 'hcst_2' })]);
     await refused(store, [insertLink(link('hsst_1'), { scope_id: 'p_1', container_id: 'hcst_2' })]);
@@ -274,6 +289,45 @@ eachEngine('resources', (open) => {
       assert.deepEqual(await listContained(store.db, 'target', project), []);
     }
   });
+
+  if (engine === 'postgres') {
+    test('no link is left to what another node removes at the same time, whoever is first', async () => {
+      for (const first of ['link', 'removal'] as const) {
+        const store = await open();
+        await store.commit([insertResource(makeResource('ttcp_1'))]);
+        await store.commit([insertResource(makeResource('hsst_1'))]);
+        const { place } = store;
+        assert.ok(place.engine === 'postgres');
+        // The other node is in the middle of its transaction.
+        const other = new Client({ connectionString: place.url });
+        await other.connect();
+        const link = { from_id: 'ttcp_1', kind: 'target-host-source', to_id: 'hsst_1' } as const;
+        try {
+          await other.query('begin');
+          await other.query(
+            first === 'link'
+              ? `insert into resource_link values ('ttcp_1', 'target-host-source', 'hsst_1')`
+              : `delete from resource where id = 'hsst_1'`,
+          );
+          const outcome = store
+            .commit(
+              first === 'link' ? removeResources({ id: 'hsst_1' }, 1_000) : [insertLink(link)],
+            )
+            .then(
+              () => 'done',
+              (error: unknown) => (isConflict(error) ? 'refused' : Promise.reject(error)),
+            );
+          await untilWaiting(other);
+          await other.query('commit');
+          assert.equal(await outcome, first === 'link' ? 'done' : 'refused');
+        } finally {
+          await other.end();
+        }
+        assert.deepEqual(await listLinksFrom(store.db, 'ttcp_1', 'target-host-source'), []);
+        assert.equal(await findResource(store.db, 'hsst_1'), undefined);
+      }
+    });
+  }
 
   test('what belongs to many is found at once, and to nobody not at all', async () => {
     const store = await open();

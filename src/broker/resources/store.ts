@@ -473,16 +473,7 @@ export function removeResources(removal: Removal, now: number): Write[] {
           ]),
         ),
     ),
-    write(
-      build
-        .deleteFrom('resource_link')
-        .where((row) =>
-          row.or([
-            row('from_id', 'in', gone().select('resource.id')),
-            row('to_id', 'in', gone().select('resource.id')),
-          ]),
-        ),
-    ),
+    // Their links go with them.
     write(build.deleteFrom('resource').where(isGone)),
   ];
 }

@@ -31,10 +31,11 @@ export const broker: Migration = {
     'create index resource_owner on resource (owner_id, type)',
     'create index resource_scope on resource (scope_id)',
 
+    // What a link binds is there as long as the link is, also when nodes write at the same time.
     `create table resource_link (
-      from_id ${t.text} not null,
+      from_id ${t.text} not null references resource (id) on delete cascade,
       kind ${t.text} not null,
-      to_id ${t.text} not null,
+      to_id ${t.text} not null references resource (id) on delete cascade,
       primary key (from_id, kind, to_id)
     ${t.keyed_table}`,
     'create index resource_link_to on resource_link (to_id, kind)',
