@@ -45,6 +45,11 @@ const cases: [type: string, item: object, fields: readonly string[]][] = [
   ['authority-certificate', own({ role: 'a/b' }), ['attributes.role']],
   ['authority-certificate', own({ role: '' }), ['attributes.role']],
   ['authority-certificate', own({ ttl: 'soon' }), ['attributes.ttl']],
+  ['authority-certificate', own({ ttl: '1h30m' }), []],
+  ['authority-certificate', own({ ttl: '7d' }), []],
+  ['authority-certificate', own({ ttl: '-1m' }), ['attributes.ttl']],
+  // It was taken once, and the session's own length was used instead.
+  ['authority-certificate', own({ ttl: '1d12h' }), ['attributes.ttl']],
   ['authority-certificate', own({ format: 'p12' }), ['attributes.format']],
   ['authority-certificate', own({ common_name: '{{.User.Name' }), ['attributes.common_name']],
 ];
@@ -78,3 +83,74 @@ test('a change of one override keeps the others; null takes them all', () => {
   assert.deepEqual(planLibrary('vault-generic', made, {}, [field]).overrides, {});
   assert.deepEqual(planLibrary('vault-generic', made, {}, ['name']).overrides, made.overrides);
 });
+
+const many = (count: number, length = 1): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`n${at}`, 'v'.repeat(length)]));
+const x = (length: number): string => 'x'.repeat(length);
+
+const generic = (attributes: object) => ({ attributes });
+const posted = (length: number) =>
+  generic({ path: 'a', http_method: 'POST', http_request_body: x(length) });
+
+const limits: [type: string, within: object, beyond: object, field: string][] = [
+  ['vault-generic', generic({ path: x(4096) }), generic({ path: x(4097) }), 'path'],
+  ['vault-generic', posted(16_384), posted(16_385), 'http_request_body'],
+  ['vault-ssh-certificate', ssh({ ttl: x(4096) }), ssh({ ttl: x(4097) }), 'ttl'],
+  [
+    'vault-ssh-certificate',
+    ssh({ extensions: many(64) }),
+    ssh({ extensions: many(65) }),
+    'extensions',
+  ],
+  [
+    'vault-ssh-certificate',
+    ssh({ critical_options: many(16, 1024) }),
+    ssh({ critical_options: many(16, 1025) }),
+    'critical_options',
+  ],
+  [
+    'vault-ssh-certificate',
+    ssh({ critical_options: { [x(256)]: 'v' } }),
+    ssh({ critical_options: { [x(257)]: 'v' } }),
+    'critical_options',
+  ],
+  [
+    'vault-ssh-certificate',
+    ssh({ additional_valid_principals: Object.values(many(64)) }),
+    ssh({ additional_valid_principals: Object.values(many(65)) }),
+    'additional_valid_principals',
+  ],
+  ['authority-certificate', own({ ip_sans: x(4096) }), own({ ip_sans: x(4097) }), 'ip_sans'],
+  ['authority-certificate', own({ role: x(4096) }), own({ role: x(4097) }), 'role'],
+];
+
+for (const [type, within, beyond, field] of limits) {
+  test(`${field} of ${type} has a longest form`, () => {
+    assert.deepEqual(faults(type, within), {});
+    assert.deepEqual(Object.keys(faults(type, beyond)), [`attributes.${field}`]);
+  });
+}
+
+const LONG = 500_000;
+const hostile: [why: string, type: string, item: object, field: string][] = [
+  [
+    'a duration that ends wrong',
+    'authority-certificate',
+    own({ ttl: `${'1'.repeat(40)}!` }),
+    'ttl',
+  ],
+  ['a long duration', 'authority-certificate', own({ ttl: `${'1s'.repeat(LONG)}!` }), 'ttl'],
+  ['values', 'vault-generic', { attributes: { path: `{{coalesce${'``'.repeat(LONG)}}}` } }, 'path'],
+  ['brackets', 'vault-generic', { attributes: { path: '{{('.padEnd(LONG, '(') } }, 'path'],
+  ['a long path', 'vault-ldap', { attributes: { path: '/creds'.repeat(LONG / 6) } }, 'path'],
+  ['many options', 'vault-ssh-certificate', ssh({ extensions: many(LONG / 10) }), 'extensions'],
+];
+
+for (const [why, type, item, field] of hostile) {
+  test(`what is made to take long to read is refused at once: ${why}`, () => {
+    const started = process.cpuUsage();
+    assert.deepEqual(Object.keys(faults(type, item)), [`attributes.${field}`]);
+    const { user, system } = process.cpuUsage(started);
+    assert.ok(user + system < 100_000, `${(user + system) / 1000} ms`);
+  });
+}

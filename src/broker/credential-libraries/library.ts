@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { parseDuration } from '../../core/durations.ts';
 import type { Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
 import { wholeNumber } from '../fields.ts';
-import { CREDENTIAL_TYPES, listOverrideFaults } from './mapping.ts';
+import { judgeLength, LONGEST_TEXTS } from './limits.ts';
+import { CREDENTIAL_TYPES, listOverrideFaults, MAX_OVERRIDES } from './mapping.ts';
 import { parseTemplate } from './template.ts';
 
 /** What a library keeps. */
@@ -151,13 +153,16 @@ function checkOverrides(item: Item, type: string, errors: FieldErrors): void {
 
 /** What is wrong with a change, as far as the request alone tells. */
 export function checkLibraryChange(
-  { attributes = {} }: Item,
+  { attributes = {}, credential_mapping_overrides }: Item,
   { subtype, mask }: { subtype: string; mask: readonly string[] },
   errors: FieldErrors,
 ): void {
   for (const field of REQUIRED[subtype] ?? []) {
     if (!mask.includes(`attributes.${field}`) || attributes[field]) continue;
     errors.add(`attributes.${field}`, 'This is a required field and cannot be set to empty.');
+  }
+  if (Object.keys(credential_mapping_overrides ?? {}).length > MAX_OVERRIDES) {
+    errors.add('credential_mapping_overrides', `At most ${MAX_OVERRIDES} can be given.`);
   }
 }
 
@@ -176,12 +181,16 @@ export function checkChanged(
 }
 
 function checkAttributes(type: string, attributes: LibraryAttributes, errors: FieldErrors): void {
-  for (const field of TEMPLATES) {
-    for (const template of textsOf(attributes[field])) {
-      const parsed = parseTemplate(template);
-      if (!parsed.valid) errors.add(`attributes.${field}`, `Invalid template: ${parsed.because}.`);
-    }
+  let fits = true;
+  for (const [field, value] of Object.entries(attributes)) {
+    const because = judgeLength(field, value);
+    if (because === undefined) continue;
+    errors.add(`attributes.${field}`, because);
+    fits = false;
   }
+  // What is too long is not looked at further.
+  if (!fits) return;
+  checkTemplates(attributes, errors);
   if (type === 'vault-generic') checkRequest(attributes, errors);
   if (type === 'vault-ssh-certificate') checkSshCertificate(attributes, errors);
   if (type === 'authority-certificate') checkCertificate(attributes, errors);
@@ -191,6 +200,15 @@ function checkAttributes(type: string, attributes: LibraryAttributes, errors: Fi
     !/\/(creds|static-cred)\//.test(attributes.path)
   ) {
     errors.add('attributes.path', 'This must lead to creds or static-cred of an LDAP engine.');
+  }
+}
+
+function checkTemplates(attributes: LibraryAttributes, errors: FieldErrors): void {
+  for (const field of TEMPLATES) {
+    for (const template of textsOf(attributes[field])) {
+      const parsed = parseTemplate(template, LONGEST_TEXTS[field]);
+      if (!parsed.valid) errors.add(`attributes.${field}`, `Invalid template: ${parsed.because}.`);
+    }
   }
 }
 
@@ -236,8 +254,6 @@ function checkSshCertificate(attributes: LibraryAttributes, errors: FieldErrors)
   }
 }
 
-const LIFETIME = /^(\d+(s|m|h|d)?)+$/;
-
 function checkCertificate(attributes: LibraryAttributes, errors: FieldErrors): void {
   const { format = 'pem', private_key_format = 'der', role = '', ttl = '' } = attributes;
   if (!['pem', 'der', 'pem_bundle'].includes(format)) {
@@ -247,7 +263,7 @@ function checkCertificate(attributes: LibraryAttributes, errors: FieldErrors): v
     errors.add('attributes.private_key_format', 'This must be der or pkcs8.');
   }
   if (!/^[\w.-]*$/.test(role)) errors.add('attributes.role', 'This must be the name of a role.');
-  if (ttl !== '' && !LIFETIME.test(ttl)) {
+  if ((parseDuration(ttl) ?? -1) < 0) {
     errors.add('attributes.ttl', 'This must be a duration, e.g. 600 or 10m.');
   }
 }

@@ -100,4 +100,11 @@ test('overrides name properties that the type has, as texts or null', () => {
   assert.equal(listOverrideFaults('password', { password_attribute: 5 }).length, 1);
   assert.equal(listOverrideFaults('', { password_attribute: 'x' }).length, 1);
   assert.deepEqual(listOverrideFaults('', {}), []);
+  const long = (length: number) => ({ password_attribute: 'x'.repeat(length) });
+  assert.deepEqual(listOverrideFaults('password', long(1024)), []);
+  assert.equal(listOverrideFaults('password', long(1025)).length, 1);
+  const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`n${at}`, 'x']));
+  assert.deepEqual(listOverrideFaults('password', many), [
+    ['credential_mapping_overrides', 'At most 16 can be given.'],
+  ]);
 });

@@ -90,6 +90,10 @@ export function mapLdapSecret(secret: Readonly<Record<string, unknown>>): Mappin
   );
 }
 
+/** More than any type of credential has properties. */
+export const MAX_OVERRIDES = 16;
+const MAX_OVERRIDE_LENGTH = 1024;
+
 /** What is wrong with overrides, by field. */
 export function listOverrideFaults(
   type: string,
@@ -102,13 +106,18 @@ export function listOverrideFaults(
       ? [[field, 'This field can only be set if "credential_type" is set']]
       : [];
   }
+  if (names.length > MAX_OVERRIDES) return [[field, `At most ${MAX_OVERRIDES} can be given.`]];
   const known = (CREDENTIAL_TYPES[type] ?? []).map((property) => `${property}_attribute`);
   return names.flatMap((name): [string, string][] => {
     const value = overrides[name];
     if (!known.includes(name)) {
       return [[`${field}.${name}`, `Invalid mapping override for credential type "${type}"`]];
     }
-    if (value === null || typeof value === 'string') return [];
-    return [[`${field}.${name}`, 'Mapping value must be a string or a null to clear']];
+    if (value === null) return [];
+    if (typeof value !== 'string') {
+      return [[`${field}.${name}`, 'Mapping value must be a string or a null to clear']];
+    }
+    if (value.length <= MAX_OVERRIDE_LENGTH) return [];
+    return [[`${field}.${name}`, `This must have at most ${MAX_OVERRIDE_LENGTH} characters.`]];
   });
 }

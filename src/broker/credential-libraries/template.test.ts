@@ -55,3 +55,50 @@ for (const [text, because] of refused) {
     assert.match(parsed.because, because);
   });
 }
+
+const nested = (depth: number): string => `{{${'('.repeat(depth)}.User.Id${')'.repeat(depth)}}}`;
+
+const limits: [within: string, beyond: string, because: RegExp][] = [
+  ['x'.repeat(4096), 'x'.repeat(4097), /more than 4096 characters/],
+  [nested(16), nested(17), /deeper than 16/],
+];
+
+for (const [within, beyond, because] of limits) {
+  test(`a template of ${within.length} characters is read, one of ${beyond.length} is not: ${because.source}`, () => {
+    assert.ok(parseTemplate(within).valid);
+    const parsed = parseTemplate(beyond);
+    assert.ok(!parsed.valid);
+    assert.match(parsed.because, because);
+  });
+}
+
+const LONG = 500_000;
+const long: [why: string, text: string][] = [
+  ['values without end', `{{coalesce${'``'.repeat(LONG)}}}`],
+  ['values with blanks', `{{coalesce${' `` '.repeat(LONG)}}}`],
+  ['values that are not closed', `{{coalesce${'``'.repeat(LONG)}`],
+  ['brackets', `{{${'('.repeat(LONG)}}}`],
+  ['parts', '{{.User.Id}}'.repeat(LONG / 10)],
+  ['trimmed parts', ' {{- .User.Id -}} '.repeat(LONG / 10)],
+  ['openings', '{{'.repeat(LONG)],
+  ['blanks before what cannot be read', `{{${' '.repeat(LONG)}"}}`],
+  ['a quote with escapes that does not end', `{{"${'\\\\'.repeat(LONG)}}}`],
+];
+
+for (const [why, text] of long) {
+  test(`a template of a million characters is read or refused in time that grows with it: ${why}`, () => {
+    const started = process.cpuUsage();
+    parseTemplate(text, Number.POSITIVE_INFINITY);
+    const { user, system } = process.cpuUsage(started);
+    assert.ok(user + system < 2_000_000, `${(user + system) / 1000} ms`);
+  });
+}
+
+test('what a template becomes has an end', () => {
+  const parsed = parseTemplate('{{.User.Name}}'.repeat(200));
+  assert.ok(parsed.valid);
+  const fill = (length: number) =>
+    fillTemplate(parsed.template, { 'User.Name': 'x'.repeat(length) }, (one) => one);
+  assert.equal(fill(327)?.length, 65_400);
+  assert.equal(fill(328), undefined);
+});

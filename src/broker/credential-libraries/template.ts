@@ -27,73 +27,115 @@ export type ParsedTemplate =
 
 class Fault extends Error {}
 
+/** Longest template, and so the most parts of one; {@link parseTemplate} takes another. */
+export const MAX_TEMPLATE_LENGTH = 4096;
+/** Brackets within brackets: more than a person would write, and far from the end of the stack. */
+const MAX_DEPTH = 16;
+
 /**
  * Reads a text with `{{.User.Name}}`, `{{truncateFrom .Account.Email "@"}}` and
  * `{{coalesce .Account.LoginName .User.Name "guest"}}` in it.
+ *
+ * @param longest characters it may have
  */
-export function parseTemplate(text: string): ParsedTemplate {
-  const template: (string | Expression)[] = [];
-  let rest = text;
-  let trim = false;
+export function parseTemplate(text: string, longest = MAX_TEMPLATE_LENGTH): ParsedTemplate {
+  if (text.length > longest) {
+    return { valid: false, because: `it has more than ${longest} characters` };
+  }
   try {
-    for (;;) {
-      const start = rest.indexOf('{{');
-      const fixed = start < 0 ? rest : rest.slice(0, start);
-      const trimBefore = start >= 0 && /^\{\{-\s/.test(rest.slice(start));
-      let shown = trim ? fixed.trimStart() : fixed;
-      if (trimBefore) shown = shown.trimEnd();
-      if (shown !== '') template.push(shown);
-      if (start < 0) return { valid: true, template };
-      const end = rest.indexOf('}}', start);
-      if (end < 0) throw new Fault('"{{" without "}}"');
-      let inner = rest.slice(start + 2, end);
-      if (trimBefore) inner = inner.slice(1);
-      trim = /\s-$/.test(inner);
-      if (trim) inner = inner.slice(0, -1);
-      template.push(parseExpression(inner));
-      rest = rest.slice(end + 2);
-    }
+    return { valid: true, template: readParts(text) };
   } catch (error) {
     if (error instanceof Fault) return { valid: false, because: error.message };
     throw error;
   }
 }
 
+function readParts(text: string): Template {
+  const template: (string | Expression)[] = [];
+  let at = 0;
+  let trim = false;
+  for (;;) {
+    const start = text.indexOf('{{', at);
+    const fixed = text.slice(at, start < 0 ? text.length : start);
+    const trimBefore = start >= 0 && text[start + 2] === '-' && isBlank(text[start + 3]);
+    let shown = trim ? fixed.trimStart() : fixed;
+    if (trimBefore) shown = shown.trimEnd();
+    if (shown !== '') template.push(shown);
+    if (start < 0) return template;
+    const end = text.indexOf('}}', start);
+    if (end < 0) throw new Fault('"{{" without "}}"');
+    let inner = text.slice(start + (trimBefore ? 3 : 2), end);
+    trim = inner.endsWith('-') && isBlank(inner.at(-2));
+    if (trim) inner = inner.slice(0, -1);
+    template.push(parseExpression(inner));
+    at = end + 2;
+  }
+}
+
+const isBlank = (letter: string | undefined): boolean =>
+  letter !== undefined && letter.trim() === '';
+
 const TOKEN = /\s*("(?:[^"\\]|\\["\\])*"|`[^`]*`|[()|]|[^\s()|"`]+)/y;
 
 function parseExpression(text: string): Expression {
+  const reader = new TokenReader(tokenise(text));
+  const found = parseCall(reader, 0);
+  const rest = reader.peek();
+  if (rest !== undefined) throw new Fault(`"${rest}" is not expected here`);
+  return found;
+}
+
+function tokenise(text: string): string[] {
   const tokens: string[] = [];
-  TOKEN.lastIndex = 0;
-  for (let at = 0; at < text.trimEnd().length; at = TOKEN.lastIndex) {
+  const end = text.trimEnd().length;
+  for (let at = 0; at < end; at = TOKEN.lastIndex) {
     TOKEN.lastIndex = at;
     const token = TOKEN.exec(text)?.[1];
     if (token === undefined) throw new Fault(`"${text.trim()}" cannot be read`);
     tokens.push(token);
   }
-  const found = parseCall(tokens);
-  if (tokens.length > 0) throw new Fault(`"${tokens[0]}" is not expected here`);
-  return found;
+  return tokens;
+}
+
+class TokenReader {
+  readonly #tokens: readonly string[];
+  #next = 0;
+
+  constructor(tokens: readonly string[]) {
+    this.#tokens = tokens;
+  }
+
+  peek(): string | undefined {
+    return this.#tokens[this.#next];
+  }
+
+  take(): string | undefined {
+    return this.#tokens[this.#next++];
+  }
 }
 
 /** A value, or a function with all that follows up to the end or a closing bracket. */
-function parseCall(tokens: string[]): Expression {
-  const [first] = tokens;
-  if (first !== 'truncateFrom' && first !== 'coalesce') return parseValue(tokens);
-  tokens.shift();
+function parseCall(reader: TokenReader, depth: number): Expression {
+  const first = reader.peek();
+  if (first !== 'truncateFrom' && first !== 'coalesce') return parseValue(reader, depth);
+  reader.take();
   const values: Expression[] = [];
-  while (tokens.length > 0 && tokens[0] !== ')') values.push(parseValue(tokens));
+  for (let next = reader.peek(); next !== undefined && next !== ')'; next = reader.peek()) {
+    values.push(parseValue(reader, depth));
+  }
   if (first === 'truncateFrom' && values.length !== 2) {
     throw new Fault('truncateFrom takes a text and the separator that it ends before');
   }
   return { kind: 'call', name: first, values };
 }
 
-function parseValue(tokens: string[]): Expression {
-  const token = tokens.shift();
+function parseValue(reader: TokenReader, depth: number): Expression {
+  const token = reader.take();
   if (token === undefined) throw new Fault('"{{}}" is empty');
   if (token === '(') {
-    const inner = parseCall(tokens);
-    if (tokens.shift() !== ')') throw new Fault('"(" without ")"');
+    if (depth === MAX_DEPTH) throw new Fault(`brackets are nested deeper than ${MAX_DEPTH}`);
+    const inner = parseCall(reader, depth + 1);
+    if (reader.take() !== ')') throw new Fault('"(" without ")"');
     return inner;
   }
   if (token.startsWith('"')) {
@@ -105,19 +147,26 @@ function parseValue(tokens: string[]): Expression {
   return { kind: 'selector', selector };
 }
 
+/** Longest text that a template becomes. */
+export const MAX_FILLED_LENGTH = 65_536;
+
 /**
  * Fills a template in.
  *
  * @param encode makes a value fit where it stands, or throws for one that cannot stand there
+ * @returns undefined for a text that would be longer than {@link MAX_FILLED_LENGTH}
  */
 export function fillTemplate(
   template: Template,
   facts: TemplateFacts,
   encode: (value: string) => string,
-): string {
-  return template
-    .map((part) => (typeof part === 'string' ? part : encode(evaluate(part, facts))))
-    .join('');
+): string | undefined {
+  let filled = '';
+  for (const part of template) {
+    filled += typeof part === 'string' ? part : encode(evaluate(part, facts));
+    if (filled.length > MAX_FILLED_LENGTH) return undefined;
+  }
+  return filled;
 }
 
 function evaluate(expression: Expression, facts: TemplateFacts): string {

@@ -1,6 +1,8 @@
 import type { LibraryAttributes } from '../credential-libraries/library.ts';
+import { LONGEST_TEXTS } from '../credential-libraries/limits.ts';
 import {
   fillTemplate,
+  MAX_FILLED_LENGTH,
   parseTemplate,
   type TemplateFacts,
 } from '../credential-libraries/template.ts';
@@ -8,11 +10,20 @@ import {
 /** A person's value that cannot stand where the library has it. */
 export class UnfitValue extends Error {}
 
-function fill(text: string, facts: TemplateFacts, encode: (value: string) => string): string {
-  const parsed = parseTemplate(text);
-  // It was read when the library was saved.
+function fill(
+  text: string,
+  facts: TemplateFacts,
+  encode: (value: string) => string,
+  longest?: number,
+): string {
+  const parsed = parseTemplate(text, longest);
+  // It was read when the library was saved; what was saved before there were limits may be longer.
   if (!parsed.valid) throw new UnfitValue(parsed.because);
-  return fillTemplate(parsed.template, facts, encode);
+  const filled = fillTemplate(parsed.template, facts, encode);
+  if (filled === undefined) {
+    throw new UnfitValue(`a template becomes more than ${MAX_FILLED_LENGTH} characters`);
+  }
+  return filled;
 }
 
 /** A path's values are single segments, or parts of one: none may lead elsewhere. */
@@ -27,7 +38,8 @@ export function fillPath(text: string, facts: TemplateFacts): string {
 
 /** A body's values stand within texts of JSON: none may end its text. */
 export function fillBody(text: string, facts: TemplateFacts): string {
-  return fill(text, facts, (value) => JSON.stringify(value).slice(1, -1));
+  const encode = (value: string): string => JSON.stringify(value).slice(1, -1);
+  return fill(text, facts, encode, LONGEST_TEXTS.http_request_body);
 }
 
 /** One of several names with commas between them: no value may be more than one. */
