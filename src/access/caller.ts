@@ -16,6 +16,12 @@ export interface TokenFacts {
   /** Where it was made, e.g. `auth/token/create`. */
   path: string;
   meta: Readonly<Record<string, string>> | null;
+  /** The auth mount whose log-in made it; empty for one that was made from another token. */
+  mount_id: string;
+  /** Made with less than what it was made from: it has its own policies and nothing else. */
+  restricted: boolean;
+  /** Addresses it may be used from; empty: all. */
+  bound_cidrs: readonly string[];
   /** 0: unlimited; otherwise uses left, this request counted. */
   num_uses: number;
   /** Unix seconds; undefined for a token that does not run out. */

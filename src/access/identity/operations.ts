@@ -6,6 +6,7 @@ import type { Effect } from '../../store/write.ts';
 import type { Acl } from '../acl.ts';
 import { readAcl } from '../policies/operations.ts';
 import { canonicalPolicies } from '../tokens/creation.ts';
+import type { Token } from '../tokens/token.ts';
 import type { AliasMount, Entity } from './entity.ts';
 import { type GroupTree, groupTree, listGroupsAbove } from './group.ts';
 import {
@@ -37,6 +38,8 @@ export interface Permissions {
   identity_policies: readonly string[];
 }
 
+type PermittedToken = Pick<Token, 'policies' | 'entity_id' | 'restricted'>;
+
 /** The entity as it is now, whatever was cached. */
 export async function findEntity(app: App, id: string): Promise<Entity | undefined> {
   return findEntityById(app.db, id);
@@ -56,19 +59,21 @@ export async function findPerson(app: App, id: string): Promise<Person | undefin
 /**
  * What a token is permitted at this moment.
  *
- * @param token its own policies, sorted, and the entity it stands for, empty for none
+ * @param token its own policies, sorted, and the entity it stands for, empty for none; a
+ *   restricted one has nothing from that entity but its values for templates
  * @returns undefined when its entity is disabled or gone: such a token stands for nobody
  */
 export async function readPermissions(
   app: App,
-  token: { policies: readonly string[]; entity_id: string },
+  token: PermittedToken,
 ): Promise<Permissions | undefined> {
   if (token.entity_id === '') {
     const acl = await readAcl(app, token.policies, undefined);
     return { acl, identity: undefined, identity_policies: [] };
   }
   const known = await generation<Permissions | undefined>(app, 'identity:permissions');
-  const key = `${token.entity_id} ${token.policies.join(' ')}`;
+  const kind = token.restricted ? 'restricted' : 'whole';
+  const key = `${token.entity_id} ${kind} ${token.policies.join(' ')}`;
   const load = () => loadPermissions(app, token);
   const permissions = await remember(known, key, load);
   // A stanza may have run out since.
@@ -76,15 +81,13 @@ export async function readPermissions(
   return isCurrent ? permissions : load();
 }
 
-async function loadPermissions(
-  app: App,
-  token: { policies: readonly string[]; entity_id: string },
-): Promise<Permissions | undefined> {
+async function loadPermissions(app: App, token: PermittedToken): Promise<Permissions | undefined> {
   const person = await loadPerson(app, token.entity_id);
   if (!person || person.entity.disabled) return undefined;
-  const names = canonicalPolicies([...token.policies, ...person.policies]);
+  const identity_policies = token.restricted ? [] : person.policies;
+  const names = canonicalPolicies([...token.policies, ...identity_policies]);
   const acl = await readAcl(app, names, person.facts);
-  return { acl, identity: person.facts, identity_policies: person.policies };
+  return { acl, identity: person.facts, identity_policies };
 }
 
 /** How many entries one generation keeps; then it begins again. */

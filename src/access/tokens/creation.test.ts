@@ -39,6 +39,9 @@ const PARENT: TokenFacts = {
   orphan: true,
   path: 'auth/token/create',
   meta: null,
+  mount_id: '',
+  restricted: false,
+  bound_cidrs: [],
   num_uses: 0,
   expires_at: NOW + 3600,
 };
@@ -230,6 +233,44 @@ test('a child of root with a TTL ends, and can be renewed', () => {
   const token = plan({ ...byRoot, wish: { ttl: 60 } });
   assert.equal(token.expires_at, NOW + 60);
   assert.equal(token.renewable, true);
+});
+
+const restrictions: [why: string, given: Case, restricted: boolean][] = [
+  ['a child without a wish', {}, false],
+  ['a short-lived child without a wish', { wish: { ttl: 60, num_uses: 1 } }, false],
+  ['a child of a role without lists', { role: { renewable: false } }, false],
+  ['a child that names one of the policies', { wish: { policies: ['reader'] } }, true],
+  ['a child that names all of them', { wish: { policies: ['default', 'reader', 'writer'] } }, true],
+  ['a child with nothing but a blank name', { wish: { policies: [''] } }, true],
+  ['a child without "default"', { wish: { no_default_policy: true } }, true],
+  ['a child of a role without "default"', { role: { token_no_default_policy: true } }, true],
+  [
+    'a child of a role with allowed policies',
+    { role: { allowed_policies: ['default', 'reader', 'writer'] } },
+    true,
+  ],
+  ['a child of a role with disallowed policies', { role: { disallowed_policies: ['x'] } }, true],
+  ['a child of a restricted token', { parent: { ...PARENT, restricted: true } }, true],
+  ['a batch token that names a policy', { wish: { policies: ['reader'], type: 'batch' } }, true],
+];
+
+for (const [why, given, restricted] of restrictions) {
+  test(`${why} ${restricted ? 'has its own policies alone' : 'is as whole as its parent'}`, () => {
+    assert.equal(plan(given).restricted, restricted);
+  });
+}
+
+test('a list of blank names does not stand for all that the parent has', () => {
+  assert.deepEqual(plan({ wish: { policies: [' '] } }).policies, ['default']);
+});
+
+test('a child stays where its parent may be used from, unless a role says from where', () => {
+  const parent = { ...PARENT, bound_cidrs: ['192.0.2.0/24'] };
+  const boundsOf = (given: Case) => plan({ parent, ...given }).bound_cidrs;
+  assert.deepEqual(boundsOf({}), ['192.0.2.0/24']);
+  assert.deepEqual(boundsOf({ role: {} }), ['192.0.2.0/24']);
+  assert.deepEqual(boundsOf({ role: { token_bound_cidrs: ['198.51.100.7'] } }), ['198.51.100.7']);
+  assert.deepEqual(boundsOf({ role: { orphan: true } }), []);
 });
 
 test('a token has its parent, and an orphan neither parent nor entity', () => {

@@ -98,12 +98,29 @@ export function planToken(facts: CreationFacts): Creation {
     renewable: !unending && type === 'service' && wish.renewable && (role?.rules.renewable ?? true),
     role: role?.name ?? '',
     entity_id: isOrphan ? '' : parent.entity_id,
-    bound_cidrs: role?.rules.token_bound_cidrs ?? [],
+    bound_cidrs: boundsOf(facts, isOrphan),
+    restricted: isRestricted(facts, policies),
   };
   return {
     token: planned(body, type, isOrphan ? undefined : parent.id, now),
     warnings: lifetime.warnings,
   };
+}
+
+/** A child stays where its parent may be used from, unless a role says from where. */
+function boundsOf({ parent, role }: CreationFacts, isOrphan: boolean): string[] {
+  const byRole = role?.rules.token_bound_cidrs ?? [];
+  return byRole.length > 0 || isOrphan ? byRole : [...parent.bound_cidrs];
+}
+
+/**
+ * Whether a token is made to have less than its parent: it names its policies, or lacks one of
+ * the parent's. What the parent has by its entity it must then not have either.
+ */
+function isRestricted({ wish, parent, role }: CreationFacts, policies: readonly string[]): boolean {
+  if (parent.restricted || wish.policies.length > 0) return true;
+  if (role && restricts(role.rules)) return true;
+  return !parent.policies.every((name) => policies.includes(name));
 }
 
 /** Completes what is fixed about a token with what changes while it lives. */
@@ -185,15 +202,17 @@ function policiesOfParent(
   sudo: boolean,
   noDefault: boolean,
 ): string[] {
-  if (wanted.length > 0 && !sudo && !wanted.every((name) => parent.policies.includes(name))) {
+  // A list of blank names is a list: it does not stand for all that the parent has.
+  const named = wish.policies.length > 0;
+  if (named && !sudo && !wanted.every((name) => parent.policies.includes(name))) {
     throw refuse('child policies must be subset of parent');
   }
-  const chosen = wanted.length > 0 ? wanted : [...parent.policies];
+  const chosen = named ? wanted : [...parent.policies];
   // Whoever has no "default" can pass none on, unless there is nothing it may not do.
   const adds =
     !wish.no_default_policy && !noDefault && (sudo || parent.policies.includes('default'));
-  if (wanted.length === 0 && !parent.policies.includes('default')) return canonicalPolicies(chosen);
-  const withoutDefault = wish.no_default_policy && !wanted.includes('default');
+  if (!named && !parent.policies.includes('default')) return canonicalPolicies(chosen);
+  const withoutDefault = (wish.no_default_policy || noDefault) && !wanted.includes('default');
   const kept = withoutDefault ? chosen.filter((name) => name !== 'default') : chosen;
   return canonicalPolicies(adds ? [...kept, 'default'] : kept);
 }
@@ -217,7 +236,7 @@ function policiesOfRole(
   const allowed = canonicalPolicies(role.allowed_policies);
   const allowsSome = allowed.length > 0 || role.allowed_policies_glob.length > 0;
   const fallback = allowsSome ? allowed : [...parent.policies];
-  const chosen = wanted.length > 0 ? wanted : fallback;
+  const chosen = wish.policies.length > 0 ? wanted : fallback;
   const disallowed = canonicalPolicies(role.disallowed_policies);
   const isDisallowed = (name: string) =>
     disallowed.includes(name) || matchesGlob(role.disallowed_policies_glob, name);

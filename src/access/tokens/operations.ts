@@ -81,7 +81,8 @@ export async function answerMinted(
 
 /** Policies that a token has by what it stands for. */
 async function identityPolicies(app: App, token: Token): Promise<readonly string[]> {
-  return token.entity_id === '' ? [] : listEntityPolicies(app, token.entity_id);
+  if (token.entity_id === '' || token.restricted) return [];
+  return listEntityPolicies(app, token.entity_id);
 }
 
 /**

@@ -201,6 +201,7 @@ function bodyOf(token: TokenBody): string {
     role: token.role,
     entity_id: token.entity_id,
     bound_cidrs: token.bound_cidrs,
+    ...(token.restricted ? { restricted: true } : {}),
   };
   return JSON.stringify(body);
 }

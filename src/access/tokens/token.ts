@@ -26,6 +26,11 @@ export interface TokenBody {
   entity_id: string;
   /** Addresses it may be used from; empty: all. */
   bound_cidrs: string[];
+  /**
+   * Made with less than what it was made from: its policies are all that it has, whatever the
+   * entity behind it has besides. Absent in tokens of an older server.
+   */
+  restricted?: boolean;
 }
 
 /** A token, as stored or as read out of a batch token's text. Times in Unix seconds. */
@@ -75,6 +80,9 @@ export function tokenFacts(token: Token): TokenFacts {
     orphan: token.parent_id === undefined,
     path: token.path,
     meta: token.meta,
+    mount_id: token.mount_id,
+    restricted: token.restricted ?? false,
+    bound_cidrs: token.bound_cidrs,
     num_uses: token.num_uses === 0 ? 0 : token.uses_left,
     expires_at: token.expires_at,
   };

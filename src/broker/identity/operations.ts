@@ -81,13 +81,24 @@ async function userOfAuthToken(app: App, token: TokenFacts): Promise<Who | undef
 }
 
 /**
+ * Whether a token of the certificate authority's side stands for the user of its entity, with all
+ * that the user is granted. A log-in does, as the person has proved to be the entity there. A
+ * token that was made from another has policies and no grants: whoever made it may have meant it
+ * to do little. Nothing is kept from the root policy.
+ */
+function standsForUser(token: TokenFacts): boolean {
+  if (token.policies.includes('root')) return true;
+  return token.mount_id !== '' && !token.restricted;
+}
+
+/**
  * A token of the certificate authority's side: the user that shares its entity. With the root
  * policy and no user it may do all that repairs, as a recovery does.
  */
 async function userOfForeignToken(app: App, token: TokenFacts): Promise<Who | undefined> {
   const bare = { account_id: '', auth_method_id: '', auth_token_id: '' };
   const user =
-    token.entity_id === ''
+    token.entity_id === '' || !standsForUser(token)
       ? undefined
       : await findResourceByKey(app.db, 'user', `entity:${token.entity_id}`);
   if (user) {
