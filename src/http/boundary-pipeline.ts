@@ -1,22 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { ZodError } from 'zod';
 import { systemCaller } from '../access/system-caller.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
-import { IN_REQUEST } from '../broker/field-errors.ts';
-import type { Action } from '../broker/grants/actions.ts';
+import { USUAL_WORDS } from '../broker/definition.ts';
+import { IN_REQUEST, refuseField } from '../broker/field-errors.ts';
+import { type Action, ownAction } from '../broker/grants/actions.ts';
 import type { GrantVerdict } from '../broker/grants/decision.ts';
 import { type Identified, identify } from '../broker/identity/operations.ts';
-import { deriveMask } from '../broker/mask.ts';
+import { isIdOf } from '../broker/resource-types.ts';
 import { visibleFields } from '../broker/resources/operations.ts';
 import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
-import { fieldErrors } from '../core/fields.ts';
 import { countRequest } from '../metrics/operations.ts';
+import {
+  checkFields,
+  type NamedFields,
+  parseBoundaryBody,
+  pickReferences,
+} from './boundary-body.ts';
 import { type BoundaryRouter, decodeBoundaryPath } from './boundary-path.ts';
-import type { BoundaryAnswer, BoundaryRequest, BoundaryRoute, Located } from './boundary-route.ts';
-import { parseJsonBody } from './json.ts';
+import type {
+  BoundaryAccess,
+  BoundaryAnswer,
+  BoundaryRequest,
+  BoundaryRoute,
+  Located,
+} from './boundary-route.ts';
 import type { HttpRequest } from './pipeline.ts';
 import { RateLimiter } from './rate-limit.ts';
 import { recordDone, recordRefusal, startTrace, type Trace, traceInput } from './request-record.ts';
@@ -29,6 +39,8 @@ import {
 import type { Dressed } from './wire/vault.ts';
 
 const MAX_BODY = 1024 * 1024;
+/** Of nobody in particular, e.g. of a log-in. */
+const ANONYMOUS_BODY = 64 * 1024;
 const MAX_TARGET = 16_384;
 
 /** Answers one request of the broker's API: read, identify, check, locate, permit, run, dress. */
@@ -115,13 +127,17 @@ async function answer(
     trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }
   if (known.who.user_id !== '') trace.record.outcome = { user_id: known.who.user_id };
-  const read = await readRequest(request, route, found.id);
-  traceInput(trace, read.item);
   const caller = callerOf(known, trace);
   trace.caller = caller;
-  const result = await permitAndRun(app, caller, route, read);
+  const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
+  const result = await permitAndRun(app, caller, route, { http: request, request: bare, trace });
   await recordDone(app, caller, route);
   return dressBoundaryAnswer(result);
+}
+
+function queryOf(url: string): URLSearchParams {
+  const mark = url.indexOf('?');
+  return new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
 }
 
 /** A path for the record: who gives a whole token for its id has not given it away by that. */
@@ -163,23 +179,89 @@ function takeQuota(
   return { status, headers, body: undefined };
 }
 
+/** How an endpoint finds what it is about. */
+type LocatedAccess = Extract<BoundaryAccess, { locate: unknown }>;
+
+/** A request as far as it can be read without a right to anything: its path and its query. */
+interface Bare {
+  http: HttpRequest;
+  /** Without fields. */
+  request: BoundaryRequest;
+}
+
+/**
+ * Permission comes before whatever is costly to read: the body of somebody who could not be
+ * granted the action is not read, and of others no more is looked at before they are permitted
+ * than it takes to tell what the request is about.
+ */
 async function permitAndRun(
   app: App,
   caller: BrokerCaller,
   route: BoundaryRoute,
-  read: BoundaryRequest,
+  bare: Bare & { trace: Trace },
 ): Promise<BoundaryAnswer> {
-  const request = (await route.resolve?.(app, read)) ?? read;
-  route.check?.(request);
   const { access } = route;
-  if (access === 'public' || 'lists' in access) {
-    return route.run(app, caller, request, undefined, 'all');
+  if (access === 'public') return route.run(app, caller, bare.request, undefined, 'all');
+  if ('lists' in access) {
+    route.check?.(bare.request);
+    return route.run(app, caller, bare.request, undefined, 'all');
   }
-  const located = await access.locate(app, caller, request);
+  const fields = await readFields(app, caller, route, access, bare);
+  const named = { ...bare.request, item: pickReferences(fields, access.named_by) };
+  traceInput(bare.trace, named.item);
+  const resolved = (await route.resolve?.(app, named)) ?? named;
+  const check = (): BoundaryRequest => {
+    const update_mask = resolved.query.getAll('update_mask');
+    const { item, mask } = hasBody(route) ? checkFields(route, fields, update_mask) : resolved;
+    traceInput(bare.trace, item);
+    const request = { ...resolved, item: { ...item, ...resolved.item }, mask };
+    route.check?.(request);
+    return request;
+  };
+  const located = await access.locate(app, caller, resolved).catch((error: unknown) => {
+    // What is wrong with a request by itself is told before that there is no such thing.
+    if (error instanceof Failure) check();
+    throw error;
+  });
   const { authorized, output_fields } = judge(caller, located, access.action);
   if (!authorized) throw refuseCaller(caller);
-  const result = await route.run(app, caller, request, located, output_fields);
+  const result = await route.run(app, caller, check(), located, output_fields);
   return result.item ? { ...result, item: visibleFields(result.item, output_fields) } : result;
+}
+
+const hasBody = ({ method }: BoundaryRoute): boolean => method === 'POST' || method === 'PATCH';
+
+/** The body's fields, for a caller who could be granted the action. */
+async function readFields(
+  app: App,
+  caller: BrokerCaller,
+  route: BoundaryRoute,
+  access: LocatedAccess,
+  { http, request }: Bare,
+): Promise<NamedFields> {
+  if (!hasBody(route)) return {};
+  const { authority } = caller.who;
+  if (!authority.mayAllow(access.type, access.action)) {
+    await refusePath(app, caller, route, access, request);
+    throw refuseCaller(caller);
+  }
+  const most = authority.asker === 'anonymous' ? ANONYMOUS_BODY : MAX_BODY;
+  const bytes = await http.readBody(Math.min(most, route.max_body ?? most));
+  return parseBoundaryBody(bytes, route);
+}
+
+/** That a path names nothing is told to everybody (contract 1.10). */
+async function refusePath(
+  app: App,
+  caller: BrokerCaller,
+  route: BoundaryRoute,
+  access: LocatedAccess,
+  request: BoundaryRequest,
+): Promise<void> {
+  if (request.id === '' || access.named_by) return;
+  const resolved = (await route.resolve?.(app, request)) ?? request;
+  if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
+  await access.locate(app, caller, resolved);
 }
 
 /** The verdict on an action, or on its `:self` form where the thing is the caller's own. */
@@ -194,15 +276,9 @@ function judge(caller: BrokerCaller, located: Located, action: Action): GrantVer
   };
   const verdict = authority.judge({ ...asked, action });
   if (verdict.authorized || located.owner_id !== user_id) return verdict;
-  const own = SELF[action];
+  const own = ownAction(action);
   return own ? authority.judge({ ...asked, action: own }) : verdict;
 }
-
-const SELF: Readonly<Partial<Record<Action, Action>>> = {
-  read: 'read:self',
-  delete: 'delete:self',
-  cancel: 'cancel:self',
-};
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -223,69 +299,6 @@ function credentialsOf(request: HttpRequest): string {
   const js = part('wt-js-token-cookie');
   const http = part('wt-http-token-cookie');
   return js !== '' && http !== '' ? js + http : '';
-}
-
-async function readRequest(
-  request: HttpRequest,
-  route: BoundaryRoute,
-  id: string,
-): Promise<BoundaryRequest> {
-  const mark = request.url.indexOf('?');
-  const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark + 1));
-  if (route.method === 'GET' || route.method === 'DELETE') return { id, item: {}, mask: [], query };
-  const body = parseJsonBody(await request.readBody(MAX_BODY));
-  const named = renameCamel(body, route.input.shape);
-  // An endpoint that takes any field says so by a loose schema.
-  if (route.method === 'PATCH' && !route.input.def.catchall) {
-    refuseUnknown(named, route.input.shape);
-  }
-  const mask = deriveMask(named, query.getAll('update_mask'), route.whole_fields);
-  return { id, item: checkTypes(route, dropNulls(named)), mask, query };
-}
-
-/** Names may also come in the other spelling of the format's standard, `hostCatalogId`. */
-function renameCamel(
-  body: Readonly<Record<string, unknown>>,
-  shape: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const named: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(body)) {
-    const snake = Object.hasOwn(shape, name)
-      ? name
-      : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    const key = Object.hasOwn(shape, snake) && !Object.hasOwn(body, snake) ? snake : name;
-    named[key] = value;
-  }
-  return named;
-}
-
-function refuseUnknown(
-  body: Readonly<Record<string, unknown>>,
-  shape: Readonly<Record<string, unknown>>,
-): void {
-  const unknown = Object.keys(body).find((name) => !Object.hasOwn(shape, name));
-  if (unknown !== undefined) {
-    throw new Failure('invalid', `could not find field "${unknown}" in the resource`, {
-      fields: { [unknown]: 'There is no such field.' },
-    });
-  }
-}
-
-/** Null is the same as absent, but for the mask, which is derived before. */
-function dropNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
-
-function checkTypes(
-  route: BoundaryRoute,
-  body: Record<string, unknown>,
-): Readonly<Record<string, unknown>> {
-  try {
-    return route.input.parse(body);
-  } catch (error) {
-    if (!(error instanceof ZodError)) throw error;
-    throw new Failure('invalid', IN_REQUEST, { fields: fieldErrors(error) });
-  }
 }
 
 function callerOf(known: Identified, trace: Trace): BrokerCaller {

@@ -7,7 +7,7 @@ import type { Resource, Scope } from '../broker/resource.ts';
 import type { ResourceTypeName } from '../broker/resource-types.ts';
 import type { FailureKind } from '../core/failure.ts';
 
-/** A request of the broker's API, read and checked for the types of its fields. */
+/** A request of the broker's API; its fields are checked for their types once it is permitted. */
 export interface BoundaryRequest {
   /** The path's id; empty for a collection. */
   id: string;
@@ -49,6 +49,13 @@ export type BoundaryAccess =
   | 'public'
   | {
       action: Action;
+      /** The type that the action is granted on. */
+      type: ResourceTypeName;
+      /**
+       * Fields of the body that say what the request is about; all that `locate` sees of it, and
+       * only where they are texts short enough to name something.
+       */
+      named_by?: readonly string[];
       /** @throws Failure `not_found` when there is no such thing */
       locate(app: App, caller: BrokerCaller, request: BoundaryRequest): Promise<Located>;
     }
@@ -76,6 +83,8 @@ export interface BoundaryRoute {
   audit?: readonly string[];
   /** Objects that are one value to `update_mask`. */
   whole_fields?: readonly string[];
+  /** Largest body in bytes; by default 1 MiB, and never more than 64 KiB from nobody in particular. */
+  max_body?: number;
   /** Puts another id in the place of the path's, e.g. of an alias. */
   resolve?(app: App, request: BoundaryRequest): Promise<BoundaryRequest>;
   /** What can be said of the request by itself. @throws Failure `invalid` */

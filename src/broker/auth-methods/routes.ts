@@ -12,8 +12,13 @@ export const authMethodRoutes: readonly BoundaryRoute[] = [
     method: 'POST',
     path: '/v1/auth-methods/{id}:authenticate',
     summary: 'Log in',
-    access: { action: 'authenticate', locate: locateItem(authMethodDefinition) },
+    access: {
+      action: 'authenticate',
+      type: 'auth-method',
+      locate: locateItem(authMethodDefinition),
+    },
     input: authenticateFields,
+    max_body: 64 * 1024,
     output: z.record(z.string(), z.unknown()),
     failures: ['invalid', 'unauthenticated', 'not_found'],
     check: ({ id, item }) => {

@@ -11,7 +11,12 @@ export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
     method: 'POST',
     path: '/v1/targets/{id}:authorize-session',
     summary: 'Authorize a session',
-    access: { action: 'authorize-session', locate: locateTarget },
+    access: {
+      action: 'authorize-session',
+      type: 'target',
+      named_by: ['name', 'scope_id', 'scope_name', 'host_id'],
+      locate: locateTarget,
+    },
     input: z.object({
       name: z.string().optional().describe('The name of the target, when the path has it.'),
       scope_id: z.string().optional().describe('Project of the named target.'),

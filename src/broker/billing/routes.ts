@@ -13,6 +13,7 @@ export const billingRoutes: readonly BoundaryRoute[] = [
     summary: 'Count the users who had sessions, by month',
     access: {
       action: 'monthly-active-users',
+      type: 'billing',
       locate: async (app) => ({ type: 'billing', scope: await requireScope(app, 'global') }),
     },
     input: z.object({}),

@@ -38,3 +38,14 @@ export function parentAction(action: string): string {
   const colon = action.indexOf(':');
   return colon < 0 ? action : action.slice(0, colon);
 }
+
+const OWN: Readonly<Partial<Record<Action, Action>>> = {
+  read: 'read:self',
+  delete: 'delete:self',
+  cancel: 'cancel:self',
+};
+
+/** The form of an action that is granted on what is the caller's own, where there is one. */
+export function ownAction(action: Action): Action | undefined {
+  return OWN[action];
+}

@@ -77,6 +77,38 @@ for (const [grant, type, action, asked, allowed, why] of rows) {
   });
 }
 
+const possible: [grant: string, type: ResourceTypeName, action: Action, may: boolean, why: string][] = [
+  [`ids=${TARGET};actions=read`, 'target', 'read', true, 'of one target'],
+  [`ids=${TARGET};actions=read`, 'target', 'update', false, 'of none'],
+  [`ids=${TARGET};actions=*`, 'target', 'create', false, 'a target makes no target'],
+  ['ids=*;type=target;actions=create', 'target', 'create', true, 'anywhere'],
+  ['ids=*;type=target;actions=create', 'host-catalog', 'create', false, 'another type'],
+  ['type=target;actions=list', 'target', 'list', true, 'the collection'],
+  ['type=target;actions=list', 'target', 'create', false, 'another action'],
+  ['ids=hcst_1;type=host;actions=create', 'host', 'create', true, 'in one catalog'],
+  ['ids=hcst_1;type=host;actions=create', 'host-set', 'create', false, 'not its sets'],
+  ['ids=hcst_1;type=*;actions=create', 'host-set', 'create', true, 'whatever lies in it'],
+  ['ids=hcst_1;type=*;actions=create', 'host-catalog', 'create', false, 'but itself'],
+  ['ids=*;type=session;actions=cancel:self', 'session', 'cancel', true, 'the own ones'],
+  ['ids=*;type=session;actions=cancel:self', 'session', 'read', false, 'nothing else of them'],
+  ['ids=*;type=worker;actions=create', 'worker', 'create:worker-led', true, 'the parent action'],
+  ['ids=*;type=worker;output_fields=id', 'worker', 'read', false, 'fields allow nothing'],
+]; // biome-ignore format: one table
+
+for (const [grant, type, action, may, why] of possible) {
+  test(`with ${grant} ${action} of some ${type} is ${may ? '' : 'not '}possible: ${why}`, () => {
+    assert.equal(holder('user', grant).mayAllow(type, action), may);
+    assert.equal(holder('anonymous', grant).mayAllow(type, action), false);
+    assert.ok(holder('recovery').mayAllow(type, action));
+  });
+}
+
+test('what is allowed of one thing is possible', () => {
+  for (const [grant, type, action, , allowed] of rows) {
+    if (allowed) assert.ok(holder('user', grant).mayAllow(type, action), `${grant} ${action}`);
+  }
+});
+
 // Contract 4.2; traps 96 and 97.
 const reaches: [
   role_scope: string,
@@ -136,6 +168,7 @@ for (const [grant, type, action, allowed] of strangers) {
   test(`trap 103: with ${grant} nobody in particular ${allowed ? 'may' : 'may not'} ${action} a ${type}`, () => {
     const asked = { ...PROJECT, type, action };
     assert.equal(holder('anonymous', grant).judge(asked).authorized, allowed);
+    assert.equal(holder('anonymous', grant).mayAllow(type, action), allowed);
     assert.ok(holder('user', grant).judge(asked).authorized);
   });
 }

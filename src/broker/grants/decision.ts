@@ -1,5 +1,5 @@
 import { RESOURCE_TYPES, type ResourceTypeName, typeOfId } from '../resource-types.ts';
-import { type Action, parentAction } from './actions.ts';
+import { type Action, ownAction, parentAction } from './actions.ts';
 import { coversAction, type Grant } from './grant.ts';
 
 /** A grant in somebody's hands: what it grants and where the role that holds it applies. */
@@ -92,6 +92,7 @@ export class Authority {
   readonly #places = new Map<ResourceTypeName, Map<string, Sorted>>();
   readonly #sorted = new Map<string, Sorted>();
   readonly #fingerprints = new Map<ResourceTypeName, string>();
+  readonly #possible = new Map<string, boolean>();
 
   constructor(asker: Asker, held: readonly HeldGrant[]) {
     this.asker = asker;
@@ -110,6 +111,27 @@ export class Authority {
     const verdict = this.#decide(asked, sorted);
     verdicts.set(asked.action, verdict);
     return verdict;
+  }
+
+  /**
+   * Whether an action could be allowed on anything of a type at all. Where this says no, no
+   * question about a single thing is answered with yes: what is asked need not be read.
+   */
+  mayAllow(type: ResourceTypeName, action: Action): boolean {
+    if (this.asker === 'recovery') return true;
+    const key = `${type} ${action}`;
+    const known = this.#possible.get(key);
+    if (known !== undefined) return known;
+    const own = ownAction(action);
+    const forms = own ? [action, own] : [action];
+    const possible = this.#held.some(({ grant }) => {
+      if (this.asker === 'anonymous' ? grant.type !== type : !concerns(grant, type)) return false;
+      // What names single items says nothing of the collection that they lie in.
+      if (isCollection(action) && typeOfId(grant.ids[0] ?? '') === type) return false;
+      return forms.some((form) => this.#permits({ type }, grant.actions, form));
+    });
+    this.#possible.set(key, possible);
+    return possible;
   }
 
   /** Those of some actions that are allowed. */

@@ -46,7 +46,7 @@ export interface ListQuery {
 const BAD_LIST = 'Improperly formatted identifier.';
 
 /** @throws Failure `invalid` naming the parameter */
-export function parseListQuery(query: URLSearchParams): ListQuery {
+export function parsePaging(query: URLSearchParams): Omit<ListQuery, 'filter'> {
   const size = query.get('page_size') ?? '';
   const page_size = Number(size);
   if (!/^\d{0,9}$/.test(size) || page_size > MAX_PAGE_SIZE) {
@@ -60,17 +60,27 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
   if (!/^(|0|1|t|f|true|false)$/i.test(recursive)) {
     refuseField('recursive', 'This must be true or false.', IN_REQUEST);
   }
+  return {
+    page_size: page_size || MAX_PAGE_SIZE,
+    recursive: /^(1|t|true)$/i.test(recursive),
+    list_token: query.get('list_token') ?? '',
+  };
+}
+
+/**
+ * Reads what of a list is wanted: an expression that is costly to read, so only once the caller
+ * may list at all.
+ *
+ * @throws Failure `invalid` naming the parameter
+ */
+function parseListQuery(query: URLSearchParams): ListQuery {
+  const paging = parsePaging(query);
   const text = query.get('filter') ?? '';
   const parsed = text === '' ? undefined : parseExpression(text);
   if (parsed?.valid === false) {
     refuseField('filter', `This field could not be parsed. ${parsed.because}.`, BAD_LIST);
   }
-  return {
-    page_size: page_size || MAX_PAGE_SIZE,
-    filter: parsed?.valid ? parsed.expression : undefined,
-    recursive: /^(1|t|true)$/i.test(recursive),
-    list_token: query.get('list_token') ?? '',
-  };
+  return { ...paging, filter: parsed?.valid ? parsed.expression : undefined };
 }
 
 /** Which items a caller may see, container by container. */
@@ -105,9 +115,10 @@ export async function listResources(
   query: URLSearchParams,
   options: { keep?: { name: string; keeps(item: Resource): boolean } } = {},
 ): Promise<Record<string, unknown>> {
-  const asked = parseListQuery(query);
+  const { recursive } = parsePaging(query);
   const place = query.get(definition.containerField) ?? '';
-  const sight = await lookAround(app, caller, definition, place, asked.recursive);
+  const sight = await lookAround(app, caller, definition, place, recursive);
+  const asked = parseListQuery(query);
   return listSeen(app, caller, definition, {
     asked,
     sight,

@@ -19,7 +19,7 @@ import {
 } from '../field-errors.ts';
 import { wholeNumber } from '../fields.ts';
 import type { Action } from '../grants/actions.ts';
-import { listResources, parseListQuery } from '../lists/operations.ts';
+import { listResources, parsePaging } from '../lists/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf, parseId, RESOURCE_TYPES } from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';
@@ -112,7 +112,7 @@ export function standardRoutes(
       output,
       failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
       check: ({ query }) => {
-        const { recursive } = parseListQuery(query);
+        const { recursive } = parsePaging(query);
         if (options.checkList) options.checkList(query, recursive);
         else checkPlaceForm(definition, query);
       },
@@ -129,6 +129,8 @@ export function standardRoutes(
       summary: `Create ${article(words)}`,
       access: {
         action: 'create',
+        type,
+        named_by: [containerField],
         locate: async (app, _caller, { item }) => locateNew(app, definition, item),
       },
       input,
@@ -157,7 +159,7 @@ export function standardRoutes(
       method: 'GET',
       path: one,
       summary: `Read ${article(words)}`,
-      access: { action: 'read', locate: locateItem(definition) },
+      access: { action: 'read', type, locate: locateItem(definition) },
       input: none,
       output,
       failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
@@ -172,7 +174,7 @@ export function standardRoutes(
       method: 'PATCH',
       path: one,
       summary: `Change ${article(words)}`,
-      access: { action: 'update', locate: locateItem(definition) },
+      access: { action: 'update', type, locate: locateItem(definition) },
       input,
       query: z.object({ update_mask: z.string().optional().describe('Instead of the body.') }),
       output,
@@ -198,7 +200,7 @@ export function standardRoutes(
       method: 'DELETE',
       path: one,
       summary: `Delete ${article(words)}`,
-      access: { action: 'delete', locate: locateItem(definition) },
+      access: { action: 'delete', type, locate: locateItem(definition) },
       input: none,
       output,
       failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
@@ -245,7 +247,7 @@ export function verbRoute(
     method: options.method ?? 'POST',
     path: `/v1/${plural}/{id}:${action}`,
     summary: options.summary,
-    access: { action, locate: locateItem(definition) },
+    access: { action, type: definition.type, locate: locateItem(definition) },
     input: z.object({
       ...(versioned
         ? { version: wholeNumber().optional().describe('The latest known version.') }

@@ -41,6 +41,7 @@ function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string):
     summary,
     access: {
       action: `create:${flow}`,
+      type: 'worker',
       locate: async (app) => ({ type: 'worker', scope: await requireScope(app, 'global') }),
     },
     input: z.object(newWorker),
@@ -67,6 +68,7 @@ function authorityRoute(
     summary,
     access: {
       action: `${verb}-certificate-authority`,
+      type: 'worker',
       locate: async (app) => ({ type: 'worker', scope: await requireScope(app, 'global') }),
     },
     input: z.object({ scope_id: z.string().optional().describe('`global`.') }),

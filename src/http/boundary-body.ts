@@ -1,0 +1,86 @@
+import { ZodError } from 'zod';
+import { IN_REQUEST } from '../broker/field-errors.ts';
+import { deriveMask } from '../broker/mask.ts';
+import { Failure } from '../core/failure.ts';
+import { fieldErrors } from '../core/fields.ts';
+import type { BoundaryRequest, BoundaryRoute } from './boundary-route.ts';
+import { parseJsonBody } from './json.ts';
+
+/** A body's fields under the names of their declarations; of what types is not looked at yet. */
+export type NamedFields = Readonly<Record<string, unknown>>;
+
+/** @throws Failure `invalid` for what is no JSON object */
+export function parseBoundaryBody(bytes: Uint8Array, route: BoundaryRoute): NamedFields {
+  return renameCamel(parseJsonBody(bytes), route.input.shape);
+}
+
+/** Longest text that can name anything: an id, or a name. */
+const MAX_REFERENCE = 512;
+
+/** Those of the fields that say what the request is about, as far as they can name something. */
+export function pickReferences(
+  fields: NamedFields,
+  named_by: readonly string[] = [],
+): Record<string, string> {
+  const picked: Record<string, string> = {};
+  for (const name of named_by) {
+    const value = fields[name];
+    if (typeof value === 'string' && value.length <= MAX_REFERENCE) picked[name] = value;
+  }
+  return picked;
+}
+
+/** @throws Failure `invalid` naming fields that are unknown or of another type */
+export function checkFields(
+  route: BoundaryRoute,
+  fields: NamedFields,
+  update_mask: readonly string[],
+): Pick<BoundaryRequest, 'item' | 'mask'> {
+  // An endpoint that takes any field says so by a loose schema.
+  if (route.method === 'PATCH' && !route.input.def.catchall) {
+    refuseUnknown(fields, route.input.shape);
+  }
+  const mask = deriveMask(fields, update_mask, route.whole_fields);
+  return { item: checkTypes(route, dropNulls(fields)), mask };
+}
+
+/** Names may also come in the other spelling of the format's standard, `hostCatalogId`. */
+function renameCamel(
+  body: NamedFields,
+  shape: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const named: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body)) {
+    const snake = Object.hasOwn(shape, name) || name.length > MAX_REFERENCE ? name : snakeOf(name);
+    const key = Object.hasOwn(shape, snake) && !Object.hasOwn(body, snake) ? snake : name;
+    named[key] = value;
+  }
+  return named;
+}
+
+const snakeOf = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+function refuseUnknown(body: NamedFields, shape: Readonly<Record<string, unknown>>): void {
+  const unknown = Object.keys(body).find((name) => !Object.hasOwn(shape, name));
+  if (unknown !== undefined) {
+    const shown = unknown.slice(0, MAX_REFERENCE);
+    throw new Failure('invalid', `could not find field "${shown}" in the resource`, {
+      fields: { [shown]: 'There is no such field.' },
+    });
+  }
+}
+
+/** Null is the same as absent, but for the mask, which is derived before. */
+function dropNulls(body: NamedFields): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+}
+
+function checkTypes(route: BoundaryRoute, body: Record<string, unknown>): NamedFields {
+  try {
+    return route.input.parse(body);
+  } catch (error) {
+    if (!(error instanceof ZodError)) throw error;
+    throw new Failure('invalid', IN_REQUEST, { fields: fieldErrors(error) });
+  }
+}
