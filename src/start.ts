@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import type { Caller } from './access/caller.ts';
+import { namesOfPaths } from './access/capabilities/operations.ts';
 import type { App } from './app.ts';
 import { startFeeding } from './audit/devices/jobs.ts';
 import { createTrail } from './audit/operations.ts';
@@ -8,6 +9,7 @@ import { makeInitialBroker } from './broker/initial/operations.ts';
 import { makeSeed } from './broker/seed/operations.ts';
 import { startReporting } from './broker/workers/own/jobs.ts';
 import type { Config } from './config.ts';
+import { findNames } from './http/pipeline.ts';
 import { createServer, type HttpServer } from './http/server.ts';
 import { startJobs } from './jobs.ts';
 import { authRouters, boundaryRouter, leaseKinds, secretRouters, systemRouter } from './routes.ts';
@@ -71,12 +73,14 @@ export async function startServer(config: Config, given: Substitutes = {}): Prom
     startReporting(app);
     await openSeal(app);
     startJobs(app);
-    const http = createServer(app, {
+    const routers = {
       system: systemRouter(),
       secret: secretRouters(),
       auth: authRouters(),
       boundary: boundaryRouter(),
-    });
+    };
+    namesOfPaths(app).find = (path) => findNames(app, routers, path);
+    const http = createServer(app, routers);
     closers.push(() => http.close());
     const address = await http.listen(config.listen);
     return { app, http, address, notice, stop, reopenSinks: sinks.reopen };

@@ -437,3 +437,40 @@ test('before its fields are known, a request is stopped by what no field can cha
     true,
   );
 });
+
+const LAST: AccessRequest['formed'] = [{ at: 3, form: 'lower_case' }];
+const REF: AccessRequest['formed'] = [{ at: 2, form: 'default_word' }];
+const ALL = 'create read update patch delete list';
+
+const spellings: [
+  rules: Record<string, string>,
+  request: string,
+  formed: AccessRequest['formed'],
+  allowed: boolean,
+  rule: string,
+][] = [
+  [{ 'auth/up/users/*': ALL, 'auth/up/users/boss': 'deny' }, 'GET auth/up/users/Boss', LAST, false, 'a deny of the name'],
+  [{ 'auth/up/users/*': ALL, 'auth/up/users/Boss': 'deny' }, 'GET auth/up/users/boss', LAST, false, 'a deny in capitals'],
+  [{ 'auth/up/users/*': ALL, 'auth/up/users/BO*': 'deny' }, 'GET auth/up/users/boss', LAST, false, 'a deny of a beginning in capitals'],
+  [{ 'auth/up/users/*': ALL, 'auth/+/users/Boss': 'deny' }, 'GET auth/up/users/boss', LAST, true, 'the later wildcard still decides'],
+  [{ 'auth/up/+/x': ALL, 'auth/up/users/+': 'read' }, 'GET auth/up/users/X', LAST, true, 'a wildcard has no case'],
+  [{ 'auth/up/users/Boss': 'read' }, 'GET auth/up/users/boss', LAST, true, 'a grant in capitals'],
+  [{ 'auth/up/users/Boss': 'read', 'auth/up/users/boss': 'delete' }, 'DELETE auth/up/users/BOSS', LAST, true, 'two spellings are one rule'],
+  [{ 'auth/up/users/Boss': 'deny', 'auth/up/users/boss': ALL }, 'GET auth/up/users/boss', LAST, false, 'in which a deny wins'],
+  [{ 'auth/UP/users/boss': 'read' }, 'GET auth/up/users/boss', LAST, false, 'the case of other segments counts'],
+  [{ 'auth/up/users/Boss': 'read' }, 'GET auth/up/users/boss', undefined, false, 'and of names that have one spelling'],
+  [{ 'auth/up/users/boss/*': 'deny', 'auth/up/*': ALL }, 'POST auth/up/users/Boss/password', LAST, false, 'a name before the end'],
+  [{ 'pki/issuer/*': ALL, 'pki/issuer/default': 'deny' }, 'GET pki/issuer/DEFAULT', REF, false, 'the word "default"'],
+  [{ 'pki/issuer/*': ALL, 'pki/issuer/Default': 'deny' }, 'GET pki/issuer/default', REF, false, 'a deny of that word in capitals'],
+  [{ 'pki/issuer/*': ALL, 'pki/issuer/web': 'deny' }, 'GET pki/issuer/Web', REF, true, 'other names of issuers have case'],
+]; // biome-ignore format: one rule a line
+
+for (const [rules, request, formed, allowed, rule] of spellings) {
+  test(`${request} under ${JSON.stringify(rules)}: ${rule}`, () => {
+    const more = formed ? { formed } : {};
+    assert.equal(judge(aclOf(rules), request, more), allowed);
+    const [verb = '', path = ''] = request.split(' ');
+    const told = listCapabilities(aclOf(rules), path, formed);
+    assert.equal(told.includes(OPERATIONS[verb] ?? ''), allowed);
+  });
+}

@@ -1,3 +1,4 @@
+import { canonicalNames, canonicalPattern, type FormedSegment } from './name-form.ts';
 import { judgeParameters, mergeParameters } from './parameter-rules.ts';
 import {
   ANY_REST,
@@ -51,6 +52,8 @@ export interface AccessRequest {
   /** Canonical, after `/v1/`, e.g. `pki/issue/web`; a list's path with or without its last slash. */
   path: string;
   operation: Operation;
+  /** Segments that are names of more than one spelling. */
+  formed?: readonly FormedSegment[];
   /** The path is root-protected. */
   sudoRequired: boolean;
   /** Fields of body and query as sent, unknown ones too, those of the path not. */
@@ -99,6 +102,13 @@ export function compileAcl(policies: readonly Policy[], now: number): Acl {
     merged.set(form, known ? mergeRules(known, rule) : rule);
   }
 
+  return indexRules(merged, { root: policies.some(({ root }) => root), valid_until });
+}
+
+function indexRules(
+  merged: ReadonlyMap<string, Rule>,
+  facts: Pick<Acl, 'root' | 'valid_until'>,
+): Acl {
   const exact = new Map<string, Rule>();
   const byHead = new Map<string, WildRule[]>();
   for (const [form, rule] of merged) {
@@ -116,7 +126,32 @@ export function compileAcl(policies: readonly Policy[], now: number): Acl {
   }
   const headLengths = [...new Set([...byHead.keys()].map((head) => head.length))];
   headLengths.sort((a, b) => b - a);
-  return { root: policies.some(({ root }) => root), exact, byHead, headLengths, valid_until };
+  return { ...facts, exact, byHead, headLengths };
+}
+
+const spelt = new WeakMap<Acl, Map<string, Acl>>();
+
+/**
+ * The same rules with names in their one spelling where a path has names of more than one: a rule
+ * that is written `users/Boss` speaks of `users/boss`, whichever way it is asked for.
+ */
+function canonicalAcl(acl: Acl, formed: readonly FormedSegment[]): Acl {
+  const known = spelt.get(acl) ?? new Map<string, Acl>();
+  spelt.set(acl, known);
+  const key = formed.map(({ at, form }) => `${at} ${form}`).join();
+  const found = known.get(key);
+  if (found) return found;
+  const merged = new Map<string, Rule>();
+  const add = (form: string, rule: Rule): void => {
+    const canonical = canonicalPattern(form, formed);
+    const same = merged.get(canonical);
+    merged.set(canonical, same ? mergeRules(same, rule) : rule);
+  };
+  for (const [form, rule] of acl.exact) add(form, rule);
+  for (const { pattern, rule } of [...acl.byHead.values()].flat()) add(pattern.form, rule);
+  const made = indexRules(merged, acl);
+  known.set(key, made);
+  return made;
 }
 
 const NOTHING: ParameterRules = new Map();
@@ -208,7 +243,7 @@ function refuse(because: string): AccessVerdict {
 }
 
 /** What is known of a request before its fields. */
-type Asked = Pick<AccessRequest, 'path' | 'operation' | 'sudoRequired'>;
+type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoRequired'>;
 
 /** Says whether a caller may do what a request asks for (contract 5.2 to 5.4). */
 export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
@@ -226,7 +261,10 @@ export function mayBeAllowed(acl: Acl, request: Asked): boolean {
   return acl.root || judgeGrant(findRequestRule(acl, request), request).allowed;
 }
 
-function findRequestRule(acl: Acl, { path, operation }: Asked): Rule | undefined {
+function findRequestRule(written: Acl, asked: Asked): Rule | undefined {
+  const { operation, formed = [] } = asked;
+  const acl = formed.length > 0 ? canonicalAcl(written, formed) : written;
+  const path = canonicalNames(asked.path, formed);
   // `a/` and `a` are one path to every other operation: a slash must not find another rule.
   return operation === 'list' ? findListRule(acl, path) : findRule(acl, withoutSlash(path));
 }
@@ -269,10 +307,16 @@ function judgePage(
  * token, `["deny"]` for nothing.
  *
  * @param path as the client wrote it; a leading slash is taken off
+ * @param formed counted without that slash
  */
-export function listCapabilities(acl: Acl, path: string): string[] {
-  if (acl.root) return ['root'];
-  const asked = path.startsWith('/') ? path.slice(1) : path;
+export function listCapabilities(
+  written: Acl,
+  path: string,
+  formed: readonly FormedSegment[] = [],
+): string[] {
+  if (written.root) return ['root'];
+  const acl = formed.length > 0 ? canonicalAcl(written, formed) : written;
+  const asked = canonicalNames(path.startsWith('/') ? path.slice(1) : path, formed);
   const rule =
     acl.exact.get(asked) ?? acl.exact.get(withoutSlash(asked)) ?? findWildRule(acl, asked);
   if (!grants(rule)) return ['deny'];

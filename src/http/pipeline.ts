@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Acl, judgeAccess, mayBeAllowed } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import type { FormedSegment } from '../access/name-form.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import { authenticate } from '../access/tokens/authentication/operations.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
@@ -52,6 +53,8 @@ const PRIVATE_BODY = 2 * 1024 * 1024;
 interface Target {
   mount: Mount;
   match: Match | undefined;
+  /** Names in the whole path that have more spellings than one. */
+  formed: readonly FormedSegment[];
 }
 
 /** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */
@@ -132,14 +135,14 @@ async function answer(
   if (!target) {
     throw new Failure('not_found', `no handler for route "${path}". route entry not found.`);
   }
-  const { mount, match } = target;
-  const aclPath = method === 'LIST' || slash ? `${path}/` : path;
+  const { mount, match, formed } = target;
+  const asked = { path: method === 'LIST' || slash ? `${path}/` : path, formed };
   if (!match || !route || !method) {
     // What is not there is told only to those who might have used it.
     if (
       known &&
       method &&
-      !judgeAccess(known.acl, { path: aclPath, operation: OPERATION[method], sudoRequired: false })
+      !judgeAccess(known.acl, { ...asked, operation: OPERATION[method], sudoRequired: false })
         .allowed
     ) {
       throw new Failure('forbidden', 'permission denied');
@@ -155,7 +158,7 @@ async function answer(
   }
 
   traceInput(trace, match.params);
-  if (known && !mayBePermitted(known.acl, route, aclPath)) {
+  if (known && !mayBePermitted(known.acl, route, asked)) {
     throw new Failure('forbidden', 'permission denied');
   }
   const fields = await readFields(request, route, method, query);
@@ -177,7 +180,7 @@ async function answer(
   if (route.access !== 'public' && known) {
     await permit(app, caller, route, {
       acl: known.acl,
-      path: aclPath,
+      asked,
       method,
       fields,
       params: match.params,
@@ -245,15 +248,33 @@ async function findRawTail(
 async function locate(app: App, routers: Routers, path: string): Promise<Target | undefined> {
   if (path === 'sys' || path.startsWith('sys/')) {
     const match = routers.system.find(path.slice('sys'.length) || '/');
+    const formed = shifted(match, 'sys');
     // Before the first start is finished there are no mounts, and sys/ must answer all the same.
     const mount = app.barrier.sealed && match ? SERVER_MOUNT : await requireSystemMount(app);
-    return { mount, match };
+    return { mount, match, formed };
   }
   if (app.barrier.sealed) return undefined;
   const hit = findMount(await readMounts(app), path);
   if (!hit) return undefined;
   const routes = (hit.mount.kind === 'auth' ? routers.auth : routers.secret).get(hit.mount.type);
-  return { mount: hit.mount, match: routes?.find(hit.rest) };
+  const match = routes?.find(hit.rest);
+  return { mount: hit.mount, match, formed: shifted(match, path.slice(0, -hit.rest.length)) };
+}
+
+/** The names in a path that have more spellings than one, wherever it leads. */
+export async function findNames(
+  app: App,
+  routers: Routers,
+  path: string,
+): Promise<readonly FormedSegment[]> {
+  return (await locate(app, routers, path.replace(/\/$/, '')))?.formed ?? [];
+}
+
+/** A match's names, counted from the beginning of the whole path. */
+function shifted(match: Match | undefined, before: string): readonly FormedSegment[] {
+  if (!match || match.formed.length === 0) return [];
+  const offset = before.split('/').length;
+  return match.formed.map(({ at, form }) => ({ at: at + offset, form }));
 }
 
 function refuseNamespace(request: HttpRequest): void {
@@ -326,22 +347,28 @@ function passedHeaders(mount: Mount, request: HttpRequest): Record<string, strin
   return passed;
 }
 
+/** A path as permission is judged by it. */
+interface AskedPath {
+  path: string;
+  formed: readonly FormedSegment[];
+}
+
 interface Permission {
   acl: NonNullable<Caller['acl']>;
-  path: string;
+  asked: AskedPath;
   method: Method;
   fields: Record<string, unknown>;
   params: Readonly<Record<string, string>>;
 }
 
 /** Whether a request could be permitted: asked before its body is read. */
-function mayBePermitted(acl: Acl, { access }: AnyRoute, path: string): boolean {
+function mayBePermitted(acl: Acl, { access }: AnyRoute, asked: AskedPath): boolean {
   if (access === 'public') return true;
   const { capability, sudo, exists } = access;
   // Whether the thing is there is asked once, right before it counts.
   const operations: Capability[] = exists ? ['create', capability] : [capability];
   return operations.some((operation) =>
-    mayBeAllowed(acl, { path, operation, sudoRequired: sudo ?? false }),
+    mayBeAllowed(acl, { ...asked, operation, sudoRequired: sudo ?? false }),
   );
 }
 
@@ -351,7 +378,7 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
   const operation =
     exists && !(await exists(app, caller, asked.params)) ? ('create' as const) : capability;
   const verdict = judgeAccess(asked.acl, {
-    path: asked.path,
+    ...asked.asked,
     operation,
     sudoRequired: sudo ?? false,
     parameters: asked.fields,

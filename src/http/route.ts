@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
+import type { NameForm } from '../access/name-form.ts';
 import type { App } from '../app.ts';
 import type { FailureKind } from '../core/failure.ts';
 
@@ -127,6 +128,11 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
    * a form of their own.
    */
   drop_long_body?: boolean;
+  /**
+   * Path parameters whose value is read in more spellings than one. Permission is judged by one
+   * of them; nothing else in a path may be read so.
+   */
+  name_forms?: Readonly<Record<string, NameForm>>;
   /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
   run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;

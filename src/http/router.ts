@@ -1,4 +1,5 @@
 import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way';
+import type { FormedSegment } from '../access/name-form.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AnyRoute, Method } from './route.ts';
 
@@ -7,6 +8,8 @@ export type PathRoutes = Partial<Record<Method, AnyRoute>>;
 
 export interface Match {
   routes: PathRoutes;
+  /** Names of more than one spelling, counted by segments of what was asked for. */
+  formed: readonly FormedSegment[];
   params: Readonly<Record<string, string>>;
 }
 
@@ -39,7 +42,7 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
     maxParamLength: 8192,
   });
   for (const [pattern, found] of byPattern) {
-    const store: { routes: PathRoutes } = { routes: found };
+    const store: Stored = { routes: found, formed: formedSegments(found, prefix) };
     router.on('GET', pattern, nothing, store);
   }
   return {
@@ -48,11 +51,30 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
       // already, so its own are escaped.
       const hit = router.find('GET', /[%?;#]/.test(path) ? escapePath(path) : path);
       if (!hit) return undefined;
-      const found = (hit.store as { routes: PathRoutes }).routes;
+      const { routes: found, formed } = hit.store as Stored;
       const params = namedParams(found, hit.params);
-      return params && { routes: found, params };
+      return params && { routes: found, formed, params };
     },
   };
+}
+
+type Stored = Pick<Match, 'routes' | 'formed'>;
+
+/** Which segments after the prefix have a form; all operations of one path must agree on it. */
+function formedSegments(routes: PathRoutes, prefix: string): FormedSegment[] {
+  const [first, ...others] = Object.values(routes).map((route) =>
+    route.path
+      .slice(prefix.length + 1)
+      .split('/')
+      .flatMap((segment, at): FormedSegment[] => {
+        const form = route.name_forms?.[segment.slice(1, -1)];
+        return form ? [{ at, form }] : [];
+      }),
+  );
+  if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) {
+    throw new Error(`operations of one path read its names alike: ${routes.GET?.path ?? ''}`);
+  }
+  return first ?? [];
 }
 
 const escapePath = (path: string): string =>

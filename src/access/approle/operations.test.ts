@@ -15,6 +15,7 @@ import {
   readRoleId,
   removeApprole,
   writeApprole,
+  writeRoleId,
 } from './operations.ts';
 
 const ROLE = { role_name: 'ci' };
@@ -64,6 +65,16 @@ eachEngine('approle', (open) => {
     await assert.rejects(logIn(secret_id, 'other'), isRefused);
     await writeApprole(app, caller, { role_name: 'other', role_id: 'other' });
     await assert.rejects(logIn(secret_id, 'other'), isRefused);
+  });
+
+  test("a role's ID is no other role's in other letters: both would be one entity", async () => {
+    const { app, caller, write } = await openServer(open);
+    await write({ role_id: 'Boss' });
+    const other = { role_name: 'other', role_id: 'bOSS' };
+    await assert.rejects(writeApprole(app, caller, other), refusal(/in use by another role/));
+    await writeApprole(app, caller, { role_name: 'other', role_id: 'bosses' });
+    await assert.rejects(writeRoleId(app, caller, other), refusal(/in use by another role/));
+    await write({ role_id: 'boss' });
   });
 
   test('a secret ID with two uses makes two tokens, also when all are asked for at once', async () => {

@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
+import { nameKey } from '../identity/entity.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { logIn } from '../tokens/operations.ts';
@@ -23,6 +24,7 @@ import {
   findSecretIdByAccessor,
   insertSecretId,
   listApproles,
+  listOtherRoleIds,
   listSecretIds,
   type RoleKey,
   type StoredApprole,
@@ -82,6 +84,7 @@ export async function writeApprole(
     token_policies: sent.token_policies ?? policies,
   });
   checkApprole(rules);
+  if (role_id !== '') await requireOwnRoleId(app, key, role_id);
   const id = role_id || existing?.role_id || app.newId();
   await app.commit(caller, [saveApprole(key.mount_id, { name: key.name, role_id: id, rules })]);
   return {};
@@ -104,8 +107,16 @@ export async function writeRoleId(
 ): Promise<Answer> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const role = await requireRole(app, caller, input);
+  await requireOwnRoleId(app, keyOf(caller, input), input.role_id);
   await app.commit(caller, [saveApprole(caller.mount.id, { ...role, role_id: input.role_id })]);
   return {};
+}
+
+/** Whoever logs in is the entity that the ID names, where letters count alike in either case. */
+async function requireOwnRoleId(app: App, key: RoleKey, role_id: string): Promise<void> {
+  const taken = (await listOtherRoleIds(app.db, key)).map(nameKey);
+  if (!taken.includes(nameKey(role_id))) return;
+  throw new Failure('conflict', 'role_id is in use by another role');
 }
 
 /** The key of a secret ID's row; one text may be in use on several mounts. */

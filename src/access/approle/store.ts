@@ -40,6 +40,17 @@ export async function findApproleById(
   return row && roleOf(row);
 }
 
+/** The IDs of a mount's roles but one. */
+export async function listOtherRoleIds(db: Db, key: RoleKey): Promise<string[]> {
+  const rows = await db
+    .selectFrom('approle_role')
+    .select('role_id')
+    .where('mount_id', '=', key.mount_id)
+    .where('name', '!=', key.name)
+    .execute();
+  return rows.map((row) => row.role_id);
+}
+
 export async function listApproles(db: Db, mount_id: string): Promise<string[]> {
   const rows = await db
     .selectFrom('approle_role')

@@ -1,21 +1,27 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { type Acl, compileAcl, listCapabilities } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { readPermissions } from '../identity/operations.ts';
+import type { FormedSegment } from '../name-form.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { requireByAccessor } from '../tokens/operations.ts';
 import type { Token } from '../tokens/token.ts';
 
+/** Which segments of a path are names of more than one spelling; endpoints say so, at start. */
+export const namesOfPaths = perApp(() => ({
+  find: async (_path: string): Promise<readonly FormedSegment[]> => [],
+}));
+
 /** What the caller may do at each path. */
 export async function describeOwn(
-  _app: App,
+  app: App,
   caller: Caller,
   input: { paths: readonly string[] },
 ): Promise<Answer> {
   if (!caller.acl) throw new Failure('unauthenticated', 'permission denied');
-  return describe(caller.acl, input.paths);
+  return describe(app, caller.acl, input.paths);
 }
 
 export async function describeOfToken(
@@ -41,14 +47,18 @@ export async function describeOfAccessor(
 async function describeAll(app: App, token: Token, paths: readonly string[]): Promise<Answer> {
   const permissions = await readPermissions(app, token);
   // Its entity is disabled or gone: it may do nothing at all.
-  return describe(permissions?.acl ?? compileAcl([], 0), paths);
+  return describe(app, permissions?.acl ?? compileAcl([], 0), paths);
 }
 
-function describe(acl: Acl, paths: readonly string[]): Answer {
-  const [only] = paths;
-  if (only === undefined) throw new Failure('invalid', 'paths must be supplied');
-  const found = paths.map((path) => [path, listCapabilities(acl, path)] as const);
+async function describe(app: App, acl: Acl, paths: readonly string[]): Promise<Answer> {
+  if (paths.length === 0) throw new Failure('invalid', 'paths must be supplied');
+  const names = namesOfPaths(app);
+  const found: [path: string, capabilities: string[]][] = [];
+  for (const path of paths) {
+    const formed = acl.root ? [] : await names.find(path.replace(/^\//, ''));
+    found.push([path, listCapabilities(acl, path, formed)]);
+  }
   // One path is also answered under a name that does not depend on it.
-  const one = paths.length === 1 ? { capabilities: listCapabilities(acl, only) } : {};
+  const one = found.length === 1 ? { capabilities: found[0]?.[1] } : {};
   return { data: { ...Object.fromEntries(found), ...one }, flat: true };
 }

@@ -40,6 +40,7 @@ const name = text().describe('Name; upper and lower case count as the same.');
 const optional_name = text('').describe('Name; a random one is made when left out.');
 /** Names of people and teams are not as narrow as those of roles. */
 const path_forms = { name: /^[^\p{Cc}/]+$/u };
+const name_forms = { name: 'lower_case' } as const;
 
 const entitySettings = patchOf(entityFields).shape;
 const groupSettings = {
@@ -100,6 +101,7 @@ function recordRoutes(
       summary: `Read ${named.what}`,
       access: { capability: 'read' },
       path_forms,
+      name_forms,
       input: key,
       output: anything,
       failures: ['not_found'],
@@ -112,6 +114,7 @@ function recordRoutes(
       summary: `Delete ${named.what}`,
       access: { capability: 'delete' },
       path_forms,
+      name_forms,
       audit: [by],
       input: key,
       output: anything,
@@ -148,6 +151,7 @@ function writeRoute<In extends z.ZodObject>(
     method: 'POST',
     access: { capability: 'update' },
     path_forms,
+    name_forms,
     input,
     output: anything,
     failures: ['invalid', 'conflict'],

@@ -11,6 +11,7 @@ export const lockoutRoutes: AnyRoute[] = [
     summary: 'Let a user log in again who is locked after failed log-ins',
     access: { capability: 'update' },
     path_forms: { alias_identifier: /^[^/]+$/ },
+    name_forms: { alias_identifier: 'lower_case' },
     audit: ['mount_accessor', 'alias_identifier'],
     input: z.object({
       mount_accessor: text().describe('Accessor of the auth mount, e.g. auth_userpass_1a2b3c4d.'),

@@ -6,6 +6,7 @@ import { listPolicies, readPolicy, removePolicy, writePolicy } from './operation
 const name = text().describe('Name of the policy; upper case counts as lower case.');
 /** Policy names may hold anything but a slash. */
 const path_forms = { name: /^[^/]+$/ };
+const name_forms = { name: 'lower_case' } as const;
 const anything = z.record(z.string(), z.unknown());
 
 /** The same policies as they are addressed now and as they were of old. */
@@ -33,6 +34,7 @@ function routesAt(
       summary: 'Read a policy',
       access: { capability: 'read' },
       path_forms,
+      name_forms,
       input: z.object({ name }),
       output: anything,
       failures: ['not_found'],
@@ -45,6 +47,7 @@ function routesAt(
       summary: 'Write a policy',
       access: { capability: 'update' },
       path_forms,
+      name_forms,
       audit: ['name', 'policy', 'rules'],
       input: z.object({
         name,
@@ -63,6 +66,7 @@ function routesAt(
       summary: 'Delete a policy',
       access: { capability: 'delete' },
       path_forms,
+      name_forms,
       audit: ['name'],
       input: z.object({ name }),
       output: anything,

@@ -14,6 +14,7 @@ import {
 import { userFields } from './user.ts';
 
 const username = text().describe('Name of the user; upper case counts as lower case.');
+const name_forms = { username: 'lower_case' } as const;
 const password = text('').describe('Password of the user.');
 const policies = optional(list()).describe('Old name of token_policies.');
 const anything = z.record(z.string(), z.unknown());
@@ -34,6 +35,7 @@ export const userpassRoutes: AnyRoute[] = [
     id: 'userpass-read-user',
     method: 'GET',
     path: '/v1/auth/{mount}/users/{username}',
+    name_forms,
     summary: 'Read a user',
     access: { capability: 'read' },
     input: z.object({ username }),
@@ -45,6 +47,7 @@ export const userpassRoutes: AnyRoute[] = [
     id: 'userpass-write-user',
     method: 'POST',
     path: '/v1/auth/{mount}/users/{username}',
+    name_forms,
     summary: 'Write a user',
     access: { capability: 'update', exists: isUser },
     audit: ['username', 'policies', ...Object.keys(userFields)],
@@ -57,6 +60,7 @@ export const userpassRoutes: AnyRoute[] = [
     id: 'userpass-delete-user',
     method: 'DELETE',
     path: '/v1/auth/{mount}/users/{username}',
+    name_forms,
     summary: 'Delete a user',
     access: { capability: 'delete' },
     audit: ['username'],
@@ -69,6 +73,7 @@ export const userpassRoutes: AnyRoute[] = [
     id: 'userpass-reset-password',
     method: 'POST',
     path: '/v1/auth/{mount}/users/{username}/password',
+    name_forms,
     summary: "Change a user's password",
     access: { capability: 'update' },
     audit: ['username'],
@@ -81,6 +86,7 @@ export const userpassRoutes: AnyRoute[] = [
     id: 'userpass-update-policies',
     method: 'POST',
     path: '/v1/auth/{mount}/users/{username}/policies',
+    name_forms,
     summary: "Change a user's policies",
     access: { capability: 'update' },
     audit: ['username', 'policies', 'token_policies'],
@@ -101,6 +107,7 @@ export const userpassRoutes: AnyRoute[] = [
     id: 'userpass-login',
     method: 'POST',
     path: '/v1/auth/{mount}/login/{username}',
+    name_forms,
     summary: 'Log in with a password',
     access: 'public',
     audit: ['username'],

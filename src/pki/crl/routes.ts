@@ -91,6 +91,7 @@ export const crlRoutes: AnyRoute[] = [
       id: `pki-read-${id}`,
       method: 'GET',
       path: `/v1/{mount}/issuer/{issuer_ref}/${path}`,
+      name_forms: { issuer_ref: 'default_word' },
       summary: 'Read the complete CRL of an issuer',
       see: ['RFC 5280 §5'],
       access: 'public',

@@ -15,6 +15,7 @@ import {
 import { issuerFields } from './settings.ts';
 
 const issuer_ref = text().describe('Id or name of the issuer, or "default".');
+const name_forms = { issuer_ref: 'default_word' } as const;
 const path = '/v1/{mount}/issuer/{issuer_ref}';
 const urls = z.array(z.string());
 
@@ -70,6 +71,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     id: 'pki-read-issuer',
     method: 'GET',
     path,
+    name_forms,
     summary: 'Read an issuer and its settings',
     access: { capability: 'read' },
     input: z.object({ issuer_ref }),
@@ -82,6 +84,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     id: 'pki-read-issuer-json',
     method: 'GET',
     path: `${path}/json`,
+    name_forms,
     summary: 'Fetch the certificate and chain of an issuer',
     access: 'public',
     counted: true,
@@ -99,6 +102,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     id: 'pki-read-issuer-pem',
     method: 'GET',
     path: `${path}/pem`,
+    name_forms,
     summary: 'Fetch the certificate of an issuer as PEM',
     access: 'public',
     counted: true,
@@ -111,6 +115,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     id: 'pki-read-issuer-der',
     method: 'GET',
     path: `${path}/der`,
+    name_forms,
     summary: 'Fetch the certificate of an issuer as DER',
     access: 'public',
     counted: true,
@@ -123,6 +128,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     id: 'pki-write-issuer',
     method: 'POST',
     path,
+    name_forms,
     summary: 'Write the settings of an issuer whole',
     access: { capability: 'update' },
     input: z.object({ issuer_ref, ...issuerFields }),
@@ -135,6 +141,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     id: 'pki-patch-issuer',
     method: 'PATCH',
     path,
+    name_forms,
     summary: 'Change some settings of an issuer',
     access: { capability: 'patch' },
     input: patchOf(issuerFields).extend({ issuer_ref }),
@@ -147,6 +154,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     id: 'pki-delete-issuer',
     method: 'DELETE',
     path,
+    name_forms,
     summary: 'Delete an issuer; its key stays',
     access: { capability: 'delete' },
     input: z.object({ issuer_ref }),

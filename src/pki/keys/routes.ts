@@ -44,6 +44,7 @@ export const keyRoutes: readonly AnyRoute[] = [
     id: 'pki-read-key',
     method: 'GET',
     path: '/v1/{mount}/key/{key_ref}',
+    name_forms: { key_ref: 'default_word' },
     summary: 'Read a key; its private part cannot be read',
     access: { capability: 'read' },
     input: z.object({ key_ref }),
@@ -58,6 +59,7 @@ export const keyRoutes: readonly AnyRoute[] = [
     id: 'pki-update-key',
     method: 'POST',
     path: '/v1/{mount}/key/{key_ref}',
+    name_forms: { key_ref: 'default_word' },
     summary: 'Name a key anew',
     access: { capability: 'update' },
     input: z.object({
@@ -73,6 +75,7 @@ export const keyRoutes: readonly AnyRoute[] = [
     id: 'pki-delete-key',
     method: 'DELETE',
     path: '/v1/{mount}/key/{key_ref}',
+    name_forms: { key_ref: 'default_word' },
     summary: 'Delete a key that no issuer uses',
     access: { capability: 'delete' },
     input: z.object({ key_ref }),
