@@ -128,16 +128,121 @@ for (const [filter, expected, why] of rows) {
   });
 }
 
-test('rounds within rounds end at a limit, and match nothing then', () => {
-  const many = Array.from({ length: 100 }, (_, at) => at);
-  const filter = 'any item as a { any item as b { any item as c { c == -1 } } }';
-  const parsed = parseExpression(filter);
+const LISTS = { name: 'web', ports: Array.from({ length: 100 }, (_, at) => at) };
+
+test('what costs more than one value may is not run to its end, and is said to be so', () => {
+  const parsed = parseExpression(nest(3, 'x2 == -1', 'item.ports'));
   assert.ok(parsed.valid);
-  const verdict = evaluateFilter(parsed.expression, { item: many });
+  const verdict = evaluateFilter(parsed.expression, { item: LISTS });
   assert.ok('fault' in verdict);
-  assert.match(verdict.because, /more than 10000 elements/);
-  assert.deepEqual(evaluateFilter(parsed.expression, { item: [-1] }), { matches: true });
+  assert.equal(verdict.fault, 'exhausted');
+  assert.match(verdict.because, /takes too long.* would be taken/);
+  const few = { item: { ports: [1, 2, -1] } };
+  assert.deepEqual(evaluateFilter(parsed.expression, few), { matches: true });
 });
+
+test('a "not" makes no match of what was not run to its end', () => {
+  const parsed = parseExpression(`not ${nest(3, 'x2 == -1', 'item.ports')}`);
+  assert.ok(parsed.valid);
+  assert.equal(evaluateFilter(parsed.expression, { item: LISTS }).matches, false);
+});
+
+test('several values share what is left', () => {
+  const parsed = parseExpression('item.name == "web"');
+  assert.ok(parsed.valid);
+  const budget = { steps: 20 };
+  const verdicts = [1, 2, 3, 4].map(() =>
+    evaluateFilter(parsed.expression, { item: LISTS }, budget),
+  );
+  assert.deepEqual(
+    verdicts.map(({ matches }) => matches),
+    [true, true, false, false],
+  );
+});
+
+/** `any` within `any`, each over the same list. */
+function nest(depth: number, inner: string, over: string): string {
+  const rounds = Array.from({ length: depth }, (_, at) => `any ${over} as x${at} { `);
+  return `${rounds.join('')}${inner}${' }'.repeat(depth)}`;
+}
+
+const many = (count: number, part: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => part(at)).join(' or ');
+
+const WIDE = {
+  ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`field_${at}`, `value ${at}`])),
+  number: 1,
+  yes: true,
+  list: Array.from({ length: 1000 }, (_, at) => `v${at}`),
+  text: 'd'.repeat(16_384),
+};
+
+const costly: [why: string, filter: string][] = [
+  [
+    'small patterns',
+    nest(
+      3,
+      many(40, (at) => `x2 matches "x${at}y"`),
+      'item',
+    ),
+  ],
+  [
+    'patterns that branch',
+    nest(
+      3,
+      many(40, (at) => `x2 matches "(a|b)?(c|d)?${at}!"`),
+      'item',
+    ),
+  ],
+  [
+    'comparisons',
+    nest(
+      3,
+      many(280, (at) => `x0==a${at}`),
+      'item',
+    ),
+  ],
+  [
+    'numbers',
+    nest(
+      3,
+      many(100, () => 'item.number == 111111111111'),
+      'item',
+    ),
+  ],
+  [
+    'yes and no',
+    nest(
+      3,
+      many(200, () => 'item.yes == false'),
+      'item',
+    ),
+  ],
+  ['parts of texts', nest(3, `item.text contains "${'d'.repeat(300)}x"`, 'item')],
+  [
+    'elements of lists',
+    nest(
+      3,
+      many(200, () => 'item.list contains "x"'),
+      'item',
+    ),
+  ],
+  ['rounds alone', nest(3, 'x2 == a', 'item.list')],
+  ['a pattern that repeats in a long text', 'item.text matches "(?:x?y?z?){70}$"'],
+  ['a pattern of large classes', nest(2, `item.text matches "${'\\\\pL'.repeat(12)}x"`, 'item')],
+];
+
+for (const [why, filter] of costly) {
+  test(`a value is judged within a hundredth of a second or so, or not at all: ${why}`, () => {
+    const parsed = parseExpression(filter);
+    assert.ok(parsed.valid, 'because' in parsed ? parsed.because : '');
+    const started = process.threadCpuUsage();
+    const verdict = evaluateFilter(parsed.expression, { item: WIDE });
+    const { user, system } = process.threadCpuUsage(started);
+    assert.ok('fault' in verdict && verdict.fault === 'exhausted');
+    assert.ok(user + system < 50_000, `${(user + system) / 1000} ms`);
+  });
+}
 
 test('a pattern that other engines take for ever over is found in time', () => {
   const parsed = parseExpression('item matches "^(a+)+$"');

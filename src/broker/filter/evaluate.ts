@@ -3,76 +3,141 @@ import type { Expression, Operator, Selector } from './expression.ts';
 /**
  * What an expression says of a value. `missing`: it looks at something that is not there;
  * `mismatch`: it compares what cannot be compared. Neither is a match, and neither becomes
- * one by a `not` before it.
+ * one by a `not` before it. `exhausted`: it was not run to its end, so that nothing is known.
  */
 export type FilterVerdict =
   | { matches: boolean }
-  | { matches: false; fault: 'missing' | 'mismatch'; because: string };
+  | { matches: false; fault: 'missing' | 'mismatch' | 'exhausted'; because: string };
 
-/** Thrown inside the evaluation only. */
-class EvaluationFault extends Error {
-  readonly fault: 'missing' | 'mismatch';
+/**
+ * What a filter may still cost, in steps of about 20 nanoseconds: a comparison is some of them,
+ * a regular expression one for each of its instructions and each letter that it looks at.
+ */
+export interface Budget {
+  steps: number;
+}
 
-  constructor(fault: 'missing' | 'mismatch', message: string) {
-    super(message);
+/** What one value may cost: some ten milliseconds, in which nobody else is served. */
+export const STEPS_OF_ONE = 500_000;
+
+/** Passed up instead of an answer. */
+class Fault {
+  readonly fault: 'missing' | 'mismatch' | 'exhausted';
+  readonly because: string;
+
+  constructor(fault: Fault['fault'], because: string) {
     this.fault = fault;
+    this.because = because;
   }
 }
+
+/** Said to whoever wrote the filter. */
+export const TOO_COSTLY =
+  'It takes too long: it would be taken with fewer or shorter regular expressions and comparisons, or with less "any" and "all" in each other';
+
+const EXHAUSTED = new Fault('exhausted', TOO_COSTLY);
 
 /**
  * Runs a filter on one value.
  *
- * @param value plain JSON data, e.g. `{ item: { name: 'web' } }`
+ * @param value  plain JSON data, e.g. `{ item: { name: 'web' } }`
+ * @param budget what is left for several values together; what this one takes is taken away
  */
-export function evaluateFilter(expression: Expression, value: unknown): FilterVerdict {
-  try {
-    return { matches: run(expression, { value, rounds: 0 }, new Map()) };
-  } catch (error) {
-    if (!(error instanceof EvaluationFault)) throw error;
-    return { matches: false, fault: error.fault, because: error.message };
-  }
+export function evaluateFilter(
+  expression: Expression,
+  value: unknown,
+  budget: Budget = { steps: STEPS_OF_ONE },
+): FilterVerdict {
+  const outcome = run(expression, { value, budget }, undefined);
+  if (!(outcome instanceof Fault)) return { matches: outcome };
+  return { matches: false, fault: outcome.fault, because: outcome.because };
 }
 
-/** How many elements `any` and `all` may look at: more than any item has, a fraction of a second. */
-const MAX_ROUNDS = 10_000;
+/** A name that `any` or `all` has bound, and those around it. */
+interface Scope {
+  name: string;
+  value: unknown;
+  around: Scope | undefined;
+}
 
-/** Names that `any` and `all` have bound. */
-type Scope = ReadonlyMap<string, unknown>;
-
-/** What is looked at, and how much has been. */
+/** What is looked at, and what that may cost. */
 interface Root {
   readonly value: unknown;
-  rounds: number;
+  readonly budget: Budget;
 }
 
-function run(expression: Expression, root: Root, scope: Scope): boolean {
+/** Whether there was enough left for it. */
+function spend({ budget }: Root, steps: number): boolean {
+  budget.steps -= steps;
+  return budget.steps >= 0;
+}
+
+function run(expression: Expression, root: Root, scope: Scope | undefined): boolean | Fault {
+  if (!spend(root, 2)) return EXHAUSTED;
   switch (expression.kind) {
-    case 'and':
-      return run(expression.left, root, scope) && run(expression.right, root, scope);
-    case 'or':
-      return run(expression.left, root, scope) || run(expression.right, root, scope);
-    case 'not':
-      return !run(expression.of, root, scope);
-    case 'any':
-    case 'all': {
-      const rounds = bindings(select(expression.selector, root, scope), expression.names);
-      const inner = (bound: ReadonlyMap<string, unknown>): boolean => {
-        if (++root.rounds > MAX_ROUNDS) {
-          throw new EvaluationFault('mismatch', `it looks at more than ${MAX_ROUNDS} elements`);
-        }
-        return run(expression.of, root, new Map([...scope, ...bound]));
-      };
-      return expression.kind === 'any' ? rounds.some(inner) : rounds.every(inner);
+    case 'and': {
+      const left = run(expression.left, root, scope);
+      return left === true ? run(expression.right, root, scope) : left;
     }
+    case 'or': {
+      const left = run(expression.left, root, scope);
+      return left === false ? run(expression.right, root, scope) : left;
+    }
+    case 'not': {
+      const of = run(expression.of, root, scope);
+      return of instanceof Fault ? of : !of;
+    }
+    case 'any':
+    case 'all':
+      return runRounds(expression, root, scope);
     case 'test':
-      return test(expression, select(expression.selector, root, scope));
+      return runTest(expression, root, scope);
   }
 }
 
-function select(selector: Selector, root: Root, scope: Scope): unknown {
-  const [first = '', ...rest] = selector;
-  let value = scope.has(first) ? scope.get(first) : member(root.value, first, selector);
-  for (const name of rest) value = member(value, name, selector);
+/** Runs what stands in braces for one element after the other, until one decides. */
+function runRounds(
+  { kind, selector, names, of }: Extract<Expression, { kind: 'any' | 'all' }>,
+  root: Root,
+  scope: Scope | undefined,
+): boolean | Fault {
+  const found = select(selector, root, scope);
+  if (found instanceof Fault) return found;
+  if (typeof found !== 'object' || found === null) {
+    return new Fault('mismatch', '"any" and "all" need a list or an object');
+  }
+  const list: readonly unknown[] | undefined = Array.isArray(found) ? found : undefined;
+  const keys = list ? undefined : Object.keys(found);
+  const count = list?.length ?? keys?.length ?? 0;
+  if (!spend(root, count)) return EXHAUSTED;
+  const [first = '', second] = names;
+  for (let at = 0; at < count; at++) {
+    const key = keys?.[at] ?? at;
+    const element: unknown = list ? list[at] : undefined;
+    // One name is that of a list's element, but of an object's key.
+    let bound: Scope = {
+      name: first,
+      value: list && second === undefined ? element : key,
+      around: scope,
+    };
+    if (second !== undefined) {
+      const value: unknown = list ? element : Reflect.get(found, key);
+      bound = { name: second, value, around: bound };
+    }
+    const outcome = run(of, root, bound);
+    if (outcome !== (kind === 'all')) return outcome;
+  }
+  return kind === 'all';
+}
+
+function select(selector: Selector, root: Root, scope: Scope | undefined): unknown {
+  const [first = ''] = selector;
+  let bound = scope;
+  while (bound !== undefined && bound.name !== first) bound = bound.around;
+  let value = bound === undefined ? member(root.value, first, selector) : bound.value;
+  for (let at = 1; at < selector.length && !(value instanceof Fault); at++) {
+    value = member(value, selector[at] ?? '', selector);
+  }
   return value;
 }
 
@@ -83,95 +148,93 @@ function member(value: unknown, name: string, selector: Selector): unknown {
   } else if (typeof value === 'object' && value !== null && Object.hasOwn(value, name)) {
     return Reflect.get(value, name);
   }
-  throw new EvaluationFault('missing', `there is no "/${selector.join('/')}"`);
+  return new Fault('missing', `there is no "/${selector.join('/')}"`);
 }
 
-function bindings(value: unknown, names: readonly string[]): Map<string, unknown>[] {
-  const [first = '', second] = names;
-  if (Array.isArray(value)) {
-    return value.map((item: unknown, index) =>
-      second === undefined
-        ? new Map([[first, item]])
-        : new Map<string, unknown>([
-            [first, index],
-            [second, item],
-          ]),
-    );
-  }
-  if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).map(([key, item]) =>
-      second === undefined
-        ? new Map<string, unknown>([[first, key]])
-        : new Map<string, unknown>([
-            [first, key],
-            [second, item],
-          ]),
-    );
-  }
-  throw new EvaluationFault('mismatch', '"any" and "all" need a list or an object');
+type Test = Extract<Expression, { kind: 'test' }>;
+
+function runTest(expression: Test, root: Root, scope: Scope | undefined): boolean | Fault {
+  const { operator, selector } = expression;
+  if (!spend(root, 3 + selector.length)) return EXHAUSTED;
+  const found = select(selector, root, scope);
+  if (found instanceof Fault) return found;
+  if (!spend(root, costOf(expression, found))) return EXHAUSTED;
+  const outcome = ask(expression, found);
+  return outcome instanceof Fault || !isNegated(operator) ? outcome : !outcome;
 }
 
-function test(expression: Extract<Expression, { kind: 'test' }>, found: unknown): boolean {
-  const { operator, value = '', pattern } = expression;
+const isNegated = (operator: Operator): boolean => operator === '!=' || operator.includes('not ');
+
+/** Steps of one comparison, at most. */
+function costOf({ value = '', pattern }: Test, found: unknown): number {
+  const once = 1 + (value.length >> 4);
+  if (Array.isArray(found)) return found.length * once;
+  if (typeof found !== 'string') return once;
+  if (pattern) return (pattern.size + 8) * (found.length + 1);
+  return once + (found.length >> 4) * (1 + (value.length >> 7));
+}
+
+/** What is asked, without the "not" in it. */
+function ask({ operator, value = '', pattern }: Test, found: unknown): boolean | Fault {
   switch (operator) {
     case '==':
-      return equals(found, value);
     case '!=':
-      return !equals(found, value);
+      return equals(found, value);
     case 'contains':
-      return contains(found, value);
     case 'not contains':
-      return !contains(found, value);
+      return contains(found, value);
     case 'matches':
-    case 'not matches': {
-      if (typeof found !== 'string') throw cannot(operator, found);
-      const hit = pattern?.matcher(found).find() ?? false;
-      return operator === 'matches' ? hit : !hit;
-    }
+    case 'not matches':
+      if (typeof found !== 'string') return cannot(operator, found);
+      return pattern?.compiled.matcher(found).find() ?? false;
     case 'is empty':
-      return isEmpty(found);
     case 'is not empty':
-      return !isEmpty(found);
+      return isEmpty(found);
     case 'is nil':
-      return found === null;
     case 'is not nil':
-      return found !== null;
+      return found === null;
   }
 }
 
-function cannot(operator: Operator, found: unknown): EvaluationFault {
+function cannot(operator: Operator, found: unknown): Fault {
   const kind = Array.isArray(found) ? 'a list' : found === null ? 'nil' : typeof found;
-  return new EvaluationFault('mismatch', `"${operator}" cannot be asked of ${kind}`);
+  return new Fault('mismatch', `"${operator}" cannot be asked of ${kind}`);
 }
 
 /** The value on the right is text; the field's own type decides how it is read. */
-function equals(found: unknown, value: string): boolean {
+function equals(found: unknown, value: string): boolean | Fault {
   switch (typeof found) {
     case 'string':
       return found === value;
     case 'number': {
       const wanted = value.trim() === '' ? Number.NaN : Number(value);
-      if (Number.isNaN(wanted)) throw new EvaluationFault('mismatch', `"${value}" is no number`);
+      if (Number.isNaN(wanted)) return new Fault('mismatch', `"${value}" is no number`);
       return found === wanted;
     }
     case 'boolean':
       if (/^(1|t|true)$/i.test(value)) return found;
       if (/^(0|f|false)$/i.test(value)) return !found;
-      throw new EvaluationFault('mismatch', `"${value}" is neither true nor false`);
+      return new Fault('mismatch', `"${value}" is neither true nor false`);
     default:
-      throw cannot('==', found);
+      return cannot('==', found);
   }
 }
 
-function contains(found: unknown, value: string): boolean {
+function contains(found: unknown, value: string): boolean | Fault {
   if (typeof found === 'string') return found.includes(value);
-  if (Array.isArray(found)) return found.some((item: unknown) => equals(item, value));
+  if (Array.isArray(found)) {
+    for (const item of found) {
+      const outcome = equals(item, value);
+      if (outcome !== false) return outcome;
+    }
+    return false;
+  }
   if (typeof found === 'object' && found !== null) return Object.hasOwn(found, value);
-  throw cannot('contains', found);
+  return cannot('contains', found);
 }
 
-function isEmpty(found: unknown): boolean {
+function isEmpty(found: unknown): boolean | Fault {
   if (typeof found === 'string' || Array.isArray(found)) return found.length === 0;
   if (typeof found === 'object' && found !== null) return Object.keys(found).length === 0;
-  throw cannot('is empty', found);
+  return cannot('is empty', found);
 }

@@ -129,11 +129,92 @@ test('"any" and "all" side by side are not in each other', () => {
   assert.ok(parseExpression(Array.from({ length: 9 }, () => rounds(1)).join(' and ')).valid);
 });
 
-test('a regular expression that repeats repetitions is refused, or read at once', () => {
-  for (const pattern of ['((x{100}){100}){100}', 'x{1001}', '(x*)*(y*)*z']) {
-    const started = process.cpuUsage();
-    parseExpression(`a matches "${pattern}"`);
-    const { user, system } = process.cpuUsage(started);
-    assert.ok(user + system < 1_000_000, pattern);
-  }
-});
+const pattern = (text: string): string => `a matches "${text.replaceAll('\\', '\\\\')}"`;
+
+const sizes: [within: string, beyond: string, because: RegExp][] = [
+  [pattern('x'.repeat(900)), pattern('x'.repeat(1001)), /longer than 1000 characters/],
+  [pattern('x{900}'), pattern('x{1000}'), /too large: it repeats/],
+  [pattern('(xy){200}'), pattern(`(${'xy'.repeat(450)}){900}`), /too large: it repeats/],
+  [pattern('((x{5}){10}){10}'), pattern('((x{10}){10}){10}'), /too large: it repeats/],
+  [pattern('\\pL{500}'), pattern('(\\pL){999}'), /too large: it repeats/],
+  [pattern('\\pL'.repeat(15)), pattern('\\pL|'.repeat(25)), /too large: it repeats/],
+  [pattern('(?i)[a-z]{20}'), pattern('(?i)[B-\\x{1e942}]'), /too large: it repeats/],
+  [pattern('[B-\\x{1e942}]'), pattern('(?i)[B-\u{1e942}]'), /too large: it repeats/],
+  [
+    Array.from({ length: 35 }, () => pattern('^[a-z]{1,30}-prod$')).join(' or '),
+    Array.from({ length: 70 }, () => pattern('^[a-z]{1,30}-prod$')).join(' or '),
+    /too large together/,
+  ],
+  [`${'a.'.repeat(31)}a == 1`, `${'a.'.repeat(32)}a == 1`, /more than 32 names/],
+  [`"${'/a'.repeat(32)}" == 1`, `"${'/a'.repeat(33)}" == 1`, /more than 32 names/],
+];
+
+for (const [within, beyond, because] of sizes) {
+  test(`a filter ${within.slice(0, 40)} is read, ${beyond.slice(0, 40)} is not: ${because.source}`, () => {
+    const taken = parseExpression(within);
+    assert.ok(taken.valid, 'because' in taken ? taken.because : '');
+    const parsed = parseExpression(beyond);
+    assert.equal(parsed.valid, false);
+    assert.match(parsed.because, because);
+  });
+}
+
+/** What people write. */
+const USUAL = [
+  '^prod-[a-z0-9-]+$',
+  '(?i)^web',
+  '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  '^(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)$',
+  '^(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$',
+  '^[\\p{L}\\p{N} _.-]{1,6}',
+  '^(eu|us|ap)-(north|south|east|west|central)-[1-9]$',
+  '^[A-Za-z0-9.!#$%&*+/=?^_{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}$',
+];
+
+for (const text of USUAL) {
+  test(`a filter with ${text} is read`, () => {
+    const parsed = parseExpression(pattern(text));
+    assert.ok(parsed.valid, 'because' in parsed ? parsed.because : '');
+  });
+}
+
+const LONG = 9_900;
+const hostile: [why: string, filter: string][] = [
+  ['repetitions of repetitions', pattern('((x{100}){100}){100}')],
+  ['a repetition of a long text', pattern(`(${'a'.repeat(990)}){1000}`)],
+  [
+    'seven of them',
+    Array.from({ length: 7 }, () => pattern(`(${'a'.repeat(900)}){9}`)).join(' or '),
+  ],
+  ['stars of stars', pattern('(x*)*(y*)*z')],
+  ['classes', Array.from({ length: 40 }, () => pattern('\\pL|'.repeat(40))).join(' or ')],
+  ['ranges in either case', pattern(`(?i)[${'B-\\x{1e942}'.repeat(80)}]`)],
+  ['ranges of letters in either case', pattern(`(?i)[${'B-\u{1e942}'.repeat(240)}]`)],
+  ['brackets', pattern(`${'('.repeat(490)}${')'.repeat(490)}`)],
+  ['open brackets', pattern('('.repeat(990))],
+  ['names that do not end', pattern('(?P<'.repeat(240))],
+  ['classes that do not end', pattern('[[:'.repeat(330))],
+  ['escapes that do not end', pattern('\\p{'.repeat(330))],
+  ['quotes within patterns', pattern('\\Q'.repeat(490))],
+  ['alternatives', pattern('|'.repeat(990))],
+  ['a text that does not end', `a == "${'\\\\'.repeat(LONG / 2)}`],
+  ['a back quote that does not end', `a == \`${'x'.repeat(LONG)}`],
+  ['a number that is none', `a == ${'1'.repeat(LONG)}x`],
+  ['blanks', ' '.repeat(LONG)],
+  ['words', 'a '.repeat(LONG / 2)],
+  ['"not"', 'not '.repeat(LONG / 4)],
+  ['open brackets of the filter', '('.repeat(LONG)],
+  ['steps of a pointer', `"${'/a'.repeat(LONG / 2)}" == 1`],
+  ['steps of a selector', `a${'["b"]'.repeat(LONG / 5)} == 1`],
+  ['comparisons', Array.from({ length: 499 }, () => 'a==1').join(' or ')],
+  ['a megabyte', 'a == 1 or '.repeat(100_000)],
+];
+
+for (const [why, filter] of hostile) {
+  test(`a filter is read, or refused, within a fiftieth of a second or so: ${why}`, () => {
+    const started = process.threadCpuUsage();
+    parseExpression(filter);
+    const { user, system } = process.threadCpuUsage(started);
+    assert.ok(user + system < 60_000, `${(user + system) / 1000} ms`);
+  });
+}

@@ -1,14 +1,21 @@
 import { RE2JS } from 're2js';
+import { measurePattern } from './pattern-size.ts';
 
 /** A parsed filter: what `evaluate.ts` runs. */
 export type Expression =
   | { kind: 'and' | 'or'; left: Expression; right: Expression }
   | { kind: 'not'; of: Expression }
-  | { kind: 'test'; selector: Selector; operator: Operator; value?: string; pattern?: RE2JS }
+  | { kind: 'test'; selector: Selector; operator: Operator; value?: string; pattern?: Pattern }
   | { kind: 'any' | 'all'; selector: Selector; names: readonly string[]; of: Expression };
 
 /** Path into the value that is looked at, e.g. `['item', 'attributes', 'default_port']`. */
 export type Selector = readonly string[];
+
+/** A regular expression, with the number of its instructions. */
+export interface Pattern {
+  compiled: RE2JS;
+  size: number;
+}
 
 export type Operator =
   | '=='
@@ -30,6 +37,15 @@ const MAX_TOKENS = 2000;
 const MAX_LENGTH = 10_000;
 /** Each `any` or `all` within another multiplies the rounds. */
 const MAX_NESTED_ROUNDS = 3;
+/** Names in one path; what is filtered is far less deep. */
+const MAX_SELECTOR = 32;
+/**
+ * What regular expressions may become: in instructions, each of which takes some microseconds to
+ * compile, and is run for every letter that is looked at.
+ */
+const MAX_PATTERN_LENGTH = 1000;
+const MAX_PATTERN_SIZE = 1000;
+const MAX_PATTERNS_SIZE = 3000;
 
 interface Token {
   kind: 'word' | 'text' | 'number' | 'symbol' | 'end';
@@ -130,6 +146,8 @@ class Parser {
   #next = 0;
   #depth = 0;
   #rounds = 0;
+  /** Of all regular expressions so far. */
+  #size = 0;
 
   constructor(tokens: readonly Token[]) {
     this.#tokens = tokens;
@@ -170,7 +188,7 @@ class Parser {
   }
 
   #unexpected(token: Token, wanted?: string): SyntaxFault {
-    const found = token.kind === 'end' ? 'it ends' : `"${token.text}" stands`;
+    const found = token.kind === 'end' ? 'it ends' : `"${shorten(token.text)}" stands`;
     return new SyntaxFault(
       `${found} at position ${token.at}${wanted ? ` where ${wanted} is expected` : ', where it cannot'}`,
     );
@@ -248,7 +266,25 @@ class Parser {
     if (operator.startsWith('is ')) return { kind: 'test', selector, operator };
     const value = this.#value();
     if (!operator.endsWith('matches')) return { kind: 'test', selector, operator, value };
-    return { kind: 'test', selector, operator, value, pattern: compilePattern(value) };
+    return { kind: 'test', selector, operator, value, pattern: this.#pattern(value) };
+  }
+
+  /** Its size is known before it is compiled: compiling is what takes time and memory. */
+  #pattern(text: string): Pattern {
+    if (text.length > MAX_PATTERN_LENGTH) {
+      throw new SyntaxFault(`a regular expression is longer than ${MAX_PATTERN_LENGTH} characters`);
+    }
+    const size = measurePattern(text);
+    this.#size += size;
+    if (size > MAX_PATTERN_SIZE) {
+      throw new SyntaxFault(
+        `the regular expression "${shorten(text)}" is too large: it repeats or lists too much`,
+      );
+    }
+    if (this.#size > MAX_PATTERNS_SIZE) {
+      throw new SyntaxFault('its regular expressions are too large together');
+    }
+    return compilePattern(text);
   }
 
   #operator(): Operator {
@@ -306,27 +342,35 @@ class Parser {
       } else {
         return path;
       }
+      if (path.length > MAX_SELECTOR) throw tooDeep(token.at);
     }
   }
 }
+
+const tooDeep = (at: number): SyntaxFault =>
+  new SyntaxFault(`the selector at position ${at} has more than ${MAX_SELECTOR} names`);
 
 const POINTER_SEGMENT = /^[\p{L}\p{N}\-_.~:|]+$/u;
 
 /** A JSON pointer (RFC 6901), as in `"/item/attributes/default_port"`. */
 function readPointer({ text, at }: Token): Selector {
-  const segments = text.split('/').slice(1);
+  const segments = text.split('/', MAX_SELECTOR + 2).slice(1);
+  if (segments.length > MAX_SELECTOR) throw tooDeep(at);
   if (!text.startsWith('/') || !segments.every((segment) => POINTER_SEGMENT.test(segment))) {
     throw new SyntaxFault(
-      `"${text}" at position ${at} is no selector: one is written "/item/name" or item.name`,
+      `"${shorten(text)}" at position ${at} is no selector: one is written "/item/name" or item.name`,
     );
   }
   return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function compilePattern(text: string): RE2JS {
+function compilePattern(text: string): Pattern {
   try {
-    return RE2JS.compile(text);
+    const compiled = RE2JS.compile(text);
+    return { compiled, size: compiled.programSize() };
   } catch {
-    throw new SyntaxFault(`the regular expression "${text}" cannot be read`);
+    throw new SyntaxFault(`the regular expression "${shorten(text)}" cannot be read`);
   }
 }
+
+const shorten = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text);

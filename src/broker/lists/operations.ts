@@ -6,8 +6,8 @@ import { Failure } from '../../core/failure.ts';
 import { type BrokerCaller, refuseCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import { evaluateFilter } from '../filter/evaluate.ts';
 import { type Expression, parseExpression } from '../filter/expression.ts';
+import { FilterMeter } from '../filter/meter.ts';
 import type { OutputFields } from '../grants/decision.ts';
 import type { Resource } from '../resource.ts';
 import { RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
@@ -299,6 +299,7 @@ async function readPage(
   const keep = step.order === 'created_ms' ? list.keep : undefined;
   const wanted = asked.page_size + 1;
   const show = list.show ?? ((rows) => showToCaller(app, caller, definition, sight, rows));
+  const filter = asked.filter && new FilterMeter(asked.filter);
   const found: Shown[] = [];
   let before = step.before;
   for (let round = 0; ; round++) {
@@ -317,14 +318,23 @@ async function readPage(
     for (const [at, resource] of kept.entries()) {
       const shown = shapes[at];
       if (shown === undefined) continue;
-      const matches = !asked.filter || evaluateFilter(asked.filter, { item: shown }).matches;
-      if (matches) found.push({ resource, shown });
+      if (!filter || isAdmitted(filter, shown)) found.push({ resource, shown });
       if (found.length === wanted) return found;
+      if (filter?.takeTurn()) await nextTurn();
     }
     const last = rows.at(-1);
     if (rows.length < window.limit || !last) return found;
     before = { ms: last[step.order], id: last.id };
   }
+}
+
+/** @throws Failure `invalid` for a filter that costs too much: what it would say is not known */
+function isAdmitted(filter: FilterMeter, item: Shape): boolean {
+  const verdict = filter.judge({ item });
+  if ('fault' in verdict && verdict.fault === 'exhausted') {
+    refuseField('filter', `${verdict.because}.`, BAD_LIST);
+  }
+  return verdict.matches;
 }
 
 async function showToCaller(

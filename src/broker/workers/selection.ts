@@ -1,4 +1,4 @@
-import { evaluateFilter } from '../filter/evaluate.ts';
+import { evaluateFilter, STEPS_OF_ONE } from '../filter/evaluate.ts';
 import { parseExpression } from '../filter/expression.ts';
 
 /** A worker that a session can be given to. */
@@ -35,10 +35,12 @@ export function chooseWorkers<Worker extends Pick<EligibleWorker, 'name' | 'tags
   const parsed = parseExpression(filter);
   if (!parsed.valid) return faulty(parsed.because);
   const admitted: Worker[] = [];
+  // One for all of them: nobody else is served meanwhile.
+  const budget = { steps: STEPS_OF_ONE };
   for (const worker of workers) {
     const { name, tags } = worker;
-    const verdict = evaluateFilter(parsed.expression, { name, tags });
-    if ('fault' in verdict && verdict.fault === 'mismatch') return faulty(verdict.because);
+    const verdict = evaluateFilter(parsed.expression, { name, tags }, budget);
+    if ('fault' in verdict && verdict.fault !== 'missing') return faulty(verdict.because);
     if (verdict.matches) admitted.push(worker);
   }
   const [admittedFirst, ...more] = admitted;
