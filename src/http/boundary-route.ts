@@ -75,6 +75,8 @@ export interface BoundaryRoute {
   access: BoundaryAccess;
   /** Fields of the body. */
   input: z.ZodObject;
+  /** Fields of `attributes`, by the subtypes of what is made or changed. */
+  attributes?: Readonly<Record<string, z.ZodObject>>;
   /** Fields of the query; for documentation, and for their types. */
   query?: z.ZodObject;
   output: z.ZodType;

@@ -94,6 +94,7 @@ export function standardRoutes(
   const output = resourceSchema;
   const resolve = options.resolve ? { resolve: options.resolve } : {};
   const whole_fields = definition.wholeFields ?? [];
+  const attributes = definition.attributes ?? {};
   const routes: Record<string, BoundaryRoute> = {
     list: boundaryRoute({
       id: `list-${plural}`,
@@ -134,6 +135,7 @@ export function standardRoutes(
         locate: async (app, _caller, { item }) => locateNew(app, definition, item),
       },
       input,
+      attributes,
       ...(options.createQuery ? { query: options.createQuery } : {}),
       output,
       failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'not_found'],
@@ -176,6 +178,7 @@ export function standardRoutes(
       summary: `Change ${article(words)}`,
       access: { action: 'update', type, locate: locateItem(definition) },
       input,
+      attributes,
       query: z.object({ update_mask: z.string().optional().describe('Instead of the body.') }),
       output,
       failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'not_found'],

@@ -1,0 +1,134 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Longest that one request may hold the event loop, in milliseconds of processor time. */
+export const LONGEST_PAUSE_MS = 50;
+
+/** One request. */
+export interface Sent {
+  method: string;
+  /** With `/v1/`, and the query. */
+  target: string;
+  headers: Readonly<Record<string, string>>;
+  body?: Uint8Array;
+}
+
+export interface Answered {
+  status: number;
+  text: string;
+}
+
+/** A server whose event loop is watched. */
+export interface Watched {
+  readonly url: string;
+  readonly directory: string;
+  send(sent: Sent): Promise<Answered>;
+  /** The longest pause of the loop since this was asked last, in milliseconds. */
+  takeLongest(): Promise<number>;
+  /** Holds the server's loop. */
+  hold(milliseconds: number): Promise<void>;
+  /** Whether the process has ended. */
+  lost(): boolean;
+  stop(): Promise<void>;
+}
+
+/** Starts a server in a process with as little memory as a small machine gives it. */
+export async function startWatched(): Promise<Watched> {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-worst-'));
+  const child = fork(join(import.meta.dirname, 'server.ts'), [directory], {
+    execArgv: ['--max-old-space-size=512', '--import', './test/support/compiled-once.ts'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const closed = once(child, 'close');
+  const { port } = await ask<{ port: number }>(child);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return {
+    directory,
+    url: `http://127.0.0.1:${port}`,
+    send: (sent) => sendOver(agent, port, sent),
+    takeLongest: async () => (await ask<{ longest: number }>(child, { ask: 'longest' })).longest,
+    hold: async (milliseconds) => {
+      await ask(child, { hold: milliseconds });
+    },
+    lost: () => child.exitCode !== null || child.signalCode !== null,
+    async stop() {
+      agent.destroy();
+      child.kill();
+      await closed;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function ask<Reply>(child: ChildProcess, message?: object): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const gone = (): void => reject(new Error('the server is gone'));
+    child.once('exit', gone);
+    child.once('message', (reply: unknown) => {
+      child.off('exit', gone);
+      resolve(reply as Reply);
+    });
+    if (message) child.send(message);
+  });
+}
+
+function sendOver(agent: Agent, port: number, sent: Sent): Promise<Answered> {
+  const { method, target, headers, body } = sent;
+  return new Promise((resolve, reject) => {
+    let answered = false;
+    const outgoing = request(
+      {
+        agent,
+        port,
+        host: '127.0.0.1',
+        method,
+        path: target,
+        headers: { ...headers, ...(body ? { 'content-length': String(body.length) } : {}) },
+      },
+      (response) => {
+        answered = true;
+        const chunks: Buffer[] = [];
+        const done = (): void =>
+          resolve({
+            status: response.statusCode ?? 0,
+            text: Buffer.concat(chunks).toString('utf8', 0, 2_000),
+          });
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', done);
+        // A server that has refused a body does not read it to its end.
+        response.on('error', done);
+      },
+    );
+    outgoing.on('error', (error) => {
+      if (!answered) reject(error);
+    });
+    outgoing.end(body);
+  });
+}
+
+/** What came of a request that was measured. */
+export interface Measured extends Answered {
+  /** Milliseconds. */
+  pause: number;
+}
+
+/** How often a long pause is looked at again: only what every time is long counts. */
+const ATTEMPTS = 3;
+
+/** Sends a request, and more than once where it seems to hold the loop. */
+export async function measure(server: Watched, sent: Sent): Promise<Measured> {
+  let best: Measured | undefined;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    await server.takeLongest();
+    const answered = await server.send(sent);
+    const pause = await server.takeLongest();
+    if (!best || pause < best.pause) best = { ...answered, pause };
+    if (best.pause < LONGEST_PAUSE_MS) break;
+  }
+  if (!best) throw new TypeError('a request is sent at least once');
+  return best;
+}

@@ -1,0 +1,52 @@
+/** The server under test in a process of its own, which tells how long its event loop was held. */
+
+import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
+import { devConfig } from '../../src/config.ts';
+import { startServer } from '../../src/start.ts';
+
+/** How often it is looked whether the loop turns: what is found is too long by no more than this. */
+const STEP_MS = 2;
+
+/** Processor time of this thread, in milliseconds: what other programs take does not count. */
+function spent(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+let before = spent();
+let longest = 0;
+const look = (): void => {
+  const now = spent();
+  longest = Math.max(longest, now - before);
+  before = now;
+};
+setInterval(look, STEP_MS);
+
+/** Holds the loop for so long: the measure itself is measured by it. */
+function hold(milliseconds: number): void {
+  for (const end = spent() + milliseconds; spent() < end; );
+}
+
+process.on('message', (message: { ask?: 'longest'; hold?: number }) => {
+  if (message.hold !== undefined) {
+    hold(message.hold);
+    process.send?.({ held: true });
+    return;
+  }
+  look();
+  process.send?.({ longest });
+  longest = 0;
+});
+
+const running = await startServer({
+  ...devConfig({
+    data: process.argv[2] ?? '',
+    listen: '127.0.0.1:0',
+    proxy_listen: '127.0.0.1:0',
+    root_token: 'root',
+  }),
+  log_level: 'error',
+  seed: SEED_DEFAULTS,
+});
+process.send?.({ port: running.address.port });
+process.on('disconnect', () => process.exit(0));

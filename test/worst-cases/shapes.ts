@@ -1,0 +1,139 @@
+/** Texts, lists and maps that readers are slow with: from each of them as much as there is room for. */
+
+/** A value for a field of a body, a query, a path or a header. */
+export interface Shape {
+  name: string;
+  /** @param room bytes that the value may take as JSON */
+  make(room: number): unknown;
+}
+
+/** What is said over and over: single characters, pairs that alternate, and words of the readers. */
+const UNITS: readonly string[] = [
+  'a', 'A', '0', '1', ' ', '\\', '"', "'", '`', ',', '.', '*', '?', '+', '-', '(', ')', '[', '{', '}',
+  '<', '=', ';', ':', '/', '%', '$', '^', '|', '&', '#', '@', '_', '~', '\n', '\t', '\u0000', '\u007f',
+  'é', 'ß', '😀', 'e\u0301', '\u202e',
+  'ab', 'aA', '1a', '*a', 'a*', '?a', '+/', '/+', '([', '{}', '[]', '()', '{[', '"\\', '\\"', "'\"", '``',
+  'a,', ',a', ', ', 'a,b,', 'a=b,', 'a=,', '=,', 'a;', 'a:', 'a/', 'a.', '.a', '..', './', '../', '//', 'a|b',
+  '1.', '1,', '1:', '1-', '0x', '1e', '1h', '1h1m1s', '1ns', '00:', '::', '1.2.3.4,', '10.0.0.0/8,', 'fe80::1,',
+  '(a+)+', '(a|a)*', '[a-z]*', 'a{1000}', '.*', 'not ', 'any a as b { ', '"/item/name" == "a" or ',
+  '{{', '}}', '{{{', '{{}}', '{{a', '{{identity.entity.id}}', '{{identity.entity.name}}.', '{{.User.Name}}', '{{coalesce `a` ',
+  'path "a" { capabilities = ["read"] }\n', 'path "a" {\n', 'path "+/', '/* ', '*/', '// ', '# a\n', '<<E\nE\n', '\\u0041',
+  'a@b.c,', '*.a,', 'a.b.', 'xn--a.', 'http://a/,', 'URI:a,', '1.2.3.4;UTF8:a,', '1.2;utf8:*,', 'CN=a,', '2.5.29.',
+  '-----BEGIN CERTIFICATE-----\n', '-----BEGIN ', '-----', '-----END CERTIFICATE-----\n', 'MIIB', 'MIIB\n', '0\u0080',
+  '-----BEGIN A-----\nAAAA\n-----END A-----\n', 'ids=*;type=*;actions=*;', 'ids=a,', 'a_b', 'hvs.', 'at_', '=?', 'aGVsbG8.',
+]; // biome-ignore format: one table
+
+/** What stands around it: how a reader begins to read, and what makes the whole thing wrong at its end. */
+const FRAMES: readonly (readonly [before: string, after: string])[] = [
+  ['', ''],
+  ['', '!'],
+  ['', '\n'],
+  ['a', '"'],
+  ['"', '"'],
+  ['{{', '}}'],
+  ['[', ']'],
+  ['["', '"]'],
+  ['{"a":"', '"}'],
+  ['-----BEGIN CERTIFICATE-----\n', '\n-----END CERTIFICATE-----\n'],
+  ['path "', '" { capabilities = ["read"] }'],
+  ['a.', '.example.com'],
+  ['/', '$'],
+];
+
+/** Bytes of a text within JSON, without its quotes. */
+const written = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2;
+
+function repeat(unit: string, before: string, after: string, room: number): string {
+  const times = Math.floor((room - written(before) - written(after) - 2) / written(unit));
+  return before + unit.repeat(Math.max(0, times)) + after;
+}
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, 24));
+
+/** Every unit in the plain frame, and in another one or all of them. */
+export function textShapes(frames: 'some' | 'all'): Shape[] {
+  return UNITS.flatMap((unit, at) => {
+    const others = FRAMES.slice(1);
+    const chosen = frames === 'all' ? others : [others[at % others.length] ?? FRAMES[1]];
+    return [FRAMES[0], ...chosen].flatMap((frame) => {
+      if (!frame) return [];
+      const [before, after] = frame;
+      const name = `${shown(unit)} between ${shown(before)} and ${shown(after)}`;
+      return [{ name, make: (room: number) => repeat(unit, before, after, room) }];
+    });
+  });
+}
+
+function fill(room: number, most: number, item: (at: number) => unknown): unknown[] {
+  const items: unknown[] = [];
+  let left = room - 2;
+  for (let at = 0; at < most; at++) {
+    const next = item(at);
+    left -= Buffer.byteLength(JSON.stringify(next)) + 1;
+    if (left < 0) break;
+    items.push(next);
+  }
+  return items;
+}
+
+function fillMap(room: number, most: number, entry: (at: number) => [string, unknown]): object {
+  const entries: [string, unknown][] = [];
+  let left = room - 2;
+  for (let at = 0; at < most; at++) {
+    const [key, value] = entry(at);
+    left -= Buffer.byteLength(JSON.stringify({ [key]: value }));
+    if (left < 0) break;
+    entries.push([key, value]);
+  }
+  return Object.fromEntries(entries);
+}
+
+function nest(depth: number, wrap: (inner: unknown) => unknown): unknown {
+  let value: unknown = 'a';
+  for (let at = 0; at < depth; at++) value = wrap(value);
+  return value;
+}
+
+/** Most items that a list may have, and most members that a body may have. */
+const ITEMS = 10_000;
+const MEMBERS = 9_900;
+
+export const listShapes: readonly Shape[] = [
+  { name: 'the same item', make: (room) => fill(room, ITEMS, () => 'a') },
+  { name: 'items that differ', make: (room) => fill(room, ITEMS, (at) => `item-${at}`) },
+  { name: 'names', make: (room) => fill(room, ITEMS, (at) => `a${at}.example.com`) },
+  { name: 'addresses', make: (room) => fill(room, ITEMS, (at) => `10.${at >> 8}.${at & 255}.1/32`) },
+  { name: 'v6 addresses', make: (room) => fill(room, ITEMS, (at) => `fe80::${at.toString(16)}/128`) },
+  { name: 'globs', make: (room) => fill(room, ITEMS, (at) => `*a*${at}*b*`) },
+  { name: 'pairs', make: (room) => fill(room, ITEMS, (at) => `k${at}=v`) },
+  { name: 'ids', make: (room) => fill(room, ITEMS, (at) => `ttcp_${String(at).padStart(10, '0')}`) },
+  { name: 'ids of users', make: (room) => fill(room, ITEMS, (at) => `u_${String(at).padStart(10, '0')}`) },
+  { name: 'grants', make: (room) => fill(room, ITEMS, (at) => `ids=*;type=target;actions=read;output_fields=a${at}`) },
+  { name: 'other SANs', make: (room) => fill(room, ITEMS, (at) => `1.3.6.1.4.1.${at};UTF8:a`) },
+  { name: 'OIDs', make: (room) => fill(room, ITEMS, (at) => `1.3.6.1.4.1.${at}`) },
+  { name: 'links', make: (room) => fill(room, ITEMS, (at) => `http://a${at}.example.com/{{issuer_id}}`) },
+  { name: 'long items', make: (room) => fill(room, ITEMS, () => 'a'.repeat(8_192)) },
+  { name: 'long globs', make: (room) => fill(room, ITEMS, () => '*a'.repeat(4_096)) },
+  { name: 'long labels', make: (room) => fill(room, ITEMS, () => 'a.'.repeat(4_000)) },
+  { name: 'long digits', make: (room) => fill(room, ITEMS, () => `1.${'9'.repeat(8_000)}`) },
+  { name: 'numbers', make: (room) => fill(room, 90_000, (at) => at) },
+  { name: 'empty texts', make: (room) => fill(room, 90_000, () => '') },
+  { name: 'nothing', make: (room) => fill(room, 90_000, () => null) },
+  { name: 'objects', make: (room) => fill(room, MEMBERS, (at) => ({ [`k${at}`]: 'a' })) },
+  { name: 'lists in lists', make: () => nest(28, (inner) => [inner]) },
+  { name: 'wide lists in lists', make: (room) => fill(room, 3_000, () => nest(20, (inner) => [inner])) },
+]; // biome-ignore format: one table
+
+export const mapShapes: readonly Shape[] = [
+  { name: 'members that differ', make: (room) => fillMap(room, MEMBERS, (at) => [`k${at}`, 'a']) },
+  { name: 'numbered members', make: (room) => fillMap(room, MEMBERS, (at) => [String(at * 977), 'a']) },
+  { name: 'long names', make: (room) => fillMap(room, MEMBERS, (at) => ['k'.repeat(4_000) + at, 'a']) },
+  { name: 'long values', make: (room) => fillMap(room, MEMBERS, (at) => [`k${at}`, 'a'.repeat(4_000)]) },
+  { name: 'one long name', make: (room) => ({ ['k'.repeat(Math.max(1, room - 16))]: { a: { b: 1 } } }) },
+  { name: 'a long name over many', make: (room) => ({ ['k'.repeat(Math.max(1, room >> 1))]: fillMap(room >> 1, MEMBERS, (at) => [`k${at}`, 1]) }) },
+  { name: 'templates', make: (room) => fillMap(room, MEMBERS, (at) => [`k${at}`, '{{identity.entity.id}}']) },
+  { name: 'lists', make: (room) => fillMap(room, MEMBERS, (at) => [`k${at}`, ['a', 'b']]) },
+  { name: 'maps in maps', make: () => nest(28, (inner) => ({ a: inner })) },
+  { name: 'wide maps in maps', make: (room) => fillMap(room, 400, (at) => [`k${at}`, nest(20, (inner) => ({ a: inner }))]) },
+  { name: 'mixed depth', make: (room) => fillMap(room, 400, (at) => [`k${at}`, nest(10, (inner) => ({ a: [inner] }))]) },
+]; // biome-ignore format: one table
