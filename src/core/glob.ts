@@ -1,22 +1,43 @@
-/**
- * Says whether a text fits a pattern in which `*` stands for any text, the empty one included.
- * Everything else stands for itself, letter case too. Takes time in proportion to
- * pattern × text at worst and needs no regular expression, so no pattern can make it stall.
- *
- * @example matchGlob('foo*.example.com', 'foo.x.example.com') // true
- */
-export function matchGlob(pattern: string, text: string): boolean {
+/** A pattern in which `*` stands for any text, the empty one included, taken apart at its stars. */
+export interface Glob {
+  /** What the text begins with; the whole text when there is no star. */
+  first: string;
+  /** Between stars, in order, none of them empty. */
+  middle: readonly string[];
+  /** What it ends with; undefined when there is no star. */
+  last: string | undefined;
+}
+
+export function parseGlob(pattern: string): Glob {
   const pieces = pattern.split('*');
-  const first = pieces[0] ?? '';
-  if (pieces.length === 1) return pattern === text;
+  const [first = ''] = pieces;
+  const last = pieces.length > 1 ? pieces.at(-1) : undefined;
+  return { first, middle: pieces.slice(1, -1).filter((piece) => piece !== ''), last };
+}
+
+/**
+ * Says whether a text fits a pattern. Everything but `*` stands for itself, letter case too. Takes
+ * time in proportion to pattern × text at worst and needs no regular expression, so no pattern
+ * can make it stall.
+ */
+export function fitsGlob({ first, middle, last }: Glob, text: string): boolean {
+  if (last === undefined) return text === first;
   if (!text.startsWith(first)) return false;
-  const last = pieces[pieces.length - 1] ?? '';
   let at = first.length;
   // The leftmost place for each piece leaves the most room for those that follow.
-  for (const piece of pieces.slice(1, -1)) {
+  for (const piece of middle) {
     const found = text.indexOf(piece, at);
     if (found < 0) return false;
     at = found + piece.length;
   }
   return text.length - last.length >= at && text.endsWith(last);
+}
+
+/**
+ * {@link fitsGlob} of a pattern that is looked at once.
+ *
+ * @example matchGlob('foo*.example.com', 'foo.x.example.com') // true
+ */
+export function matchGlob(pattern: string, text: string): boolean {
+  return fitsGlob(parseGlob(pattern), text);
 }

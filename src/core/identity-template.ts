@@ -1,3 +1,5 @@
+import { remembered } from './remembered.ts';
+
 /** What templates can say about the caller: their entity and the groups it is in. */
 export interface IdentityFacts {
   entity: {
@@ -17,6 +19,9 @@ export interface IdentityAlias {
   custom_metadata: Readonly<Record<string, string>>;
 }
 
+/** Longest text that a template may become, in characters; as long as an item of a list may be. */
+const MAX_EXPANDED = 8192;
+
 /** Says whether a text has anything to be filled in. */
 export function isTemplate(text: string): boolean {
   return text.includes('{{');
@@ -28,7 +33,7 @@ export function isTemplate(text: string): boolean {
  * @param identity undefined when the caller's token has no entity
  * @param isHarmless whether a value may stand where the text goes, e.g. has no wildcard in it
  * @returns `undefined` when a selector is unknown, unanswered or answered with the empty text
- *          or a harmful one, or when the braces do not pair; the text must then be passed over
+ *          or a harmful one, when the braces do not pair, or the whole gets too long; the text must then be passed over
  */
 export function expandTemplate(
   text: string,
@@ -47,6 +52,8 @@ export function expandTemplate(
     const value = selector && findSelected(identity, selector);
     if (!value || !isHarmless(value)) return undefined;
     expanded += text.slice(at, open) + value;
+    // Long values, many times over, would make of a short text one that nobody can look at.
+    if (expanded.length > MAX_EXPANDED) return undefined;
     at = close + 2;
   }
   const rest = text.slice(at);
@@ -126,9 +133,20 @@ function findAlias(identity: IdentityFacts, accessor: string) {
   return ownValue(identity.entity.aliases, accessor);
 }
 
-function findGroup(identity: IdentityFacts, { by, ref }: { by: 'id' | 'name'; ref: string }) {
-  return identity.groups.find((group) => group[by] === ref);
+function findGroup({ groups }: IdentityFacts, { by, ref }: { by: 'id' | 'name'; ref: string }) {
+  return groupsOf(groups)[by].get(ref);
 }
+
+type Group = IdentityFacts['groups'][number];
+
+/** Looked up by many templates, and there may be many groups; the first of a name counts. */
+const groupsOf = remembered((groups: readonly Group[]) => {
+  const reversed = groups.toReversed();
+  return {
+    id: new Map(reversed.map((group) => [group.id, group])),
+    name: new Map(reversed.map((group) => [group.name, group])),
+  };
+});
 
 function ownValue<Value>(
   map: Readonly<Record<string, Value>> | undefined,

@@ -162,16 +162,35 @@ export function isOid(text: string): boolean {
 
 function encodeArcs(text: string): number[] | undefined {
   if (!OID_TEXT.test(text)) return undefined;
-  const [root = 0n, second = 0n, ...others] = text.split('.').map(BigInt);
-  if (root < 2n && second >= 40n) return undefined;
+  const [root = '', second = '', ...others] = text.split('.');
+  if (root !== '2' && (second.length > 2 || Number(second) >= 40)) return undefined;
   const content: number[] = [];
-  for (const arc of [root * 40n + second, ...others]) {
-    if (arc > MAX_ARC) return undefined;
-    const bytes = [Number(arc & 0x7fn)];
-    for (let rest = arc >> 7n; rest > 0n; rest >>= 7n) bytes.unshift(Number(rest & 0x7fn) | 0x80);
-    content.push(...bytes);
+  const first = BigInt(root) * 40n + BigInt(second);
+  if (!appendArc(content, first)) return undefined;
+  for (const arc of others) {
+    // Most arcs are short, and a number is encoded in a fraction of the time.
+    if (!appendArc(content, arc.length <= 15 ? Number(arc) : BigInt(arc))) return undefined;
   }
   return content.length > MAX_OID_BYTES ? undefined : content;
+}
+
+/** @returns false for an arc of more than 128 bits; nothing is appended then */
+function appendArc(content: number[], arc: number | bigint): boolean {
+  const bytes: number[] = [];
+  if (typeof arc === 'number') {
+    for (let rest = arc; ; rest = Math.floor(rest / 128)) {
+      bytes.push((rest % 128) | (bytes.length > 0 ? 0x80 : 0));
+      if (rest < 128) break;
+    }
+  } else {
+    if (arc > MAX_ARC) return false;
+    for (let rest = arc; ; rest >>= 7n) {
+      bytes.push(Number(rest & 0x7fn) | (bytes.length > 0 ? 0x80 : 0));
+      if (rest < 128n) break;
+    }
+  }
+  content.push(...bytes.reverse());
+  return true;
 }
 
 /** OBJECT IDENTIFIER from its dotted form. @throws RangeError when {@link isOid} would say no */

@@ -1,25 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { contextConstructed, contextPrimitive, integer, sequence } from './der.ts';
-import {
-  type ConstrainedNames,
-  judgeNameConstraints,
-  type NameConstraints,
-  nameConstraints,
-  parseNameConstraints,
-} from './name-constraints.ts';
+import { type NameConstraints, nameConstraints, parseNameConstraints } from './name-constraints.ts';
 
 const refused = { kind: 'invalid' };
-const nothing: NameConstraints = {
-  permitted_dns_domains: [],
-  excluded_dns_domains: [],
-  permitted_ip_ranges: [],
-  excluded_ip_ranges: [],
-  permitted_email_addresses: [],
-  excluded_email_addresses: [],
-  permitted_uri_domains: [],
-  excluded_uri_domains: [],
-};
 
 test('every kind of subtree reads back on its side', () => {
   const wanted: NameConstraints = {
@@ -43,8 +27,8 @@ test('every kind of subtree reads back on its side', () => {
 test('one side alone is written alone, none not at all', () => {
   const extension = nameConstraints({ excluded_dns_domains: ['a'] });
   assert.equal(extension && Buffer.from(extension.value).toString('hex'), '3007a1053003820161');
+  assert.equal(nameConstraints({ permitted_dns_domains: [], excluded_ip_ranges: [] }), undefined);
   assert.equal(nameConstraints({}), undefined);
-  assert.equal(nameConstraints(nothing), undefined);
 });
 
 test('a range that is none and text beyond ASCII are refused by the name of the field', () => {
@@ -98,80 +82,6 @@ const malformed: [what: string, der: Uint8Array][] = [
 for (const [what, der] of malformed) {
   test(`name constraints with ${what} are not read`, () => {
     assert.throws(() => parseNameConstraints(der), refused);
-  });
-}
-
-const verdicts: [
-  constraints: Partial<NameConstraints>,
-  names: Partial<ConstrainedNames>,
-  allowed: boolean,
-][] = [
-  [{}, { dns: ['anything'], ip: ['1.2.3.4'] }, true],
-  [{ permitted_dns_domains: ['a.test'] }, { dns: ['a.test', 'b.A.test', '*.a.test'] }, true],
-  [{ permitted_dns_domains: ['a.test'] }, { dns: ['a.test.'] }, false],
-  [{ permitted_dns_domains: ['a.test'] }, { dns: ['nota.test'] }, false],
-  [{ permitted_dns_domains: ['a.test'] }, { dns: ['a.test', 'b.test'] }, false],
-  [{ permitted_dns_domains: ['a.test', 'b.test'] }, { dns: ['a.test', 'b.test'] }, true],
-  [{ permitted_dns_domains: ['.a.test'] }, { dns: ['b.a.test'] }, true],
-  [{ permitted_dns_domains: ['.a.test'] }, { dns: ['a.test'] }, false],
-  [{ permitted_dns_domains: ['b.a.test'] }, { dns: ['*.a.test'] }, false],
-  [{ permitted_dns_domains: ['a.test'] }, { ip: ['1.2.3.4'], email: ['me@b.test'] }, true],
-  [
-    { permitted_dns_domains: ['a.test'], excluded_dns_domains: ['x.a.test'] },
-    { dns: ['y.a.test'] },
-    true,
-  ],
-  [
-    { permitted_dns_domains: ['a.test'], excluded_dns_domains: ['x.a.test'] },
-    { dns: ['y.x.a.test'] },
-    false,
-  ],
-  [{ excluded_dns_domains: ['x.a.test'] }, { dns: ['*.a.test'] }, false],
-  [{ excluded_dns_domains: ['x.a.test'] }, { dns: ['*.b.test'] }, true],
-  [{ excluded_dns_domains: [''] }, { dns: ['a.test'] }, false],
-  [{ permitted_dns_domains: ['a.test'] }, { dns: ['x.a.test.'] }, false],
-  [{ excluded_dns_domains: ['a.test'] }, { dns: ['x.a.test.'] }, false],
-  [{ excluded_dns_domains: ['a.test'] }, { dns: ['x.b.test.'] }, true],
-  [{ permitted_dns_domains: ['a.test'] }, { common_name: 'b.test' }, false],
-  [{ permitted_dns_domains: ['a.test'] }, { common_name: 'b_b.test' }, false],
-  [{ permitted_dns_domains: ['a.test'] }, { common_name: 'x.A.test' }, true],
-  [{ excluded_dns_domains: ['a.test'] }, { common_name: 'x.a.test' }, false],
-  [{ permitted_dns_domains: ['a.test'] }, { common_name: 'b.test', dns: ['a.test'] }, true],
-  [{ permitted_dns_domains: ['a.test'] }, { common_name: 'Bank of Test' }, true],
-  [{ permitted_dns_domains: ['a.test'] }, { common_name: 'Bank' }, true],
-  [{ permitted_dns_domains: ['a.test'] }, { common_name: 'St. Bank' }, true],
-  [{ permitted_ip_ranges: ['10.0.0.0/8'] }, { common_name: 'b.test' }, true],
-  [{ permitted_ip_ranges: ['10.0.0.0/8'] }, { ip: ['10.255.0.1'] }, true],
-  [{ permitted_ip_ranges: ['10.0.0.0/8'] }, { ip: ['11.0.0.1'] }, false],
-  [{ permitted_ip_ranges: ['10.0.0.0/8'] }, { ip: ['2001:db8::1'] }, false],
-  [{ excluded_ip_ranges: ['10.0.0.0/8'] }, { ip: ['2001:db8::1'] }, true],
-  [{ excluded_ip_ranges: ['2001:db8::/32'] }, { ip: ['2001:db8::1'] }, false],
-  [{ excluded_ip_ranges: ['0.0.0.0/0'] }, { ip: ['1.2.3.4'] }, false],
-  [{ permitted_email_addresses: ['a.test'] }, { email: ['me@A.test'] }, true],
-  [{ permitted_email_addresses: ['a.test'] }, { email: ['me@b.a.test'] }, false],
-  [{ permitted_email_addresses: ['.a.test'] }, { email: ['me@b.a.test'] }, true],
-  [{ permitted_email_addresses: ['.a.test'] }, { email: ['me@a.test'] }, false],
-  [{ permitted_email_addresses: ['me@a.test'] }, { email: ['me@A.TEST'] }, true],
-  [{ permitted_email_addresses: ['me@a.test'] }, { email: ['Me@a.test'] }, false],
-  [{ excluded_email_addresses: ['a.test'] }, { email: ['no mailbox'] }, false],
-  [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://user@a.test:8443/path?x#y'] }, true],
-  [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://b.a.test/'] }, false],
-  [{ permitted_uri_domains: ['.a.test'] }, { uri: ['https://b.a.test'] }, true],
-  [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://a.test@b.test/'] }, false],
-  [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://b.test/@a.test'] }, false],
-  [{ permitted_uri_domains: ['a.test'] }, { uri: ['https://b.test\\@a.test/'] }, false],
-  [{ permitted_uri_domains: ['a.test'] }, { uri: ['urn:uuid:1'] }, false],
-  [{ excluded_uri_domains: ['a.test'] }, { uri: ['urn:uuid:1'] }, false],
-  [{ excluded_uri_domains: ['a.test'] }, { uri: ['https://192.0.2.1/'] }, false],
-  [{ excluded_uri_domains: ['a.test'] }, { uri: ['https://b.test/'] }, true],
-];
-for (const [constraints, names, allowed] of verdicts) {
-  test(`${JSON.stringify(constraints)} ${allowed ? 'lets pass' : 'stops'} ${JSON.stringify(names)}`, () => {
-    const verdict = judgeNameConstraints(
-      { ...nothing, ...constraints },
-      { dns: [], email: [], ip: [], uri: [], ...names },
-    );
-    assert.equal(verdict.allowed, allowed);
   });
 }
 

@@ -32,6 +32,9 @@ export interface SubjectFields {
 
 type FieldName = keyof SubjectFields;
 
+/** More attributes than any name has. */
+const MAX_ATTRIBUTES = 256;
+
 /** Fields in the order their attributes take in a subject we write. */
 const FIELDS: readonly FieldName[] = [
   'country',
@@ -62,6 +65,11 @@ export function encodeSubject(fields: SubjectFields): Uint8Array {
     const type = oid(ATTRIBUTE_OID[field]);
     const values = typeof given === 'string' ? [given] : [...new Set(given)];
     const attributes: Uint8Array[] = [];
+    if (values.length > MAX_ATTRIBUTES) {
+      throw new Failure('invalid', `${field}: a name of more than ${MAX_ATTRIBUTES} attributes`, {
+        fields: { [field]: `at most ${MAX_ATTRIBUTES} values` },
+      });
+    }
     for (const value of values) {
       if (value === '') continue;
       if (value.includes('\0') || !value.isWellFormed()) {
@@ -94,9 +102,6 @@ export type ParsedSubject = Record<
   Exclude<FieldName, 'common_name' | 'serial_number'>,
   string[]
 > & { common_name?: string; serial_number?: string };
-
-/** More attributes than any name has. */
-const MAX_ATTRIBUTES = 256;
 
 /**
  * Reads a Name.

@@ -42,8 +42,6 @@ import type { SubjectAltNames } from '../../src/x509/general-names.ts';
 import { describePublicKey, keyIdentifier, publicKeyInfo } from '../../src/x509/keys.ts';
 import { lintTbsCertificate } from '../../src/x509/lint.ts';
 import {
-  type ConstrainedNames,
-  judgeNameConstraints,
   type NameConstraints,
   nameConstraints,
   parseNameConstraints,
@@ -51,6 +49,7 @@ import {
 import { encodeSubject, nameText } from '../../src/x509/names.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { exportPrivateKey, isPairOf, parsePrivateKey } from '../../src/x509/private-keys.ts';
+import { type ConstrainedNames, judgeNameConstraints } from '../../src/x509/subtrees.ts';
 import { type Openssl, withOpenssl } from '../support/openssl.ts';
 
 before(() => {

@@ -76,6 +76,9 @@ export function planSign(
 
 /** By the role, which stays the same object until configuration changes. */
 const extKeyUsagesOf = remembered(chooseExtKeyUsages);
+const policiesOf = remembered(({ policy_identifiers }: Role) =>
+  parsePolicyIdentifiers(policy_identifiers),
+);
 
 function planLeaf(
   role: Role,
@@ -117,7 +120,7 @@ function planLeaf(
     ext_key_usage: extKeyUsagesOf(role),
     ...planLeafConstraints(role.basic_constraints_valid_for_non_ca),
     urls: issuer.urls,
-    policies: parsePolicyIdentifiers(role.policy_identifiers),
+    policies: policiesOf(role),
     name_constraints: {},
     extra_extensions: [],
     signature_bits: role.signature_bits,

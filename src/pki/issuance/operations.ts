@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../../access/caller.ts';
 import { planLease } from '../../access/leases/operations.ts';
 import type { App } from '../../app.ts';
@@ -19,6 +20,9 @@ import type { Issuer } from '../issuers/issuer.ts';
 import { describeIssuing } from '../issuers/issuing.ts';
 import type { Key } from '../keys/key.ts';
 import { generateKeyToHandOut, signCertificate, signWithKey } from '../keys/operations.ts';
+import { planLeafOnThread } from '../planning/operations.ts';
+import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
+import type { RequestedNames } from '../roles/name-policy.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
@@ -53,13 +57,46 @@ export async function signCsr(
   input: SignRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
   const ground = await readGround(app, caller, input);
+  const { plan, ...subject } = await decideSign(app, input, ground);
+  return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
+}
+
+async function decideSign(
+  app: App,
+  input: SignRequest & Target,
+  { role, context }: Ground,
+): Promise<Subject & { plan: LeafPlan }> {
+  if (isHeavyLeaf(role, input)) {
+    const { role: _, issuer_ref: __, ...request } = input;
+    const { plan, ...subject } = await planLeafOnThread(app, {
+      kind: 'sign',
+      role,
+      request,
+      context,
+    });
+    return { plan, ...requireSubject(subject) };
+  }
   const signed = await requireCsr(input.csr);
-  const plan = planSign(ground.role, input, signed, ground.context);
-  const leaf = await planSigned(app, caller, input, ground, plan, {
-    subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo,
-    key: signed.key,
-  });
-  return commitSigned(app, caller, leaf);
+  const plan = planSign(role, input, signed, context);
+  return { plan, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo, key: signed.key };
+}
+
+function requireSubject({ subjectPublicKeyInfo, key }: Omit<PlannedLeaf, 'plan'>): Subject {
+  if (!subjectPublicKeyInfo) throw new Error('a request was decided on without its key');
+  return { subjectPublicKeyInfo, key };
+}
+
+async function decideIssue(
+  app: App,
+  input: IssueRequest & Target,
+  { role, context }: Ground,
+): Promise<{ plan: LeafPlan; key: KeyDescription }> {
+  if (isHeavyLeaf(role, input)) {
+    const { role: _, issuer_ref: __, ...request } = input;
+    return planLeafOnThread(app, { kind: 'issue', role, request, context });
+  }
+  const { key, ...plan } = planIssue(role, input, context);
+  return { plan, key };
 }
 
 async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
@@ -116,13 +153,20 @@ export async function planIssuance(
   input: IssueRequest & Target,
 ): Promise<SignedLeaf> {
   const ground = await readGround(app, caller, input);
-  const plan = planIssue(ground.role, input, ground.context);
-  const { public_key, private_key } = await generateKeyToHandOut(app, plan.key);
+  const { plan, key } = await decideIssue(app, input, ground);
+  const { public_key, private_key } = await generateKeyToHandOut(app, key);
   return planSigned(app, caller, input, ground, plan, {
     subjectPublicKeyInfo: public_key,
-    key: plan.key,
+    key,
     private_key,
   });
+}
+
+/** Names of a certificate that are encoded, checked and stored in a millisecond or so. */
+const LONG = 200;
+
+function countNames({ dns, email, ip, uri, other }: RequestedNames): number {
+  return dns.length + email.length + ip.length + uri.length + other.length;
 }
 
 async function planSigned(
@@ -140,17 +184,26 @@ async function planSigned(
   }
   const mount_id = caller.mount.id;
   const serialNumber = newSerialNumber(app);
-  const tbs = planCertificate(plan.certificate, {
-    subjectPublicKeyInfo: subject.subjectPublicKeyInfo,
-    key: { key_type: subject.key.key_type, key_bits: subject.key.key_bits },
-    serialNumber,
-  });
+  // By identity what every certificate of the issuer has is encoded once, also where the plan was
+  // made on another thread.
+  const { signer, urls } = { signer: context.issuer, urls: context.issuer.urls };
+  const isLong = countNames(plan.names) > LONG;
+  const tbs = planCertificate(
+    { ...plan.certificate, signer, urls },
+    {
+      subjectPublicKeyInfo: subject.subjectPublicKeyInfo,
+      key: { key_type: subject.key.key_type, key_bits: subject.key.key_bits },
+      serialNumber,
+    },
+  );
+  if (isLong) await nextTurn();
   const der = await signCertificate(tbs, (algorithm, data) =>
     signWithKey(app, mount_id, key, algorithm, data),
   );
   const serial = formatSerial(serialNumber);
   Object.assign(caller.record.outcome, { serial_number: serial, issuer_id: issuer.id });
 
+  if (isLong) await nextTurn();
   const { names } = plan;
   const row = {
     serial,

@@ -2,13 +2,9 @@ import { Failure } from '../../core/failure.ts';
 import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
 import { findExtension } from '../../x509/extensions.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
-import {
-  type ConstrainedNames,
-  judgeNameConstraints,
-  type NameConstraints,
-  parseNameConstraints,
-} from '../../x509/name-constraints.ts';
+import { type NameConstraints, parseNameConstraints } from '../../x509/name-constraints.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
+import { type ConstrainedNames, judgeNameConstraints } from '../../x509/subtrees.ts';
 import type { AuthorityUrls } from '../authority/urls.ts';
 import type { Signer } from '../certificates/plan.ts';
 import type { Key } from '../keys/key.ts';

@@ -39,13 +39,8 @@ export interface PlannedRoot {
   warnings: string[];
 }
 
-/**
- * Lays out a certificate that signs itself.
- *
- * @throws Failure `invalid` for names or an end that cannot be certified
- * @see RFC 5280 §4.1, §4.2
- */
-export function planRoot(wanted: {
+/** What the certificate of a root depends on. */
+export interface WantedRoot {
   request: RootRequest;
   /** Unix seconds. */
   now: number;
@@ -54,7 +49,15 @@ export function planRoot(wanted: {
   mount: { default_ttl: number; max_ttl: number };
   urls: UrlSettings;
   cluster: ClusterPaths;
-}): PlannedRoot {
+}
+
+/**
+ * Lays out a certificate that signs itself.
+ *
+ * @throws Failure `invalid` for names or an end that cannot be certified
+ * @see RFC 5280 §4.1, §4.2
+ */
+export function planRoot(wanted: WantedRoot): PlannedRoot {
   const { request, key, serialNumber } = wanted;
   const { subject, warnings } = planCaSubject(request);
   const validity = planValidity({

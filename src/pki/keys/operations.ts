@@ -163,10 +163,7 @@ export async function signCertificate(
 ): Promise<Uint8Array> {
   const problems = lintTbsCertificate(tbs);
   if (problems.length > 0) {
-    throw new Failure(
-      'invalid',
-      `no valid certificate can be made of this: ${problems.join('; ')}`,
-    );
+    throw new Failure('invalid', `no valid certificate can be made of this: ${tellSome(problems)}`);
   }
   const data = encodeTbsCertificate(tbs);
   // A longer one could not be read again, and an issuer's would be in the way of all that it issues.
@@ -178,6 +175,14 @@ export async function signCertificate(
   }
   return assembleSigned(data, tbs.signatureAlgorithm, await sign(tbs.signatureAlgorithm, data));
 }
+
+/** A certificate of thousands of names can have as many problems. */
+function tellSome(problems: readonly string[]): string {
+  const told = problems.slice(0, MOST_TOLD).join('; ');
+  return problems.length > MOST_TOLD ? `${told}; and ${problems.length - MOST_TOLD} more` : told;
+}
+
+const MOST_TOLD = 5;
 
 /** Signs with a key that is at hand. */
 export function signWith(

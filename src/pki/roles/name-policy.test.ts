@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { cpuOf } from '../../../test/support/cpu-time.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { judgeNames, type NameRules, type RequestedNames } from './name-policy.ts';
 import { planRole, roleSchema } from './role.ts';
@@ -381,4 +382,46 @@ test('names of ten thousand characters are refused without delay', () => {
   assert.notEqual(judge(any, { common_name: `${'a.'.repeat(5000)}a` }), 'ok');
   assert.notEqual(judge(any, { common_name: `ü${'ü'.repeat(10_000)}` }), 'ok');
   assert.ok(process.hrtime.bigint() - before < 500_000_000n);
+});
+
+const many = (count: number, make: (index: number) => string): string[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+test('thousands of names under thousands of domains are judged in time in proportion to both', () => {
+  const names = many(4900, (i) => `n${i}.d9999.example.com`);
+  for (const rules of [
+    { ...sub, allowed_domains: many(10_000, (i) => `d${i}.example.com`) },
+    { ...glob, allowed_domains: many(10_000, (i) => `*.d${i}.example.com`) },
+    { ...glob, allowed_domains: many(10_000, (i) => `n*.d${i}.example.com`) },
+  ]) {
+    const spent = cpuOf(() => assert.equal(judge(rules, { dns: names }), 'ok'));
+    assert.ok(spent < 500, `${spent} ms`);
+  }
+});
+
+test('a name of many labels under a long domain is judged without delay', () => {
+  const rules = { ...sub, ...noHostnames, allowed_domains: ['a.'.repeat(4000)] };
+  const spent = cpuOf(() => {
+    assert.notEqual(judge(rules, { common_name: `${'b.'.repeat(4000)}b` }), 'ok');
+  });
+  assert.ok(spent < 500, `${spent} ms`);
+});
+
+test('a template that grows beyond what a list may hold matches nothing', () => {
+  const entry = (times: number) => `${'{{identity.entity.metadata.dom}}'.repeat(times)}.test`;
+  const dom = 'a'.repeat(100);
+  const rules = (times: number): Rules => ({
+    ...bare,
+    ...noHostnames,
+    allowed_domains: [entry(times)],
+    allowed_domains_template: true,
+  });
+  for (const [times, allowed] of [
+    [81, true],
+    [82, false],
+  ] as const) {
+    const name = `${dom.repeat(times)}.test`;
+    const said = judge(rules(times), { common_name: name }, identityWith({ dom }));
+    assert.equal(said === 'ok', allowed, String(times));
+  }
 });

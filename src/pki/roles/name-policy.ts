@@ -1,8 +1,16 @@
 import { isIP } from 'node:net';
-import { matchGlob } from '../../core/glob.ts';
-import { expandTemplate, type IdentityFacts, isTemplate } from '../../core/identity-template.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
+import type { Budget } from '../../core/pattern-set.ts';
+import {
+  type CompiledRules,
+  climbs,
+  compileRules,
+  type DomainRules,
+  isBeneath,
+  isListed,
+} from './compiled-rules.ts';
 import { isAscii, isWildcardLabel, toAsciiHostName } from './host-name.ts';
-import { type OtherSan, parseOtherSan } from './other-san.ts';
+import type { OtherSan } from './other-san.ts';
 import type { Role } from './role.ts';
 
 export type NameVerdict = { allowed: true } | { allowed: false; because: string };
@@ -50,7 +58,7 @@ const ALLOWED: NameVerdict = { allowed: true };
 
 /**
  * The one place where names are judged, for every way to a certificate. All of the names have
- * to be allowed (contract 3.7).
+ * to be allowed (contract 3.7). Takes time in proportion to the names and, once, to the role.
  *
  * @param identity fills in templates; undefined when the caller has no entity, and then no
  *   templated entry matches anything
@@ -62,19 +70,39 @@ export function judgeNames(
   identity?: IdentityFacts,
   source: NameSource = 'the API',
 ): NameVerdict {
-  const domains = expandEntries(rules.allowed_domains, rules.allowed_domains_template, identity);
-  const uris = expandEntries(rules.allowed_uri_sans, rules.allowed_uri_sans_template, identity);
-  return (
-    findRefusal([names.common_name], (name) => judgeCommonName(rules, domains, name)) ??
-    findRefusal([names.serial_number], (serial) => judgeSerialNumber(rules, serial)) ??
-    findRefusal(names.user_ids, (id) => judgeUserId(rules, id)) ??
-    findRefusal(names.dns, (name) => judgeDnsName(rules, domains, name)) ??
-    findRefusal(names.email, (name) => judgeEmail(rules, domains, name)) ??
-    findRefusal(names.ip, (ip) => judgeIp(rules, ip, source)) ??
-    findRefusal(names.uri, (uri) => judgeUri(rules, uris, uri, source)) ??
-    findRefusal(names.other, (other) => judgeOtherSan(rules, other)) ??
-    ALLOWED
-  );
+  const ground: Ground = {
+    rules,
+    compiled: compileRules(rules, identity),
+    budget: { left: MOST_COMPARISONS },
+    source,
+  };
+  const refusal =
+    findRefusal([names.common_name], (name) => judgeCommonName(ground, name)) ??
+    findRefusal([names.serial_number], (serial) => judgeSerialNumber(ground, serial)) ??
+    findRefusal(names.user_ids, (id) => judgeUserId(ground, id)) ??
+    findRefusal(names.dns, (name) => judgeDnsName(ground, name)) ??
+    findRefusal(names.email, (name) => judgeEmail(ground, name)) ??
+    findRefusal(names.ip, (ip) => judgeIp(ground, ip)) ??
+    findRefusal(names.uri, (uri) => judgeUri(ground, uri)) ??
+    findRefusal(names.other, (other) => judgeOtherSan(ground, other));
+  if (refusal && ground.budget.left < 0) {
+    return refuse('too many names at once for the patterns of this role: ask for fewer');
+  }
+  return refusal ?? ALLOWED;
+}
+
+/**
+ * Comparisons with patterns that one request is worth: some tenths of a second. Patterns are mostly
+ * told apart by what is written in them, so what is honest never comes near it.
+ */
+const MOST_COMPARISONS = 2_000_000;
+
+/** What names are judged by. */
+interface Ground {
+  rules: NameRules;
+  compiled: CompiledRules;
+  budget: Budget;
+  source: NameSource;
 }
 
 function findRefusal<Name>(
@@ -88,29 +116,29 @@ function findRefusal<Name>(
   return undefined;
 }
 
-function judgeCommonName(rules: NameRules, domains: readonly string[], name: string): NameVerdict {
+function judgeCommonName(ground: Ground, name: string): NameVerdict {
   if (name === '') return ALLOWED;
-  const kinds = rules.cn_validations;
+  const kinds = ground.rules.cn_validations;
   if (kinds.includes('disabled')) return ALLOWED;
   const allowed =
-    kinds.includes(name.includes('@') ? 'email' : 'hostname') && isAdmitted(rules, domains, name);
+    kinds.includes(name.includes('@') ? 'email' : 'hostname') && isAdmitted(ground, name);
   return allowed ? ALLOWED : refuse(`common name ${show(name)} not allowed by this role`);
 }
 
-function judgeDnsName(rules: NameRules, domains: readonly string[], name: string): NameVerdict {
+function judgeDnsName(ground: Ground, name: string): NameVerdict {
   // An address within a dNSName would be judged by its domain, and state another name than that.
-  const allowed = isAscii(name) && !name.includes('@') && isAdmitted(rules, domains, name);
+  const allowed = isAscii(name) && !name.includes('@') && isAdmitted(ground, name);
   return allowed
     ? ALLOWED
     : refuse(`subject alternate name ${show(name)} not allowed by this role`);
 }
 
-function judgeEmail(rules: NameRules, domains: readonly string[], name: string): NameVerdict {
+function judgeEmail(ground: Ground, name: string): NameVerdict {
   const allowed =
     isLocalPart(name.split('@', 1)[0] ?? '') &&
     isAscii(name) &&
     name.includes('@') &&
-    isAdmitted(rules, domains, name);
+    isAdmitted(ground, name);
   return allowed ? ALLOWED : refuse(`email address ${show(name)} not allowed by this role`);
 }
 
@@ -124,13 +152,13 @@ interface Judged {
   isWildcard: boolean;
 }
 
-function isAdmitted(rules: NameRules, domains: readonly string[], name: string): boolean {
+function isAdmitted({ rules, compiled, budget }: Ground, name: string): boolean {
   const judged = takeApart(rules, name);
   if (!judged) return false;
   return (
     rules.allow_any_name ||
     (rules.allow_localhost && isLocal(rules, judged)) ||
-    domains.some((domain) => isWithin(rules, judged, domain))
+    compiled.domains.some((domains) => isWithin(rules, judged, domains, budget))
   );
 }
 
@@ -183,36 +211,37 @@ function isLocal(rules: NameRules, { reduced, isWildcard }: Judged): boolean {
   );
 }
 
-function isWithin(rules: NameRules, name: Judged, domain: string): boolean {
-  const { whole, reduced, isEmail, isWildcard } = name;
+function isWithin(
+  rules: NameRules,
+  { whole, reduced, isEmail, isWildcard }: Judged,
+  domains: DomainRules,
+  budget: Budget,
+): boolean {
   if (rules.allow_bare_domains) {
-    const wanted = domain.toLowerCase();
-    if (whole.toLowerCase() === wanted) return true;
-    if (isEmail && reduced.toLowerCase() === wanted) return true;
+    if (domains.bare.has(whole.toLowerCase())) return true;
+    if (isEmail && domains.bare.has(reduced.toLowerCase())) return true;
   }
   // `*.example.com` covers only names beneath example.com, so this rule admits it and the one
   // above does not.
   if (rules.allow_subdomains) {
-    if (reduced.endsWith(`.${domain}`)) return true;
-    if (isWildcard && reduced === domain) return true;
+    if (isBeneath(domains, reduced)) return true;
+    if (isWildcard && domains.domains.has(reduced)) return true;
   }
-  return rules.allow_glob_domains && domain.includes('*') && matchGlob(domain, whole);
+  return rules.allow_glob_domains && domains.globs.has(whole, budget);
 }
 
-function judgeSerialNumber(rules: NameRules, serial: string): NameVerdict {
-  if (serial === '' || matchesAny(rules.allowed_serial_numbers, serial)) return ALLOWED;
+function judgeSerialNumber({ compiled, budget }: Ground, serial: string): NameVerdict {
+  if (serial === '' || compiled.serial_numbers.has(serial, budget)) return ALLOWED;
   return refuse(`serial_number ${show(serial)} not allowed by this role`);
 }
 
-function judgeUserId(rules: NameRules, id: string): NameVerdict {
-  const lower = id.toLowerCase();
-  const allowed = rules.allowed_user_ids.some(
-    (entry) => entry !== '' && (entry.toLowerCase() === lower || matchGlob(entry, id)),
-  );
+function judgeUserId({ compiled, budget }: Ground, id: string): NameVerdict {
+  const { folded_user_ids, user_ids } = compiled;
+  const allowed = folded_user_ids.has(id.toLowerCase()) || user_ids.has(id, budget);
   return allowed ? ALLOWED : refuse(`user_id ${show(id)} is not allowed by this role`);
 }
 
-function judgeIp(rules: NameRules, ip: string, source: NameSource): NameVerdict {
+function judgeIp({ rules, source }: Ground, ip: string): NameVerdict {
   if (!isIpAddress(ip)) return refuse(`the value "${show(ip)}" is not a valid IP address`);
   if (rules.allow_ip_sans) return ALLOWED;
   return refuse(
@@ -225,12 +254,7 @@ export function isIpAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
-function judgeUri(
-  rules: NameRules,
-  allowed: readonly string[],
-  uri: string,
-  source: NameSource,
-): NameVerdict {
+function judgeUri({ rules, compiled, budget, source }: Ground, uri: string): NameVerdict {
   if (rules.allowed_uri_sans.length === 0) {
     return refuse(
       `URI Subject Alternative Names are not allowed in this role, but were provided via ${source}`,
@@ -239,7 +263,7 @@ function judgeUri(
   if (!isUri(uri)) {
     return refuse(`the provided URI Subject Alternative Name "${show(uri)}" is not a valid URI`);
   }
-  if (matchesAny(allowed, uri)) return ALLOWED;
+  if (isListed(compiled.uris, uri, budget)) return ALLOWED;
   return refuse(
     `URI Subject Alternative Names were provided via ${source} which are not valid for this role: ${show(uri)}`,
   );
@@ -257,47 +281,12 @@ export function isUri(text: string): boolean {
   );
 }
 
-function judgeOtherSan(rules: NameRules, { oid, value }: OtherSan): NameVerdict {
+function judgeOtherSan({ rules, compiled, budget }: Ground, { oid, value }: OtherSan): NameVerdict {
   if (rules.allowed_other_sans.length === 1 && rules.allowed_other_sans[0] === '*') return ALLOWED;
-  const sameType = rules.allowed_other_sans
-    .map(parseOtherSan)
-    .filter((entry) => 'oid' in entry)
-    .filter((entry) => entry.oid === oid);
-  if (sameType.length === 0) return refuse(`other SAN OID ${oid} not allowed by this role`);
-  if (sameType.some((entry) => matchGlob(entry.value, value))) return ALLOWED;
+  const values = compiled.other.get(oid);
+  if (!values) return refuse(`other SAN OID ${oid} not allowed by this role`);
+  if (values.has(value, budget)) return ALLOWED;
   return refuse(`other SAN ${show(value)} not allowed for OID ${oid} by this role`);
-}
-
-function climbs(text: string): boolean {
-  return text.split(/[/?#]/).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment));
-}
-
-/** Says whether the text is listed, or fits a listed pattern. */
-function matchesAny(entries: readonly string[], text: string): boolean {
-  return entries.some((entry) => entry !== '' && matchGlob(entry, text));
-}
-
-/**
- * Entries with their templates filled in. One that cannot be, or whose value from the caller's
- * identity could act as a pattern or climb out of a path, matches nothing.
- */
-function expandEntries(
-  entries: readonly string[],
-  templates: boolean,
-  identity: IdentityFacts | undefined,
-): string[] {
-  const expanded: string[] = [];
-  for (const entry of entries) {
-    const text = templates && isTemplate(entry) ? expandEntry(entry, identity) : entry;
-    if (text === undefined || text === '') continue;
-    expanded.push(isAscii(text) ? text : (toAsciiHostName(text) ?? text));
-  }
-  return expanded;
-}
-
-function expandEntry(entry: string, identity: IdentityFacts | undefined): string | undefined {
-  const text = expandTemplate(entry, identity, (value) => !/[*\p{Cc}]/u.test(value));
-  return text === undefined || climbs(text) ? undefined : text;
 }
 
 function refuse(because: string): NameVerdict {

@@ -164,7 +164,7 @@ export function planRole(input: Role): PlannedRole {
   }
   warnings.push(...warnOfUnknownUsages(input));
   for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
-  for (const oid of input.ext_key_usage_oids) checkUsageOid(oid);
+  checkUsageOids(input.ext_key_usage_oids);
   parsePolicyIdentifiers(input.policy_identifiers);
 
   const role: Role = {
@@ -235,8 +235,17 @@ function checkOtherSanRule(rule: string, all: readonly string[]): void {
   });
 }
 
-function checkUsageOid(oid: string): void {
-  if (isOid(oid)) return;
+/** More than any certificate names. */
+const MAX_USAGES = 1000;
+
+function checkUsageOids(oids: readonly string[]): void {
+  if (oids.length > MAX_USAGES) {
+    throw new Failure('invalid', `${oids.length} extended key usages, at most ${MAX_USAGES}`, {
+      fields: { ext_key_usage_oids: `at most ${MAX_USAGES} object identifiers` },
+    });
+  }
+  const oid = oids.find((one) => !isOid(one));
+  if (oid === undefined) return;
   throw new Failure(
     'invalid',
     `"${oid.slice(0, 64)}" could not be parsed as a valid oid for an extended key usage`,

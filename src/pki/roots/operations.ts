@@ -12,7 +12,7 @@ import { type Authority, resolveKey } from '../authority/authority.ts';
 import { changeAuthority, planDefaultChange } from '../authority/operations.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { DEFAULT_SETTINGS, encodeCertificatePem, type IssuerRecord } from '../issuers/issuer.ts';
-import { planRoot, type RootRequest } from '../issuers/root.ts';
+import { planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
 import { insertIssuer } from '../issuers/store.ts';
 import { checkNewName, type Key } from '../keys/key.ts';
 import { checkSignatureSize, resolveKeyParameters } from '../keys/key-parameters.ts';
@@ -24,6 +24,8 @@ import {
   signWith,
   signWithKey,
 } from '../keys/operations.ts';
+import { planRootOnThread } from '../planning/operations.ts';
+import { isHeavyRoot } from '../planning/task.ts';
 
 const WAYS = ['internal', 'exported', 'existing', 'kms'] as const;
 type Way = (typeof WAYS)[number];
@@ -62,7 +64,7 @@ export async function generateRoot(
       : { key: requireExistingKey(authority, request), effects: [] };
     const now = app.now();
     const serialNumber = newSerialNumber(app);
-    const { tbs, warnings } = planRoot({
+    const wanted: WantedRoot = {
       request,
       now: Math.floor(now / 1000),
       serialNumber,
@@ -70,7 +72,10 @@ export async function generateRoot(
       mount: effectiveLeaseTtls(caller.mount.config),
       urls: authority.urls,
       cluster: authority.cluster,
-    });
+    };
+    const { tbs, warnings } = isHeavyRoot(request)
+      ? await planRootOnThread(app, wanted)
+      : planRoot(wanted);
     const der = await signCertificate(tbs, (algorithm, data) =>
       fresh
         ? signWith(fresh.private_key, fresh, algorithm, data)

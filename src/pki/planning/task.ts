@@ -1,0 +1,116 @@
+import type { FailureDetail, FailureKind } from '../../core/failure.ts';
+import { remembered } from '../../core/remembered.ts';
+import type { KeyDescription } from '../../x509/keys.ts';
+import { requireCsrSync } from '../certificates/csr-rules.ts';
+import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
+import type { IssueRequest, SignRequest } from '../certificates/request.ts';
+import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
+import type { Role } from '../roles/role.ts';
+
+/** A certificate to be decided on. Everything in it can be handed to another thread. */
+export type LeafTask =
+  | { kind: 'issue'; role: Role; request: IssueRequest; context: LeafContext }
+  | { kind: 'sign'; role: Role; request: SignRequest; context: LeafContext };
+export type PlanTask = LeafTask | { kind: 'root'; wanted: WantedRoot };
+
+export interface PlannedLeaf {
+  plan: LeafPlan;
+  /** Of the key that is to be certified. */
+  key: KeyDescription;
+  /** DER; only of a request that brought its key. */
+  subjectPublicKeyInfo?: Uint8Array;
+}
+
+export type Planned = ({ of: 'leaf' } & PlannedLeaf) | ({ of: 'root' } & PlannedRoot);
+
+/**
+ * Reads what the task has and decides on it, on whatever thread.
+ *
+ * @throws Failure `invalid` for everything role, mount and issuer do not allow
+ */
+export function runPlanTask(task: PlanTask): Planned {
+  return task.kind === 'root'
+    ? { of: 'root', ...planRoot(task.wanted) }
+    : { of: 'leaf', ...planLeafTask(task) };
+}
+
+function planLeafTask(task: LeafTask): PlannedLeaf {
+  const { role, context } = task;
+  if (task.kind === 'issue') {
+    const { key, ...plan } = planIssue(role, task.request, context);
+    return { plan, key };
+  }
+  const signed = requireCsrSync(task.request.csr);
+  const plan = planSign(role, task.request, signed, context);
+  return { plan, key: signed.key, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo };
+}
+
+/** Characters of names and requests that are looked at in a few milliseconds. */
+const LIGHT = 8192;
+/** Names by patterns that are compared in as much time. */
+const LIGHT_COMPARISONS = 500_000;
+/** Patterns that are filed, once for each role, in as much time. */
+const LIGHT_PATTERNS = 3000;
+/** Characters that have to be converted, or filled in, before a role can be used. */
+const LIGHT_CONVERSIONS = 16_384;
+
+/**
+ * Says whether deciding could take longer than other requests may have to wait. By the lengths
+ * alone: nothing is looked at yet.
+ */
+export function isHeavyLeaf(role: Role, request: IssueRequest | SignRequest): boolean {
+  const length = weighRequest(request);
+  const { patterns, conversions } = weighRole(role);
+  return (
+    length > LIGHT ||
+    length * patterns > LIGHT_COMPARISONS ||
+    patterns > LIGHT_PATTERNS ||
+    conversions > LIGHT_CONVERSIONS
+  );
+}
+
+/** {@link isHeavyLeaf} of a root, over whose names no role rules. */
+export function isHeavyRoot(request: RootRequest): boolean {
+  return weighTexts(Object.values(request)) > LIGHT;
+}
+
+function weighRequest(request: IssueRequest | SignRequest): number {
+  return weighTexts(Object.values(request));
+}
+
+function weighTexts(values: readonly unknown[]): number {
+  let length = 0;
+  for (const value of values) {
+    if (typeof value === 'string') length += value.length;
+    else if (Array.isArray(value)) length += value.length + weighTexts(value);
+  }
+  return length;
+}
+
+/** The role is the same object for as long as it stays as it is. */
+const weighRole = remembered((role: Role): { patterns: number; conversions: number } => {
+  const lists = [
+    role.allowed_domains,
+    role.allowed_uri_sans,
+    role.allowed_other_sans,
+    role.allowed_serial_numbers,
+    role.allowed_user_ids,
+  ];
+  let patterns = 0;
+  let conversions = 0;
+  for (const entry of lists.flat()) {
+    if (entry.includes('*') || entry.includes(';')) patterns += 1 + (entry.length >> 6);
+    if (entry.includes('{{') || !/^[\x20-\x7e]*$/.test(entry)) conversions += entry.length;
+  }
+  return { patterns, conversions };
+});
+
+export interface ToPlanThread {
+  id: number;
+  task: PlanTask;
+}
+
+export type FromPlanThread =
+  | { id: number; type: 'planned'; planned: Planned }
+  | { id: number; type: 'refused'; kind: FailureKind; message: string; detail: FailureDetail }
+  | { id: number; type: 'failed'; message: string };

@@ -1,0 +1,158 @@
+import { expandTemplate, type IdentityFacts, isTemplate } from '../../core/identity-template.ts';
+import { type Budget, PatternSet } from '../../core/pattern-set.ts';
+import { remembered } from '../../core/remembered.ts';
+import { isAscii, toAsciiHostName } from './host-name.ts';
+import { parseOtherSan } from './other-san.ts';
+import type { Role } from './role.ts';
+
+/** The role fields that list what names may be. */
+export type ListedRules = Pick<
+  Role,
+  | 'allowed_domains'
+  | 'allowed_domains_template'
+  | 'allowed_uri_sans'
+  | 'allowed_uri_sans_template'
+  | 'allowed_other_sans'
+  | 'allowed_serial_numbers'
+  | 'allowed_user_ids'
+>;
+
+/** `allowed_domains`, ready to be asked about many names. */
+export interface DomainRules {
+  /** In lower case. */
+  bare: ReadonlySet<string>;
+  domains: ReadonlySet<string>;
+  /** Length of the longest one. */
+  longest: number;
+  /** Those with a `*`. */
+  globs: PatternSet;
+}
+
+/** What a role lists, each list taken apart once and not for each name. */
+export interface CompiledRules {
+  domains: readonly DomainRules[];
+  uris: readonly PatternSet[];
+  serial_numbers: PatternSet;
+  user_ids: PatternSet;
+  /** Those without a star, in lower case. */
+  folded_user_ids: ReadonlySet<string>;
+  /** Values by object identifier. */
+  other: ReadonlyMap<string, PatternSet>;
+}
+
+interface Fixed extends CompiledRules {
+  /** What must be filled in for each caller. */
+  templates: { domains: readonly string[]; uris: readonly string[] };
+  filled: WeakMap<IdentityFacts, CompiledRules>;
+}
+
+/**
+ * The rules of a role as {@link CompiledRules}: worked out once for as long as the role is in use,
+ * its templates once for each caller.
+ *
+ * @param identity fills in templates; undefined when the caller has no entity, and then no
+ *   templated entry matches anything
+ */
+export function compileRules(
+  rules: ListedRules,
+  identity: IdentityFacts | undefined,
+): CompiledRules {
+  const fixed = compileFixed(rules);
+  const { templates, filled } = fixed;
+  if (!identity || templates.domains.length + templates.uris.length === 0) return fixed;
+  const known = filled.get(identity);
+  if (known) return known;
+  const fill = (entries: readonly string[]) => entries.flatMap((one) => fillIn(one, identity));
+  const whole: CompiledRules = {
+    ...fixed,
+    domains: [...fixed.domains, compileDomains(fill(templates.domains))],
+    uris: [...fixed.uris, new PatternSet(fill(templates.uris))],
+  };
+  filled.set(identity, whole);
+  return whole;
+}
+
+const compileFixed = remembered((rules: ListedRules): Fixed => {
+  const domains = divide(rules.allowed_domains, rules.allowed_domains_template);
+  const uris = divide(rules.allowed_uri_sans, rules.allowed_uri_sans_template);
+  return {
+    domains: [compileDomains(domains.fixed)],
+    uris: [new PatternSet(uris.fixed)],
+    serial_numbers: new PatternSet(rules.allowed_serial_numbers.filter((one) => one !== '')),
+    user_ids: new PatternSet(rules.allowed_user_ids.filter((one) => one.includes('*'))),
+    folded_user_ids: new Set(
+      rules.allowed_user_ids.filter((one) => one !== '').map((one) => one.toLowerCase()),
+    ),
+    other: compileOtherSans(rules.allowed_other_sans),
+    templates: { domains: domains.templates, uris: uris.templates },
+    filled: new WeakMap(),
+  };
+});
+
+function divide(entries: readonly string[], templating: boolean) {
+  const fixed: string[] = [];
+  const templates: string[] = [];
+  for (const entry of entries) {
+    if (templating && isTemplate(entry)) templates.push(entry);
+    else if (entry !== '') fixed.push(toComparable(entry));
+  }
+  return { fixed, templates };
+}
+
+function toComparable(text: string): string {
+  return isAscii(text) ? text : (toAsciiHostName(text) ?? text);
+}
+
+function compileDomains(entries: readonly string[]): DomainRules {
+  const domains = new Set(entries);
+  let longest = 0;
+  for (const { length } of domains) longest = Math.max(longest, length);
+  return {
+    bare: new Set(entries.map((entry) => entry.toLowerCase())),
+    domains,
+    longest,
+    globs: new PatternSet(entries.filter((entry) => entry.includes('*'))),
+  };
+}
+
+/** Entries that cannot be read are passed over: they let nothing in. */
+function compileOtherSans(entries: readonly string[]): Map<string, PatternSet> {
+  const values = new Map<string, string[]>();
+  for (const entry of entries) {
+    const parsed = parseOtherSan(entry);
+    if (!('oid' in parsed)) continue;
+    const known = values.get(parsed.oid);
+    if (known) known.push(parsed.value);
+    else values.set(parsed.oid, [parsed.value]);
+  }
+  return new Map([...values].map(([oid, patterns]) => [oid, new PatternSet(patterns)]));
+}
+
+/**
+ * An entry with its templates filled in; none when that cannot be, or when a value from the
+ * caller's identity could act as a pattern or climb out of a path.
+ */
+function fillIn(entry: string, identity: IdentityFacts): string[] {
+  const text = expandTemplate(entry, identity, (value) => !/[*\p{Cc}]/u.test(value));
+  return text === undefined || text === '' || climbs(text) ? [] : [toComparable(text)];
+}
+
+/** Says whether a path in the text has a `.` or `..` segment. */
+export function climbs(text: string): boolean {
+  return text.split(/[/?#]/).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment));
+}
+
+/** Says whether a text is within one of several sets. */
+export function isListed(sets: readonly PatternSet[], text: string, budget: Budget): boolean {
+  return sets.some((set) => set.has(text, budget));
+}
+
+/** Says whether the name is beneath one of the domains. */
+export function isBeneath({ domains, longest }: DomainRules, name: string): boolean {
+  // No domain is found farther from the end than the longest one reaches.
+  let dot = name.indexOf('.', Math.max(0, name.length - longest - 1));
+  for (; dot >= 0; dot = name.indexOf('.', dot + 1)) {
+    if (domains.has(name.slice(dot + 1))) return true;
+  }
+  return false;
+}

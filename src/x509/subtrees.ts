@@ -1,0 +1,263 @@
+/**
+ * Judging names by the constraints above them (RFC 5280 §4.2.1.10). Subtrees are kept by what they
+ * begin with, so that a certificate of thousands of names under an authority of thousands of
+ * subtrees takes time in proportion to both together, not to one times the other.
+ */
+
+import { remembered } from '../core/remembered.ts';
+import { parseIpAddress, parseIpRange } from './ip-addresses.ts';
+import type { NameConstraints } from './name-constraints.ts';
+
+/** Names as a certificate holds them, to be judged against the constraints above it. */
+export interface ConstrainedNames {
+  /** Of a leaf: where there is no DNS name, OpenSSL takes one that reads like a host for one. */
+  common_name?: string;
+  dns: readonly string[];
+  email: readonly string[];
+  ip: readonly string[];
+  uri: readonly string[];
+}
+
+export type ConstraintVerdict = { allowed: true } | { allowed: false; because: string };
+
+/** `unclear` refuses either way: a name that cannot be understood is neither permitted nor safe from exclusion. */
+type Match = 'yes' | 'no' | 'unclear';
+
+/** What a name was found in, as the constraint has it. */
+interface Found {
+  match: Match;
+  subtree: string;
+}
+
+/** Looks a name up among subtrees. */
+type Lookup = (name: string) => Found;
+
+interface Kind {
+  label: string;
+  namesOf(names: ConstrainedNames): readonly string[];
+  permitted: keyof NameConstraints;
+  excluded: keyof NameConstraints;
+  index(subtrees: readonly string[]): Lookup;
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    label: 'DNS name',
+    namesOf: hostsOf,
+    permitted: 'permitted_dns_domains',
+    excluded: 'excluded_dns_domains',
+    index: indexDomains,
+  },
+  {
+    label: 'IP address',
+    namesOf: ({ ip }) => ip,
+    permitted: 'permitted_ip_ranges',
+    excluded: 'excluded_ip_ranges',
+    index: indexRanges,
+  },
+  {
+    label: 'email address',
+    namesOf: ({ email }) => email,
+    permitted: 'permitted_email_addresses',
+    excluded: 'excluded_email_addresses',
+    index: indexMailboxes,
+  },
+  {
+    label: 'URI',
+    namesOf: ({ uri }) => uri,
+    permitted: 'permitted_uri_domains',
+    excluded: 'excluded_uri_domains',
+    index: indexUriHosts,
+  },
+];
+
+const indexConstraints = remembered((constraints: NameConstraints) =>
+  KINDS.map((kind) => ({ kind, ...indexKind(kind, constraints) })),
+);
+
+function indexKind(kind: Kind, constraints: NameConstraints) {
+  const permitted = constraints[kind.permitted];
+  const excluded = constraints[kind.excluded];
+  return {
+    permits: permitted.length > 0 ? kind.index(permitted) : undefined,
+    excludes: excluded.length > 0 ? kind.index(excluded) : undefined,
+  };
+}
+
+/**
+ * Says whether an authority's constraints let every name pass: none within an excluded subtree,
+ * each within a permitted one where its kind has any. Subtrees of unknown kinds are not judged.
+ */
+export function judgeNameConstraints(
+  constraints: NameConstraints,
+  names: ConstrainedNames,
+): ConstraintVerdict {
+  for (const { kind, permits, excludes } of indexConstraints(constraints)) {
+    if (!permits && !excludes) continue;
+    for (const name of kind.namesOf(names)) {
+      const exclusion = excludes?.(name);
+      if (exclusion && exclusion.match !== 'no') {
+        const because = `${kind.label} "${name}" is excluded by constraint "${exclusion.subtree}"`;
+        return { allowed: false, because };
+      }
+      if (permits && permits(name).match !== 'yes') {
+        const because = `${kind.label} "${name}" is not permitted by any constraint`;
+        return { allowed: false, because };
+      }
+    }
+  }
+  return { allowed: true };
+}
+
+/** Labels of letters, digits, inner hyphens and underscores, two at least. */
+const HOST_IN_SUBJECT =
+  /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)+$/i;
+
+function hostsOf({ common_name = '', dns }: ConstrainedNames): readonly string[] {
+  return dns.length === 0 && HOST_IN_SUBJECT.test(common_name) ? [common_name] : dns;
+}
+
+const NOWHERE: Found = { match: 'no', subtree: '' };
+
+/** By the form in which they are compared; of several the first stands for all. */
+function keyed(
+  subtrees: readonly string[],
+  keyOf: (subtree: string) => string | undefined,
+): Map<string, string> {
+  const known = new Map<string, string>();
+  for (const subtree of subtrees) {
+    const key = keyOf(subtree);
+    if (key !== undefined && !known.has(key)) known.set(key, subtree);
+  }
+  return known;
+}
+
+/** Finds the entry that a name ends with, from one of its dots on, dot included. */
+function endsOf(entries: ReadonlyMap<string, string>): (name: string) => string | undefined {
+  let longest = 0;
+  for (const { length } of entries.keys()) longest = Math.max(longest, length);
+  return (name) => {
+    let dot = name.indexOf('.', Math.max(0, name.length - longest));
+    for (; dot >= 0; dot = name.indexOf('.', dot + 1)) {
+      const found = entries.get(name.slice(dot));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+}
+
+/** A domain holds itself and what is beneath; with a leading dot only that, as many authorities write it. */
+function indexDomains(subtrees: readonly string[]): Lookup {
+  const whole = keyed(subtrees, (domain) => domain.toLowerCase());
+  const dotted = keyed(subtrees, (domain) => {
+    const lower = domain.toLowerCase();
+    return lower.startsWith('.') ? lower : `.${lower}`;
+  });
+  const findEnd = endsOf(dotted);
+  // The wildcard also stands for hosts inside the subtree: *.example.com covers a.example.com.
+  const parents = keyed(subtrees, (domain) => {
+    const base = domain.replace(/^\./, '').toLowerCase();
+    return base.includes('.') ? base.slice(base.indexOf('.') + 1) : undefined;
+  });
+  const everything = whole.get('');
+  return (name) => {
+    const lower = name.toLowerCase();
+    const host = lower.endsWith('.') ? lower.slice(0, -1) : lower;
+    const within = everything ?? findWhole(whole, host) ?? findEnd(host);
+    // With the root's dot some verifiers find it within, others do not.
+    if (within !== undefined) {
+      return { match: name.endsWith('.') ? 'unclear' : 'yes', subtree: within };
+    }
+    const covered = lower.startsWith('*.') ? parents.get(lower.slice(2)) : undefined;
+    return covered === undefined ? NOWHERE : { match: 'unclear', subtree: covered };
+  };
+}
+
+function findWhole(whole: ReadonlyMap<string, string>, host: string): string | undefined {
+  return host.startsWith('.') ? undefined : whole.get(host);
+}
+
+interface MaskedRanges {
+  mask: Uint8Array;
+  /** By masked address, in hex. */
+  ranges: Map<string, string>;
+}
+
+function indexRanges(subtrees: readonly string[]): Lookup {
+  const byMask = new Map<string, MaskedRanges>();
+  let unreadable: string | undefined;
+  for (const subtree of subtrees) {
+    const range = parseIpRange(subtree);
+    if (!range) {
+      unreadable ??= subtree;
+      continue;
+    }
+    const mask = range.subarray(range.length / 2);
+    const key = hex(mask);
+    let known = byMask.get(key);
+    if (!known) {
+      known = { mask, ranges: new Map() };
+      byMask.set(key, known);
+    }
+    known.ranges.set(hex(range.subarray(0, mask.length)), subtree);
+  }
+  const masks = [...byMask.values()];
+  return (address) => {
+    const bytes = parseIpAddress(address);
+    if (!bytes) return { match: 'unclear', subtree: subtrees[0] ?? '' };
+    for (const { mask, ranges } of masks) {
+      if (mask.length !== bytes.length) continue;
+      const subtree = ranges.get(hex(bytes.map((byte, at) => byte & (mask[at] ?? 0))));
+      if (subtree !== undefined) return { match: 'yes', subtree };
+    }
+    return unreadable === undefined ? NOWHERE : { match: 'unclear', subtree: unreadable };
+  };
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+const isDotted = (subtree: string): boolean => subtree.startsWith('.');
+
+/** Hosts, and `.domain` for those beneath one. */
+function indexHosts(subtrees: readonly string[]): Lookup {
+  const known = keyed(subtrees, (subtree) => subtree.toLowerCase());
+  const everything = known.get('');
+  const findEnd = endsOf(keyed(subtrees.filter(isDotted), (subtree) => subtree.toLowerCase()));
+  return (host) => {
+    const subtree = everything ?? findWhole(known, host) ?? findEnd(host);
+    return subtree === undefined ? NOWHERE : { match: 'yes', subtree };
+  };
+}
+
+/** A constraint is a mailbox, a host, or `.domain` for the hosts beneath one. */
+function indexMailboxes(subtrees: readonly string[]): Lookup {
+  const isMailbox = (subtree: string): boolean => subtree.includes('@');
+  const findHost = indexHosts(subtrees.filter((subtree) => !isMailbox(subtree)));
+  const mailboxes = keyed(subtrees.filter(isMailbox), foldHost);
+  return (address) => {
+    if (address.lastIndexOf('@') <= 0) return { match: 'unclear', subtree: subtrees[0] ?? '' };
+    const subtree = mailboxes.get(foldHost(address));
+    if (subtree !== undefined) return { match: 'yes', subtree };
+    return findHost(address.slice(address.lastIndexOf('@') + 1).toLowerCase());
+  };
+}
+
+/** The part before "@" is case-sensitive, the host is not. */
+function foldHost(address: string): string {
+  const at = address.lastIndexOf('@');
+  return address.slice(0, at) + address.slice(at).toLowerCase();
+}
+
+const URI_HOST = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\]*@)?([a-z0-9._-]+)(?::\d*)?(?:[/?#]|$)/i;
+
+/** Only the host counts. A URI without a host name cannot be judged (RFC 5280: it is refused). */
+function indexUriHosts(subtrees: readonly string[]): Lookup {
+  const findHost = indexHosts(subtrees);
+  return (uri) => {
+    const host = URI_HOST.exec(uri)?.[1];
+    if (host === undefined || parseIpAddress(host)) {
+      return { match: 'unclear', subtree: subtrees[0] ?? '' };
+    }
+    return findHost(host.toLowerCase());
+  };
+}
