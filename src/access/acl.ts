@@ -1,5 +1,5 @@
 import { canonicalNames, canonicalPattern, type FormedSegment } from './name-form.ts';
-import { judgeParameters, mergeParameters } from './parameter-rules.ts';
+import { judgeParameters, mergeParameters, type ParameterReader } from './parameter-rules.ts';
 import {
   ANY_REST,
   ANY_SEGMENT,
@@ -58,6 +58,8 @@ export interface AccessRequest {
   sudoRequired: boolean;
   /** Fields of body and query as sent, unknown ones too, those of the path not. */
   parameters?: Readonly<Record<string, unknown>>;
+  /** How the endpoint reads those fields. */
+  reader?: ParameterReader;
   /** Seconds that the answer is to be wrapped for; undefined when it is not. */
   wrapTtl?: number | undefined;
 }
@@ -289,7 +291,7 @@ function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
   }
   if (operation === 'delete') return ALLOWED;
   if (operation === 'list') return judgePage(pagination_limit, parameters);
-  const because = judgeParameters(rule, parameters);
+  const because = judgeParameters(rule, parameters, request.reader);
   return because === undefined ? ALLOWED : refuse(because);
 }
 

@@ -1,3 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
+import { parseDuration } from '../core/durations.ts';
+import { parseTimestamp } from '../core/timestamps.ts';
+import { parseIpAddress } from '../x509/ip-addresses.ts';
+import { parseSerial } from '../x509/serial.ts';
 import type { ParameterRules, ParameterValue } from './policy.ts';
 
 /** The three conditions on parameters of a rule; names in lower case. */
@@ -7,45 +12,109 @@ export interface ParameterConditions {
   required_parameters: readonly string[];
 }
 
+/** How the endpoint that is asked reads its fields. */
+export interface ParameterReader {
+  knows(name: string): boolean;
+  /** What is made of a value; undefined for one that the endpoint refuses. */
+  read(name: string, value: unknown): unknown;
+  /** All names of the field that has this one, itself among them. */
+  namesOf(name: string): readonly string[];
+}
+
+/** Of an endpoint whose fields are not known. */
+const NO_READER: ParameterReader = {
+  knows: () => false,
+  read: () => undefined,
+  namesOf: (name) => [name],
+};
+
+/** A parameter as it was sent, and as the endpoint reads it. */
+interface Sent {
+  /** Lower case. */
+  name: string;
+  /** All names of its field, lower case. */
+  names: readonly string[];
+  value: unknown;
+  /** Undefined for what the endpoint does not know or refuses. */
+  read: unknown;
+  /** What a value of the policy would be read as. */
+  readNamed(named: ParameterValue): unknown;
+  forms(): Forms;
+}
+
 /**
  * Says why a request's parameters are refused, or undefined if they are not (contract 5.4). The
- * reason names parameters and never has a value in it.
+ * reason names parameters and never has a value in it. A value counts as what was sent and as
+ * what the endpoint reads of it: neither `"t"` nor `1` gets past a rule about `true`.
  *
  * @param parameters as sent; names are compared without regard to case
  */
 export function judgeParameters(
   rule: ParameterConditions,
   parameters: Readonly<Record<string, unknown>>,
+  reader: ParameterReader = NO_READER,
 ): string | undefined {
   const { allowed_parameters, denied_parameters, required_parameters } = rule;
   const free = allowed_parameters.size === 0 && denied_parameters.size === 0;
   if (free && required_parameters.length === 0) return undefined;
-  const sent = Object.keys(parameters).map((name) => ({
-    name: name.toLowerCase(),
-    value: parameters[name],
-  }));
 
-  const missing = required_parameters.find((wanted) => !sent.some(({ name }) => name === wanted));
+  const missing = required_parameters.find((wanted) => !isThere(wanted, parameters, reader));
   if (missing !== undefined) return `parameter "${missing}" is required`;
 
+  const sent = Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
   if (denied_parameters.has('*') && sent.length > 0) return 'no parameter is allowed';
-  for (const { name, value } of sent) {
-    const denied = denied_parameters.get(name);
-    if (denied && (denied.length === 0 || denied.some((each) => isDenied(name, each, value)))) {
-      return `parameter "${name}" is denied`;
+  for (const each of sent) {
+    const rules = each.names.flatMap((name) => denied_parameters.get(name) ?? []);
+    const any = each.names.some((name) => denied_parameters.get(name)?.length === 0);
+    if (any || rules.some((named) => isDenied(named, each))) {
+      return `parameter "${each.name}" is denied`;
     }
   }
 
   if (allowed_parameters.size === 0) return undefined;
   const others = allowed_parameters.has('*');
-  for (const { name, value } of sent) {
-    const allowed = allowed_parameters.get(name);
-    if (!allowed && !others) return `parameter "${name}" is not allowed`;
-    if (allowed && allowed.length > 0 && !isAllowed(allowed, value)) {
-      return `parameter "${name}" is not allowed with this value`;
-    }
+  for (const each of sent) {
+    const rules = each.names.flatMap((name) => {
+      const values = allowed_parameters.get(name);
+      return values ? [values] : [];
+    });
+    if (rules.length === 0 && !others) return `parameter "${each.name}" is not allowed`;
+    const isBeyond = (values: readonly ParameterValue[]): boolean =>
+      values.length > 0 && !isAllowed(values, each.value) && !isReadAllowed(values, each);
+    if (rules.some(isBeyond)) return `parameter "${each.name}" is not allowed with this value`;
   }
   return undefined;
+}
+
+function readSent(written: string, value: unknown, reader: ParameterReader): Sent {
+  const known = reader.knows(written);
+  const read = known ? reader.read(written, value) : undefined;
+  let forms: Forms | undefined;
+  return {
+    name: written.toLowerCase(),
+    names: (known ? reader.namesOf(written) : [written]).map((name) => name.toLowerCase()),
+    value,
+    read,
+    readNamed: (named) => (known ? reader.read(written, named) : undefined),
+    forms: () => (forms ??= formsOf([value, read])),
+  };
+}
+
+/**
+ * Whether a required parameter came along. A field of the endpoint must be there as the endpoint
+ * finds it: by its own name, and not as null, which stands for nothing sent.
+ */
+function isThere(
+  wanted: string,
+  parameters: Readonly<Record<string, unknown>>,
+  reader: ParameterReader,
+): boolean {
+  if (!reader.knows(wanted)) {
+    return Object.keys(parameters).some((name) => name.toLowerCase() === wanted);
+  }
+  return reader
+    .namesOf(wanted)
+    .some((name) => Object.hasOwn(parameters, name) && (parameters[name] ?? null) !== null);
 }
 
 /** Unites what several stanzas say about parameters; a name with any value stays with any value. */
@@ -107,30 +176,111 @@ function isValue(named: ParameterValue, sent: unknown): boolean {
   return isSame(named, sent);
 }
 
+/** Whether what the endpoint reads is what it would read of a value named, or a list of such. */
+function isReadAllowed(allowed: readonly ParameterValue[], { read, readNamed }: Sent): boolean {
+  if (read === undefined) return false;
+  if (allowed.some((named) => named === '*' || isDeepStrictEqual(readNamed(named), read))) {
+    return true;
+  }
+  if (!Array.isArray(read) || read.length === 0 || read.length > MAX_ITEMS) return false;
+  return read.every((item) => allowed.some((named) => isValue(named, item)));
+}
+
 /**
- * Also true if an element of a list sent is what the rule names, or an item of a text that can be
- * read as one: otherwise a denied value would be let in by a bracket, a comma or a blank beside it.
+ * Also true if an element of a list is what the rule names, or an item of a text that can be
+ * read as one: otherwise a denied value would be let in by a bracket, a comma or a blank beside
+ * it. Upper case, another form of the same length of time and another way to write the same
+ * boolean or number are no ways around a denial either.
  */
-function isOrHolds(named: ParameterValue, sent: unknown): boolean {
-  const items = Array.isArray(sent) ? sent : (listItems(sent) ?? []);
-  if (items.length > MAX_ITEMS) return true;
-  return [sent, trimmed(sent), ...items, ...items.map(trimmed)].some((each) =>
-    isValue(named, each),
+function isDenied(named: ParameterValue, sent: Sent): boolean {
+  const { texts, lists } = sent.forms();
+  if (!texts) return true;
+  if (isList(named)) return [...lists].some((list) => isSame(named, list)) || isReadAs(named, sent);
+  const wanted = textOf(named)?.toLowerCase();
+  if (wanted === undefined) return sent.value === null;
+  const isGlob = typeof named === 'string' && named.includes('*');
+  const isNamed = isGlob
+    ? [...texts].some((text) => matchesGlob(wanted, text))
+    : spellingsOf(wanted).some((text) => texts.has(text));
+  if (isNamed) return true;
+  return isSameInstant(wanted, sent) || isReadAs(named, sent);
+}
+
+/** A text, and what else stands for the same: an address, a serial number or a name of a host. */
+function spellingsOf(text: string): string[] {
+  const spellings = [text];
+  if (text.length > 1 && text.endsWith('.')) spellings.push(text.slice(0, -1));
+  const address = parseIpAddress(text);
+  if (address) spellings.push(`address ${Buffer.from(address).toString('hex')}`);
+  const serial = parseSerial(text);
+  if (serial) spellings.push(`serial ${Buffer.from(serial).toString('hex')}`);
+  return spellings;
+}
+
+/** A value's texts in lower case, those of its items too, and the lists that it is or is read as. */
+interface Forms {
+  /** Undefined when there are more than can be looked at. */
+  texts: ReadonlySet<string> | undefined;
+  lists: readonly (readonly unknown[])[];
+}
+
+function formsOf(values: readonly unknown[]): Forms {
+  const texts = new Set<string>();
+  const lists: (readonly unknown[])[] = [];
+  for (const value of values) {
+    const items = Array.isArray(value) ? value : listItems(value);
+    if (items && items.length > MAX_ITEMS) return { texts: undefined, lists: [] };
+    if (Array.isArray(value)) lists.push(value);
+    for (const each of [value, ...(items ?? [])]) {
+      const text = textOf(each)?.toLowerCase();
+      if (text === undefined) continue;
+      texts.add(text);
+      for (const spelling of spellingsOf(text.trim())) texts.add(spelling);
+    }
+  }
+  return { texts, lists };
+}
+
+/** Whether what is read is what the endpoint would read of a value named. */
+function isReadAs(named: ParameterValue, { read, readNamed }: Sent): boolean {
+  if (read === undefined) return false;
+  const meant = readNamed(named);
+  if (meant === undefined) return false;
+  if (isDeepStrictEqual(meant, read) || holdsEntries(read, meant)) return true;
+  if (isList(named) || !Array.isArray(meant) || !Array.isArray(read)) return false;
+  const items: readonly unknown[] = read;
+  return meant.length === 1 && items.includes(meant[0]);
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string'
+    ? value
+    : typeof value === 'number' || typeof value === 'boolean'
+      ? String(value)
+      : undefined;
+
+/** Whether a value is the same length of time, or time: `1h` and 3600, `…T12:00:00Z` and `…+01:00`. */
+function isSameInstant(named: string, { value, read }: Sent): boolean {
+  if (named === '') return false;
+  return [parseDuration, parseTimestamp].some((parse) => {
+    const instant = parse(named);
+    if (instant === undefined) return false;
+    return [value, read].some((each) => {
+      const text = typeof each === 'boolean' ? undefined : textOf(each)?.trim();
+      return text && parse(text) === instant;
+    });
+  });
+}
+
+/** Whether a map has every entry of another. */
+function holdsEntries(whole: unknown, part: unknown): boolean {
+  if (typeof whole !== 'object' || typeof part !== 'object' || !whole || !part) return false;
+  if (Array.isArray(whole) || Array.isArray(part)) return false;
+  const entries = Object.entries(part);
+  return (
+    entries.length > 0 &&
+    entries.every(([key, value]) => isDeepStrictEqual(Reflect.get(whole, key), value))
   );
-}
-
-/** Parameters that name policies, which are read in lower case: `Admin` is the policy `admin`. */
-const POLICY_NAMES: ReadonlySet<string> = new Set(['policies', 'token_policies']);
-
-function isDenied(parameter: string, named: ParameterValue, sent: unknown): boolean {
-  return POLICY_NAMES.has(parameter) && typeof named === 'string'
-    ? isOrHolds(named.toLowerCase(), inLowerCase(sent))
-    : isOrHolds(named, sent);
-}
-
-function inLowerCase(value: unknown): unknown {
-  if (typeof value === 'string') return value.toLowerCase();
-  return Array.isArray(value) ? value.map(inLowerCase) : value;
 }
 
 function isSame(named: ParameterValue, sent: unknown): boolean {

@@ -12,6 +12,7 @@ import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
 import { parseFormBody, parseJsonBody } from './json.ts';
+import { readerOf } from './parameters.ts';
 import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
 import {
   OPERATION,
@@ -382,6 +383,7 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
     operation,
     sudoRequired: sudo ?? false,
     parameters: asked.fields,
+    reader: readerOf(route),
     ...(caller.wrap_ttl === undefined ? {} : { wrapTtl: caller.wrap_ttl }),
   });
   if (!verdict.allowed) throw new Failure('forbidden', 'permission denied');

@@ -133,6 +133,8 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
    * of them; nothing else in a path may be read so.
    */
   name_forms?: Readonly<Record<string, NameForm>>;
+  /** Fields that say the same: the old name, and the one that it stands for. */
+  old_names?: Readonly<Record<string, string>>;
   /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
   run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;

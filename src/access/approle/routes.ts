@@ -69,6 +69,7 @@ export const approleRoutes: AnyRoute[] = [
     summary: 'Write a role',
     access: { capability: 'update', exists: isApprole },
     audit: ['role_name', 'role_id', 'policies', ...Object.keys(approleFields)],
+    old_names: { policies: 'token_policies' },
     input: approlePatch.extend({
       role_name,
       role_id,

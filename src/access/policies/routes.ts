@@ -49,6 +49,7 @@ function routesAt(
       path_forms,
       name_forms,
       audit: ['name', 'policy', 'rules'],
+      old_names: { rules: 'policy' },
       input: z.object({
         name,
         policy: text('').describe('The rules as HCL or JSON, or base64 of either.'),

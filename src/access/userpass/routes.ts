@@ -51,6 +51,7 @@ export const userpassRoutes: AnyRoute[] = [
     summary: 'Write a user',
     access: { capability: 'update', exists: isUser },
     audit: ['username', 'policies', ...Object.keys(userFields)],
+    old_names: { policies: 'token_policies' },
     input: patchOf(userFields).extend({ username, password, policies }),
     output: anything,
     failures: ['invalid', 'conflict'],
@@ -90,6 +91,7 @@ export const userpassRoutes: AnyRoute[] = [
     summary: "Change a user's policies",
     access: { capability: 'update' },
     audit: ['username', 'policies', 'token_policies'],
+    old_names: { policies: 'token_policies' },
     input: z.object({
       username,
       token_policies: optional(list()).describe('Policies of its tokens.'),

@@ -43,6 +43,7 @@ export const tokenRoleRoutes: AnyRoute[] = [
     summary: 'Write a token role',
     access: { capability: 'update', exists: isTokenRole },
     audit: ['role_name', ...Object.keys(tokenRoleFields)],
+    old_names: { period: 'token_period', explicit_max_ttl: 'token_explicit_max_ttl' },
     input: patchOf(tokenRoleFields).extend({ role_name }),
     output: anything,
     failures: ['invalid'],

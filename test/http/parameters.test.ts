@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { z } from 'zod';
+import { authEngines, secretEngines, systemRoutes } from '../../src/routes.ts';
+import { type Reply, startTestServer } from '../support/server.ts';
+
+// Conditions on parameters are about what an endpoint reads, in whatever words it is sent.
+
+const client = await startTestServer({ after });
+const root = (method: string, path: string, body?: unknown) => client.call(method, path, body);
+const ok = async (reply: Promise<Reply>): Promise<Reply> => {
+  const done = await reply;
+  assert.ok(done.status < 300, done.text);
+  return done;
+};
+await ok(root('POST', 'sys/mounts/pki', { type: 'pki' }));
+await ok(root('POST', 'sys/auth/up', { type: 'userpass' }));
+await ok(root('POST', 'pki/roles/there', {}));
+const all = 'capabilities = ["create", "read", "update", "patch", "delete", "list", "sudo"]';
+const policy = `
+path "pki/roles/*" { ${all}
+  denied_parameters = { allow_any_name = [true] "max_ttl" = ["24h"] "allowed_domains" = ["a.test"] } }
+path "pki/config/crl" { ${all}
+  allowed_parameters = { "disable" = [false] "expiry" = ["72h"] } }
+path "auth/up/users/*" { ${all}
+  denied_parameters = { "token_policies" = ["admin"] } }
+path "pki/config/urls" { ${all}
+  required_parameters = ["crl_distribution_points"] }`;
+await ok(root('POST', 'sys/policies/acl/bounded', { policy }));
+const made = await ok(root('POST', 'auth/token/create', { policies: ['bounded'], ttl: '1h' }));
+const token = made.textAt('auth.client_token');
+
+const cases: [method: string, path: string, body: object, status: 200 | 403][] = [
+  ...[true, 'true', 'TRUE', 't', 1, '1'].map((sent): (typeof cases)[number] => [
+    'POST',
+    'pki/roles/a',
+    { allow_any_name: sent },
+    403,
+  ]),
+  ['POST', 'pki/roles/a', { allow_any_name: 'f' }, 200],
+  ['PATCH', 'pki/roles/there', { allow_any_name: 't' }, 403],
+  ['PATCH', 'pki/roles/there', { allow_any_name: false }, 200],
+  ...['24h', '1d', 86_400, '86400', '1440m'].map((sent): (typeof cases)[number] => [
+    'POST',
+    'pki/roles/a',
+    { max_ttl: sent },
+    403,
+  ]),
+  ['POST', 'pki/roles/a', { max_ttl: '25h' }, 200],
+  ['POST', 'pki/roles/a', { allowed_domains: 'b.test,A.test' }, 403],
+  ['POST', 'pki/roles/a', { allowed_domains: ['a.test.org'] }, 200],
+  ['POST', 'pki/config/crl', { disable: 'f', expiry: '72h' }, 200],
+  ['POST', 'pki/config/crl', { disable: 1 }, 403],
+  ['POST', 'pki/config/crl', { expiry: '1h' }, 403],
+  ['POST', 'auth/up/users/a', { password: 'x', policies: ['Admin'] }, 403],
+  ['POST', 'auth/up/users/a', { password: 'x', policies: 'web' }, 200],
+  ['POST', 'pki/config/urls', { crl_distribution_points: null }, 403],
+  ['POST', 'pki/config/urls', { Crl_Distribution_Points: 'http://a.test/crl' }, 403],
+  ['POST', 'pki/config/urls', { crl_distribution_points: '' }, 200],
+];
+for (const [method, path, body, status] of cases) {
+  test(`${method} ${path} with ${JSON.stringify(body)} is ${status === 200 ? 'permitted' : 'refused'}`, async () => {
+    const answer = await client.call(method, path, body, { token });
+    assert.equal(answer.status < 300 ? 200 : answer.status, status, answer.text);
+  });
+}
+
+test('a form is judged by what is read of it, too', async () => {
+  const send = (text: string) =>
+    client.call('POST', 'pki/roles/a', new TextEncoder().encode(text), {
+      token,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+  assert.equal((await send('allow_any_name=t')).status, 403);
+  assert.equal((await send('allow_any_name=f&allow_any_name=t')).status, 400, 'two readings');
+  assert.ok((await send('allow_any_name=f')).status < 300);
+});
+
+test('what may not be said by a new name may not be said by the old one: each is declared', () => {
+  const routes = [
+    ...systemRoutes,
+    ...Object.values(secretEngines).flat(),
+    ...Object.values(authEngines).flat(),
+  ];
+  let found = 0;
+  for (const route of routes) {
+    for (const [name, field] of Object.entries(route.input.shape as Record<string, z.ZodType>)) {
+      const stands = /^Old name of (\w+)/.exec(field.description ?? '')?.[1];
+      assert.equal(route.old_names?.[name], stands, `${route.id}: ${name}`);
+      if (stands) found += 1;
+      if (stands) assert.ok(stands in route.input.shape, `${route.id}: ${stands}`);
+    }
+  }
+  assert.ok(found >= 10, String(found));
+});
