@@ -17,8 +17,8 @@ export interface AuditTrail {
    */
   note(caller: RecordedRequest, end: RecordedEnd): Promise<void>;
   /**
-   * Notes a refused request of somebody unknown, in bounds: a flood of them leaves some whole
-   * records and the number of the rest. Never waits and never throws.
+   * Notes a request of somebody unknown that changed nothing, refused or without effect, in bounds:
+   * a flood of them leaves some whole records and the number of the rest. Never waits, never throws.
    */
   refuse(request: RecordedRequest, end: RecordedEnd): void;
   /** Counts a public read that leaves no record. */

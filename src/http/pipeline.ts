@@ -112,9 +112,10 @@ async function answer(
   }
   refuseNamespace(request);
 
-  const isPublicPath = Object.values(target?.match?.routes ?? {}).some(
-    (declared) => declared.access === 'public',
-  );
+  // One method of a path may be open and another not; a method that is not there is told of as the
+  // path's others are.
+  const open = route ? [route] : Object.values(target?.match?.routes ?? {});
+  const isPublicPath = open.some((declared) => declared.access === 'public');
   const text = tokenOf(request);
   const wrap_ttl = wrapTtlOf(route, {
     ttl: header(request, 'x-vault-wrap-ttl'),

@@ -85,7 +85,9 @@ export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>
 export async function recordDone(app: App, caller: Caller, route: RecordedRoute): Promise<void> {
   if (caller.recorded) return;
   if (caller.token || isRecordedRead(app, route)) await app.audit.note(caller, { status: 'done' });
-  else app.audit.count(route.id);
+  else if (isRead(route)) app.audit.count(route.id);
+  // Whatever changed something has its record; what comes here is a stranger's and was without effect.
+  else app.audit.refuse(caller, { status: 'done' });
 }
 
 /** @throws Failure `unavailable` as {@link recordDone}, of requests by somebody known */
@@ -103,9 +105,12 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   else app.audit.refuse(trace, end);
 }
 
+function isRead({ method, body }: RecordedRoute): boolean {
+  return method === 'GET' || method === 'LIST' || body === 'bytes';
+}
+
 function isPublicRead(route: RecordedRoute): boolean {
-  const reads = route.method === 'GET' || route.method === 'LIST' || route.body === 'bytes';
-  return route.access === 'public' && reads;
+  return route.access === 'public' && isRead(route);
 }
 
 function isRecordedRead(app: App, route: RecordedRoute): boolean {

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { Seal } from './seal.ts';
 import { combineShares } from './shamir.ts';
 
 /** Shares that people have brought so far, until there are enough of them. */
@@ -6,23 +7,48 @@ export interface Gathering {
   /** Names the attempt, so that nobody adds a share to another one than they think. */
   nonce: string;
   required: number;
+  /** Of the seal whose shares these are: after a rekeying, on any node, they are of no use. */
+  generation: number;
   shares: readonly Uint8Array[];
+  /** When it was started or last got a share, Unix milliseconds. */
+  moved_at: number;
 }
 
-export function startGathering(nonce: string, required: number): Gathering {
-  return { nonce, required, shares: [] };
+export function startGathering(
+  nonce: string,
+  seal: Pick<Seal, 'threshold' | 'generation'>,
+  now: number,
+): Gathering {
+  const { threshold: required, generation } = seal;
+  return { nonce, required, generation, shares: [], moved_at: now };
 }
 
 /** Adds a share. One that is there already is not counted again. */
-export function addShare(gathering: Gathering, share: Uint8Array): Gathering {
+export function addShare(gathering: Gathering, share: Uint8Array, now: number): Gathering {
   const known = gathering.shares.some(
     (other) => other.length === share.length && timingSafeEqual(other, share),
   );
-  return known ? gathering : { ...gathering, shares: [...gathering.shares, share] };
+  return known ? gathering : { ...gathering, shares: [...gathering.shares, share], moved_at: now };
 }
 
 export function isComplete(gathering: Gathering): boolean {
   return gathering.shares.length >= gathering.required;
+}
+
+/** One that nobody has given a right share leaves its place after an hour, any after a day. */
+const WITHOUT_SHARES = 3_600_000;
+const WITH_SHARES = 24 * WITHOUT_SHARES;
+
+/**
+ * Whether an attempt is as good as left: it makes room for another one, so that a stranger who starts
+ * one, as anybody may, does not keep the place.
+ *
+ * @param is_proven whether right shares were given earlier on
+ */
+export function isLeft(gathering: Gathering, now: number, is_proven = false): boolean {
+  const isWanted = is_proven || gathering.shares.length > 0;
+  const patience = isWanted ? WITH_SHARES : WITHOUT_SHARES;
+  return now - gathering.moved_at >= patience;
 }
 
 /**

@@ -8,18 +8,9 @@ import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { Barrier } from './barrier.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from './envelope.ts';
-import {
-  addShare,
-  type Gathering,
-  gatheredKey,
-  isComplete,
-  startGathering,
-  wipeGathering,
-} from './gathering.ts';
 import { chooseShareCounts, type InitWish } from './initialisation.ts';
 import { createKeyFile, readKeyFile } from './key-file/store.ts';
 import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from './keyring.ts';
-import { requireShare } from './proof.ts';
 import {
   makeShares,
   openRootKey,
@@ -30,17 +21,15 @@ import {
   wrapRootKey,
 } from './seal.ts';
 import { splitRandomness } from './shamir.ts';
-import type { SealFacts } from './status.ts';
+import { hashShares } from './share-hash.ts';
 import { findNewestTerm, findSeal, insertKey, insertSeal, listKeyring } from './store.ts';
 
-/** What this node remembers of its seal; people gather shares at one node. */
 interface SealMemory {
-  unsealing: Gathering | undefined;
   /** Sealed by request: from then on only a restart opens a key file's seal. */
   sealed_by_request: boolean;
 }
 
-const memoryOf = perApp<SealMemory>(() => ({ unsealing: undefined, sealed_by_request: false }));
+const memoryOf = perApp<SealMemory>(() => ({ sealed_by_request: false }));
 
 /** Shares for people, and the first token. Whoever has handed the shares out wipes them. */
 export interface Initialised {
@@ -82,6 +71,7 @@ export async function initialise(
   await barrier.unlock(openKeyring(Uint8Array.from(root_key), keyring));
   const recovery_key =
     kind === 'keyfile' && counts !== undefined ? app.randomBytes(KEY_LENGTH) : undefined;
+  const shares = counts === undefined ? [] : splitKey(app, recovery_key ?? seal_key, counts);
   const seal: Seal = {
     kind,
     shares: counts?.shares ?? 0,
@@ -92,11 +82,11 @@ export async function initialise(
       recovery_key === undefined
         ? null
         : barrier.seal('config', RECOVERY_PLACE, recoveryHash(recovery_key)),
+    share_hashes: shares.length === 0 ? null : hashShares(shares),
     cluster_id: app.newId(),
     cluster_name: `gatehouse-cluster-${Buffer.from(app.randomBytes(4)).toString('hex')}`,
     created_at,
   };
-  const shares = counts === undefined ? [] : splitKey(app, recovery_key ?? seal_key, counts);
   const token = prepareRootToken(
     { barrier, randomBytes: (length) => app.randomBytes(length), now: () => app.now() },
     { id: input.root_token },
@@ -203,81 +193,6 @@ async function refreshKeys(app: App): Promise<void> {
   if (app.config.seal.type !== 'keyfile' || memoryOf(app).sealed_by_request) return;
   const seal = await findSeal(app.db);
   if (seal?.kind === 'keyfile') await unsealByKeyFile(app, seal);
-}
-
-/** How it stands with this node's seal. */
-export async function readSealFacts(app: App): Promise<SealFacts> {
-  return {
-    seal: await findSeal(app.db),
-    configured: app.config.seal.type,
-    sealed: app.barrier.sealed,
-    gathering: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
-    storage: app.store.engine,
-  };
-}
-
-/** @throws Failure `invalid` before `sys/init` */
-export async function requireSeal(app: App): Promise<Seal> {
-  const seal = await findSeal(app.db);
-  if (seal === undefined) throw new Failure('invalid', 'Vault is not initialized');
-  return seal;
-}
-
-interface UnsealInput {
-  key?: string | undefined;
-  reset: boolean;
-  migrate: boolean;
-}
-
-/**
- * Takes one share; with enough of them the server is unsealed. Shares that do not make the
- * right key are all forgotten, for nobody can tell which of them was wrong.
- *
- * @throws Failure `invalid` for what is no share, and for shares that do not make the key
- */
-export async function unseal(app: App, caller: Caller, input: UnsealInput): Promise<SealFacts> {
-  const seal = await requireSeal(app);
-  if (input.migrate) {
-    throw new Failure('invalid', "can't perform a seal migration, no migration seal found");
-  }
-  if (!input.reset && !input.key) {
-    throw new Failure(
-      'invalid',
-      "'key' must be specified in request body as JSON, or 'reset' set to true",
-    );
-  }
-  const memory = memoryOf(app);
-  if (input.reset) {
-    wipeGathering(memory.unsealing);
-    memory.unsealing = undefined;
-    return readSealFacts(app);
-  }
-  if (!app.barrier.sealed) return readSealFacts(app);
-  if (seal.kind !== 'shamir') {
-    throw new Failure('invalid', 'a key file opens this seal when the server starts: restart it');
-  }
-  const share = requireShare(input.key, seal.threshold);
-  const keyring = await listKeyring(app.db);
-
-  // From here to the key nothing waits, so no two requests complete one gathering.
-  if (memory.unsealing?.required !== seal.threshold) {
-    wipeGathering(memory.unsealing);
-    memory.unsealing = startGathering(app.newId(), seal.threshold);
-  }
-  const gathering = addShare(memory.unsealing, share);
-  memory.unsealing = gathering;
-  if (!isComplete(gathering)) return readSealFacts(app);
-  const key = gatheredKey(gathering);
-  wipeGathering(gathering);
-  memory.unsealing = undefined;
-  const root_key = key && openRootKey(key, seal.root_key_sealed);
-  key?.fill(0);
-  if (root_key === undefined) throw new Failure('invalid', 'Unseal failed, invalid key');
-
-  const opened = openKeyring(root_key, keyring);
-  await app.commit(caller, []);
-  await app.barrier.unlock(opened);
-  return readSealFacts(app);
 }
 
 /** Seals this node: its keys are wiped. The record of it is durable first. */

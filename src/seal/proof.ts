@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../core/failure.ts';
 import type { Barrier } from './barrier.ts';
 import { judgeShare, openRootKey, RECOVERY_PLACE, recoveryHash, type Seal } from './seal.ts';
+import { isOneOf } from './share-hash.ts';
 import { parseShare } from './share-text.ts';
 
 /**
@@ -26,12 +27,16 @@ export function isCurrentKey(barrier: Barrier, seal: Seal, key: Uint8Array): boo
 }
 
 /**
- * Reads a share that came with a request.
+ * Reads a share that came with a request, and judges it by itself: a wrong one never comes among the
+ * right ones, so that nobody has to forget those.
  *
- * @param threshold how many of its kind make the key
+ * @param seal whose share it should be; without `share_hashes` only its form can be judged
  * @throws Failure `invalid` without telling anything of the share
  */
-export function requireShare(text: string | undefined, threshold: number): Uint8Array {
+export function requireShare(
+  text: string | undefined,
+  seal: Pick<Seal, 'threshold' | 'share_hashes'>,
+): Uint8Array {
   if (text === undefined || text === '') {
     throw new Failure('invalid', "'key' must be specified in request body as JSON");
   }
@@ -39,7 +44,13 @@ export function requireShare(text: string | undefined, threshold: number): Uint8
   if (share === undefined) {
     throw new Failure('invalid', "'key' must be a valid hex or base64 string");
   }
-  const because = judgeShare(share, threshold);
+  const because = judgeShare(share, seal.threshold);
   if (because !== undefined) throw new Failure('invalid', because);
+  if (seal.share_hashes !== null && !isOneOf(seal.share_hashes, share)) {
+    throw new Failure(
+      'invalid',
+      "invalid key: 'key' is none of the shares of this key; those that were given before stay",
+    );
+  }
   return share;
 }

@@ -6,17 +6,11 @@ import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import { generateRootRoutes } from './generate-root/routes.ts';
 import { refusePgp } from './initialisation.ts';
-import {
-  type Initialised,
-  initialise,
-  readSealFacts,
-  rotateKeys,
-  sealServer,
-  unseal,
-} from './operations.ts';
+import { type Initialised, initialise, rotateKeys, sealServer } from './operations.ts';
 import { rekeySystemRoutes } from './rekey/routes.ts';
 import { shareText } from './share-text.ts';
 import { health, LEADER, sealStatus } from './status.ts';
+import { readSealFacts, unseal } from './unsealing/operations.ts';
 
 const anything = z.record(z.string(), z.unknown());
 const statusCode = (state: string) =>
@@ -100,11 +94,13 @@ export const sealRoutes: AnyRoute[] = [
     audit: ['reset'],
     input: z.object({
       key: optional(text()).describe('One share, as hex or base64.'),
-      reset: flag(false).describe('Forget the shares given so far.'),
+      reset: flag(false).describe(
+        'Forget the shares given so far, if any. Takes one of the shares as `key`: a stranger may not.',
+      ),
       migrate: flag(false).describe('Not supported: there is no other seal to move to.'),
     }),
     output: anything,
-    failures: ['invalid'],
+    failures: ['invalid', 'forbidden'],
     run: async (app, caller, input) => ({ bare: sealStatus(await unseal(app, caller, input)) }),
   }),
   vaultRoute({

@@ -21,6 +21,8 @@ export interface Seal {
   root_key_sealed: Uint8Array;
   /** {@link recoveryHash} of the recovery key, sealed as configuration; null: there is none. */
   recovery_hash_sealed: Uint8Array | null;
+  /** {@link hashShares} of the shares in people's hands; null: not known yet, or there are none. */
+  share_hashes: Uint8Array | null;
   cluster_id: string;
   cluster_name: string;
   /** Unix seconds. */

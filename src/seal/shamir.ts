@@ -97,9 +97,10 @@ export type Combined = { secret: Uint8Array } | { because: string };
  * Gives the secret back from shares. That they belong together cannot be told from them:
  * wrong or too few shares give a wrong secret, so the caller checks it against something.
  *
+ * @param x where the polynomials are evaluated; at 0 they are the secret
  * @returns the secret, or why these cannot be shares of one secret
  */
-export function combineShares(shares: readonly Uint8Array[]): Combined {
+export function combineShares(shares: readonly Uint8Array[], x = 0): Combined {
   const first = shares[0];
   if (first === undefined || shares.length < 2) return { because: 'less than two shares' };
   if (first.length < 2) return { because: 'a share has at least two bytes' };
@@ -112,7 +113,7 @@ export function combineShares(shares: readonly Uint8Array[]): Combined {
 
   const secret = new Uint8Array(first.length - 1);
   shares.forEach((share, index) => {
-    const weight = weightAtZero(xs, index);
+    const weight = weightAt(x, xs, index);
     for (let at = 0; at < secret.length; at += 1) {
       secret[at] = (secret[at] ?? 0) ^ multiply(share[at] ?? 0, weight);
     }
@@ -120,12 +121,26 @@ export function combineShares(shares: readonly Uint8Array[]): Combined {
   return { secret };
 }
 
-/** Lagrange's basis polynomial of the point `index`, evaluated at 0. */
-function weightAtZero(xs: readonly number[], index: number): number {
+/**
+ * The share with another number, from as many as make the secret.
+ *
+ * @param x 1 to 255
+ * @returns undefined when these cannot be shares of one secret
+ */
+export function deriveShare(shares: readonly Uint8Array[], x: number): Uint8Array | undefined {
+  const combined = combineShares(shares, x);
+  if ('because' in combined) return undefined;
+  const share = Uint8Array.from([...combined.secret, x]);
+  combined.secret.fill(0);
+  return share;
+}
+
+/** Lagrange's basis polynomial of the point `index`, evaluated at `at`. */
+function weightAt(at: number, xs: readonly number[], index: number): number {
   const own = xs[index] ?? 0;
   let weight = 1;
   xs.forEach((x, other) => {
-    if (other !== index) weight = multiply(weight, multiply(x, invert(x ^ own)));
+    if (other !== index) weight = multiply(weight, multiply(x ^ at, invert(x ^ own)));
   });
   return weight;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addShare, startGathering } from './gathering.ts';
 import type { Seal } from './seal.ts';
 import { type HealthCodes, health, type SealFacts, sealStatus } from './status.ts';
 
@@ -10,6 +11,7 @@ const seal: Seal = {
   generation: 1,
   root_key_sealed: new Uint8Array(),
   recovery_hash_sealed: null,
+  share_hashes: null,
   cluster_id: 'c-1',
   cluster_name: 'cluster',
   created_at: 0,
@@ -53,7 +55,8 @@ test('health tells the cluster only when the server is unsealed', () => {
 });
 
 test('seal-status of a sealed server has its shares and progress, and no cluster', () => {
-  const gathering = { nonce: 'n-1', required: 3, shares: [new Uint8Array(33)] };
+  const begun = startGathering('n-1', { threshold: 3, generation: 1 }, 0);
+  const gathering = addShare(begun, new Uint8Array(33), 0);
   const status = sealStatus({ ...facts, gathering });
   assert.deepEqual(
     [status.t, status.n, status.progress, status.nonce, status.sealed],

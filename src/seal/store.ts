@@ -31,13 +31,25 @@ export function insertSeal(seal: Seal): Write {
  * @param seal with the generation that follows the stored one
  */
 export function replaceSeal(seal: Seal): Write {
-  const { shares, threshold, generation, root_key_sealed, recovery_hash_sealed } = seal;
+  const { shares, threshold, generation, root_key_sealed, recovery_hash_sealed, share_hashes } =
+    seal;
   return write(
     build
       .updateTable('seal')
-      .set({ shares, threshold, generation, root_key_sealed, recovery_hash_sealed })
+      .set({ shares, threshold, generation, root_key_sealed, recovery_hash_sealed, share_hashes })
       .where('generation', '=', generation - 1),
     { rows: 1, conflict: 'the keys were changed by another node in the meantime: start over' },
+  );
+}
+
+/** Fills in the hashes of the shares where they are not known; of another seal than this, nothing. */
+export function saveShareHashes({ generation }: Seal, share_hashes: Uint8Array): Write {
+  return write(
+    build
+      .updateTable('seal')
+      .set({ share_hashes })
+      .where('generation', '=', generation)
+      .where('share_hashes', 'is', null),
   );
 }
 

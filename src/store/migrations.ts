@@ -14,6 +14,7 @@ import { broker } from './migrations/0012-broker.ts';
 import { sessions } from './migrations/0013-sessions.ts';
 import { credentials } from './migrations/0015-credentials.ts';
 import { workers } from './migrations/0016-workers.ts';
+import { shareHashes } from './migrations/0018-share-hashes.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -39,6 +40,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sessions,
   credentials,
   workers,
+  shareHashes,
 ];
 
 /**

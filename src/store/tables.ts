@@ -127,6 +127,7 @@ interface SealRow {
   generation: number;
   root_key_sealed: Uint8Array;
   recovery_hash_sealed: Uint8Array | null;
+  share_hashes: Uint8Array | null;
   cluster_id: string;
   cluster_name: string;
   created_at: number;

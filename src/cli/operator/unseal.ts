@@ -12,7 +12,7 @@ asked for on the terminal, where it does not show, or read from standard input. 
 from the command line, which every user of the machine can see.`,
   flags: {
     ...CLIENT_FLAGS,
-    reset: { value: true, help: 'forget the shares given so far' },
+    reset: { value: true, help: 'forget the shares given so far; asks for one of the shares' },
   },
   async run({ flags }) {
     const format = formatOf(flags);
@@ -20,7 +20,10 @@ from the command line, which every user of the machine can see.`,
     // Nobody is asked for a share that the server has no use for, or cannot be given.
     let status = await readStatus(api);
     if (flags.has('reset')) {
-      status = await api.call('PUT', 'sys/unseal', { reset: true });
+      // Whoever shows a share may make the server forget those of the others; a stranger may not.
+      const isBegun = status.sealed === true && status.progress !== 0;
+      const key = isBegun ? { key: await readSecret('Unseal share') } : {};
+      status = await api.call('PUT', 'sys/unseal', { reset: true, ...key });
     } else if (status.sealed === true) {
       status = await api.call('PUT', 'sys/unseal', { key: await readSecret('Unseal share') });
     }

@@ -7,13 +7,16 @@ import {
   type Gathering,
   gatheredKey,
   isComplete,
+  isLeft,
   startGathering,
   wipeGathering,
 } from '../gathering.ts';
-import { requireSeal } from '../operations.ts';
 import { isCurrentKey, requireShare } from '../proof.ts';
 import type { Seal } from '../seal.ts';
+import { deriveHashes } from '../share-hash.ts';
+import { saveShareHashes } from '../store.ts';
 import { encodeToken, oneTimePassword, TOKEN_LENGTH, TOKEN_RANDOMNESS } from '../token-format.ts';
+import { recordFirst, requireSeal } from '../unsealing/operations.ts';
 
 /** A root token that was asked for: it is made when enough share holders agree. */
 interface RootAttempt {
@@ -24,12 +27,22 @@ interface RootAttempt {
 
 const memoryOf = perApp<{ attempt: RootAttempt | undefined }>((app) => {
   const memory: { attempt: RootAttempt | undefined } = { attempt: undefined };
-  app.barrier.onLock(() => {
-    wipeGathering(memory.attempt?.gathering);
-    memory.attempt = undefined;
-  });
+  app.barrier.onLock(() => drop(app));
   return memory;
 });
+
+function drop(app: App): void {
+  const memory = memoryOf(app);
+  wipeGathering(memory.attempt?.gathering);
+  memory.attempt = undefined;
+}
+
+/** The attempt under way; one that everybody has left is none any more. */
+function findAttempt(app: App): RootAttempt | undefined {
+  const { attempt } = memoryOf(app);
+  if (attempt !== undefined && isLeft(attempt.gathering, app.now())) drop(app);
+  return memoryOf(app).attempt;
+}
 
 /** How a root generation stands; `otp` and `encoded_token` are each told once. */
 export interface RootStatus {
@@ -65,44 +78,71 @@ async function requireShareHolders(app: App): Promise<Seal> {
 
 export async function readRootGeneration(app: App): Promise<RootStatus> {
   const seal = await requireShareHolders(app);
-  return statusOf(memoryOf(app).attempt, seal.threshold);
+  return statusOf(findAttempt(app), seal.threshold);
 }
 
 /**
  * Starts a root generation.
  *
  * @param input.otp as long as a token; made here, and told once, unless given
+ * @param input.key one of the shares, by whoever finds an attempt that nobody gave a share for: it makes
+ *   room, so that a stranger cannot keep the place
  */
 export async function startRootGeneration(
   app: App,
-  input: { otp: string | undefined },
+  caller: Caller,
+  input: { otp: string | undefined; key?: string | undefined },
 ): Promise<RootStatus> {
   const seal = await requireShareHolders(app);
   const given = input.otp ?? '';
   if (given !== '' && Buffer.byteLength(given, 'utf8') !== TOKEN_LENGTH) {
     throw new Failure('invalid', `OTP string is wrong length: otp must have ${TOKEN_LENGTH} bytes`);
   }
-  const memory = memoryOf(app);
-  if (memory.attempt !== undefined) {
-    throw new Failure('invalid', 'root generation already in progress');
-  }
+  if (input.key) requireShare(input.key, seal).fill(0);
+  await recordFirst(app, caller, () => requireRoom(app, Boolean(input.key)));
+  drop(app);
   const otp = given === '' ? oneTimePassword(app.randomBytes(TOKEN_RANDOMNESS)) : given;
-  memory.attempt = { gathering: startGathering(app.newId(), seal.threshold), otp };
-  return { ...statusOf(memory.attempt, seal.threshold), otp: given === '' ? otp : '' };
+  const attempt = { gathering: startGathering(app.newId(), seal, app.now()), otp };
+  memoryOf(app).attempt = attempt;
+  return { ...statusOf(attempt, seal.threshold), otp: given === '' ? otp : '' };
 }
 
-export function cancelRootGeneration(app: App): void {
-  const memory = memoryOf(app);
-  wipeGathering(memory.attempt?.gathering);
-  memory.attempt = undefined;
+/** @throws Failure `invalid` if there is an attempt that may not be put aside */
+function requireRoom(app: App, shows_share: boolean): void {
+  const attempt = findAttempt(app);
+  if (attempt === undefined || (shows_share && attempt.gathering.shares.length === 0)) return;
+  throw new Failure('invalid', 'root generation already in progress');
+}
+
+export async function cancelRootGeneration(app: App, caller: Caller): Promise<void> {
+  await app.commit(caller, []);
+  drop(app);
+}
+
+/** @throws Failure `invalid` unless it is under way, for the keys in use and under this nonce */
+function requireAttempt(app: App, seal: Seal, nonce: string | undefined): RootAttempt {
+  const attempt = findAttempt(app);
+  if (attempt === undefined) throw new Failure('invalid', 'no root generation in progress');
+  const { gathering } = attempt;
+  if (nonce !== gathering.nonce) {
+    throw new Failure(
+      'invalid',
+      `incorrect nonce supplied; nonce for this root generation operation is "${gathering.nonce}"`,
+    );
+  }
+  if (gathering.generation !== seal.generation) {
+    drop(app);
+    throw new Failure('invalid', 'the keys were changed in the meantime: start over');
+  }
+  return attempt;
 }
 
 /**
  * Takes one share. With the last, a root token is made and told, hidden in the one-time
  * password.
  *
- * @throws Failure `invalid` for what is no share, or for shares that do not make the key, which
- *   are all forgotten then
+ * @throws Failure `invalid` for what is no share of the key in use: it does not count, and those given
+ *   before stay
  */
 export async function updateRootGeneration(
   app: App,
@@ -110,31 +150,15 @@ export async function updateRootGeneration(
   input: { key: string | undefined; nonce: string | undefined },
 ): Promise<RootStatus> {
   const seal = await requireShareHolders(app);
-  const memory = memoryOf(app);
-  const { attempt } = memory;
-  if (attempt === undefined) throw new Failure('invalid', 'no root generation in progress');
-  const { nonce } = attempt.gathering;
-  if (input.nonce !== nonce) {
-    throw new Failure(
-      'invalid',
-      `incorrect nonce supplied; nonce for this root generation operation is "${nonce}"`,
-    );
-  }
-  if (attempt.gathering.required !== seal.threshold) {
-    cancelRootGeneration(app);
-    throw new Failure('invalid', 'the keys were changed in the meantime: start over');
-  }
-  attempt.gathering = addShare(attempt.gathering, requireShare(input.key, seal.threshold));
+  requireAttempt(app, seal, input.nonce);
+  const share = requireShare(input.key, seal);
+  const attempt = await recordFirst(app, caller, () => requireAttempt(app, seal, input.nonce));
+  attempt.gathering = addShare(attempt.gathering, share, app.now());
   if (!isComplete(attempt.gathering)) return statusOf(attempt, seal.threshold);
-  const key = gatheredKey(attempt.gathering);
-  wipeGathering(attempt.gathering);
-  attempt.gathering = startGathering(nonce, seal.threshold);
-  const isRight = key !== undefined && isCurrentKey(app.barrier, seal, key);
-  key?.fill(0);
-  if (!isRight) {
-    throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
-  }
-  memory.attempt = undefined;
+  caller.recorded = false;
+  const hashes = proveShares(app, seal, attempt);
+  memoryOf(app).attempt = undefined;
+  if (hashes) await app.commit(caller, [saveShareHashes(seal, hashes)]);
   const { client_token } = await createRootToken(app, caller);
   return {
     ...statusOf(attempt, seal.threshold),
@@ -142,4 +166,25 @@ export async function updateRootGeneration(
     complete: true,
     encoded_token: encodeToken(client_token, attempt.otp),
   };
+}
+
+/**
+ * Makes sure that the gathered shares make the key, and wipes them.
+ *
+ * @returns the hashes of all shares, if they were not known
+ * @throws Failure `invalid` if they do not, which shows at the end only where the hashes are not known
+ */
+function proveShares(app: App, seal: Seal, attempt: RootAttempt): Uint8Array | undefined {
+  const { gathering } = attempt;
+  const key = gatheredKey(gathering);
+  const isRight = key !== undefined && isCurrentKey(app.barrier, seal, key);
+  key?.fill(0);
+  const hashes =
+    isRight && seal.share_hashes === null ? deriveHashes(gathering.shares, seal) : undefined;
+  wipeGathering(gathering);
+  attempt.gathering = startGathering(gathering.nonce, seal, app.now());
+  if (!isRight) {
+    throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
+  }
+  return hashes;
 }

@@ -22,7 +22,8 @@ function bareOf(status: RootStatus): Record<string, unknown> {
   };
 }
 
-// Public: shares authorise it, for a server whose root tokens are all revoked.
+// Started by anybody and authorised by shares, for a server whose root tokens are all revoked.
+// Cancelling undoes what others did, and so it takes a token that may.
 function attemptRoutes(
   path: '/v1/sys/generate-root' | '/v1/sys/generate-root/attempt',
   end: string,
@@ -50,12 +51,15 @@ function attemptRoutes(
           `A one-time password of ${TOKEN_LENGTH} bytes; made and told once unless given.`,
         ),
         pgp_key: optional(text()).describe('Not supported.'),
+        key: optional(text()).describe(
+          'One share: puts an attempt aside that nobody has given a share for. It does not count.',
+        ),
       }),
       output: anything,
       failures: ['invalid'],
-      run: async (app, _caller, input) => {
-        refusePgp({ pgp_key: input.pgp_key });
-        return { bare: bareOf(await startRootGeneration(app, { otp: input.otp })) };
+      run: async (app, caller, { pgp_key, otp, key }) => {
+        refusePgp({ pgp_key });
+        return { bare: bareOf(await startRootGeneration(app, caller, { otp, key })) };
       },
     }),
     vaultRoute({
@@ -63,12 +67,12 @@ function attemptRoutes(
       method: 'DELETE',
       path,
       summary: 'Cancel a root generation',
-      access: 'public',
+      access: { capability: 'delete', sudo: true },
       input: z.object({}),
       output: anything,
       failures: [],
-      run: async (app) => {
-        cancelRootGeneration(app);
+      run: async (app, caller) => {
+        await cancelRootGeneration(app, caller);
         return {};
       },
     }),

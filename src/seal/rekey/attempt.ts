@@ -1,4 +1,4 @@
-import type { Gathering } from '../gathering.ts';
+import { type Gathering, isLeft } from '../gathering.ts';
 import type { Seal, ShareCounts } from '../seal.ts';
 
 /** Which key gets new shares: the seal key of `shamir`, or the recovery key of `keyfile`. */
@@ -19,6 +19,11 @@ export interface PendingKey {
   /** What will be stored. */
   seal: Seal;
   gathering: Gathering;
+}
+
+/** As {@link isLeft}; new shares have been handed out to people who need time to show them. */
+export function isRekeyLeft({ gathering, pending }: RekeyAttempt, now: number): boolean {
+  return isLeft(pending?.gathering ?? gathering, now, pending !== undefined);
 }
 
 /**

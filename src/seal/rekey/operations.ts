@@ -4,7 +4,7 @@ import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../envelope.ts';
 import { addShare, gatheredKey, isComplete, startGathering, wipeGathering } from '../gathering.ts';
-import { requireSeal, splitKey } from '../operations.ts';
+import { splitKey } from '../operations.ts';
 import { isCurrentKey, requireShare } from '../proof.ts';
 import {
   judgeShareCounts,
@@ -15,8 +15,11 @@ import {
   type ShareCounts,
   wrapRootKey,
 } from '../seal.ts';
+import { hashShares } from '../share-hash.ts';
 import { replaceSeal } from '../store.ts';
+import { recordFirst, requireSeal } from '../unsealing/operations.ts';
 import {
+  isRekeyLeft,
   type PendingKey,
   type RekeyAttempt,
   type RekeyTarget,
@@ -44,6 +47,14 @@ function drop(attempts: Attempts, target: RekeyTarget): void {
   attempts[target] = undefined;
 }
 
+/** The attempt under way; one that everybody has left is none any more. */
+function findAttempt(app: App, target: RekeyTarget): RekeyAttempt | undefined {
+  const attempts = attemptsOf(app);
+  const attempt = attempts[target];
+  if (attempt !== undefined && isRekeyLeft(attempt, app.now())) drop(attempts, target);
+  return attempts[target];
+}
+
 /** @throws Failure `invalid` if this seal has no such key */
 async function requireRekeyable(app: App, target: RekeyTarget): Promise<Seal> {
   const seal = await requireSeal(app);
@@ -64,41 +75,62 @@ async function requireRekeyable(app: App, target: RekeyTarget): Promise<Seal> {
 
 export async function readRekey(app: App, target: RekeyTarget): Promise<Record<string, unknown>> {
   const seal = await requireRekeyable(app, target);
-  return rekeyStatus(attemptsOf(app)[target], seal.threshold);
+  return rekeyStatus(findAttempt(app, target), seal.threshold);
 }
 
 /**
  * Starts a rekeying; nothing changes before enough holders of the present shares have come.
  *
+ * @param input.key one of the shares, by whoever finds an attempt that nobody gave a share for: it makes
+ *   room, so that a stranger cannot keep the place
  * @throws Failure `invalid` for impossible counts, or if one is under way
  */
 export async function startRekey(
   app: App,
-  input: ShareCounts & { target: RekeyTarget; require_verification: boolean },
+  caller: Caller,
+  input: ShareCounts & {
+    target: RekeyTarget;
+    require_verification: boolean;
+    key?: string | undefined;
+  },
 ): Promise<Record<string, unknown>> {
   const { target, shares, threshold } = input;
   const seal = await requireRekeyable(app, target);
   const because = judgeShareCounts(input, 'secret');
   if (because !== undefined)
     throw new Failure('invalid', `invalid rekey configuration: ${because}`);
-  const attempts = attemptsOf(app);
-  if (attempts[target] !== undefined) throw new Failure('invalid', 'rekey already in progress');
+  if (input.key) requireShare(input.key, seal).fill(0);
+  await recordFirst(app, caller, () => requireRoom(app, target, Boolean(input.key)));
+  drop(attemptsOf(app), target);
   const attempt: RekeyAttempt = {
     counts: { shares, threshold },
     verification_required: input.require_verification,
-    gathering: startGathering(app.newId(), seal.threshold),
+    gathering: startGathering(app.newId(), seal, app.now()),
     pending: undefined,
   };
-  attempts[target] = attempt;
+  attemptsOf(app)[target] = attempt;
   return rekeyStatus(attempt, seal.threshold);
 }
 
+/** @throws Failure `invalid` if there is an attempt that may not be put aside */
+function requireRoom(app: App, target: RekeyTarget, shows_share: boolean): void {
+  const attempt = findAttempt(app, target);
+  if (attempt === undefined) return;
+  const isUntouched = attempt.pending === undefined && attempt.gathering.shares.length === 0;
+  if (!shows_share || !isUntouched) throw new Failure('invalid', 'rekey already in progress');
+}
+
 /** @throws Failure `invalid` for the nonce of another attempt */
-export function cancelRekey(app: App, target: RekeyTarget, nonce: string | undefined): void {
-  const attempts = attemptsOf(app);
-  const attempt = attempts[target];
-  if (attempt !== undefined && nonce) requireNonce(nonce, attempt.gathering.nonce);
-  drop(attempts, target);
+export async function cancelRekey(
+  app: App,
+  caller: Caller,
+  { target, nonce }: { target: RekeyTarget; nonce: string | undefined },
+): Promise<void> {
+  await recordFirst(app, caller, () => {
+    const attempt = findAttempt(app, target);
+    if (attempt !== undefined && nonce) requireNonce(nonce, attempt.gathering.nonce);
+  });
+  drop(attemptsOf(app), target);
 }
 
 function requireNonce(given: string | undefined, expected: string): void {
@@ -126,12 +158,27 @@ export type RekeyOutcome =
       verification_nonce: string | undefined;
     };
 
+/** @throws Failure `invalid` unless it is under way, for the keys in use and under this nonce */
+function requireAttempt(app: App, seal: Seal, { target, nonce }: ShareInput): RekeyAttempt {
+  const attempt = findAttempt(app, target);
+  if (attempt === undefined) throw new Failure('invalid', 'no rekey in progress');
+  requireNonce(nonce, attempt.gathering.nonce);
+  if (attempt.pending !== undefined) {
+    throw new Failure('invalid', 'the new shares are made already: verify them, or cancel');
+  }
+  if (attempt.gathering.generation !== seal.generation) {
+    drop(attemptsOf(app), target);
+    throw new Failure('invalid', 'the keys were changed in the meantime: start over');
+  }
+  return attempt;
+}
+
 /**
  * Takes one share of the present key. With the last, the new key is made, and is in force at
  * once unless its holders are to show their shares first.
  *
- * @throws Failure `invalid` for what is no share, or for shares that do not make the key, which
- *   are all forgotten then
+ * @throws Failure `invalid` for what is no share of the key in use: it does not count, and those given
+ *   before stay
  */
 export async function updateRekey(
   app: App,
@@ -140,66 +187,65 @@ export async function updateRekey(
 ): Promise<RekeyOutcome> {
   const { target } = input;
   const seal = await requireRekeyable(app, target);
-  const attempts = attemptsOf(app);
-  const attempt = attempts[target];
-  if (attempt === undefined) throw new Failure('invalid', 'no rekey in progress');
+  requireAttempt(app, seal, input);
+  const share = requireShare(input.key, seal);
+  const attempt = await recordFirst(app, caller, () => requireAttempt(app, seal, input));
   const { nonce } = attempt.gathering;
-  requireNonce(input.nonce, nonce);
-  if (attempt.pending !== undefined) {
-    throw new Failure('invalid', 'the new shares are made already: verify them, or cancel');
-  }
-  if (attempt.gathering.required !== seal.threshold) {
-    drop(attempts, target);
-    throw new Failure('invalid', 'the keys were changed in the meantime: start over');
-  }
-  attempt.gathering = addShare(attempt.gathering, requireShare(input.key, seal.threshold));
+  attempt.gathering = addShare(attempt.gathering, share, app.now());
   if (!isComplete(attempt.gathering)) {
     return { complete: false, status: rekeyStatus(attempt, seal.threshold) };
   }
+  caller.recorded = false;
   const old_key = gatheredKey(attempt.gathering);
   wipeGathering(attempt.gathering);
-  attempt.gathering = startGathering(nonce, seal.threshold);
+  attempt.gathering = startGathering(nonce, seal, app.now());
   if (old_key === undefined || !isCurrentKey(app.barrier, seal, old_key)) {
     old_key?.fill(0);
     throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
   }
-  const pending = makeKey(app, seal, { target, old_key, counts: attempt.counts });
+  const { pending, shares } = makeKey(app, seal, { target, old_key, counts: attempt.counts });
   old_key.fill(0);
-  const shares = splitKey(app, pending.key, attempt.counts);
   if (attempt.verification_required) {
     attempt.pending = pending;
+    caller.recorded = true;
     return { complete: true, nonce, shares, verification_nonce: pending.gathering.nonce };
   }
   pending.key.fill(0);
-  drop(attempts, target);
+  drop(attemptsOf(app), target);
   await app.commit(caller, [replaceSeal(pending.seal)]);
   return { complete: true, nonce, shares, verification_nonce: undefined };
 }
 
-/** Makes the new key and what is stored of it. The root key itself stays as it is. */
+/** Makes the new key, its shares, and what is stored of it. The root key itself stays as it is. */
 function makeKey(
   app: App,
   seal: Seal,
   input: { target: RekeyTarget; old_key: Uint8Array; counts: ShareCounts },
-): PendingKey {
+): { pending: PendingKey; shares: Uint8Array[] } {
   const key = app.randomBytes(KEY_LENGTH);
-  const next = { ...seal, ...input.counts, generation: seal.generation + 1 };
-  const gathering = startGathering(app.newId(), input.counts.threshold);
+  const shares = splitKey(app, key, input.counts);
+  const next = {
+    ...seal,
+    ...input.counts,
+    generation: seal.generation + 1,
+    share_hashes: hashShares(shares),
+  };
+  const gathering = startGathering(app.newId(), next, app.now());
   if (input.target === 'recovery') {
     const recovery_hash_sealed = app.barrier.seal('config', RECOVERY_PLACE, recoveryHash(key));
-    return { key, seal: { ...next, recovery_hash_sealed }, gathering };
+    return { pending: { key, seal: { ...next, recovery_hash_sealed }, gathering }, shares };
   }
   const root_key = openRootKey(input.old_key, seal.root_key_sealed);
   if (root_key === undefined) throw new Error('the key was the right one a moment ago');
   const nonce = app.randomBytes(NONCE_LENGTH);
   const root_key_sealed = wrapRootKey({ seal_key: key, root_key, nonce });
   root_key.fill(0);
-  return { key, seal: { ...next, root_key_sealed }, gathering };
+  return { pending: { key, seal: { ...next, root_key_sealed }, gathering }, shares };
 }
 
 /** @throws Failure `invalid` unless new shares wait to be verified */
 function requirePending(app: App, target: RekeyTarget): [RekeyAttempt, PendingKey] {
-  const attempt = attemptsOf(app)[target];
+  const attempt = findAttempt(app, target);
   if (attempt?.pending === undefined) {
     throw new Failure('invalid', 'no rekey verification in progress');
   }
@@ -213,41 +259,41 @@ export function readVerification(app: App, target: RekeyTarget): Record<string, 
 /**
  * Takes one of the new shares. With the last, the new key is in force.
  *
- * @throws Failure `invalid` for shares that do not make the new key: verification starts over
- *   under a new nonce, and the old key stays in force
+ * @throws Failure `invalid` for what is no share of the new key: it does not count, and those shown
+ *   before stay
  */
 export async function verifyRekey(
   app: App,
   caller: Caller,
-  input: ShareInput,
+  { target, key, nonce }: ShareInput,
 ): Promise<Record<string, unknown>> {
-  const [attempt, pending] = requirePending(app, input.target);
-  const { nonce } = pending.gathering;
-  requireNonce(input.nonce, nonce);
-  const share = requireShare(input.key, attempt.counts.threshold);
-  pending.gathering = addShare(pending.gathering, share);
+  const judge = (): [RekeyAttempt, PendingKey] => {
+    const found = requirePending(app, target);
+    requireNonce(nonce, found[1].gathering.nonce);
+    return found;
+  };
+  const share = requireShare(key, judge()[1].seal);
+  const [attempt, pending] = await recordFirst(app, caller, judge);
+  pending.gathering = addShare(pending.gathering, share, app.now());
   if (!isComplete(pending.gathering)) return verificationStatus(attempt, pending);
-  const key = gatheredKey(pending.gathering);
-  const isRight = key !== undefined && timingSafeEqual(key, pending.key);
-  key?.fill(0);
-  restartGathering(app, pending);
-  if (!isRight) {
-    throw new Failure('invalid', 'rekey verification failed: the shares do not make the new key');
-  }
-  drop(attemptsOf(app), input.target);
+  caller.recorded = false;
+  const made = gatheredKey(pending.gathering);
+  const isRight = made !== undefined && timingSafeEqual(made, pending.key);
+  made?.fill(0);
+  if (!isRight) throw new Error('shares that were each of the new key do not make it');
+  drop(attemptsOf(app), target);
   await app.commit(caller, [replaceSeal(pending.seal)]);
   return { nonce, complete: true };
 }
 
 /** Forgets the new shares shown so far, under a new nonce; the attempt itself goes on. */
-export function restartVerification(app: App, target: RekeyTarget): Record<string, unknown> {
-  const [attempt, pending] = requirePending(app, target);
-  restartGathering(app, pending);
-  return verificationStatus(attempt, pending);
-}
-
-function restartGathering(app: App, pending: PendingKey): void {
-  const { required } = pending.gathering;
+export async function restartVerification(
+  app: App,
+  caller: Caller,
+  target: RekeyTarget,
+): Promise<Record<string, unknown>> {
+  const [attempt, pending] = await recordFirst(app, caller, () => requirePending(app, target));
   wipeGathering(pending.gathering);
-  pending.gathering = startGathering(app.newId(), required);
+  pending.gathering = startGathering(app.newId(), pending.seal, app.now());
+  return verificationStatus(attempt, pending);
 }

@@ -23,7 +23,8 @@ const shareInput = z.object({
 });
 
 // Public like the unsealing itself: what authorises a rekeying is the shares, and a server whose
-// tokens are all lost must still be able to get new ones.
+// tokens are all lost must still be able to get new ones. Cancelling, and starting a verification
+// over, undo what others did, and so they take a token that may.
 function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey-recovery-key') {
   const [id, what] =
     target === 'secret' ? ['rekey', 'unseal keys'] : ['rekey-recovery-key', 'recovery keys'];
@@ -54,10 +55,13 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
         ),
         pgp_keys: optional(list()).describe('Not supported.'),
         backup: flag(false).describe('Not supported.'),
+        key: optional(text()).describe(
+          'One share: puts an attempt aside that nobody has given a share for. It does not count.',
+        ),
       }),
       output: anything,
       failures: ['invalid'],
-      run: async (app, _caller, input) => {
+      run: async (app, caller, input) => {
         refusePgp({ pgp_keys: input.pgp_keys });
         if (input.backup) {
           throw new Failure(
@@ -65,8 +69,12 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
             'backup is not supported: shares are told once and not kept',
           );
         }
-        const { secret_shares: shares, secret_threshold: threshold, require_verification } = input;
-        return { bare: await startRekey(app, { target, shares, threshold, require_verification }) };
+        const { secret_shares: shares, secret_threshold: threshold, ...wish } = input;
+        const { require_verification, key } = wish;
+        const counts = { shares, threshold };
+        return {
+          bare: await startRekey(app, caller, { target, ...counts, require_verification, key }),
+        };
       },
     }),
     vaultRoute({
@@ -74,12 +82,12 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       method: 'DELETE',
       path: `${base}/init`,
       summary: `Cancel a rekeying of the ${what}`,
-      access: 'public',
+      access: { capability: 'delete', sudo: true },
       input: z.object({ nonce: optional(text()).describe('If given, that of the attempt.') }),
       output: anything,
       failures: ['invalid'],
-      run: async (app, _caller, input) => {
-        cancelRekey(app, target, input.nonce);
+      run: async (app, caller, { nonce }) => {
+        await cancelRekey(app, caller, { target, nonce });
         return {};
       },
     }),
@@ -141,11 +149,11 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       method: 'DELETE',
       path: `${base}/verify`,
       summary: `Start the verification of the new ${what} over`,
-      access: 'public',
+      access: { capability: 'delete', sudo: true },
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app) => ({ bare: restartVerification(app, target) }),
+      run: async (app, caller) => ({ bare: await restartVerification(app, caller, target) }),
     }),
   ];
 }

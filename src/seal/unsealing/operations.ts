@@ -1,0 +1,145 @@
+import type { Caller } from '../../access/caller.ts';
+import { type App, perApp } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import {
+  addShare,
+  type Gathering,
+  gatheredKey,
+  isComplete,
+  startGathering,
+  wipeGathering,
+} from '../gathering.ts';
+import { openKeyring } from '../keyring.ts';
+import { requireShare } from '../proof.ts';
+import { openRootKey, type Seal } from '../seal.ts';
+import { deriveHashes } from '../share-hash.ts';
+import type { SealFacts } from '../status.ts';
+import { findSeal, listKeyring, saveShareHashes } from '../store.ts';
+
+/** Shares for this node, which people bring one by one. */
+const memoryOf = perApp<{ unsealing: Gathering | undefined }>(() => ({ unsealing: undefined }));
+
+/** How it stands with this node's seal. */
+export async function readSealFacts(app: App): Promise<SealFacts> {
+  return {
+    seal: await findSeal(app.db),
+    configured: app.config.seal.type,
+    sealed: app.barrier.sealed,
+    gathering: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
+    storage: app.store.engine,
+  };
+}
+
+/** @throws Failure `invalid` before `sys/init` */
+export async function requireSeal(app: App): Promise<Seal> {
+  const seal = await findSeal(app.db);
+  if (seal === undefined) throw new Failure('invalid', 'Vault is not initialized');
+  return seal;
+}
+
+/**
+ * Makes the record of a change durable before the change, which is in memory alone, is made: none of
+ * these is without its record.
+ *
+ * @param judge finds what is to be changed, and throws what refuses it; asked again afterwards, since
+ *   others may have come in between. From then on the change must not wait for anything
+ */
+export async function recordFirst<T>(app: App, caller: Caller, judge: () => T): Promise<T> {
+  judge();
+  await app.commit(caller, []);
+  // What follows in the same request, a refusal or a second change, has a record of its own.
+  caller.recorded = false;
+  const found = judge();
+  caller.recorded = true;
+  return found;
+}
+
+interface UnsealInput {
+  key?: string | undefined;
+  reset: boolean;
+  migrate: boolean;
+}
+
+/**
+ * Takes one share; with enough of them the server is unsealed.
+ *
+ * @throws Failure `invalid` for what is no share of this key; `forbidden` for a reset by somebody who
+ *   shows none of them
+ */
+export async function unseal(app: App, caller: Caller, input: UnsealInput): Promise<SealFacts> {
+  const seal = await requireSeal(app);
+  if (input.migrate) {
+    throw new Failure('invalid', "can't perform a seal migration, no migration seal found");
+  }
+  if (!input.reset && !input.key) {
+    throw new Failure(
+      'invalid',
+      "'key' must be specified in request body as JSON, or 'reset' set to true",
+    );
+  }
+  if (input.reset) return resetUnsealing(app, caller, seal, input.key);
+  if (!app.barrier.sealed) return readSealFacts(app);
+  if (seal.kind !== 'shamir') {
+    throw new Failure('invalid', 'a key file opens this seal when the server starts: restart it');
+  }
+  const share = requireShare(input.key, seal);
+  const keyring = await listKeyring(app.db);
+  await recordFirst(app, caller, () => undefined);
+  if (!app.barrier.sealed) return readSealFacts(app);
+
+  // From here to the key nothing waits, so no two requests complete one gathering.
+  const gathering = addShare(unsealingOf(app, seal), share, app.now());
+  memoryOf(app).unsealing = gathering;
+  if (!isComplete(gathering)) return readSealFacts(app);
+  caller.recorded = false;
+  const root_key = takeRootKey(gathering, seal);
+  const hashes = seal.share_hashes === null && root_key && deriveHashes(gathering.shares, seal);
+  wipeGathering(gathering);
+  memoryOf(app).unsealing = undefined;
+  if (root_key === undefined) throw new Failure('invalid', 'Unseal failed, invalid key');
+
+  const opened = openKeyring(root_key, keyring);
+  await app.commit(caller, hashes ? [saveShareHashes(seal, hashes)] : []);
+  await app.barrier.unlock(opened);
+  return readSealFacts(app);
+}
+
+/** The gathering under way; one for the shares of before a rekeying is at its end. */
+function unsealingOf(app: App, seal: Seal): Gathering {
+  const memory = memoryOf(app);
+  if (memory.unsealing?.generation === seal.generation) return memory.unsealing;
+  wipeGathering(memory.unsealing);
+  return startGathering(app.newId(), seal, app.now());
+}
+
+function takeRootKey(gathering: Gathering, seal: Seal): Uint8Array | undefined {
+  const key = gatheredKey(gathering);
+  const root_key = key && openRootKey(key, seal.root_key_sealed);
+  key?.fill(0);
+  return root_key;
+}
+
+/**
+ * Forgets the shares given so far. While the server is sealed nobody can be known by a token: who
+ * shows one of the shares may, and a stranger may not. Wrong shares are no reason, none is kept.
+ */
+async function resetUnsealing(
+  app: App,
+  caller: Caller,
+  seal: Seal,
+  key: string | undefined,
+): Promise<SealFacts> {
+  const memory = memoryOf(app);
+  if (memory.unsealing === undefined) return readSealFacts(app);
+  if (!key) {
+    throw new Failure(
+      'forbidden',
+      `shares that others gave are not forgotten for a stranger: give one of the shares as 'key' together with 'reset', or give those that are missing`,
+    );
+  }
+  requireShare(key, seal).fill(0);
+  await recordFirst(app, caller, () => undefined);
+  wipeGathering(memory.unsealing);
+  memory.unsealing = undefined;
+  return readSealFacts(app);
+}
