@@ -163,7 +163,9 @@ async function findByPath(
   input: { kind: MountKind; path: string },
 ): Promise<Mount | undefined> {
   const path = `${input.path.replace(/\/$/, '')}/`;
-  return (await readMounts(app)).get(fullPath({ kind: input.kind, path }));
+  const mount = (await readMounts(app)).get(fullPath({ kind: input.kind, path }));
+  // `auth/up` as the path of a secret engine is not the way to log in that is mounted at `up`.
+  return mount?.kind === input.kind ? mount : undefined;
 }
 
 /** All mounts of a kind, as `sys/mounts` and `sys/auth` answer them. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { App } from '../app.ts';
+import { Failure } from '../core/failure.ts';
 import { flag, integer, list, optional, stringMap, text } from '../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import type { MountKind } from './mount.ts';
@@ -42,10 +43,9 @@ const settings = {
 const rest = { path: /^[^/].*$/ };
 const anything = z.record(z.string(), z.unknown());
 
-function mountRoutes(kind: MountKind, base: '/v1/sys/mounts' | '/v1/sys/auth'): AnyRoute[] {
-  const name = kind === 'auth' ? 'auth' : 'mounts';
-  // Enabling and disabling ways to log in is a root-protected matter; secret engines are not.
-  const sudo = kind === 'auth';
+type Base = '/v1/sys/mounts' | '/v1/sys/auth' | '/v1/sys/mounts/auth';
+
+function mountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[] {
   return [
     vaultRoute({
       id: `${name}-list`,
@@ -58,6 +58,17 @@ function mountRoutes(kind: MountKind, base: '/v1/sys/mounts' | '/v1/sys/auth'): 
       failures: [],
       run: (app) => describeMounts(app, kind),
     }),
+    ...singleMountRoutes(kind, base, name),
+  ];
+}
+
+/** What is done to one mount, wherever that is addressed. */
+function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[] {
+  // Enabling and disabling ways to log in is a root-protected matter; secret engines are not.
+  const sudo = kind === 'auth';
+  // Known to clients for reading and tuning; what is more is done at `sys/auth` alone.
+  const onlyTuned = base === '/v1/sys/mounts/auth';
+  return [
     vaultRoute({
       id: `${name}-read`,
       method: 'GET',
@@ -99,7 +110,10 @@ function mountRoutes(kind: MountKind, base: '/v1/sys/mounts' | '/v1/sys/auth'): 
       }),
       output: anything,
       failures: ['invalid', 'conflict'],
-      run: (app, caller, input) => writeMount(app, caller, kind, input),
+      run: (app, caller, input) => {
+        if (onlyTuned && !input.path.endsWith('/tune')) throw refuseHere('mount', input.path);
+        return writeMount(app, caller, kind, input);
+      },
     }),
     vaultRoute({
       id: `${name}-disable`,
@@ -112,9 +126,17 @@ function mountRoutes(kind: MountKind, base: '/v1/sys/mounts' | '/v1/sys/auth'): 
       input: z.object({ path }),
       output: anything,
       failures: ['invalid'],
-      run: (app, caller, input) => disableMount(app, caller, { kind, path: input.path }),
+      run: (app, caller, input) => {
+        if (onlyTuned) throw refuseHere('unmount', input.path);
+        return disableMount(app, caller, { kind, path: input.path });
+      },
     }),
   ];
+}
+
+function refuseHere(what: 'mount' | 'unmount', path: string): Failure {
+  const name = path.replace(/\/$/, '');
+  return new Failure('invalid', `cannot ${what} "auth/${name}/" here: use sys/auth/${name}`);
 }
 
 interface MountInput extends MountSettings {
@@ -144,8 +166,9 @@ function writeMount(app: App, caller: Caller, kind: MountKind, input: MountInput
 }
 
 export const mountSystemRoutes: AnyRoute[] = [
-  ...mountRoutes('secret', '/v1/sys/mounts'),
-  ...mountRoutes('auth', '/v1/sys/auth'),
+  ...mountRoutes('secret', '/v1/sys/mounts', 'mounts'),
+  ...mountRoutes('auth', '/v1/sys/auth', 'auth'),
+  ...singleMountRoutes('auth', '/v1/sys/mounts/auth', 'mounts-auth'),
   vaultRoute({
     id: 'remount',
     method: 'POST',
