@@ -4,6 +4,7 @@ import { Failure } from '../core/failure.ts';
 import {
   type CommonFields,
   checkChanged,
+  checkLengths,
   checkNew,
   FieldErrors,
   refuseField,
@@ -117,4 +118,28 @@ test('nothing added is nothing refused', () => {
     fieldsOf(() => refuseField('id', 'no')),
     { id: 'no' },
   );
+});
+
+test('a refusal does not repeat all that a caller has sent', () => {
+  const fields = fieldsOf(() => {
+    const errors = new FieldErrors();
+    for (let at = 0; at < 10_000; at++) errors.add(`field ${at}`, 'x'.repeat(10_000));
+    errors.add('field 0', 'a later word');
+    errors.refuse('refused');
+  });
+  assert.equal(Object.keys(fields).length, 100);
+  assert.equal(fields['field 0'], 'a later word');
+  assert.equal(fields['field 1'], `${'x'.repeat(1_000)}…`);
+});
+
+test('a text that is longer than its field may be is refused by name, one as long is not', () => {
+  const judgeLength = (length: number) =>
+    fieldsOf(() => {
+      const errors = new FieldErrors();
+      const fits = checkLengths({ a: 'x'.repeat(length), b: 5 }, { a: 10, b: 1 }, errors, 'in.');
+      assert.equal(fits, length <= 10);
+      errors.refuse('refused');
+    });
+  assert.deepEqual(judgeLength(10), {});
+  assert.deepEqual(judgeLength(11), { 'in.a': 'This must have at most 10 characters.' });
 });

@@ -1,12 +1,19 @@
 import { Failure } from '../core/failure.ts';
 
+/** Fields and descriptions may be the caller's own words: an answer does not repeat all of them. */
+const MAX_FIELDS = 100;
+const MAX_WORDS = 1_000;
+const shorten = (text: string): string =>
+  text.length > MAX_WORDS ? `${text.slice(0, MAX_WORDS)}…` : text;
+
 /** Refusals of single fields, gathered so that a caller hears of all of them at once. */
 export class FieldErrors {
   readonly #fields = new Map<string, string>();
 
-  /** A later word on the same field replaces an earlier one. */
+  /** A later word on the same field replaces an earlier one; what is beyond a page is left out. */
   add(field: string, description: string): void {
-    this.#fields.set(field, description);
+    if (this.#fields.size >= MAX_FIELDS && !this.#fields.has(field)) return;
+    this.#fields.set(shorten(field), shorten(description));
   }
 
   has(field: string): boolean {
@@ -20,12 +27,35 @@ export class FieldErrors {
   }
 }
 
+/**
+ * Refuses texts that are longer than any real one, before they are looked at further.
+ *
+ * @param longest characters by field; what is not in it may have any length
+ * @param prefix  of the fields' names, e.g. `attributes.`
+ * @returns whether all of them fit
+ */
+export function checkLengths(
+  values: Readonly<Record<string, unknown>>,
+  longest: Readonly<Record<string, number>>,
+  errors: FieldErrors,
+  prefix = '',
+): boolean {
+  let fits = true;
+  for (const [field, most] of Object.entries(longest)) {
+    const value = values[field];
+    if (typeof value !== 'string' || value.length <= most) continue;
+    errors.add(`${prefix}${field}`, `This must have at most ${most} characters.`);
+    fits = false;
+  }
+  return fits;
+}
+
 export const IN_REQUEST = 'Error in provided request.';
 export const IN_FIELDS = 'Errors in provided fields.';
 
 /** @throws Failure `invalid` for one field */
 export function refuseField(field: string, description: string, message = IN_FIELDS): never {
-  throw new Failure('invalid', message, { fields: { [field]: description } });
+  throw new Failure('invalid', message, { fields: { [shorten(field)]: shorten(description) } });
 }
 
 /** Fields that every resource takes; `undefined`: not given or null. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** Whole numbers come as numbers or as text (contract 1.2). */
 export const wholeNumber = () =>
   z
-    .union([z.number(), z.string().regex(/^-?\d+$/)])
+    .union([z.number(), z.string().regex(/^-?\d{1,16}$/)])
     .transform(Number)
     .pipe(
       z

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
+import { withoutTrailing } from '../core/edges.ts';
 import { Failure } from '../core/failure.ts';
 import type { Arguments, FlagTable } from './arguments.ts';
 
@@ -84,7 +85,7 @@ function send(
   address: URL,
   { method, path, body, ca, token }: Call,
 ): Promise<{ status: number; text: string }> {
-  const url = new URL(`${address.pathname.replace(/\/+$/, '')}/v1/${path}`, address);
+  const url = new URL(`${withoutTrailing(address.pathname, '/')}/v1/${path}`, address);
   const payload = body === undefined ? undefined : JSON.stringify(body);
   const headers = {
     'x-vault-request': 'true',

@@ -104,9 +104,10 @@ function aliasSelector(accessor: string, rest: string): Selector | undefined {
 }
 
 function groupSelector(by: 'id' | 'name', rest: string): Selector | undefined {
-  const [, owner, key] = /^(.+?)\.metadata\.(.+)$/.exec(rest) ?? [];
-  if (owner !== undefined && key !== undefined)
-    return { of: 'group_metadata', by, ref: owner, key };
+  const map = '.metadata.';
+  const at = rest.indexOf(map, 1);
+  const key = at < 0 ? '' : rest.slice(at + map.length);
+  if (key !== '') return { of: 'group_metadata', by, ref: rest.slice(0, at), key };
   const [, ref, field] = /^(.+)\.(id|name)$/.exec(rest) ?? [];
   return ref === undefined ? undefined : { of: 'group', by, ref, field: fieldOf(field) };
 }

@@ -1,3 +1,5 @@
+import { withoutTrailing } from '../core/edges.ts';
+
 /**
  * The text form of tokens and their accessors, and of the one-time passwords that carry a new
  * root token to its owner. Clients know the lengths: a one-time password is as long as a token.
@@ -76,5 +78,5 @@ export function encodeToken(token: string, otp: string): string {
     throw new RangeError('a one-time password is as long as what it hides');
   }
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = (bytes[at] ?? 0) ^ (mask[at] ?? 0);
-  return bytes.toString('base64').replace(/=+$/, '');
+  return withoutTrailing(bytes.toString('base64'), '=');
 }

@@ -16,6 +16,16 @@ for (let at = 0; at < 60; at++) {
   await broker.make('targets', { scope_id: project, type: 'tcp', name: `many-${at}`, attributes });
 }
 
+const worker = await broker.make('workers:create:controller-led', {
+  scope_id: 'global',
+  name: 'w',
+});
+const role = await broker.make('roles', { scope_id: 'global' });
+const group = await broker.make('groups', { scope_id: 'global' });
+const user = await broker.make('users', { scope_id: 'global' });
+const catalog = await broker.make('host-catalogs', { scope_id: project, type: 'static' });
+const set = await broker.make('host-sets', { host_catalog_id: catalog });
+
 const MOST_MS = 500;
 
 async function timed(send: () => Promise<Reply>): Promise<Reply> {
@@ -82,3 +92,153 @@ test('a library of a store that has none is refused in no time', async () => {
     }
   }
 });
+
+const MOST = 70_000;
+const numbered = (prefix: string, count = MOST): string[] =>
+  Array.from({ length: count }, (_, at) => `${prefix}${at}`);
+
+const lists: [path: string, verbs: string, field: string, values: unknown][] = [
+  [`workers/${worker}`, 'worker-tags', 'api_tags', { k: numbered('v') }],
+  [
+    `workers/${worker}`,
+    'worker-tags',
+    'api_tags',
+    Object.fromEntries(numbered('k', 9_000).map((k) => [k, ['v']])),
+  ],
+  [`roles/${role}`, 'principals', 'principal_ids', numbered('u_')],
+  [
+    `roles/${role}`,
+    'grants',
+    'grant_strings',
+    numbered('ids=ttcp_', 30_000).map((id) => `${id};actions=read`),
+  ],
+  [
+    `roles/${role}`,
+    'grants',
+    'grant_strings',
+    [`ids=${numbered('ttcp_', 80_000).join(',')};actions=read`],
+  ],
+  [`roles/${role}`, 'grant-scopes', 'grant_scope_ids', numbered('p_')],
+  [`groups/${group}`, 'members', 'member_ids', numbered('u_')],
+  [`users/${user}`, 'accounts', 'account_ids', numbered('acctpw_', 70_000)],
+  [`host-sets/${set}`, 'hosts', 'host_ids', numbered('hst_')],
+  [`targets/${target}`, 'host-sources', 'host_source_ids', numbered('hsst_')],
+  [
+    `targets/${target}`,
+    'credential-sources',
+    'brokered_credential_source_ids',
+    numbered('credup_', 70_000),
+  ],
+  [
+    `targets/${target}`,
+    'credential-sources',
+    'injected_application_credential_source_ids',
+    numbered('credup_', 70_000),
+  ],
+];
+
+for (const [path, verbs, field, values] of lists) {
+  for (const change of ['add', 'set', 'remove']) {
+    test(`${change} ${verbs} with as many as a body can hold is refused by ${field}`, async () => {
+      const version = (await admin('GET', path)).field('version');
+      const send = () => admin('POST', `${path}:${change}-${verbs}`, { version, [field]: values });
+      const answer = await timed(send);
+      assert.equal(answer.status, 400, answer.text.slice(0, 300));
+      assert.deepEqual(Object.keys(refusedFields(answer)), [field]);
+    });
+  }
+}
+
+test('as many ids as a request may name are looked up, linked and taken away', async () => {
+  const members = numbered('u_', 2_000);
+  const path = `groups/${group}`;
+  const version = (await admin('GET', path)).field('version');
+  const unknown = await timed(() =>
+    admin('POST', `${path}:set-members`, { version, member_ids: members }),
+  );
+  assert.match(refusedFields(unknown).member_ids ?? '', /^There is no user/);
+});
+
+const long = 'x'.repeat(700_000);
+const texts: [path: string, body: object, field: string][] = [
+  [
+    'credential-stores',
+    { scope_id: project, type: 'authority', attributes: { mount: `x${'/'.repeat(900_000)}x` } },
+    'attributes.mount',
+  ],
+  [
+    'credential-stores',
+    { scope_id: project, type: 'vault', attributes: { address: `http://${long}`, token: 't' } },
+    'attributes.address',
+  ],
+  [
+    'credential-stores',
+    { scope_id: project, type: 'vault', attributes: { address: 'http://a', token: long } },
+    'attributes.token',
+  ],
+  [
+    'credentials',
+    {
+      credential_store_id: store,
+      type: 'username_password',
+      attributes: { username: long, password: 'p' },
+    },
+    'attributes.username',
+  ],
+  [
+    'credentials',
+    { credential_store_id: store, type: 'password', attributes: { password: long } },
+    'attributes.password',
+  ],
+  [
+    'credentials',
+    {
+      credential_store_id: store,
+      type: 'ssh_private_key',
+      attributes: { username: 'u', private_key: '-----BEGIN A-----\n'.repeat(40_000) },
+    },
+    'attributes.private_key',
+  ],
+  ['aliases', { scope_id: 'global', type: 'target', value: 'a.'.repeat(350_000) }, 'value'],
+  [
+    'hosts',
+    { host_catalog_id: catalog, attributes: { address: ' '.repeat(700_000) } },
+    'attributes.address',
+  ],
+  [
+    'accounts',
+    { auth_method_id: broker.auth_method, attributes: { login_name: 'a', password: long } },
+    'attributes.login_name',
+  ],
+  [
+    'accounts',
+    { auth_method_id: broker.auth_method, attributes: { login_name: 'long', password: long } },
+    'attributes.password',
+  ],
+  [
+    'targets',
+    {
+      scope_id: project,
+      type: 'tcp',
+      name: 'a',
+      attributes: { default_port: 1 },
+      with_aliases: numbered('a', 4_000).map((value) => ({ value, scope_id: 'global' })),
+    },
+    'with_aliases',
+  ],
+  [
+    'targets',
+    { scope_id: project, type: 'ssh', name: 'a', attributes: { storage_bucket_id: long } },
+    'attributes.storage_bucket_id',
+  ],
+  ['scopes', { scope_id: 'global', name: ' '.repeat(700_000) }, 'name'],
+  ['scopes', { scope_id: 'global', description: `${' '.repeat(700_000)}\u0000` }, 'description'],
+];
+
+for (const [plural, body, field] of texts) {
+  test(`${plural} with a text of nearly a megabyte are refused by ${field}`, async () => {
+    const answer = await timed(() => admin('POST', plural, body));
+    assert.equal(answer.status, 400, answer.text.slice(0, 300));
+    assert.deepEqual(Object.keys(refusedFields(answer)), [field]);
+  });
+}

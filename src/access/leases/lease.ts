@@ -1,4 +1,5 @@
 import type { App } from '../../app.ts';
+import { withoutTrailing } from '../../core/edges.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { Effect } from '../../store/write.ts';
 
@@ -58,7 +59,7 @@ export const LAST = '\u{10FFFF}';
 
 /** The ids beneath a prefix, as bounds of a search by bytes: `from` ≤ id < `to`. */
 export function rangeOf(prefix: string): { from: string; to: string } {
-  const folder = prefix.replace(/\/+$/, '');
+  const folder = withoutTrailing(prefix, '/');
   // Everything that begins with "a/" sorts before "a0".
   return folder === '' ? { from: '', to: LAST } : { from: `${folder}/`, to: `${folder}0` };
 }

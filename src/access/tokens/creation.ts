@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import type { TokenFacts } from '../caller.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
@@ -308,7 +309,7 @@ function pathOf({ orphan, role }: CreationFacts): string {
 
 /** `ci job` becomes `token-ci-job`; nothing asked for is `token`. */
 export function displayName(wanted: string): string {
-  const plain = wanted.replace(/[^a-zA-Z0-9-]+/g, '-').replace(/-+$/, '');
+  const plain = withoutTrailing(wanted.replace(/[^a-zA-Z0-9-]+/g, '-'), '-');
   return plain === '' || wanted === 'token' ? 'token' : `token-${plain}`;
 }
 

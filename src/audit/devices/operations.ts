@@ -1,5 +1,6 @@
 import type { Caller } from '../../access/caller.ts';
 import type { App } from '../../app.ts';
+import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -62,5 +63,5 @@ export async function hashForRecords(
 }
 
 function devicePath(sent: string): string {
-  return `${sent.replace(/\/+$/, '')}/`;
+  return `${withoutTrailing(sent, '/')}/`;
 }

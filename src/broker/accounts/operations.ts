@@ -88,7 +88,9 @@ function requireLoginName(login_name: string, rules: PasswordMethodBody): string
   return login_name;
 }
 
-/** @throws Failure `invalid` for a password that is too short */
+const MAX_PASSWORD_LENGTH = 4_096;
+
+/** @throws Failure `invalid` for a password that is too short, or too long to be one */
 async function hashNew(
   app: App,
   password: string,
@@ -96,6 +98,9 @@ async function hashNew(
   field: string,
   message?: string,
 ): Promise<string> {
+  if (password.length > MAX_PASSWORD_LENGTH) {
+    refuseField(field, `Password is longer than ${MAX_PASSWORD_LENGTH} characters.`, message);
+  }
   if ([...password].length < rules.min_password_length) {
     refuseField(
       field,

@@ -1,5 +1,6 @@
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { withoutTrailing } from '../../core/edges.ts';
 
 /** Bytes of salt that {@link hashPassword} takes. */
 export const SALT_LENGTH = 16;
@@ -51,5 +52,5 @@ function run(
 }
 
 function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64').replace(/=+$/, '');
+  return withoutTrailing(Buffer.from(bytes).toString('base64'), '=');
 }

@@ -29,7 +29,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
 
 /** What is wrong with an alias's value, or undefined (contract 3.7). */
 export function faultOfValue(value: string): string | undefined {
-  const labels = value.split('.');
+  const labels = value.split('.', 254);
   const fits =
     value.length >= 1 &&
     value.length <= 253 &&

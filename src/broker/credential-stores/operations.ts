@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { App } from '../../app.ts';
+import { withoutLeading, withoutTrailing } from '../../core/edges.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { storeKey } from '../credentials/operations.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
@@ -71,7 +72,7 @@ export const credentialStoreDefinition: Definition = {
 
 /** @throws Failure `invalid` for what is no mount of a certificate authority */
 async function planAuthority(app: App, { attributes = {} }: Item): Promise<Plan> {
-  const mount = String(attributes.mount ?? '').replaceAll(/^\/+|\/+$/g, '');
+  const mount = withoutTrailing(withoutLeading(String(attributes.mount ?? ''), '/'), '/');
   const found = (await readMounts(app)).get(`${mount}/`);
   if (found?.type !== 'pki') {
     refuseField(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Item } from '../definition.ts';
-import type { FieldErrors } from '../field-errors.ts';
+import { checkLengths, type FieldErrors } from '../field-errors.ts';
 
 /** What a store of type `vault` keeps; its token lies in rows of its own. */
 export interface VaultStoreBody {
@@ -46,12 +46,25 @@ export const storeAttributes: Readonly<Record<string, z.ZodObject>> = {
 const OUTPUT_ONLY = ['token_hmac', 'token_status', 'client_certificate_key_hmac'] as const;
 const TEXTS = ['address', 'namespace', 'ca_cert', 'tls_server_name', 'client_certificate'] as const;
 
+/** Every connection to the server is made with them. */
+const LONGEST: Readonly<Record<string, number>> = {
+  address: 2_048,
+  namespace: 512,
+  ca_cert: 262_144,
+  tls_server_name: 253,
+  token: 8_192,
+  client_certificate: 65_536,
+  client_certificate_key: 65_536,
+  mount: 512,
+};
+
 /** What is wrong with a new store, as far as its fields tell. */
 export function checkNewStore(item: Item, type: string, errors: FieldErrors): void {
   const { attributes } = item;
   if (type === 'authority' && !attributes?.mount) {
     errors.add('attributes.mount', 'Field required for creating an authority credential store.');
   }
+  checkLengths(attributes ?? {}, LONGEST, errors, 'attributes.');
   if (type !== 'vault') return;
   if (attributes === undefined) {
     errors.add('attributes', 'Attributes are required for creating a vault credential store');
@@ -85,6 +98,7 @@ function checkVaultFields(
   attributes: Readonly<Record<string, unknown>>,
   errors: FieldErrors,
 ): void {
+  if (!checkLengths(attributes, LONGEST, errors, 'attributes.')) return;
   const { address } = attributes;
   if (typeof address === 'string' && address !== '' && !isServerAddress(address)) {
     errors.add('attributes.address', 'This must be an http or https URL of a server.');

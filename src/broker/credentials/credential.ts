@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Item } from '../definition.ts';
-import type { FieldErrors } from '../field-errors.ts';
+import { checkLengths, type FieldErrors } from '../field-errors.ts';
 
 /** What a stored credential shows; its secret is sealed beside it. */
 export interface CredentialBody {
@@ -71,12 +71,21 @@ export const credentialAttributes: Readonly<Record<string, z.ZodObject>> = {
   }),
 };
 
+/** Names are shown in lists; secrets go out with every session. A private key has a limit of its own. */
+const LONGEST: Readonly<Record<string, number>> = {
+  username: 512,
+  domain: 512,
+  password: 8_192,
+  private_key_passphrase: 1_024,
+};
+
 const EMPTY = 'This is a required field and cannot be set to empty.';
 
 /** What is missing of a new credential. */
 export function checkNewCredential({ attributes = {} }: Item, type: string, errors: FieldErrors) {
   const kind = CREDENTIAL_KINDS[type];
   if (!kind) return;
+  checkLengths(attributes, LONGEST, errors, 'attributes.');
   for (const field of [...kind.open, ...kind.secret]) {
     if (kind.optional.includes(field) || !isMissing(attributes[field])) continue;
     errors.add(`attributes.${field}`, `Field required for creating ${kind.words} credential.`);
@@ -91,6 +100,7 @@ export function checkCredentialChange(
 ): void {
   const kind = CREDENTIAL_KINDS[subtype];
   if (!kind) return;
+  checkLengths(attributes, LONGEST, errors, 'attributes.');
   for (const field of [...kind.open, ...kind.secret]) {
     if (!mask.includes(`attributes.${field}`) || kind.optional.includes(field)) continue;
     if (isMissing(attributes[field])) errors.add(`attributes.${field}`, EMPTY);

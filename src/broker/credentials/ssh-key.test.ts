@@ -86,3 +86,16 @@ test('a locked OpenSSH key does not open with another passphrase', () => {
 test('the first words of pi are those of every Blowfish', () => {
   assert.deepEqual([...fractionOfPi(3)], [0x243f6a88, 0x85a308d3, 0x13198a2e]);
 });
+
+test('blocks without an end before a key are passed over, so many and no more', () => {
+  const open = (count: number): string => '-----BEGIN RSA PRIVATE KEY-----\n'.repeat(count);
+  assert.equal(judgeSshKey(open(15) + OPEN, '').kind, 'open');
+  assert.equal(judgeSshKey(open(16) + OPEN, '').kind, 'unusable');
+});
+
+test('a text full of beginnings is read in time that grows with it', () => {
+  const started = process.threadCpuUsage();
+  assert.equal(judgeSshKey('-----BEGIN A-----\n'.repeat(3_600), '').kind, 'unusable');
+  const { user, system } = process.threadCpuUsage(started);
+  assert.ok(user + system < 50_000, `${(user + system) / 1000} ms`);
+});

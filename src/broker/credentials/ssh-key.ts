@@ -25,6 +25,10 @@ const MOST_ROUNDS = 64;
 const MOST_TEXT = 64 << 10;
 const MAGIC = 'openssh-key-v1\0';
 
+const BEGIN = /-----BEGIN ([A-Z0-9 ]{1,64})-----\r?\n/g;
+/** Blocks without an end that may stand before the key. */
+const MOST_UNENDED = 16;
+
 const NO_KEY = 'ssh: no key found';
 const LOCKED = 'ssh: this private key is passphrase protected';
 const BROKEN = 'ssh: the key is not well-formed';
@@ -39,8 +43,7 @@ const unusable = (because: string): SshKeyVerdict => ({ kind: 'unusable', becaus
  */
 export function judgeSshKey(pem: string, passphrase: string): SshKeyVerdict {
   if (pem.length > MOST_TEXT) return unusable('ssh: the key is too long');
-  const [, label = '', body = ''] =
-    /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([\s\S]*?)\r?\n?-----END \1-----/.exec(pem) ?? [];
+  const { label, body } = firstBlock(pem);
   switch (label) {
     case '':
       return unusable(NO_KEY);
@@ -53,6 +56,19 @@ export function judgeSshKey(pem: string, passphrase: string): SshKeyVerdict {
     default:
       return unusable(`ssh: unsupported key type "${label}"`);
   }
+}
+
+/** The first block of a PEM text that has an end; an empty label where there is none. */
+function firstBlock(pem: string): { label: string; body: string } {
+  let missed = 0;
+  for (const { 1: label = '', index, 0: line } of pem.matchAll(BEGIN)) {
+    const start = index + line.length;
+    const end = pem.indexOf(`-----END ${label}-----`, start);
+    if (end >= 0) return { label, body: pem.slice(start, end) };
+    // Each search that finds nothing has read the whole text.
+    if (++missed === MOST_UNENDED) break;
+  }
+  return { label: '', body: '' };
 }
 
 function judgeClassic(pem: string, encrypted: boolean, passphrase: string): SshKeyVerdict {

@@ -207,7 +207,9 @@ export class Authority {
         if (!this.#permits(place, actions, action)) continue;
         authorized = true;
       }
-      if (output_fields) fields = new Set([...(fields ?? []), ...output_fields]);
+      if (!output_fields) continue;
+      fields ??= new Set();
+      for (const field of output_fields) fields.add(field);
     }
     return { authorized, output_fields: this.#fieldsOf(fields) };
   }

@@ -30,6 +30,22 @@ export function parseGrant(text: string): GrantReading {
   return because === undefined ? reading : invalid(because);
 }
 
+/** Every request of a user is judged by all grants of the user's roles. */
+const MAX_GRANTS = 1_000;
+const MAX_GRANT_LENGTH = 8_192;
+const MAX_GRANTS_LENGTH = 262_144;
+
+/** What is too long or too many in the grants of a role, or of a request that changes them. */
+export function faultOfGrantLengths(texts: readonly string[]): string | undefined {
+  if (texts.length > MAX_GRANTS) return `A role has at most ${MAX_GRANTS} grants.`;
+  if (texts.some(({ length }) => length > MAX_GRANT_LENGTH)) {
+    return `A grant has at most ${MAX_GRANT_LENGTH} characters.`;
+  }
+  const total = texts.reduce((sum, { length }) => sum + length, 0);
+  if (total <= MAX_GRANTS_LENGTH) return undefined;
+  return `The grants of a role have at most ${MAX_GRANTS_LENGTH} characters together.`;
+}
+
 interface Parts {
   id?: string;
   ids?: string[];

@@ -78,8 +78,8 @@ export function changeMembers(change: LinkChange) {
       ids: idsOf(item, FIELD),
       field: FIELD,
       async requireLinkable(ids) {
-        const known = await listResourcesById(app.db, ids);
-        const unknown = ids.find((id) => !known.some((user) => user.id === id));
+        const known = new Set((await listResourcesById(app.db, ids)).map(({ id }) => id));
+        const unknown = ids.find((id) => !known.has(id));
         if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
       },
     });

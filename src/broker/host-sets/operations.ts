@@ -91,11 +91,10 @@ export function changeHosts(change: LinkChange) {
           ? []
           : planLoss(app, { host_set_id_of: resource.id, host_ids: removed }),
       async requireLinkable(ids) {
-        const known = await listResourcesById(app.db, ids);
-        const strange = ids.find(
-          (id) =>
-            !known.some((host) => host.id === id && host.container_id === resource.container_id),
-        );
+        const found = await listResourcesById(app.db, ids);
+        const inside = found.filter(({ container_id }) => container_id === resource.container_id);
+        const known = new Set(inside.map(({ id }) => id));
+        const strange = ids.find((id) => !known.has(id));
         if (strange !== undefined) {
           refuseField(FIELD, `There is no host "${strange}" in the host set's catalog.`);
         }

@@ -3,6 +3,11 @@ import type { Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
 import type { LinkChange } from './plan.ts';
 
+/** Most ids that one request names; who has more adds them by several. */
+const MAX_IDS = 2_000;
+/** Far longer than any id. */
+const MAX_ID_LENGTH = 128;
+
 /** A list of ids in a request; null and absent are the empty list. */
 export const idList = (about: string) => z.array(z.string()).optional().describe(about);
 
@@ -10,6 +15,13 @@ export const idList = (about: string) => z.array(z.string()).optional().describe
 export function idsOf(item: Item, field: string): readonly string[] {
   const value = item[field];
   return Array.isArray(value) ? value.map(String) : [];
+}
+
+/** What keeps a list from being looked at further: it is too long, or something in it is. */
+export function faultOfLengths(ids: readonly string[]): string | undefined {
+  if (ids.length > MAX_IDS) return `At most ${MAX_IDS} can be named in one request.`;
+  if (ids.every(({ length }) => length <= MAX_ID_LENGTH)) return undefined;
+  return `An id has at most ${MAX_ID_LENGTH} characters.`;
 }
 
 /** What is wrong with a list of ids by its looks. */
@@ -25,6 +37,11 @@ export function checkIds(
 ): void {
   const ids = idsOf(item, rule.field);
   if (ids.length === 0 && rule.change !== 'set') errors.add(rule.field, 'Must be non-empty.');
+  const unread = faultOfLengths(ids);
+  if (unread !== undefined) {
+    errors.add(rule.field, unread);
+    return;
+  }
   for (const id of ids) {
     const fault = rule.faultOf(id);
     if (fault === undefined) continue;

@@ -19,6 +19,7 @@ export function planLinks(
 ): PlannedLinks {
   const wanted = [...new Set(named)];
   const has = new Set(present);
+  const wants = new Set(wanted);
   switch (change) {
     case 'add':
       return {
@@ -30,7 +31,7 @@ export function planLinks(
     case 'set':
       return {
         added: wanted.filter((id) => !has.has(id)),
-        removed: present.filter((id) => !wanted.includes(id)),
+        removed: present.filter((id) => !wants.has(id)),
         already: [],
         absent: [],
       };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Definition, Item } from '../definition.ts';
-import { type FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
+import { type FieldErrors, IN_REQUEST, MAX_NAME_LENGTH, refuseField } from '../field-errors.ts';
 import { parseExpression } from '../filter/expression.ts';
 import { omitEmpty } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
@@ -51,6 +51,9 @@ export const managedGroupDefinition: Definition = {
     groups.map(({ body }) => ({ attributes: omitEmpty({ ...body }) })),
 };
 
+const MAX_NAMES = 256;
+const isTooLong = (name: unknown): boolean => String(name).length > MAX_NAME_LENGTH;
+
 function checkRule(
   { attributes = {} }: Item,
   subtype: string,
@@ -67,6 +70,11 @@ function checkRule(
   if (subtype === 'ldap' && mask.includes('attributes.group_names')) {
     if (!Array.isArray(group_names) || group_names.length === 0 || group_names.includes('')) {
       errors.add('attributes.group_names', 'This field is required.');
+    } else if (group_names.length > MAX_NAMES || group_names.some(isTooLong)) {
+      errors.add(
+        'attributes.group_names',
+        `There can be at most ${MAX_NAMES} names of ${MAX_NAME_LENGTH} characters each.`,
+      );
     }
   }
 }

@@ -128,7 +128,7 @@ export async function updateResource(
 ): Promise<Resource> {
   const { resource, item } = request;
   const updatable = ['name', 'description', ...definition.updatable(resource.subtype)];
-  const mask = request.mask.filter((path) => updatable.includes(path));
+  const mask = [...new Set(request.mask.filter((path) => updatable.includes(path)))];
   if (mask.length === 0) {
     const because = wordsOf(definition).emptyMask;
     throw new Failure('invalid', 'No valid fields included in the update mask.', {

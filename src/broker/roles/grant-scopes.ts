@@ -6,6 +6,9 @@ export type GrantScopesVerdict =
   | { allowed: true; grant_scope_ids: string[] }
   | { allowed: false; because: string };
 
+/** Every request of a user asks of each of them whether it is the place in question. */
+const MAX_GRANT_SCOPES = 1_000;
+
 const refused = (because: string): GrantScopesVerdict => ({ allowed: false, because });
 
 /** What is wrong with a grant scope by its looks. */
@@ -29,15 +32,18 @@ export function planGrantScopes(
   named: readonly string[],
   findScope: (id: string) => Pick<Scope, 'parent_scope_id'> | undefined,
 ): GrantScopesVerdict {
-  const wanted = [...new Set(named.map((id) => (id === role.id ? 'this' : id)))];
+  const wants = new Set(named.map((id) => (id === role.id ? 'this' : id)));
+  const wanted = [...wants];
+  const has = new Set(present);
   if (change === 'remove') {
-    const absent = wanted.find((id) => !present.includes(id));
+    const absent = wanted.find((id) => !has.has(id));
     if (absent !== undefined) return refused(`"${absent}" is not there.`);
-    return allowed(present.filter((id) => !wanted.includes(id)));
+    return allowed(present.filter((id) => !wants.has(id)));
   }
   if (change === 'add') {
     // Who names the role's scope by its id need not know that `this` stands for it by then.
-    const already = wanted.find((id) => present.includes(id) && named.includes(id));
+    const asNamed = new Set(named);
+    const already = wanted.find((id) => has.has(id) && asNamed.has(id));
     if (already !== undefined) return refused(`"${already}" is there already.`);
   }
   for (const id of wanted) {
@@ -45,6 +51,7 @@ export function planGrantScopes(
     if (because !== undefined) return refused(because);
   }
   const next = change === 'add' ? [...new Set([...present, ...wanted])] : wanted;
+  if (next.length > MAX_GRANT_SCOPES) return refused(`a role reaches at most ${MAX_GRANT_SCOPES}.`);
   return judgeCombination(role, next) ?? allowed(next);
 }
 

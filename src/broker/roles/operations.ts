@@ -2,7 +2,7 @@ import type { App } from '../../app.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
-import { canonicalGrant, grantJson, parseGrant } from '../grants/grant.ts';
+import { canonicalGrant, faultOfGrantLengths, grantJson, parseGrant } from '../grants/grant.ts';
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
@@ -116,8 +116,8 @@ export function changePrincipals(change: LinkChange) {
       field: PRINCIPALS,
       message,
       async requireLinkable(ids) {
-        const known = await listResourcesById(app.db, ids);
-        const unknown = ids.find((id) => !known.some((principal) => principal.id === id));
+        const known = new Set((await listResourcesById(app.db, ids)).map(({ id }) => id));
+        const unknown = ids.find((id) => !known.has(id));
         if (unknown !== undefined) {
           refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
         }
@@ -132,6 +132,11 @@ export function checkGrants(change: LinkChange) {
   return (item: Item, errors: FieldErrors): void => {
     const texts = idsOf(item, GRANTS);
     if (texts.length === 0 && change !== 'set') errors.add(GRANTS, 'Must be non-empty.');
+    const unread = faultOfGrantLengths(texts);
+    if (unread !== undefined) {
+      errors.add(GRANTS, unread);
+      return;
+    }
     for (const text of texts) {
       const fault = faultOfGrant(text, change);
       if (fault === undefined) continue;
@@ -180,6 +185,8 @@ export function changeGrants(change: LinkChange) {
         : change === 'add'
           ? [...present.values(), ...named.values()]
           : [...present].filter(([key]) => !named.has(key)).map(([, text]) => text);
+    const because = change === 'remove' ? undefined : faultOfGrantLengths(next);
+    if (because !== undefined) refuseField(GRANTS, because);
     const changed: RoleBody = { ...body, grant_strings: next };
     return commitChange(app, caller, roleDefinition, resource, expected, { body: changed });
   };

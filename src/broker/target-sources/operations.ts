@@ -60,14 +60,12 @@ async function requireInProject(
   ids: readonly string[],
   wanted: { field: string; types: readonly ResourceTypeName[] },
 ): Promise<void> {
-  const known = await listResourcesById(app.db, ids);
-  const strange = ids.find(
-    (id) =>
-      !known.some(
-        (one) =>
-          one.id === id && one.scope_id === target.scope_id && wanted.types.includes(one.type),
-      ),
+  const found = await listResourcesById(app.db, ids);
+  const fitting = found.filter(
+    ({ scope_id, type }) => scope_id === target.scope_id && wanted.types.includes(type),
   );
+  const known = new Set(fitting.map(({ id }) => id));
+  const strange = ids.find((id) => !known.has(id));
   if (strange !== undefined) {
     refuseField(wanted.field, `There is no such source "${strange}" in the target's project.`);
   }

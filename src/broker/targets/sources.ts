@@ -1,6 +1,6 @@
 import type { Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
-import { checkIds, idsOf } from '../links/fields.ts';
+import { checkIds, faultOfLengths, idsOf } from '../links/fields.ts';
 import type { LinkChange } from '../links/plan.ts';
 import { isIdOf, parseId } from '../resource-types.ts';
 
@@ -58,6 +58,11 @@ export function checkCredentialSources(change: LinkChange) {
           field,
           'Brokered or Injected Application Credential Source IDs must be provided.',
         );
+        continue;
+      }
+      const unread = faultOfLengths(idsOf(item, field));
+      if (unread !== undefined) {
+        errors.add(field, unread);
         continue;
       }
       const strange = idsOf(item, field).find((id) => !canServe(id, purpose, change));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { judgeAddress } from '../addresses/address.ts';
 import type { Item } from '../definition.ts';
-import type { FieldErrors } from '../field-errors.ts';
+import { checkLengths, type FieldErrors } from '../field-errors.ts';
 import { wholeNumber } from '../fields.ts';
 import { parseExpression } from '../filter/expression.ts';
 
@@ -106,7 +106,9 @@ export function checkNewTarget(item: Item, type: string, errors: FieldErrors): v
     );
   }
   checkCommon(item, errors);
-  if (item.with_aliases !== undefined && !areAliases(item.with_aliases)) {
+  if (Array.isArray(item.with_aliases) && item.with_aliases.length > MAX_ALIASES) {
+    errors.add('with_aliases', `At most ${MAX_ALIASES} aliases can be made with a target.`);
+  } else if (item.with_aliases !== undefined && !areAliases(item.with_aliases)) {
     errors.add(
       'with_aliases',
       'Included aliases can only specify a value, a scope id, and attributes.',
@@ -114,6 +116,8 @@ export function checkNewTarget(item: Item, type: string, errors: FieldErrors): v
   }
 }
 
+/** Aliases that are made with one target; more can be made by themselves. */
+const MAX_ALIASES = 100;
 const ALIAS_FIELDS: readonly string[] = ['value', 'scope_id', 'attributes'];
 
 function areAliases(value: unknown): boolean {
@@ -166,6 +170,7 @@ function checkPort(port: unknown, field: string, zero: string, errors: FieldErro
 }
 
 function checkCommon(item: Item, errors: FieldErrors): void {
+  checkLengths(item.attributes ?? {}, { storage_bucket_id: 128 }, errors, 'attributes.');
   const { session_connection_limit: limit, session_max_seconds: seconds, address } = item;
   if (typeof limit === 'number' && (limit === 0 || limit < -1 || limit > 2 ** 31 - 1)) {
     errors.add('session_connection_limit', 'This must be -1 (unlimited) or greater than zero.');

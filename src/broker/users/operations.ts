@@ -122,11 +122,12 @@ async function planAccounts(
   const [absent] = plan.absent;
   if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
   await requireFree(app, user, plan.added);
+  const removed = new Set(plan.removed);
   return [
     // Whoever logged in through an account that is taken away is this user no more.
     ...(await removeTokensOfAccounts(
       app,
-      present.filter((account) => plan.removed.includes(account.id)),
+      present.filter((account) => removed.has(account.id)),
     )),
     ...plan.removed.map((id) => setOwner(id, { from: user.id, to: '' })),
     ...plan.added.map((id) => setOwner(id, { from: '', to: user.id })),
@@ -134,9 +135,9 @@ async function planAccounts(
 }
 
 async function requireFree(app: App, user: Resource, ids: readonly string[]): Promise<void> {
-  const known = await listResourcesById(app.db, ids);
+  const known = new Map((await listResourcesById(app.db, ids)).map((one) => [one.id, one]));
   for (const id of ids) {
-    const account = known.find((one) => one.id === id);
+    const account = known.get(id);
     if (!account || account.scope_id !== user.scope_id) {
       refuseField(FIELD, `There is no account "${id}" in the user's scope.`);
     }

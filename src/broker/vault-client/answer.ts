@@ -1,3 +1,5 @@
+import { withoutTrailing } from '../../core/edges.ts';
+
 /** How a Vault server is reached, and as whom. */
 export interface VaultConnection {
   /** `http://` or `https://`, with a path where the server has one. */
@@ -119,7 +121,7 @@ export function urlOf(address: string, path: string): URL {
   if (outside || segments.length === 0 || !/^[!-~]+$/.test(path) || /[#\\]/.test(path)) {
     throw new VaultFault('malformed', 'the path is not one of a Vault server');
   }
-  base.pathname = `${base.pathname.replace(/\/+$/, '')}/v1/${segments.join('/')}`;
+  base.pathname = `${withoutTrailing(base.pathname, '/')}/v1/${segments.join('/')}`;
   base.search = query ?? '';
   return base;
 }

@@ -20,6 +20,8 @@ for (const [change, present, wanted, after, why] of changes) {
 }
 
 const long = 'x'.repeat(513);
+const values = (count: number): string[] => Array.from({ length: count }, (_, at) => `v${at}`);
+const TOO_MANY = 'There can be at most 256 values of tags.';
 const faults: [change: LinkChange, tags: unknown, fault: string | undefined, why: string][] = [
   ['add', { a: ['x'] }, undefined, 'a key and a value'],
   ['add', { a: ['x'.repeat(512)] }, undefined, 'as long as can be'],
@@ -39,6 +41,11 @@ const faults: [change: LinkChange, tags: unknown, fault: string | undefined, why
     'Tag keys cannot be the managed worker tag.',
     'the tag of a managed service',
   ],
+  ['add', { a: values(256) }, undefined, 'as many as can be'],
+  ['add', { a: values(257) }, TOO_MANY, 'one more'],
+  ['set', { a: values(200), b: values(57) }, TOO_MANY, 'with two keys'],
+  ['remove', Object.fromEntries(values(257).map((key) => [key, []])), TOO_MANY, 'keys alone'],
+  ['add', { a: values(200_000) }, TOO_MANY, 'as many as a body can hold'],
   ['add', ['a'], 'This must be an object of lists of strings.', 'a list'],
 ];
 for (const [change, api_tags, fault, why] of faults) {

@@ -7,6 +7,8 @@ export type Tags = Readonly<Record<string, readonly string[]>>;
 /** Marks workers of a managed service, which nobody else sets. */
 const MANAGED_TAG = 'boundary.cloud.hashicorp.com:managed';
 const MAX_LENGTH = 512;
+/** Tags of a worker, and of a request: every session asks all workers for theirs. */
+const MAX_TAGS = 256;
 const FIELD = 'api_tags';
 
 /** What is wrong with the tags of a request (contract 3.9). */
@@ -19,12 +21,26 @@ export function checkTags(change: LinkChange) {
     }
     const entries = Object.entries(tags ?? {});
     if (entries.length === 0 && change !== 'set') errors.add(FIELD, 'Must be non-empty.');
+    const unread = faultOfCount(entries.map(([, values]) => values));
+    if (unread !== undefined) {
+      errors.add(FIELD, unread);
+      return;
+    }
     for (const [key, values] of entries) {
       const fault = faultOf(key);
       if (fault !== undefined) errors.add(FIELD, `Tag keys ${fault}`);
       else checkValues(values, errors);
     }
   };
+}
+
+/** What keeps tags from being looked at, or from being kept: there are too many of them. */
+export function faultOfCount(lists: readonly unknown[]): string | undefined {
+  const count = lists.reduce<number>(
+    (sum, values) => sum + (Array.isArray(values) ? Math.max(1, values.length) : 1),
+    0,
+  );
+  return count > MAX_TAGS ? `There can be at most ${MAX_TAGS} values of tags.` : undefined;
 }
 
 function checkValues(values: unknown, errors: FieldErrors): void {
@@ -65,7 +81,9 @@ export function planTags(change: LinkChange, present: Tags, wanted: Tags): Tags 
   const tags = new Map<string, string[]>();
   for (const one of after.sort()) {
     const [key, value] = JSON.parse(one) as [string, string];
-    tags.set(key, [...(tags.get(key) ?? []), value]);
+    const values = tags.get(key);
+    if (values) values.push(value);
+    else tags.set(key, [value]);
   }
   return Object.fromEntries(tags);
 }

@@ -77,7 +77,7 @@ function sampleOf(template: string, name: string): string {
 // The URL goes into an IA5String as it was written, so only what needs no escaping is taken.
 function isUrl(text: string): boolean {
   return (
-    /^[a-zA-Z][\w+.-]*:\/\/[^\s{}<>"\\^`|/?#]+[^\s{}<>"\\^`|]*$/.test(text) &&
+    /^[a-zA-Z][\w+.-]*:\/\/[^\s{}<>"\\^`|/?#][^\s{}<>"\\^`|]*$/.test(text) &&
     isAscii(text) &&
     URL.canParse(text)
   );

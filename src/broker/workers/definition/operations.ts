@@ -11,7 +11,7 @@ import { deleteActivations } from '../enrolment/store.ts';
 import { readReports } from '../reports/operations.ts';
 import { joinTags } from '../selection.ts';
 import { deleteStatus } from '../store.ts';
-import { planTags, tagsOf } from '../tags.ts';
+import { faultOfCount, planTags, tagsOf } from '../tags.ts';
 import { isAlive, type WorkerBody } from '../worker.ts';
 
 const shown = () => z.unknown().optional().describe('Output only.');
@@ -76,10 +76,10 @@ export const workerDefinition: Definition = {
   },
 
   async describe(app, _caller, workers) {
-    const reports = await readReports(app);
+    const reports = new Map((await readReports(app)).map((row) => [row.worker_id, row]));
     return workers.map((worker) => {
       const { address, release_version, config_tags, api_tags } = worker.body as WorkerBody;
-      const report = reports.find((row) => row.worker_id === worker.id);
+      const report = reports.get(worker.id);
       return {
         ...omitEmpty({
           address,
@@ -141,6 +141,8 @@ export function changeTags(change: LinkChange) {
     requireVersion(workerDefinition, resource, expected);
     const body = resource.body as WorkerBody;
     const api_tags = planTags(change, body.api_tags, tagsOf(item));
+    const because = change === 'remove' ? undefined : faultOfCount(Object.values(api_tags));
+    if (because !== undefined) refuseField('api_tags', because);
     const changed: WorkerBody = { ...body, api_tags };
     return commitChange(app, caller, workerDefinition, resource, expected, { body: changed });
   };

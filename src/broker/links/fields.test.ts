@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FieldErrors } from '../field-errors.ts';
+import { faultOfGrantLengths } from '../grants/grant.ts';
+import { checkIds } from './fields.ts';
+
+const ids = (count: number, length = 1): string[] => Array(count).fill('x'.repeat(length));
+
+function refuses(named: readonly string[]): boolean {
+  const errors = new FieldErrors();
+  checkIds({ ids: named }, errors, { field: 'ids', change: 'set', faultOf: () => undefined });
+  return errors.has('ids');
+}
+
+const lists: [named: string[], refused: boolean, why: string][] = [
+  [ids(0), false, 'none'],
+  [ids(2_000), false, 'as many as can be'],
+  [ids(2_001), true, 'one more'],
+  [ids(1, 128), false, 'as long as can be'],
+  [ids(1, 129), true, 'one letter more'],
+];
+
+for (const [named, refused, why] of lists) {
+  test(`a list of ids is ${refused ? 'refused' : 'taken'}: ${why}`, () => {
+    assert.equal(refuses(named), refused);
+  });
+}
+
+const grants: [texts: string[], refused: boolean, why: string][] = [
+  [ids(1_000), false, 'as many as can be'],
+  [ids(1_001), true, 'one more'],
+  [ids(1, 8_192), false, 'as long as can be'],
+  [ids(1, 8_193), true, 'one letter more'],
+  [ids(32, 8_192), false, 'as long together as can be'],
+  [[...ids(32, 8_192), 'x'], true, 'one letter more'],
+];
+
+for (const [texts, refused, why] of grants) {
+  test(`the grants of a role are ${refused ? 'refused' : 'taken'}: ${why}`, () => {
+    assert.equal(faultOfGrantLengths(texts) !== undefined, refused);
+  });
+}
