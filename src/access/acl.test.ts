@@ -127,6 +127,18 @@ const paths: [rules: Record<string, string>, request: string, allowed: boolean, 
   [{ 'pki/certs/*': 'read' }, 'GET pki/certs', false, 'only a list has a slash added'],
   [{ 'pki/+': 'list' }, 'LIST pki/certs', false, 'a wildcard rule for lists ends in a slash'],
   [{ 'pki/+/': 'list' }, 'LIST pki/certs', true, 'as here'],
+  // What denies a path denies its list, unless a rule of higher rank is about the list.
+  [{ 'demo/*': 'list', 'demo/+': 'deny' }, 'LIST demo/roles', false, 'any segment is denied'],
+  [{ 'demo/*': 'list', 'demo/+': 'deny' }, 'LIST demo/roles/', false, 'also with its slash'],
+  [{ 'demo/*': 'list', 'demo/r+': 'deny' }, 'LIST demo/roles', true, 'that is no wildcard'],
+  [{ 'demo/*': 'list', 'demo/roles': 'deny' }, 'LIST demo/roles', false, 'just this path'],
+  [{ 'demo/+/': 'list', 'demo/+': 'deny' }, 'LIST demo/roles', true, 'a rule for lists is longer'],
+  [{ 'demo/roles/': 'list', 'demo/*': 'deny' }, 'LIST demo/roles', true, 'a broad deny'],
+  [{ 'demo/roles/*': 'list', 'demo/+': 'deny' }, 'LIST demo/roles', true, 'a narrow list'],
+  [{ 'demo/*': 'list', '+/roles': 'deny' }, 'LIST demo/roles', true, 'a deny of lower rank'],
+  [{ 'demo/*': 'list', 'demo/+': 'read' }, 'LIST demo/roles', true, 'only a deny reaches so far'],
+  [{ 'demo/+': 'deny' }, 'LIST demo/roles', false, 'nothing grants it'],
+  [{ 'demo/*': 'list', 'demo/+': 'deny' }, 'LIST demo/roles/web', true, 'two segments'],
   // A last slash makes no other path of it for other operations.
   [
     { 'pki/issue/*': 'update', 'pki/issue/web': 'deny' },
@@ -474,3 +486,78 @@ for (const [rules, request, formed, allowed, rule] of spellings) {
     assert.equal(told.includes(OPERATIONS[verb] ?? ''), allowed);
   });
 }
+
+/** Where a rule's first wildcard is. */
+function wildAt(rule: string): number {
+  const places = [/(^|\/)\+(\/|$)/, /\*$/].map((mark) => {
+    const found = mark.exec(rule);
+    if (!found) return Number.POSITIVE_INFINITY;
+    return found.index + (found[0].startsWith('/') ? 1 : 0);
+  });
+  return Math.min(...places);
+}
+
+/** Rules as the contract ranks those that match one path, the deciding one first. */
+function rankAll(rules: readonly string[]): string[] {
+  const plus = (rule: string): number =>
+    rule.split('/').filter((segment) => segment === '+').length;
+  return [...rules].sort(
+    (a, b) =>
+      (wildAt(b) === wildAt(a) ? 0 : wildAt(b) - wildAt(a)) ||
+      Number(a.endsWith('*')) - Number(b.endsWith('*')) ||
+      plus(a) - plus(b) ||
+      b.length - a.length ||
+      (a < b ? 1 : -1),
+  );
+}
+
+/** Those that match a path, ranked. */
+function rankOf(rules: readonly string[], path: string): string[] {
+  const matches = (rule: string): boolean => {
+    const source = rule
+      .split('/')
+      .map((segment) => (segment === '+' ? '[^/]+' : segment.replace(/\*$/, '.*')))
+      .join('/');
+    return new RegExp(`^${source}$`).test(path);
+  };
+  return rankAll(rules.filter(matches));
+}
+
+test('a list is allowed where its best rule says so, and no deny of that rank is on the bare path', () => {
+  let seed = 1;
+  const next = (below: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  const word = () => ['a', 'b', '+', '+'][next(4)] ?? '';
+  const rule = (): string => {
+    const segments = Array.from({ length: 1 + next(2) }, word);
+    return segments.join('/') + (['', '', '/', '/*', '*'][next(5)] ?? '');
+  };
+  let [allowed, denied] = [0, 0];
+  for (let round = 0; round < 5000; round++) {
+    const rules: Record<string, string> = {};
+    for (let count = 2 + next(4); count > 0; count--) {
+      const path = rule();
+      if (!path.endsWith('+*'))
+        rules[path] = ['deny', 'list', 'list', 'read', 'deny'][next(5)] ?? '';
+    }
+    const path = ['a/b', 'a', 'b/a', 'ab/b'][next(4)] ?? '';
+    const both = [...rankOf(Object.keys(rules), `${path}/`), ...rankOf(Object.keys(rules), path)];
+    const exact = [`${path}/`, path].find((each) => rules[each] !== undefined);
+    const best = exact ?? rankOf(Object.keys(rules), `${path}/`)[0];
+    const bare = rankOf(Object.keys(rules), path)[0];
+    // Whichever of the two ranks first, as if one path matched both.
+    const first = exact ?? rankAll(both)[0];
+    const stopped = bare !== undefined && rules[bare] === 'deny' && first === bare;
+    const expected = best !== undefined && rules[best] === 'list' && !stopped;
+    assert.equal(
+      judge(aclOf(rules), `LIST ${path}`),
+      expected,
+      `LIST ${path} under ${JSON.stringify(rules)}`,
+    );
+    if (expected) allowed += 1;
+    else if (best !== undefined && rules[best] === 'list') denied += 1;
+  }
+  assert.ok(allowed > 500 && denied > 20, `${allowed} ${denied}`);
+});

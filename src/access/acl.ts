@@ -212,24 +212,28 @@ function choose(
 
 /** The one rule that decides about a path: an exact one, or the best of those with wildcards. */
 function findRule(acl: Acl, path: string): Rule | undefined {
-  return acl.exact.get(path) ?? findWildRule(acl, path);
+  return acl.exact.get(path) ?? findWild(acl, path)?.rule;
 }
 
-/** A list's path ends in a slash; only exact rules may leave it out (contract 5.3). */
+/**
+ * A list's path ends in a slash; only exact rules may leave it out (contract 5.3). What denies
+ * the path without it denies its list, too, unless a rule of higher rank is about the list.
+ */
 function findListRule(acl: Acl, path: string): Rule | undefined {
   const bare = withoutSlash(path);
-  const slashed = `${bare}/`;
-  return acl.exact.get(slashed) ?? acl.exact.get(bare) ?? findWildRule(acl, slashed);
+  const exact = acl.exact.get(`${bare}/`) ?? acl.exact.get(bare);
+  if (exact) return exact;
+  const [lists, whole] = [findWild(acl, `${bare}/`), findWild(acl, bare)];
+  if (!lists || !whole || !(whole.rule.granted & DENY)) return lists?.rule;
+  return comparePrecedence(whole.pattern, lists.pattern) <= 0 ? whole.rule : lists.rule;
 }
 
-function findWildRule(acl: Acl, path: string): Rule | undefined {
+function findWild(acl: Acl, path: string): WildRule | undefined {
   for (const length of acl.headLengths) {
     if (length > path.length) continue;
     const bucket = acl.byHead.get(path.slice(0, length));
-    if (!bucket) continue;
-    for (const candidate of bucket) {
-      if (matchesTail(candidate.pattern, path)) return candidate.rule;
-    }
+    const found = bucket?.find(({ pattern }) => matchesTail(pattern, path));
+    if (found) return found;
   }
   return undefined;
 }
@@ -319,8 +323,7 @@ export function listCapabilities(
   if (written.root) return ['root'];
   const acl = formed.length > 0 ? canonicalAcl(written, formed) : written;
   const asked = canonicalNames(path.startsWith('/') ? path.slice(1) : path, formed);
-  const rule =
-    acl.exact.get(asked) ?? acl.exact.get(withoutSlash(asked)) ?? findWildRule(acl, asked);
+  const rule = asked.endsWith('/') ? findListRule(acl, asked) : findRule(acl, asked);
   if (!grants(rule)) return ['deny'];
   return CAPABILITIES.filter((_name, place) => rule.granted & (1 << place));
 }
