@@ -1,3 +1,4 @@
+import { judgePath } from './audit/sinks/file/place.ts';
 import { sinkName } from './audit/sinks/sink.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './audit/sinks/syslog/message.ts';
 import { parseRecoveryKey } from './broker/recovery/key.ts';
@@ -365,12 +366,19 @@ function auditOf(value: unknown): Config['audit'] {
   };
 }
 
+function recordsPathOf(name: string, value: unknown): string {
+  const path = textOf(name, value);
+  const because = judgePath(path);
+  if (because !== undefined) throw new Failure('invalid', `${name}: ${because}`);
+  return path;
+}
+
 function sinkOf(name: string, value: unknown): AuditSinkConfig {
   const { type } = section(name, value, ['type', 'path', 'address', 'facility', 'tag']);
   switch (choiceOf(`${name}.type`, type, ['file', 'syslog', 'stdout'])) {
     case 'file': {
       const sink = section(name, value, ['type', 'path']);
-      return { type: 'file', path: textOf(`${name}.path`, sink.path) };
+      return { type: 'file', path: recordsPathOf(`${name}.path`, sink.path) };
     }
     case 'stdout':
       section(name, value, ['type']);

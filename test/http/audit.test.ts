@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -237,4 +246,38 @@ test('nothing is signed, and all is refused with 503, while no audit record can 
   await client.running.app.audit.close();
   const after = await call('LIST', 'demo/certs');
   assert.deepEqual(after.field('data.keys'), before.field('data.keys'));
+});
+
+test('a device is refused where it could harm, and leaves nothing there', async (t) => {
+  const directory = newDirectory(t);
+  const data = join(directory, 'data');
+  const client = await startTestServer(t, { directory: data, config: { audit: AUDIT } });
+  const keys = join(directory, 'authorized_keys');
+  writeFileSync(keys, 'ssh-ed25519 AAAA me\n');
+  symlinkSync(keys, join(directory, 'link'));
+  symlinkSync(data, join(directory, 'way'));
+  const refused: [path: string, because: RegExp][] = [
+    [join(data, 'audit.log'), /data folder/],
+    [join(data, 'gatehouse.db'), /data folder/],
+    [join(data, 'unseal.key'), /data folder/],
+    [join(directory, 'way/audit.log'), /data folder/],
+    [join(directory, 'link'), /symbolic link/],
+    [keys, /something else than audit records/],
+    [`${directory}/data/../x.log`, /must be written without/],
+    ['audit.log', /absolute path/],
+    ['/proc/self/comm', /folder of the system/],
+    ['/dev/stdout', /folder of the system/],
+    [join(directory, 'none/x.log'), /there is no/],
+    [`/${'n'.repeat(5000)}`, /at most 4095 bytes/],
+  ];
+  for (const [file_path, because] of refused) {
+    const reply = await client.call('PUT', 'sys/audit/x', { type: 'file', options: { file_path } });
+    assert.equal(reply.status, 400, file_path);
+    assert.match(reply.text, because);
+    assert.ok(reply.text.length < 1000);
+  }
+  assert.deepEqual((await client.call('GET', 'sys/audit')).field('data'), {});
+  assert.deepEqual(readdirSync(directory).sort(), ['authorized_keys', 'data', 'link', 'way']);
+  assert.equal(existsSync(join(data, 'audit.log')), false);
+  assert.equal(readFileSync(keys, 'utf8'), 'ssh-ed25519 AAAA me\n');
 });

@@ -2,7 +2,7 @@ import { type Config, nodeName } from '../../config.ts';
 import type { Store, StoreLog } from '../../store/store.ts';
 import { openFileSink } from '../sinks/file/store.ts';
 import { createFeeder, type Feeder } from '../sinks/jobs.ts';
-import { type Sink, sinkName } from '../sinks/sink.ts';
+import { ownFolders, type Sink, sinkName } from '../sinks/sink.ts';
 import { openStdoutSink } from '../sinks/stdout/store.ts';
 import { openSocketSink, openSyslogSink } from '../sinks/syslog/store.ts';
 import { type DeviceTarget, deviceSinkName, planDevice } from './device.ts';
@@ -17,7 +17,7 @@ export async function startFeeding(
   const feeder = createFeeder({ store, node: nodeName(config), log });
   const fixed = config.audit.sinks.map((sink) => ({ name: sinkName(sink), sink }));
   for (const { name, sink } of fixed) {
-    feeder.add(name, openSink(sink.type === 'file' ? { ...sink, mode: 0o600 } : sink));
+    feeder.add(name, openSink(config, sink.type === 'file' ? { ...sink, mode: 0o600 } : sink));
   }
   let closed = false;
 
@@ -29,7 +29,7 @@ export async function startFeeding(
     for (const { path, type, options } of await listDevices(store.db)) {
       const name = deviceSinkName(path);
       names.add(name);
-      if (!present.has(name)) wanted.set(name, openSink(planDevice(type, options)));
+      if (!present.has(name)) wanted.set(name, openSink(config, planDevice(type, options)));
     }
     for (const name of present) if (!names.has(name)) await feeder.remove(name);
     for (const [name, sink] of wanted) feeder.add(name, sink);
@@ -57,6 +57,7 @@ export async function startFeeding(
 }
 
 function openSink(
+  config: Config,
   target:
     | DeviceTarget
     | { type: 'file'; path: string; mode: number }
@@ -64,7 +65,7 @@ function openSink(
 ): Sink {
   switch (target.type) {
     case 'file':
-      return openFileSink(target.path, target.mode);
+      return openFileSink(target.path, { mode: target.mode, kept_apart: ownFolders(config) });
     case 'stdout':
       return openStdoutSink();
     case 'syslog':

@@ -6,6 +6,7 @@ import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashText } from '../record.ts';
 import { checkFileSink } from '../sinks/file/store.ts';
+import { ownFolders } from '../sinks/sink.ts';
 import { deleteCursor } from '../store.ts';
 import { DEVICE_TYPES, type Device, deviceSinkName, planDevice } from './device.ts';
 import { deleteDevice, insertDevice, listDevices } from './store.ts';
@@ -28,7 +29,10 @@ export async function enableDevice(
     throw new Failure('invalid', 'path already in use');
   }
   const target = planDevice(type, input.options);
-  if (target.type === 'file') await checkFileSink(target.path, target.mode);
+  if (target.type === 'file') {
+    const kept_apart = ownFolders(app.config);
+    await checkFileSink(target.path, { mode: target.mode, kept_apart });
+  }
   await app.commit(caller, [insertDevice({ ...input, path, type }), bumpConfigVersion()]);
   return {};
 }

@@ -1,4 +1,4 @@
-import type { AuditSinkConfig } from '../../config.ts';
+import type { AuditSinkConfig, Config } from '../../config.ts';
 import type { SinkLine } from '../sink-line.ts';
 
 /** A record on its way to a sink. */
@@ -29,6 +29,11 @@ export function sinkName(sink: AuditSinkConfig): string {
     case 'stdout':
       return 'stdout';
   }
+}
+
+/** Folders of the server's own, which no sink may write into. */
+export function ownFolders({ storage }: Pick<Config, 'storage'>): string[] {
+  return storage.type === 'sqlite' ? [storage.directory] : [];
 }
 
 const FIRST_PAUSE = 250;

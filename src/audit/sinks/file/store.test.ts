@@ -1,7 +1,21 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parseSinkLine } from '../../sink-line.ts';
 import { openFileSink } from './store.ts';
@@ -60,8 +74,141 @@ test('a line that was torn is ended, so that the next is whole', async (t) => {
   assert.deepEqual(numbersIn(path), [1]);
 });
 
-test('what is no regular file, or in no directory, is refused and tried again', async (t) => {
-  await assert.rejects(openFileSink('/dev/null').put([recordOf(1)]), /not a regular file/);
+test('what is in no folder is refused, and taken as soon as the folder is there', async (t) => {
+  const path = join(newPath(t), 'below');
+  const sink = openFileSink(path);
+  await assert.rejects(sink.put([recordOf(1)]), /there is no ".*audit\.log"/);
+  mkdirSync(dirname(path));
+  await sink.put([recordOf(1)]);
+  await sink.close();
+  assert.deepEqual(numbersIn(path), [1]);
+});
+
+/** What may be in a path's place, or on the way; the sink is given the path that is returned. */
+const places: [why: string, make: (path: string) => string, because: RegExp | undefined][] = [
+  ['nothing', (path) => path, undefined],
+  ['an empty file', (path) => written(path, ''), undefined],
+  ['a file of records', (path) => written(path, '{"node":"a","seq":1}\n'), undefined],
+  ['a file of keys', (path) => written(path, 'ssh-ed25519 AAAA me\n'), /something else/],
+  ['a file of JSON', (path) => written(path, '{"a":1}\n'), /something else/],
+  ['a database', (path) => written(path, 'SQLite format 3\0'), /something else/],
+  ['a file that all may write', (path) => written(path, '', 0o666), /changed by others/],
+  ['a program', (path) => written(path, '', 0o755), /program/],
+  ['a file with another name', linked, /more than one name/],
+  ['a link to a file', (path) => symlinked(path, written(`${path}.real`, '')), /symbolic link/],
+  ['a link to nothing', (path) => symlinked(path, `${path}.none`), /symbolic link/],
+  ['a link to standard output', (path) => symlinked(path, '/dev/stdout'), /symbolic link/],
+  ['a folder', (path) => inFolder(path, 0o755, ''), /not a regular file/],
+  ['a pipe that nobody reads', piped, /not a regular file/],
+  ['a device', () => '/dev/null', /folder of the system/],
+  ['a setting of the kernel', () => '/proc/sys/kernel/core_pattern', /folder of the system/],
+  ['a file of this process', () => '/proc/self/oom_score_adj', /folder of the system|another user/],
+  ['a folder for all', (path) => inFolder(path, 0o777, '/a'), /changed by everybody/],
+  ['a folder for a group', (path) => inFolder(path, 0o775, '/a'), undefined],
+  ['a folder where each keeps their own', (path) => inFolder(path, 0o1777, '/a'), undefined],
+  [
+    'a link to a folder',
+    (path) => `${symlinked(`${path}.link`, inFolder(path, 0o755, ''))}/a`,
+    undefined,
+  ],
+  [
+    'a link to a folder within one for all',
+    (path) => {
+      mkdirSync(dirname(inFolder(path, 0o777, '/below/a')));
+      return `${symlinked(`${path}.link`, join(path, 'below'))}/a`;
+    },
+    /changed by everybody/,
+  ],
+  ['a link to itself', (path) => `${symlinked(path, path)}/a`, /too many links/],
+  ['a link to the system', (path) => `${symlinked(path, '/proc/self')}/x`, /folder of the system/],
+  ['a file on the way', (path) => `${written(path, '')}/a`, /is no folder/],
+  ['two points', (path) => `${path}/../a`, /"\.\."/],
+  ['a very long name', (path) => `${path}${'n'.repeat(300)}`, /at most 255 bytes/],
+  ['a line end in the name', (path) => `${path}\n`, /control characters/],
+  ['a relative path', () => 'audit.log', /absolute/],
+];
+
+function written(path: string, text: string, mode = 0o600): string {
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+function symlinked(path: string, target: string): string {
+  symlinkSync(target, path);
+  return path;
+}
+
+function linked(path: string): string {
+  linkSync(written(`${path}.other`, ''), path);
+  return path;
+}
+
+function inFolder(path: string, mode: number, below: string): string {
+  mkdirSync(path);
+  chmodSync(path, mode);
+  return `${path}${below}`;
+}
+
+function piped(path: string): string {
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
+for (const [why, make, because] of places) {
+  test(`a file sink in the place of ${why} is ${because ? 'refused, and nothing written' : 'taken'}`, async (t) => {
+    const path = make(newPath(t));
+    const before = contentOf(path);
+    const sink = openFileSink(path);
+    t.after(() => sink.close());
+    if (because) {
+      await assert.rejects(sink.put([recordOf(7)]), because);
+      assert.deepEqual(contentOf(path), before);
+    } else {
+      await sink.put([recordOf(7)]);
+      assert.equal(numbersIn(path).at(-1), 7);
+    }
+  });
+}
+
+/** What a plain file holds; undefined for what is none, or cannot be read. */
+function contentOf(path: string): string | undefined {
+  try {
+    return lstatSync(path).isFile() ? readFileSync(path, 'latin1') : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+test('no records go into a folder that is kept apart, by whatever way', async (t) => {
   const path = newPath(t);
-  await assert.rejects(openFileSink(join(path, 'x')).put([recordOf(1)]), { code: 'ENOENT' });
+  const data = inFolder(path, 0o755, '');
+  mkdirSync(join(data, 'below'));
+  symlinkSync(data, `${path}.link`);
+  const inside = ['gatehouse.db', 'gatehouse.db-journal', 'new.log', 'below/new.log'];
+  const ways = [...inside.map((name) => join(data, name)), `${path}.link/new.log`];
+  for (const way of ways) {
+    for (const kept_apart of [[data], [`${path}.link`]]) {
+      const sink = openFileSink(way, { kept_apart });
+      await assert.rejects(sink.put([recordOf(1)]), /data folder/);
+    }
+  }
+  await openFileSink(`${data}2`, { kept_apart: [data] }).put([recordOf(1)]);
+  assert.deepEqual(numbersIn(`${data}2`), [1]);
+});
+
+test('a name that comes to lead elsewhere is not followed: records wait', async (t) => {
+  const path = newPath(t);
+  const sink = openFileSink(path);
+  await sink.put([recordOf(1)]);
+  renameSync(path, `${path}.1`);
+  symlinkSync(written(`${path}.other`, ''), path);
+  await assert.rejects(sink.put([recordOf(2)]), /symbolic link/);
+  sink.reopen();
+  await assert.rejects(sink.put([recordOf(2)]), /symbolic link/);
+  rmSync(path);
+  await sink.put([recordOf(2)]);
+  await sink.close();
+  assert.deepEqual([numbersIn(`${path}.1`), numbersIn(path)], [[1], [2]]);
+  assert.equal(readFileSync(`${path}.other`, 'utf8'), '');
 });

@@ -1,9 +1,18 @@
-import { constants } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Failure } from '../../../core/failure.ts';
 import { encodeSinkLine } from '../../sink-line.ts';
 import type { Sink } from '../sink.ts';
+import {
+  BEGINNING_LENGTH,
+  type Found,
+  judgeFile,
+  judgeFolder,
+  judgePath,
+  judgeStep,
+  looksLikeRecords,
+} from './place.ts';
 
 interface OpenFile {
   handle: FileHandle;
@@ -12,13 +21,19 @@ interface OpenFile {
   ino: number;
 }
 
+/** How a file of records is to be opened. */
+export interface FileOptions {
+  /** Permission bits of a new file, 0600 unless given. */
+  mode?: number;
+  /** Folders that records must not be put into: the server's own. */
+  kept_apart?: readonly string[];
+}
+
 /**
  * A file that lines are added to, each batch safe on the disk before it counts as taken. It is
  * opened anew when its name leads elsewhere: after a rotation that moved or removed it.
- *
- * @param mode permission bits of a new file
  */
-export function openFileSink(path: string, mode = 0o600): Sink {
+export function openFileSink(path: string, options: FileOptions = {}): Sink {
   let opened: OpenFile | undefined;
   let stale = false;
 
@@ -26,7 +41,7 @@ export function openFileSink(path: string, mode = 0o600): Sink {
     if (opened && !stale && (await leadsTo(path, opened))) return opened;
     await close();
     stale = false;
-    opened = await openFile(path, mode);
+    opened = await openFile(path, options);
     return opened;
   }
 
@@ -56,9 +71,9 @@ export function openFileSink(path: string, mode = 0o600): Sink {
 }
 
 /** Makes sure that lines can be added to a file, creating it. @throws Failure `invalid` */
-export async function checkFileSink(path: string, mode: number): Promise<void> {
+export async function checkFileSink(path: string, options: FileOptions): Promise<void> {
   try {
-    const { handle } = await openFile(path, mode);
+    const { handle } = await openFile(path, options);
     await handle.close();
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
@@ -67,34 +82,118 @@ export async function checkFileSink(path: string, mode: number): Promise<void> {
   }
 }
 
-async function openFile(path: string, mode: number): Promise<OpenFile> {
-  // Not waiting: a pipe in the file's place must not hold the server.
-  const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
-  const existed = await stat(path).then(
-    () => true,
-    () => false,
-  );
-  const handle = await open(path, flags, mode);
+async function openFile(
+  path: string,
+  { mode = 0o600, kept_apart }: FileOptions,
+): Promise<OpenFile> {
+  await requirePlace(path, kept_apart ?? []);
+  // Looked at before it is opened: opening alone can set a device going.
+  const present = await find(path);
+  if (present) refuse(path, judgeFile(present, ownUser()));
+  const flags = constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW;
+  // Not waiting: a pipe in the file's place must not hold the server. What came into being since it
+  // was looked for is not taken for a new file of the server's own.
+  const way = present ? constants.O_NONBLOCK : constants.O_CREAT | constants.O_EXCL;
+  const handle = await open(path, flags | way, mode);
   try {
-    const { dev, ino, size, ...found } = await handle.stat();
-    if ((found.mode & constants.S_IFMT) !== constants.S_IFREG) {
-      throw new Failure('invalid', `"${path}" is not a regular file`);
-    }
-    if (size > 0) {
-      const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
-      if (buffer[0] !== 0x0a) await handle.appendFile('\n');
-    }
-    if (!existed) await syncDirectory(dirname(path));
-    return { handle, dev, ino };
+    const stats = await handle.stat();
+    refuse(path, judgeFile(factsOf(stats), ownUser()));
+    await endLine(path, handle, stats.size);
+    if (!present) await syncDirectory(dirname(path));
+    return { handle, dev: stats.dev, ino: stats.ino };
   } catch (error) {
     await handle.close();
     throw error;
   }
 }
 
+/** Ends a line that was torn. @throws Failure `invalid` if the file holds something else than records */
+async function endLine(path: string, handle: FileHandle, size: number): Promise<void> {
+  if (size === 0) return;
+  const { buffer, bytesRead } = await handle.read(
+    Buffer.alloc(BEGINNING_LENGTH),
+    0,
+    BEGINNING_LENGTH,
+    0,
+  );
+  if (!looksLikeRecords(buffer.toString('latin1', 0, bytesRead))) {
+    refuse(path, 'holds something else than audit records');
+  }
+  const last = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  if (last.buffer[0] !== 0x0a) await handle.appendFile('\n');
+}
+
+/** Most links on the way to a file, as the system itself has it. */
+const MOST_LINKS = 40;
+
+/**
+ * Goes the way to a file, folder by folder and through each link, and makes sure that nobody but the
+ * server's user and root could lead it elsewhere.
+ *
+ * @throws Failure `invalid` saying what is in the way
+ */
+async function requirePlace(path: string, kept_apart: readonly string[]): Promise<void> {
+  refuse(path, judgePath(path));
+  const ahead = dirname(path).split('/').filter(Boolean);
+  let at = '/';
+  let links = 0;
+  for (let name: string | undefined = ''; name !== undefined; name = ahead.shift()) {
+    if (name === '..') at = dirname(at);
+    else if (name !== '') {
+      const next = join(at, name);
+      const found = await find(next);
+      if (!found) throw new Failure('invalid', `"${path}" cannot be used: there is no "${next}"`);
+      const because = judgeStep(found, ownUser());
+      refuse(path, because && `"${next}" ${because}`);
+      if (found.kind !== 'link') at = next;
+      else {
+        links += 1;
+        refuse(path, links > MOST_LINKS ? `"${next}" leads through too many links` : undefined);
+        const target = await readlink(next);
+        ahead.unshift(...target.split('/').filter((part) => part !== '' && part !== '.'));
+        if (target.startsWith('/')) at = '/';
+      }
+    }
+  }
+  const own = await Promise.all(kept_apart.map((folder) => realpath(folder).catch(() => folder)));
+  refuse(path, judgeFolder(at, own));
+}
+
+/** @throws Failure `invalid` if there is a reason */
+function refuse(path: string, because: string | undefined): void {
+  if (because === undefined) return;
+  const name = path.length > 256 ? `${path.slice(0, 256)}…` : path;
+  throw new Failure('invalid', `"${name}" cannot be a file of audit records: ${because}`);
+}
+
+async function find(path: string): Promise<Found | undefined> {
+  try {
+    return factsOf(await lstat(path));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function factsOf(stats: Stats): Found {
+  const kind = stats.isFile()
+    ? 'file'
+    : stats.isDirectory()
+      ? 'folder'
+      : stats.isSymbolicLink()
+        ? 'link'
+        : 'other';
+  return { kind, mode: stats.mode & 0o7777, uid: stats.uid, links: stats.nlink };
+}
+
+/** Systems without users have one for all. */
+function ownUser(): number {
+  return process.geteuid?.() ?? 0;
+}
+
 async function leadsTo(path: string, opened: OpenFile): Promise<boolean> {
   try {
-    const { dev, ino } = await stat(path);
+    const { dev, ino } = await lstat(path);
     return dev === opened.dev && ino === opened.ino;
   } catch {
     return false;
