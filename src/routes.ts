@@ -4,13 +4,13 @@ import { cubbyholeRoutes } from './access/cubbyhole/routes.ts';
 import { identityRoutes } from './access/identity/routes.ts';
 import type { LeaseKinds } from './access/leases/lease.ts';
 import { leaseRoutes } from './access/leases/routes.ts';
-import { lockoutRoutes } from './access/lockout/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
 import { unavailableRoutes } from './access/unavailable/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
+import { lockedUserRoutes } from './broker/locked-users/routes.ts';
 import { brokerRoutes } from './broker/routes.ts';
 import { vaultLease } from './broker/vault-leases/operations.ts';
 import { type BoundaryRouter, compileBoundaryRoutes } from './http/boundary-path.ts';
@@ -32,7 +32,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...policyRoutes,
   ...capabilityRoutes,
   ...auditDeviceRoutes,
-  ...lockoutRoutes,
+  ...lockedUserRoutes,
   ...wrappingRoutes,
   ...metricsRoutes,
   ...serverRoutes,

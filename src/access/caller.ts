@@ -59,6 +59,11 @@ export interface Caller {
   /** Seconds asked for with X-Vault-Wrap-TTL. */
   readonly wrap_ttl: number | undefined;
   readonly record: RecordFacts;
+  /**
+   * Calls a listener once the client has gone before it was answered, and returns what takes the
+   * listener away. Undefined where nobody waits at the other end.
+   */
+  readonly onGone?: ((listener: () => void) => () => void) | undefined;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;
 }

@@ -127,7 +127,7 @@ async function answer(
     trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }
   if (known.who.user_id !== '') trace.record.outcome = { user_id: known.who.user_id };
-  const caller = callerOf(known, trace);
+  const caller = callerOf(known, trace, request);
   trace.caller = caller;
   const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
   const result = await permitAndRun(app, caller, route, { http: request, request: bare, trace });
@@ -301,7 +301,7 @@ function credentialsOf(request: HttpRequest): string {
   return js !== '' && http !== '' ? js + http : '';
 }
 
-function callerOf(known: Identified, trace: Trace): BrokerCaller {
+function callerOf(known: Identified, trace: Trace, { onGone }: HttpRequest): BrokerCaller {
   return {
     ...systemCaller(trace.request_id, trace.record.route),
     token: known.token,
@@ -309,5 +309,6 @@ function callerOf(known: Identified, trace: Trace): BrokerCaller {
     identity: known.identity,
     who: known.who,
     record: trace.record,
+    onGone,
   };
 }

@@ -37,6 +37,8 @@ export interface HttpRequest {
   remote_address: string;
   /** Reads the whole body; called at most once, after the caller is known. */
   readBody(limit: number): Promise<Uint8Array>;
+  /** As {@link Caller.onGone}. */
+  onGone?: Caller['onGone'];
 }
 
 /** The compiled routes of every engine. */
@@ -176,6 +178,7 @@ async function answer(
     headers: passedHeaders(mount, request),
     wrap_ttl,
     record: trace.record,
+    onGone: request.onGone,
     recorded: false,
   };
   trace.caller = caller;

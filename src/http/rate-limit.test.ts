@@ -92,3 +92,26 @@ test('tokens made up in numbers keep nobody out: their address is counted', () =
   assert.equal(limiter.take(asking({ ip: 'a', token: 'made-up-10' }), 11).allowed, false);
   assert.equal(limiter.take(asking({ ip: 'b', token: 'real' }), 12).allowed, true);
 });
+
+test('one address that uses everything up leaves a tenth more to those who had little', () => {
+  const limiter = new RateLimiter({
+    ...limits,
+    other: { total: 1000, per_ip_address: 1000, per_auth_token: 1000 },
+  });
+  const take = (ip: string) => limiter.take(asking({ lists: false, ip, token: '' }), 0).allowed;
+  for (let at = 0; at < 1000; at++) assert.equal(take('10.0.0.1'), true);
+  assert.equal(take('10.0.0.1'), false);
+  for (let at = 0; at < 10; at++) assert.equal(take('10.0.0.2'), true);
+  assert.equal(take('10.0.0.2'), false, 'it had a hundredth');
+  let more = 10;
+  for (let at = 3; take(`10.0.0.${at}`); at++) more += 1;
+  assert.equal(more, 100);
+});
+
+test('a network of IPv6 counts as one address', () => {
+  const limiter = new RateLimiter(limits);
+  const take = (ip: string) => limiter.take(asking({ ip, token: '' }), 0).allowed;
+  for (let at = 0; at < 3; at++) assert.equal(take(`2001:db8::${at}`), true);
+  assert.equal(take('2001:db8::9'), false);
+  assert.equal(take('2001:db8:0:1::1'), true);
+});

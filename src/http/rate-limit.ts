@@ -1,4 +1,5 @@
 import type { RateLimits } from '../config.ts';
+import { partyOf } from '../core/party.ts';
 
 /** Whose requests are counted together. */
 type Per = 'total' | 'ip-address' | 'auth-token';
@@ -31,14 +32,20 @@ interface Counts {
   policy: string;
 }
 
+/** Of the quota for all: what an address may use and still is modest, and what is left to such. */
+const MODEST = 0.01;
+const SPARE = 0.1;
+
 /** Addresses that are counted at once over all endpoints, and tokens: some 20 MB each. */
 const MAX_WINDOWS = 100_000;
 /** More of a token's text than tells any two apart. */
 const MAX_TOKEN = 128;
 
 /**
- * Counts requests of each endpoint in windows of time: all of them, those of an address and
- * those of a token. Each node counts for itself, in memory.
+ * Counts requests of each endpoint in windows of time: all of them, those of an address (or
+ * network, see `partyOf`) and those of a token. Each node counts for itself, in memory. When the
+ * quota for all is used up, a tenth more is for those who had little of it, so that one
+ * address that asks without end does not close the endpoint to everybody.
  */
 export class RateLimiter {
   readonly #limits: RateLimits;
@@ -67,10 +74,12 @@ export class RateLimiter {
   ): QuotaVerdict {
     const { quotas, policy } = this.#countsOf(request.endpoint, request.lists);
     const [total, address, token] = quotas;
+    const ofAddress = this.#windowOf(address, partyOf(request.remote_address), now);
     const windows: [Quota, Window | undefined][] = [
       [total, this.#windowOf(total, '', now)],
-      [address, this.#windowOf(address, request.remote_address, now)],
+      [address, ofAddress],
     ];
+    const spare = ofAddress && isModest(total, ofAddress) ? Math.floor(total.limit * SPARE) : 0;
     if (request.token !== '') {
       // Anybody can make up tokens: when there are too many, those not seen before are not
       // counted, and the address that they come from is all the same.
@@ -78,17 +87,17 @@ export class RateLimiter {
       if (window) windows.push([token, window]);
     }
     let least: { limit: number; left: number; ends: number } | undefined;
-    for (const [{ limit }, window] of windows) {
+    for (const [{ per, limit }, window] of windows) {
       if (!window) {
         const retry_after = this.#limits.period;
         return { allowed: false, full: true, retry_after, headers: {} };
       }
-      const left = limit - window.used;
+      const left = limit + (per === 'total' ? spare : 0) - window.used;
       if (!least || left < least.left) least = { limit, left, ends: window.ends };
     }
     const { limit, left, ends } = least ?? { limit: 0, left: 0, ends: now };
     const reset = Math.ceil((ends - now) / 1000);
-    const remaining = left > 0 ? left - 1 : 0;
+    const remaining = left > 0 ? Math.min(left, limit) - 1 : 0;
     const headers = {
       ratelimit: `limit=${limit}, remaining=${remaining}, reset=${reset}`,
       'ratelimit-policy': policy,
@@ -153,3 +162,7 @@ export class RateLimiter {
 }
 
 const SWEEP_MS = 1_000;
+
+function isModest(total: Quota, address: Window): boolean {
+  return address.used < total.limit * MODEST;
+}

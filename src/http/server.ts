@@ -75,7 +75,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
     }
   });
   const answer: RequestListener = (request, response) => {
-    const read = readRequest(request);
+    const read = readRequest(request, response);
     if (isHealthTarget(read.url)) {
       sendSoon({ request, response, dressed: answerHealth(app, read, isClosing) });
       return;
@@ -150,13 +150,21 @@ function answerDirectly(
 
 const isOfApi = ({ url }: IncomingMessage): boolean => url?.startsWith('/v1/') ?? false;
 
-function readRequest(request: IncomingMessage & { originalUrl?: string }): HttpRequest {
+function readRequest(
+  request: IncomingMessage & { originalUrl?: string },
+  response: ServerResponse,
+): HttpRequest {
   return {
     method: request.method ?? '',
     url: request.originalUrl ?? request.url ?? '',
     headers: request.headers,
     remote_address: request.socket.remoteAddress ?? '',
     readBody: (limit) => readBody(request, limit),
+    onGone(listener) {
+      // Until it is answered a response closes for one reason only.
+      response.once('close', listener);
+      return () => response.off('close', listener);
+    },
   };
 }
 

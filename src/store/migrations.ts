@@ -15,6 +15,7 @@ import { sessions } from './migrations/0013-sessions.ts';
 import { credentials } from './migrations/0015-credentials.ts';
 import { workers } from './migrations/0016-workers.ts';
 import { shareHashes } from './migrations/0018-share-hashes.ts';
+import { lockout } from './migrations/0019-lockout.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   credentials,
   workers,
   shareHashes,
+  lockout,
 ];
 
 /**

@@ -112,10 +112,16 @@ interface AuditDeviceRow {
 
 /** Failed log-ins under one name; see `access/lockout/`. */
 interface LoginFailureRow {
-  /** Keyed hash of mount and name, base64url. */
+  /** Keyed hash of method and name, base64url. */
   id: string;
+  /** Of the auth mount, or of the broker's auth method. */
+  method_id: string;
+  /** Empty for a name that is longer than any user's. */
+  name_sealed: Uint8Array;
   failures: number;
   last_failed_at: number;
+  /** How often it was unlocked: a failure that began before does not count after it. */
+  unlocked: number;
 }
 
 /** One row, from initialisation on; see `seal/seal.ts`. */

@@ -1,6 +1,7 @@
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
+import { partyOf } from '../../core/party.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
 import { nameKey } from '../identity/entity.ts';
@@ -261,7 +262,7 @@ export async function logInWithSecretId(
 
 /** What comes from one address for one role; a text that is no role's must not take up room. */
 function throttleKey(caller: Caller, role_id: string): string {
-  return `${caller.mount.id} ${caller.record.remote_address} ${role_id.slice(0, 64)}`;
+  return `${caller.mount.id} ${partyOf(caller.record.remote_address)} ${role_id.slice(0, 64)}`;
 }
 
 async function logInMachine(

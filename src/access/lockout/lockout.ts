@@ -5,6 +5,8 @@ export interface Failures {
   failures: number;
   /** Unix seconds. */
   last_failed_at: number;
+  /** How often the name was unlocked since. */
+  unlocked: number;
 }
 
 /**
@@ -14,7 +16,7 @@ export interface Failures {
  * @returns as many as lock it, or more, while it is locked; 0 once all is forgotten
  */
 export function countFailures(
-  found: Failures | undefined,
+  found: Pick<Failures, 'failures' | 'last_failed_at'> | undefined,
   rules: Pick<UserLockout, 'lockout_threshold' | 'lockout_duration' | 'lockout_counter_reset'>,
   now: number,
 ): number {

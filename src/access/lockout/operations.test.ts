@@ -1,30 +1,43 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTestApp } from '../../../test/support/app.ts';
+import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { runIfFree } from '../../jobs.ts';
+import { countTurns } from '../turns/operations.ts';
 import { lockoutJobs } from './jobs.ts';
-import { attemptLogIn } from './operations.ts';
+import { attemptLogIn, planUnlock, readLockedNames } from './operations.ts';
 
-const name = { mount_id: 'm', name: 'ann' };
+const name = { method_id: 'm', name: 'ann' };
+const mount = testMount({ kind: 'auth', path: 'auth/userpass/', type: 'userpass' });
+const ann = testCaller(mount);
+/** Somebody at another address. */
+const bob = { ...ann, record: { ...ann.record, remote_address: '192.0.2.2' } };
 const wrong = async () => undefined;
 const right = async () => 'ann';
+
+const countWaiting = (app: App): number => countTurns(app).waiting;
+const countRunning = (app: App): number => countTurns(app).running;
 
 eachEngine('failed log-ins', (open) => {
   test('five lock a name, four do not, and a success forgets them', async () => {
     const { app } = await openTestApp(await open());
-    for (let n = 0; n < 4; n++) assert.equal(await attemptLogIn(app, name, wrong), undefined);
-    const attempt = await attemptLogIn(app, name, right);
+    for (let n = 0; n < 4; n++) assert.equal(await attemptLogIn(app, ann, name, wrong), undefined);
+    const attempt = await attemptLogIn(app, ann, name, right);
     assert.equal(attempt?.found, 'ann');
     await app.store.commit(attempt?.effects ?? []);
-    for (let n = 0; n < 5; n++) assert.equal(await attemptLogIn(app, name, wrong), undefined);
-    assert.equal(await attemptLogIn(app, name, right), undefined, 'locked, though it is right');
-    const other = { ...name, mount_id: 'n' };
-    assert.equal((await attemptLogIn(app, other, right))?.found, 'ann', 'another mount');
+    for (let n = 0; n < 5; n++) assert.equal(await attemptLogIn(app, ann, name, wrong), undefined);
+    assert.equal(
+      await attemptLogIn(app, ann, name, right),
+      undefined,
+      'locked, though it is right',
+    );
+    const other = { ...name, method_id: 'n' };
+    assert.equal((await attemptLogIn(app, ann, other, right))?.found, 'ann', 'another mount');
   });
 
-  test('two checks go on at once, 64 wait, and more are refused whoever they say they are', async () => {
+  test('two checks go on at once, 64 of an address wait, and more are refused whoever they say they are', async () => {
     const { app } = await openTestApp(await open());
     const gate = Promise.withResolvers<void>();
     let running = 0;
@@ -37,12 +50,12 @@ eachEngine('failed log-ins', (open) => {
       return 'known';
     };
     const outcomes = Array.from({ length: 80 }, (_, n) =>
-      attemptLogIn(app, { mount_id: 'm', name: `n${n}` }, slow).then(
+      attemptLogIn(app, ann, { method_id: 'm', name: `n${n}` }, slow).then(
         () => 'checked',
         (error: unknown) => (error instanceof Failure ? error.kind : 'broken'),
       ),
     );
-    // Those who are refused are told so at once, before any of the others has been checked.
+    // Those who are refused are told so before any of the others has been checked.
     let refused = 0;
     for (const outcome of outcomes) {
       outcome.then((word) => {
@@ -56,22 +69,123 @@ eachEngine('failed log-ins', (open) => {
     assert.equal(most, 2);
   });
 
+  test('whoever comes from elsewhere is checked next, however many wait at one address', async () => {
+    const { app } = await openTestApp(await open());
+    const order: string[] = [];
+    const checking = (who: string) => async () => {
+      order.push(who);
+      return who;
+    };
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const held = gates.map((gate, n) =>
+      attemptLogIn(app, ann, { method_id: 'm', name: `held${n}` }, () => gate.promise),
+    );
+    while (countRunning(app) < 2) await new Promise(setImmediate);
+    const flood = Array.from({ length: 50 }, (_, n) =>
+      attemptLogIn(app, ann, { method_id: 'm', name: `n${n}` }, checking('flood')),
+    );
+    const right = attemptLogIn(app, bob, name, checking('bob'));
+    // All of them have read what failed under their names and wait for a hash.
+    while (countWaiting(app) < 51) await new Promise(setImmediate);
+    for (const gate of gates) gate.resolve();
+    assert.equal((await right)?.found, 'bob');
+    await Promise.all([...held, ...flood]);
+    assert.ok(order.indexOf('bob') <= 2, `checked as number ${order.indexOf('bob') + 1}`);
+  });
+
+  test('a check whose client has gone is never begun', async () => {
+    const { app } = await openTestApp(await open());
+    const gate = Promise.withResolvers<void>();
+    const held = Array.from({ length: 2 }, (_, n) =>
+      attemptLogIn(app, ann, { method_id: 'm', name: `held${n}` }, () => gate.promise),
+    );
+    while (countRunning(app) < 2) await new Promise(setImmediate);
+    let leave = (): void => {};
+    const leaving = {
+      ...ann,
+      onGone: (listener: () => void) => {
+        leave = listener;
+        return () => {};
+      },
+    };
+    let checks = 0;
+    const attempt = attemptLogIn(app, leaving, name, async () => {
+      checks += 1;
+      return 'ann';
+    });
+    while (countWaiting(app) < 1) await new Promise(setImmediate);
+    leave();
+    await assert.rejects(attempt, { kind: 'unavailable' });
+    gate.resolve();
+    await Promise.all(held);
+    assert.equal(checks, 0);
+    assert.equal((await attemptLogIn(app, ann, name, right))?.found, 'ann');
+  });
+
+  test('who is unlocked stays so, whatever was being checked meanwhile', async () => {
+    const { app } = await openTestApp(await open());
+    // As another node does: what is under way here is known to nobody there.
+    const other = { ...app };
+    const gate = Promise.withResolvers<void>();
+    const begun: Promise<unknown>[] = [];
+    const late = async () => {
+      await gate.promise;
+      return undefined;
+    };
+    // Two are hashed at once; both have read that nothing stands against the name.
+    for (let n = 0; n < 2; n++) begun.push(attemptLogIn(other, ann, name, late));
+    while (countRunning(other) < 2) await new Promise(setImmediate);
+    for (let n = 0; n < 5; n++) await attemptLogIn(app, bob, name, wrong);
+    assert.equal(await attemptLogIn(app, bob, name, right), undefined, 'locked');
+    await app.store.commit([planUnlock(app, name)]);
+    for (let n = 0; n < 3; n++) assert.equal(await attemptLogIn(app, bob, name, wrong), undefined);
+    gate.resolve();
+    await Promise.all(begun);
+    assert.equal(
+      (await attemptLogIn(app, bob, name, right))?.found,
+      'ann',
+      'three failures, not five',
+    );
+  });
+
+  test('names that are locked are listed, others are not', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const other = { method_id: 'ampw_1', name: 'bob' };
+    for (let n = 0; n < 4; n++) await attemptLogIn(app, ann, name, wrong);
+    for (let n = 0; n < 5; n++) await attemptLogIn(app, ann, other, wrong);
+    assert.deepEqual(await readLockedNames(app), [other]);
+    await attemptLogIn(app, ann, name, wrong);
+    assert.deepEqual(await readLockedNames(app), [other, name]);
+    await app.store.commit([planUnlock(app, other)]);
+    assert.deepEqual(await readLockedNames(app), [name]);
+    clock.now += 900;
+    assert.deepEqual(await readLockedNames(app), []);
+  });
+
+  test('a name longer than any user’s is counted and not kept', async () => {
+    const { app } = await openTestApp(await open());
+    const long = { method_id: 'm', name: 'x'.repeat(600) };
+    for (let n = 0; n < 5; n++) await attemptLogIn(app, ann, long, wrong);
+    assert.equal(await attemptLogIn(app, ann, long, right), undefined);
+    assert.deepEqual(await readLockedNames(app), [{ method_id: 'm', name: '' }]);
+  });
+
   test('a lock ends after its time, trying does not make it longer, and counting begins anew', async () => {
     const { app, clock } = await openTestApp(await open());
-    for (let n = 0; n < 5; n++) await attemptLogIn(app, name, wrong);
+    for (let n = 0; n < 5; n++) await attemptLogIn(app, ann, name, wrong);
     clock.now += 899;
-    assert.equal(await attemptLogIn(app, name, right), undefined);
+    assert.equal(await attemptLogIn(app, ann, name, right), undefined);
     clock.now += 1;
-    assert.equal(await attemptLogIn(app, name, wrong), undefined);
-    assert.equal((await attemptLogIn(app, name, right))?.found, 'ann');
+    assert.equal(await attemptLogIn(app, ann, name, wrong), undefined);
+    assert.equal((await attemptLogIn(app, ann, name, right))?.found, 'ann');
   });
 
   test('failures are forgotten when none came for long', async () => {
     const { app, clock } = await openTestApp(await open());
-    for (let n = 0; n < 4; n++) await attemptLogIn(app, name, wrong);
+    for (let n = 0; n < 4; n++) await attemptLogIn(app, ann, name, wrong);
     clock.now += 900;
-    await attemptLogIn(app, name, wrong);
-    assert.equal((await attemptLogIn(app, name, right))?.found, 'ann');
+    await attemptLogIn(app, ann, name, wrong);
+    assert.equal((await attemptLogIn(app, ann, name, right))?.found, 'ann');
   });
 
   test('of many guesses at once no more are looked at than may fail', async () => {
@@ -81,13 +195,15 @@ eachEngine('failed log-ins', (open) => {
       checks += 1;
       return undefined;
     };
-    await Promise.all(Array.from({ length: 40 }, () => attemptLogIn(app, name, guess)));
+    await Promise.all(Array.from({ length: 40 }, () => attemptLogIn(app, ann, name, guess)));
     assert.equal(checks, 5);
   });
 
   test('of many who are right at once none is refused', async () => {
     const { app } = await openTestApp(await open());
-    const all = await Promise.all(Array.from({ length: 40 }, () => attemptLogIn(app, name, right)));
+    const all = await Promise.all(
+      Array.from({ length: 40 }, () => attemptLogIn(app, ann, name, right)),
+    );
     assert.equal(all.filter((one) => one?.found === 'ann').length, 40);
   });
 
@@ -95,14 +211,14 @@ eachEngine('failed log-ins', (open) => {
     const { app } = await openTestApp(await open());
     const user_lockout = { ...app.config.user_lockout, disable_lockout: true };
     const free = { ...app, config: { ...app.config, user_lockout } };
-    for (let n = 0; n < 9; n++) await attemptLogIn(free, name, wrong);
-    assert.equal((await attemptLogIn(free, name, right))?.found, 'ann');
-    assert.equal((await attemptLogIn(app, name, right))?.found, 'ann');
+    for (let n = 0; n < 9; n++) await attemptLogIn(free, ann, name, wrong);
+    assert.equal((await attemptLogIn(free, ann, name, right))?.found, 'ann');
+    assert.equal((await attemptLogIn(app, ann, name, right))?.found, 'ann');
   });
 
   test('rows that count no more are tidied away', async () => {
     const { app, clock } = await openTestApp(await open());
-    await attemptLogIn(app, name, wrong);
+    await attemptLogIn(app, ann, name, wrong);
     const rows = () => app.db.selectFrom('login_failure').selectAll().execute();
     for (const job of lockoutJobs) await runIfFree(app, job);
     assert.equal((await rows()).length, 1);

@@ -1,28 +1,27 @@
 import { type App, perApp } from '../../app.ts';
-import { Failure } from '../../core/failure.ts';
-import type { Answer } from '../../http/route.ts';
 import type { Turn } from '../../jobs.ts';
-import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
+import { hashInTurn, refuseForNow } from '../turns/operations.ts';
 import { countFailures } from './lockout.ts';
 import {
   addFailure,
-  deleteFailures,
+  clearFailures,
   deleteFailuresBefore,
   findFailures,
   hasFailuresBefore,
+  listLocked,
+  unlockName,
 } from './store.ts';
-import { refuseForNow, Turns } from './turns.ts';
 
-/** Who somebody says they are: a name on an auth mount, whether it exists or not. */
+/** Who somebody says they are: a name in an auth mount or auth method, whether it exists or not. */
 export interface LogInName {
-  mount_id: string;
+  method_id: string;
   name: string;
 }
 
 /** Checks under way for one name, on this node. */
-interface Flight {
+interface PendingChecks {
   /** Attempts that look at it; forgotten with the last of them. */
   present: number;
   running: number;
@@ -32,101 +31,109 @@ interface Flight {
   waiting: (() => void)[];
 }
 
-const flightsOf = perApp(() => new Map<string, Flight>());
+const pendingOf = perApp(() => new Map<string, PendingChecks>());
 
-/** Passwords hashed at once: each takes a thread and tens of MiB for as long. */
-const HASHED_AT_ONCE = 2;
-/** Those that may wait, some seconds at the most. */
+/** Attempts that may wait for the checks of one name; those checks have places of their own. */
 const MAX_WAITING = 64;
-const turnsOf = perApp(() => new Turns(HASHED_AT_ONCE, MAX_WAITING));
 
-/**
- * Hashes a password, or checks one, when it is its turn: floods of log-ins leave threads and
- * memory to the others.
- *
- * @throws Failure `rate_limited` when too many wait already, whomever it is about
- */
-export function hashInTurn<Result>(app: App, hash: () => Promise<Result>): Promise<Result> {
-  return turnsOf(app).take(hash);
-}
-
-function rowId(app: App, { mount_id, name }: LogInName): string {
-  return app.barrier.hmac('token', `login:${mount_id}:${name}`).toString('base64url');
+function rowId(app: App, { method_id, name }: LogInName): string {
+  return app.barrier.hmac('token', `login:${method_id}:${name}`).toString('base64url');
 }
 
 /**
  * Checks what somebody logs in with, unless too many have failed under that name of late. Names
  * that do not exist are counted and locked in the same way, so that neither tells.
  *
- * @param check answers undefined when it is wrong; waits for its turn, as {@link hashInTurn}
+ * @param check answers undefined when it is wrong; waits for its turn, as `hashInTurn`
  * @returns undefined when it is wrong or the name is locked; else what was found, and the effects
  *   to be committed with the log-in
  * @throws Failure `rate_limited` when too many are being checked
  */
 export async function attemptLogIn<Found>(
   app: App,
+  caller: Caller,
   name: LogInName,
   check: () => Promise<Found | undefined>,
 ): Promise<{ found: Found; effects: Effect[] } | undefined> {
   const rules = app.config.user_lockout;
   if (rules.disable_lockout) {
-    const found = await hashInTurn(app, check);
+    const found = await hashInTurn(app, caller, check);
     return found === undefined ? undefined : { found, effects: [] };
   }
   const id = rowId(app, name);
   const nowSeconds = (): number => Math.floor(app.now() / 1000);
-  const flights = flightsOf(app);
-  const flight = flights.get(id) ?? { present: 0, running: 0, ended: 0, waiting: [] };
-  flight.present += 1;
-  flights.set(id, flight);
+  const allPending = pendingOf(app);
+  const pending = allPending.get(id) ?? { present: 0, running: 0, ended: 0, waiting: [] };
+  pending.present += 1;
+  allPending.set(id, pending);
   try {
     let failures: number;
+    let unlocked: number;
     for (;;) {
-      const { ended } = flight;
-      failures = countFailures(await findFailures(app.db, id), rules, nowSeconds());
+      const { ended } = pending;
+      const found = await findFailures(app.db, id);
+      failures = countFailures(found, rules, nowSeconds());
+      unlocked = found?.unlocked ?? 0;
       if (failures >= rules.lockout_threshold) return undefined;
       // What ended meanwhile may not be among what was read.
-      if (flight.ended !== ended) continue;
+      if (pending.ended !== ended) continue;
       // Of many guesses sent at once no more are checked than could still fail.
-      if (failures + flight.running < rules.lockout_threshold) break;
-      if (flight.waiting.length >= MAX_WAITING) throw refuseForNow();
-      await waitFor(flight);
+      if (failures + pending.running < rules.lockout_threshold) break;
+      if (pending.waiting.length >= MAX_WAITING) throw refuseForNow();
+      await new Promise<void>((resolve) => pending.waiting.push(resolve));
     }
-    flight.running += 1;
+    pending.running += 1;
     try {
-      const found = await hashInTurn(app, check);
-      if (found !== undefined) return { found, effects: failures > 0 ? [deleteFailures(id)] : [] };
+      const found = await hashInTurn(app, caller, check);
+      if (found !== undefined) return { found, effects: failures > 0 ? [clearFailures(id)] : [] };
       const now = nowSeconds();
       const since = now - rules.lockout_counter_reset;
-      await app.store.commit([addFailure({ id, now, since, threshold: rules.lockout_threshold })]);
+      const { lockout_threshold: threshold } = rules;
+      const name_sealed = sealName(app, id, name.name);
+      const { method_id } = name;
+      const failure = { id, method_id, name_sealed, now, since, threshold, unlocked };
+      await app.store.commit([addFailure(failure)]);
       return undefined;
     } finally {
-      flight.running -= 1;
-      flight.ended += 1;
-      for (const go of flight.waiting.splice(0)) go();
+      pending.running -= 1;
+      pending.ended += 1;
+      for (const go of pending.waiting.splice(0)) go();
     }
   } finally {
-    flight.present -= 1;
-    if (flight.present === 0) flights.delete(id);
+    pending.present -= 1;
+    if (pending.present === 0) allPending.delete(id);
   }
 }
 
-function waitFor(flight: Flight): Promise<void> {
-  return new Promise((resolve) => flight.waiting.push(resolve));
+/** Longer names are no user's; nobody's storage is filled with what strangers make up. */
+const MAX_KEPT_NAME = 512;
+
+// Sealed: in place of their name people type their password now and then.
+function sealName(app: App, id: string, name: string): Uint8Array {
+  if (name.length > MAX_KEPT_NAME) return new Uint8Array(0);
+  return app.barrier.seal('token', nameAt(id), Buffer.from(name));
 }
 
-/** Forgets the failures of a name before their time is over. */
-export async function unlockUser(
-  app: App,
-  caller: Caller,
-  input: { mount_accessor: string; alias_identifier: string },
-): Promise<Answer> {
-  const mounts = [...(await readMounts(app)).values()];
-  const mount = mounts.find((one) => one.kind === 'auth' && one.accessor === input.mount_accessor);
-  if (!mount) throw new Failure('invalid', `no auth mount has accessor "${input.mount_accessor}"`);
-  const name = input.alias_identifier.toLowerCase();
-  await app.commit(caller, [deleteFailures(rowId(app, { mount_id: mount.id, name }))]);
-  return {};
+const nameAt = (row: string) => ({ table: 'login_failure', column: 'name_sealed', row }) as const;
+
+/** Names that are locked now, in auth mounts and auth methods, those too that nobody has. */
+export async function readLockedNames(app: App): Promise<LogInName[]> {
+  const { lockout_threshold, lockout_duration, disable_lockout } = app.config.user_lockout;
+  if (disable_lockout) return [];
+  const since = Math.floor(app.now() / 1000) - lockout_duration;
+  const rows = await listLocked(app.db, { threshold: lockout_threshold, since });
+  return rows.map(({ id, method_id, name_sealed }) => ({
+    method_id,
+    name:
+      name_sealed.length === 0
+        ? ''
+        : Buffer.from(app.barrier.open('token', nameAt(id), name_sealed)).toString('utf8'),
+  }));
+}
+
+/** Lets a name be tried again before its time is over, whatever is being checked meanwhile. */
+export function planUnlock(app: App, name: LogInName): Effect {
+  return unlockName(rowId(app, name), Math.floor(app.now() / 1000));
 }
 
 /** Deletes failures that count no more. */

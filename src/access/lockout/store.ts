@@ -5,33 +5,66 @@ import type { Failures } from './lockout.ts';
 export async function findFailures(db: Db, id: string): Promise<Failures | undefined> {
   return db
     .selectFrom('login_failure')
-    .select(['failures', 'last_failed_at'])
+    .select(['failures', 'last_failed_at', 'unlocked'])
     .where('id', '=', id)
     .executeTakeFirst();
 }
 
+/** A name that is locked. */
+export interface LockedRow {
+  id: string;
+  method_id: string;
+  name_sealed: Uint8Array;
+}
+
+/** Names with so many failures, the last of them after a time; by method. */
+export async function listLocked(
+  db: Db,
+  { threshold, since }: { threshold: number; since: number },
+): Promise<LockedRow[]> {
+  return db
+    .selectFrom('login_failure')
+    .select(['id', 'method_id', 'name_sealed'])
+    .where('failures', '>=', threshold)
+    .where('last_failed_at', '>', since)
+    .orderBy('method_id')
+    .orderBy('id')
+    .execute();
+}
+
 /**
  * Counts one more failure; one that follows a lock, or the time after which failures are
- * forgotten, is the first again.
+ * forgotten, is the first again. One that began before the name was unlocked does not count.
  *
  * @param failure.since failures before it are forgotten, Unix seconds
+ * @param failure.unlocked as it was read when the check began
  */
 export function addFailure(failure: {
   id: string;
+  method_id: string;
+  name_sealed: Uint8Array;
   now: number;
   since: number;
   threshold: number;
+  unlocked: number;
 }): Write {
-  const { id, now } = failure;
+  const { id, method_id, name_sealed, now, unlocked } = failure;
   return write(
     build
       .insertInto('login_failure')
-      .values({ id, failures: 1, last_failed_at: now })
+      .values({ id, method_id, name_sealed, failures: 1, last_failed_at: now, unlocked })
       .onConflict((clash) =>
         clash.column('id').doUpdateSet((row) => ({
-          last_failed_at: now,
+          last_failed_at: row
+            .case()
+            .when('login_failure.unlocked', '!=', unlocked)
+            .then(row.ref('login_failure.last_failed_at'))
+            .else(now)
+            .end(),
           failures: row
             .case()
+            .when('login_failure.unlocked', '!=', unlocked)
+            .then(row.ref('login_failure.failures'))
             .when(
               row.or([
                 row('login_failure.last_failed_at', '<=', failure.since),
@@ -47,8 +80,19 @@ export function addFailure(failure: {
   );
 }
 
-export function deleteFailures(id: string): Write {
-  return write(build.deleteFrom('login_failure').where('id', '=', id));
+/** Forgets what has failed under a name; the row stays for as long as it could count. */
+export function clearFailures(id: string): Write {
+  return write(build.updateTable('login_failure').set({ failures: 0 }).where('id', '=', id));
+}
+
+/** As {@link clearFailures}, for the checks too that are under way on any node. */
+export function unlockName(id: string, now: number): Write {
+  return write(
+    build
+      .updateTable('login_failure')
+      .set((row) => ({ failures: 0, last_failed_at: now, unlocked: row('unlocked', '+', 1) }))
+      .where('id', '=', id),
+  );
 }
 
 export function deleteFailuresBefore(time: number): Write {

@@ -3,10 +3,11 @@ import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
-import { attemptLogIn, hashInTurn } from '../lockout/operations.ts';
+import { attemptLogIn } from '../lockout/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
 import { logIn } from '../tokens/operations.ts';
 import { checkTokenSettings } from '../tokens/settings.ts';
+import { hashInTurn } from '../turns/operations.ts';
 import { hashPassword, NO_PASSWORD, SALT_LENGTH, verifyPassword } from './password.ts';
 import {
   deleteUser,
@@ -68,7 +69,7 @@ export async function writeUser(
   const hash =
     password === ''
       ? undefined
-      : await hashInTurn(app, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
+      : await hashInTurn(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
   const effect =
     existing || hash === undefined ? updateUser(key, user, hash) : insertUser(key, user, hash);
   await app.commit(caller, [effect]);
@@ -118,7 +119,7 @@ export async function logInWithPassword(
   if (input.password === '') throw new Failure('invalid', 'missing password');
   const { mount_id, name } = keyOf(caller, input);
   const { remote_address } = caller.record;
-  const attempt = await attemptLogIn(app, { mount_id, name }, async () => {
+  const attempt = await attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
     const hash = await findPasswordHash(app.db, mount_id, name);
     const matches = await verifyPassword(input.password, hash ?? NO_PASSWORD);
     const user = hash !== undefined && matches ? await findUser(app.db, mount_id, name) : undefined;

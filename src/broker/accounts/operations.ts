@@ -1,4 +1,5 @@
-import { attemptLogIn, hashInTurn } from '../../access/lockout/operations.ts';
+import { attemptLogIn } from '../../access/lockout/operations.ts';
+import { hashInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PasswordMethodBody } from '../auth-methods/auth-method.ts';
@@ -35,7 +36,7 @@ export const accountDefinition: Definition = {
       errors.add('attributes.login_name', 'This is a required field for this type.');
     }
   },
-  async planNew(app, _caller, { item, container }) {
+  async planNew(app, caller, { item, container }) {
     const method = container.parent;
     if (!method) throw new TypeError('an account lies in an auth method');
     const { attributes = {} } = item;
@@ -46,7 +47,7 @@ export const accountDefinition: Definition = {
       login_name,
       password_hash:
         typeof password === 'string'
-          ? await hashNew(app, password, rules, 'attributes.password', IN_REQUEST)
+          ? await hashNew(app, caller, password, rules, 'attributes.password', IN_REQUEST)
           : '',
     };
     return { body, unique_key: loginKey(method.id, login_name) };
@@ -93,6 +94,7 @@ const MAX_PASSWORD_LENGTH = 4_096;
 /** @throws Failure `invalid` for a password that is too short, or too long to be one */
 async function hashNew(
   app: App,
+  caller: BrokerCaller,
   password: string,
   rules: PasswordMethodBody,
   field: string,
@@ -108,7 +110,7 @@ async function hashNew(
       message,
     );
   }
-  return hashInTurn(app, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
+  return hashInTurn(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
 }
 
 export function checkPasswords(...fields: readonly string[]) {
@@ -140,7 +142,7 @@ export async function setPassword(
   const expected = item.version ?? 0;
   requireVersion(accountDefinition, resource, expected);
   const rules = await rulesOf(app, resource);
-  const password_hash = await hashNew(app, String(item.password), rules, 'password');
+  const password_hash = await hashNew(app, caller, String(item.password), rules, 'password');
   const body: AccountBody = { ...(resource.body as AccountBody), password_hash };
   return commitChange(app, caller, accountDefinition, resource, expected, { body });
 }
@@ -158,15 +160,22 @@ export async function changePassword(
   if (item.current_password === item.new_password) {
     refuseField('new_password', 'New password equal to current password.');
   }
-  const name = { mount_id: resource.container_id, name: body.login_name };
+  const name = { method_id: resource.container_id, name: body.login_name };
   const checked = await attemptLogIn(
     app,
+    caller,
     name,
     async () =>
       (await verifyPassword(String(item.current_password), body.password_hash)) || undefined,
   );
   if (!checked) throw new Failure('forbidden', 'Failed to change password.');
-  const password_hash = await hashNew(app, String(item.new_password), rules, 'new_password');
+  const password_hash = await hashNew(
+    app,
+    caller,
+    String(item.new_password),
+    rules,
+    'new_password',
+  );
   const changed: AccountBody = { ...body, password_hash };
   return commitChange(app, caller, accountDefinition, resource, expected, { body: changed });
 }

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
+import { hashInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
@@ -38,16 +40,16 @@ export const credentialDefinition: Definition = {
     return '';
   },
   checkNew: checkNewCredential,
-  async planNew(app, _caller, { id, item, subtype, container }) {
+  async planNew(app, caller, { id, item, subtype, container }) {
     const before = { open: { username: '', domain: '' }, secret: {} };
     const planned = planCredential(subtype, before, item, 'all');
-    await requireUsable(subtype, planned.secret);
+    await requireUsable(app, caller, subtype, planned.secret);
     return planRow(app, { id, store_id: container.parent?.id ?? '' }, planned);
   },
 
   updatable: credentialPaths,
   checkChange: checkCredentialChange,
-  async planChange(app, _caller, { resource, item, mask }) {
+  async planChange(app, caller, { resource, item, mask }) {
     const secrets = mask.some((path) => path.startsWith('attributes.'));
     if (!secrets) return {};
     // No key is derived on behalf of a change that comes too late.
@@ -57,7 +59,7 @@ export const credentialDefinition: Definition = {
       secret: openCredential(app, resource),
     };
     const planned = planCredential(resource.subtype, before, item, keyMask(item, mask));
-    await requireUsable(resource.subtype, planned.secret);
+    await requireUsable(app, caller, resource.subtype, planned.secret);
     return planRow(app, { id: resource.id, store_id: resource.container_id }, planned);
   },
 
@@ -114,7 +116,12 @@ export function openCredential(app: App, { id, secret_sealed }: Resource): Crede
 }
 
 /** @throws Failure `invalid` for a private key that cannot be read, or not with this passphrase */
-async function requireUsable(type: string, secret: CredentialSecret): Promise<void> {
+async function requireUsable(
+  app: App,
+  caller: BrokerCaller,
+  type: string,
+  secret: CredentialSecret,
+): Promise<void> {
   if (type !== 'ssh_private_key') return;
   const passphrase = String(secret.private_key_passphrase ?? '');
   const private_key = String(secret.private_key ?? '');
@@ -124,7 +131,7 @@ async function requireUsable(type: string, secret: CredentialSecret): Promise<vo
       if (passphrase === '' || judgeSshKey(private_key, '').kind !== 'open') return;
       return refusePassphrase('Passphrase supplied for unencrypted key.');
     case 'locked':
-      if (await opens(verdict.key, passphrase)) return;
+      if (await hashInTurn(app, caller, () => opens(verdict.key, passphrase))) return;
       return refusePassphrase('Incorrect private key passphrase.');
     case 'wrong_passphrase':
       return refusePassphrase('Incorrect private key passphrase.');

@@ -1,5 +1,6 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { insertLease } from '../../access/leases/store.ts';
+import { askerOf, makeKeyInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
@@ -61,7 +62,7 @@ export async function issueFromLibrary(
   try {
     return subtype === 'authority-certificate'
       ? await issueFromAuthority(app, caller, request)
-      : await issueFromVault(app, request);
+      : await issueFromVault(app, caller, request);
   } catch (error) {
     if (error instanceof UnfitValue) {
       throw new Failure('precondition', `credential library ${id}: ${error.message}`);
@@ -145,11 +146,17 @@ async function issueFromAuthority(
   };
 }
 
-async function issueFromVault(app: App, request: IssueRequest): Promise<Issued> {
+async function issueFromVault(
+  app: App,
+  caller: BrokerCaller,
+  request: IssueRequest,
+): Promise<Issued> {
   const { library, session } = request;
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
-  const { answer, read } = await askFor(connection, request);
+  const { answer, read } = await askFor(connection, request, (type, bits) =>
+    newKeyPair(app, caller, type, bits),
+  );
   const { lease_id, lease_duration, renewable } = answer;
   const giveBack = async (): Promise<void> => {
     if (lease_id === '') return;
@@ -196,10 +203,11 @@ type Reading =
 async function askFor(
   connection: VaultConnection,
   { library, facts }: IssueRequest,
+  makePair: MakePair,
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
   const { attributes, credential_type, overrides } = library.body as LibraryBody;
   if (library.subtype === 'vault-ssh-certificate') {
-    return askForSshCertificate(connection, attributes, facts);
+    return askForSshCertificate(connection, { attributes, facts, makePair });
   }
   const { path = '', http_method = 'GET', http_request_body } = attributes;
   const asked: VaultRequest = {
@@ -227,12 +235,15 @@ async function askFor(
 
 async function askForSshCertificate(
   connection: VaultConnection,
-  attributes: LibraryBody['attributes'],
-  facts: TemplateFacts,
+  {
+    attributes,
+    facts,
+    makePair,
+  }: { attributes: LibraryBody['attributes']; facts: TemplateFacts; makePair: MakePair },
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
   const { key_type = 'ed25519', key_bits = 0 } = attributes;
   const { username, path, issues, body } = planSshRequest(attributes, facts);
-  const pair = issues ? undefined : await newKeyPair(key_type, key_bits);
+  const pair = issues ? undefined : await makePair(key_type, key_bits);
   const kind = key_type === 'ecdsa' ? 'ec' : key_type;
   const key = pair
     ? { public_key: encodeSshPublicKey(pair.publicKey) }
@@ -258,10 +269,19 @@ async function askForSshCertificate(
 
 const CURVES: Readonly<Record<number, string>> = { 256: 'P-256', 384: 'P-384', 521: 'P-521' };
 
-function newKeyPair(
-  type: string,
-  bits: number,
-): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
+interface KeyPair {
+  publicKey: KeyObject;
+  privateKey: KeyObject;
+}
+
+type MakePair = (type: string, bits: number) => Promise<KeyPair>;
+
+function newKeyPair(app: App, caller: BrokerCaller, type: string, bits: number): Promise<KeyPair> {
+  const make = (): Promise<KeyPair> => generatePair(type, bits);
+  return type === 'rsa' ? makeKeyInTurn(app, askerOf(caller), make) : make();
+}
+
+function generatePair(type: string, bits: number): Promise<KeyPair> {
   return new Promise((resolve, reject) => {
     const done = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject): void => {
       if (error) reject(error);

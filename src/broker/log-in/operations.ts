@@ -32,8 +32,9 @@ export async function logInByPassword(
   request: LogInRequest,
 ): Promise<BoundaryAnswer> {
   const { login_name, password } = request;
-  const name = { mount_id: method.id, name: login_name };
-  const checked = await attemptLogIn(app, name, () =>
+  // Nobody's name has capitals, and however it is written it is counted as one.
+  const name = { method_id: method.id, name: login_name.toLowerCase() };
+  const checked = await attemptLogIn(app, caller, name, () =>
     findAccount(app, method, login_name, password),
   );
   if (!checked) throw new Failure('unauthenticated', 'Unable to authenticate.');

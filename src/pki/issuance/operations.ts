@@ -154,7 +154,7 @@ export async function planIssuance(
 ): Promise<SignedLeaf> {
   const ground = await readGround(app, caller, input);
   const { plan, key } = await decideIssue(app, input, ground);
-  const { public_key, private_key } = await generateKeyToHandOut(app, key);
+  const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
   return planSigned(app, caller, input, ground, plan, {
     subjectPublicKeyInfo: public_key,
     key,

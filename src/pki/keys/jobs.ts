@@ -1,5 +1,9 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
+import { makeKeyInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Asker } from '../../core/fair-turns.ts';
+import { OWN_PARTY } from '../../core/party.ts';
 
 /** Keys that may wait for a taker, by size: making one takes 40 ms to seconds of a core. */
 const MOST: Readonly<Record<number, number>> = { 2048: 16, 3072: 6, 4096: 2 };
@@ -34,14 +38,16 @@ const poolOf = perApp<Pool>((app) => {
 
 /**
  * A fresh RSA key that nobody else gets: from those made in the background, or, when there is
- * none, made now in the thread pool, so that a burst is slowed to what the cores can make and
- * nothing is refused.
+ * none, made when it is the asker's turn, so that a burst is slowed to what the cores can make.
  * Sizes that nobody asks for are never made.
+ *
+ * @throws Failure `rate_limited` when too many keys are waited for
  */
-export async function takeRsaKey(app: App, bits: number): Promise<KeyObject> {
+export async function takeRsaKey(app: App, asker: Asker, bits: number): Promise<KeyObject> {
   const pool = poolOf(app);
   const most = MOST[bits];
-  if (most === undefined) return generateRsa(bits);
+  const make = (): Promise<KeyObject> => makeKeyInTurn(app, asker, () => generateRsa(bits));
+  if (most === undefined) return make();
   let shelf = pool.shelves.get(bits);
   if (shelf === undefined) {
     shelf = { ready: [], target: 0, filling: false };
@@ -49,7 +55,7 @@ export async function takeRsaKey(app: App, bits: number): Promise<KeyObject> {
   }
   const ready = shelf.ready.pop();
   if (ready === undefined) shelf.target = Math.min(most, Math.max(1, shelf.target * 2));
-  const key = ready ?? (await generateRsa(bits));
+  const key = ready ?? (await make());
   fill(app, pool, shelf, bits);
   return key;
 }
@@ -59,12 +65,12 @@ export function countReadyKeys(app: App, bits: number): number {
   return poolOf(app).shelves.get(bits)?.ready.length ?? 0;
 }
 
-/** One key at a time, so that requests that find none still get threads. */
+/** One key at a time, and as one of those who wait: requests that find none come first or as often. */
 function fill(app: App, pool: Pool, shelf: Shelf, bits: number): void {
   if (shelf.filling || pool.closed || shelf.ready.length >= shelf.target) return;
   const { term } = pool;
   shelf.filling = true;
-  generateRsa(bits)
+  makeKeyInTurn(app, { party: OWN_PARTY }, () => generateRsa(bits))
     .then((key) => {
       shelf.filling = false;
       if (pool.term !== term) return;
@@ -73,6 +79,8 @@ function fill(app: App, pool: Pool, shelf: Shelf, bits: number): void {
     })
     .catch((err: unknown) => {
       shelf.filling = false;
+      // Too many wait for keys of their own; the next who takes one begins this anew.
+      if (err instanceof Failure) return;
       app.log.error({ err }, 'no RSA key could be made in advance');
     });
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
+import { askerOf } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -40,8 +41,12 @@ export interface FreshKey extends KeyDescription {
 }
 
 /** Makes a key. @param wanted a size that `resolveKeyParameters` has resolved */
-export async function generateKey(app: App, wanted: KeyDescription): Promise<FreshKey> {
-  const private_key = await generatePrivateKey(app, wanted);
+export async function generateKey(
+  app: App,
+  caller: Caller,
+  wanted: KeyDescription,
+): Promise<FreshKey> {
+  const private_key = await generatePrivateKey(app, caller, wanted);
   return { ...wanted, private_key, public_key: publicKeyInfo(private_key) };
 }
 
@@ -53,6 +58,7 @@ export async function generateKey(app: App, wanted: KeyDescription): Promise<Fre
  */
 export async function generateKeyToHandOut(
   app: App,
+  caller: Caller,
   wanted: KeyDescription,
 ): Promise<{ public_key: Uint8Array; private_key: HandedOutKey }> {
   const { key_type } = wanted;
@@ -63,17 +69,21 @@ export async function generateKeyToHandOut(
       private_key: { key_type, encode: (form) => encodeBareEcKey(bare, form) },
     };
   }
-  const { private_key, public_key } = await generateKey(app, wanted);
+  const { private_key, public_key } = await generateKey(app, caller, wanted);
   return {
     public_key,
     private_key: { key_type, encode: (form) => encodePrivateKey(private_key, form) },
   };
 }
 
-async function generatePrivateKey(app: App, wanted: KeyDescription): Promise<KeyObject> {
+async function generatePrivateKey(
+  app: App,
+  caller: Caller,
+  wanted: KeyDescription,
+): Promise<KeyObject> {
   switch (wanted.key_type) {
     case 'rsa':
-      return takeRsaKey(app, wanted.key_bits);
+      return takeRsaKey(app, askerOf(caller), wanted.key_bits);
     case 'ed25519':
       return generateKeyPairSync('ed25519').privateKey;
     case 'ec': {
@@ -303,7 +313,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
     throw new Failure('invalid', 'managed keys are not available: use internal or exported');
   }
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
-  const fresh = await generateKey(app, { key_type: input.key_type, key_bits });
+  const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
   return changeAuthority(app, caller, (authority) => {
     const names = new Set([...authority.keys.values()].map(({ name }) => name));
     const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));

@@ -52,7 +52,7 @@ export async function generateRoot(
   const way = parseWay(input.exported);
   const { exported: _, ...request } = input;
   checkSignatureSize(request.signature_bits);
-  const fresh = way === 'existing' ? undefined : await generateKey(app, planKey(request));
+  const fresh = way === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
   const mount_id = caller.mount.id;
 
   return changeAuthority(app, caller, async (authority) => {

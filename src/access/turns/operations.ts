@@ -1,0 +1,93 @@
+import { type App, perApp } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { type Asker, FairTurns } from '../../core/fair-turns.ts';
+import { partyOf } from '../../core/party.ts';
+import { Patience } from '../../core/patience.ts';
+import type { Caller } from '../caller.ts';
+
+/** As whom a caller waits for costly work: the address that the request came from. */
+export function askerOf({ record, onGone }: Pick<Caller, 'record' | 'onGone'>): Asker {
+  return { party: partyOf(record.remote_address), onGone };
+}
+
+// A hash takes a thread and tens of MiB for some 20 ms. All that wait are through in three seconds,
+// and whoever comes from an address of his own waits for one hash of each other address.
+const passwordTurnsOf = perApp(
+  () =>
+    new FairTurns({ at_once: 2, waiting: 256, waiting_each: 64 }, (why) =>
+      why === 'gone' ? gone() : refuseForNow(),
+    ),
+);
+
+/**
+ * Hashes a password, checks one, or derives a key from one, when it is the caller's turn: floods of
+ * log-ins leave threads and memory to others, and their turn to those from elsewhere.
+ *
+ * @throws Failure `rate_limited` when too many wait already, of that address or altogether
+ */
+export async function hashInTurn<Result>(
+  app: App,
+  caller: Caller,
+  hash: () => Promise<Result>,
+): Promise<Result> {
+  const turns = passwordTurnsOf(app);
+  const asker = askerOf(caller);
+  if (!turns.hasPlaceFor(asker)) {
+    // Told at once, whoever asks again at once would keep the event loop from everybody else.
+    await patienceOf(app).wait(asker);
+    throw refuseForNow();
+  }
+  return turns.take(asker, hash);
+}
+
+const patienceOf = perApp((app) => {
+  const patience = new Patience(REFUSED_AFTER_MS, MAX_REFUSED_LATER);
+  app.onClose(() => patience.end());
+  return patience;
+});
+
+/** Half of what those who are refused hear as the time to come again. */
+const REFUSED_AFTER_MS = 500;
+/** Refusals that are held back at once; what is more hears them at once. */
+const MAX_REFUSED_LATER = 2_000;
+
+/** How many passwords are being checked, and how many wait for it. */
+export function countTurns(app: App): { running: number; waiting: number } {
+  const { running, waiting } = passwordTurnsOf(app);
+  return { running, waiting };
+}
+
+// A key takes a thread for tens of milliseconds up to tens of seconds. One of the four threads
+// is left to everything else, and one of these three to whoever else wants a key.
+const keyTurnsOf = perApp(
+  () =>
+    new FairTurns({ at_once: 3, at_once_each: 2, waiting: 512, waiting_each: 128 }, (why) =>
+      why === 'gone'
+        ? gone()
+        : new Failure('rate_limited', 'too many keys are being made, try again in some seconds', {
+            retry_after: 5,
+          }),
+    ),
+);
+
+/**
+ * Makes an RSA key when it is the asker's turn.
+ *
+ * @throws Failure `rate_limited` as {@link hashInTurn}
+ */
+export function makeKeyInTurn<Result>(
+  app: App,
+  asker: Asker,
+  make: () => Promise<Result>,
+): Promise<Result> {
+  return keyTurnsOf(app).take(asker, make);
+}
+
+/** Nobody reads it; the record has it. */
+const gone = (): Failure => new Failure('unavailable', 'the client has gone');
+
+/** Says that there are too many log-ins just now, whoever asks and whatever about. */
+export function refuseForNow(): Failure {
+  const because = 'too many passwords are being checked, try again in a second';
+  return new Failure('rate_limited', because, { retry_after: 1 });
+}

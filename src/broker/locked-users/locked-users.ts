@@ -1,0 +1,27 @@
+/** A name that is locked, and the accessor that clients know its mount or method by. */
+export interface LockedUser {
+  accessor: string;
+  /** Empty for a name that is not kept. */
+  name: string;
+}
+
+/** The order that clients know: most first. */
+const byCounts = (one: { counts: number }, other: { counts: number }): number =>
+  other.counts - one.counts;
+
+/** Locked names as clients of the authority read them: by namespace, of which there is one, and mount. */
+export function summariseLocked(locked: readonly LockedUser[]) {
+  const mount_accessors = [...Map.groupBy(locked, ({ accessor }) => accessor)]
+    .map(([mount_accessor, users]) => ({
+      mount_accessor,
+      counts: users.length,
+      alias_identifiers: users
+        .map(({ name }) => name)
+        .filter((name) => name !== '')
+        .sort(),
+    }))
+    .sort(byCounts);
+  const total = locked.length;
+  const root = { namespace_id: 'root', namespace_path: '', counts: total, mount_accessors };
+  return { by_namespace: total === 0 ? [] : [root], total };
+}

@@ -1,0 +1,48 @@
+import type { Caller } from '../../access/caller.ts';
+import { planUnlock, readLockedNames } from '../../access/lockout/operations.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import { findResource } from '../resources/store.ts';
+import { type LockedUser, summariseLocked } from './locked-users.ts';
+
+/** Who is locked, of all methods or of one. */
+export async function listLockedUsers(
+  app: App,
+  _caller: Caller,
+  { mount_accessor }: { mount_accessor: string },
+): Promise<Answer> {
+  const wanted = mount_accessor === '' ? undefined : await requireMethod(app, mount_accessor);
+  const mounts = [...(await readMounts(app)).values()];
+  const accessors = new Map(mounts.map(({ id, accessor }) => [id, accessor]));
+  const locked = (await readLockedNames(app))
+    .filter(({ method_id }) => wanted === undefined || method_id === wanted)
+    .map(({ method_id, name }): LockedUser => {
+      return { accessor: accessors.get(method_id) ?? method_id, name };
+    });
+  return { data: summariseLocked(locked) };
+}
+
+/** Forgets the failures of a name before their time is over. */
+export async function unlockUser(
+  app: App,
+  caller: Caller,
+  input: { mount_accessor: string; alias_identifier: string },
+): Promise<Answer> {
+  const method_id = await requireMethod(app, input.mount_accessor);
+  // Names of either kind of method are lower case where they are looked up.
+  const name = input.alias_identifier.toLowerCase();
+  await app.commit(caller, [planUnlock(app, { method_id, name })]);
+  return {};
+}
+
+/** What the failures of a method are kept under: an auth mount's by its accessor, or an auth method. */
+async function requireMethod(app: App, accessor: string): Promise<string> {
+  const mounts = [...(await readMounts(app)).values()];
+  const mount = mounts.find((one) => one.kind === 'auth' && one.accessor === accessor);
+  if (mount) return mount.id;
+  const method = await findResource(app.db, accessor);
+  if (method?.type === 'auth-method') return method.id;
+  throw new Failure('invalid', `no auth mount and no auth method has accessor "${accessor}"`);
+}

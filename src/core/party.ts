@@ -1,0 +1,42 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** Stands for the server's own work. */
+export const OWN_PARTY = '';
+
+/**
+ * Under what the requests of an address are counted together: the address itself for IPv4, the
+ * network of 64 bits for IPv6, of which one machine commonly has a whole one (RFC 6177).
+ *
+ * @param address of a socket; IPv4 also in the form of a dual-stack socket, `::ffff:192.0.2.7`
+ */
+export function partyOf(address: string): string {
+  // The usual case by far, and asked for every connection.
+  if (isIPv4(address)) return address;
+  const [bare = ''] = address.split('%');
+  if (!isIPv6(bare)) return address;
+  const groups = groupsOf(bare);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    const [high = 0, low = 0] = groups.slice(6);
+    return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
+  }
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
+}
+
+/** The eight groups of a valid IPv6 address. */
+export function groupsOf(address: string): number[] {
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
+  const [, head = '', a, b, c, d] = dotted ?? [];
+  const plain = dotted
+    ? `${head}${((Number(a) << 8) | Number(b)).toString(16)}:${((Number(c) << 8) | Number(d)).toString(16)}`
+    : address;
+  const [before = '', after] = plain.split('::');
+  const groups = (text: string | undefined): number[] =>
+    text ? text.split(':').map((group) => Number.parseInt(group, 16)) : [];
+  const first = groups(before);
+  if (after === undefined) return first;
+  const last = groups(after);
+  return [...first, ...new Array<number>(8 - first.length - last.length).fill(0), ...last];
+}
