@@ -48,7 +48,7 @@ function listening(child: ChildProcess): Promise<number> {
     let text = '';
     child.stdout?.on('data', (chunk: Buffer) => {
       text += chunk.toString();
-      const port = /https?:\/\/[^ \n]*:(\d+)/.exec(text)?.[1];
+      const port = /https?:\/\/[^ \n/]*:(\d+)/.exec(text)?.[1];
       if (port !== undefined) resolve(Number(port));
     });
     child.once('exit', (code) => reject(new Error(`the server ended with ${code}: ${text}`)));
