@@ -1,3 +1,4 @@
+import { readerOfFields } from '../access/parameter-reader.ts';
 import type { ParameterReader } from '../access/parameter-rules.ts';
 import type { AnyRoute } from './route.ts';
 
@@ -7,21 +8,7 @@ const readers = new WeakMap<AnyRoute, ParameterReader>();
 export function readerOf(route: AnyRoute): ParameterReader {
   const known = readers.get(route);
   if (known) return known;
-  const { shape } = route.input;
-  const reader: ParameterReader = {
-    knows: (name) => Object.hasOwn(shape, name),
-    read(name, value) {
-      const reading = Object.hasOwn(shape, name) ? shape[name]?.safeParse(value) : undefined;
-      return reading?.success ? reading.data : undefined;
-    },
-    namesOf: (name) => sameNames(route.old_names ?? {}, name),
-  };
+  const reader = readerOfFields(route.input.shape, route.old_names);
   readers.set(route, reader);
   return reader;
-}
-
-function sameNames(old_names: Readonly<Record<string, string>>, name: string): string[] {
-  const present = old_names[name] ?? name;
-  const old = Object.keys(old_names).filter((each) => old_names[each] === present);
-  return [present, ...old];
 }

@@ -38,7 +38,7 @@ export interface Permissions {
   identity_policies: readonly string[];
 }
 
-type PermittedToken = Pick<Token, 'policies' | 'entity_id' | 'restricted'>;
+type PermittedToken = Pick<Token, 'entity_id' | 'restricted'> & { policies: readonly string[] };
 
 /** The entity as it is now, whatever was cached. */
 export async function findEntity(app: App, id: string): Promise<Entity | undefined> {

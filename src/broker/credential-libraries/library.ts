@@ -17,6 +17,16 @@ export interface LibraryBody {
   attributes: LibraryAttributes;
   /** Only of `authority-certificate`: the mount whose policies were asked when it was saved. */
   mount_id: string;
+  /** Only of `authority-certificate`: whose policies are asked whenever it makes a certificate. */
+  saved_by?: SavedBy;
+}
+
+/** Somebody's policies as their token named them: what these say, and their entity's, may change. */
+export interface SavedBy {
+  policies: readonly string[];
+  /** Empty for a token without one. */
+  entity_id: string;
+  restricted: boolean;
 }
 
 export interface LibraryAttributes {
@@ -308,6 +318,7 @@ export function planLibrary(
     overrides: planOverrides(before?.overrides ?? {}, item, speaksOf),
     attributes: { ...DEFAULTS[type], ...attributes },
     mount_id: before?.mount_id ?? '',
+    ...(before?.saved_by ? { saved_by: before.saved_by } : {}),
   };
 }
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { judgeAccess } from '../../access/acl.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { readMounts } from '../../mounts/operations.ts';
@@ -7,6 +6,8 @@ import type { BrokerCaller } from '../caller.ts';
 import type { AuthorityStoreBody } from '../credential-stores/store-fields.ts';
 import type { Container, Definition } from '../definition.ts';
 import { FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
+import { mayIssue } from '../library-issuing/permission/operations.ts';
+import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from '../library-issuing/request.ts';
 import { omitEmpty } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import {
@@ -55,7 +56,7 @@ export const credentialLibraryDefinition: Definition = {
   async planNew(app, caller, { item, subtype, container }) {
     const body = planLibrary(subtype, undefined, item, []);
     if (subtype !== 'authority-certificate') return { body };
-    return { body: { ...body, mount_id: await requireIssuing(app, caller, container, body) } };
+    return { body: { ...body, ...(await requireIssuing(app, caller, container, body)) } };
   },
 
   updatable: libraryPaths,
@@ -68,7 +69,7 @@ export const credentialLibraryDefinition: Definition = {
     errors.refuse(IN_REQUEST);
     const speaks = mask.some((path) => path.startsWith('attributes.'));
     if (resource.subtype !== 'authority-certificate' || !speaks) return { body: after };
-    return { body: { ...after, mount_id: await requireIssuing(app, caller, container, after) } };
+    return { body: { ...after, ...(await requireIssuing(app, caller, container, after)) } };
   },
 
   async describe(_app, _caller, libraries) {
@@ -85,33 +86,38 @@ export const credentialLibraryDefinition: Definition = {
 
 /**
  * Whoever lets sessions have certificates of a role could have asked for one themselves: their
- * policies allow `update` on `<mount>/issue/<role>`. Without a policy nothing is allowed.
+ * policies allow `update` on `<mount>/issue/<role>` with what the library fills in, as far as that
+ * is known. It is asked again when it is filled in. Without a policy nothing is allowed.
  *
- * @returns the id of the mount
+ * @returns the mount, and whose policies are to be asked
  * @throws Failure `invalid` without such a mount, `forbidden` without the permission
  */
 async function requireIssuing(
   app: App,
-  caller: BrokerCaller,
+  { token }: BrokerCaller,
   { parent }: Container,
   { attributes }: LibraryBody,
-): Promise<string> {
+): Promise<Pick<LibraryBody, 'mount_id' | 'saved_by'>> {
   const { mount: path } = (parent?.body ?? { mount: '' }) as AuthorityStoreBody;
   const mount = (await readMounts(app)).get(`${path}/`);
   if (mount?.type !== 'pki') {
     refuseField('credential_store_id', "The store's certificate authority is gone.", IN_REQUEST);
   }
-  const { role = '', common_name, alt_names, ip_sans, uri_sans, ttl } = attributes;
-  const verdict = caller.acl
-    ? judgeAccess(caller.acl, {
-        path: `${path}/issue/${role}`,
-        operation: 'update',
-        sudoRequired: false,
-        parameters: omitEmpty({ common_name, alt_names, ip_sans, uri_sans, ttl }),
-      })
-    : { allowed: false };
-  if (!verdict.allowed) throw new Failure('forbidden', 'Forbidden.');
-  return mount.id;
+  if (!token) throw new Failure('forbidden', 'Forbidden.');
+  const { policies, entity_id, restricted } = token;
+  const saved_by = { policies, entity_id, restricted };
+  const asked = { mount, role: attributes.role ?? '', fields: knownFields(attributes) };
+  if (!(await mayIssue(app, saved_by, asked))) throw new Failure('forbidden', 'Forbidden.');
+  return { mount_id: mount.id, saved_by };
+}
+
+function knownFields(attributes: LibraryBody['attributes']): Record<string, string> {
+  try {
+    return fillIssueFields(attributes, UNKNOWN_FACTS);
+  } catch (error) {
+    if (!(error instanceof UnfitValue)) throw error;
+    return refuseField('attributes', `Invalid template: ${error.message}.`, IN_REQUEST);
+  }
 }
 
 /** @throws Failure `invalid` for a query that names no store of libraries */

@@ -21,14 +21,8 @@ import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../vault-leases
 import { revokeAtVault } from '../vault-leases/operations.ts';
 import { openConnection, requireToken } from '../vault-tokens/operations.ts';
 import { planRenewal } from '../vault-tokens/token.ts';
-import {
-  fillBody,
-  fillName,
-  fillPath,
-  fillRequiredName,
-  planSshRequest,
-  UnfitValue,
-} from './request.ts';
+import { mayIssue } from './permission/operations.ts';
+import { fillBody, fillIssueFields, fillPath, planSshRequest, UnfitValue } from './request.ts';
 import { encodeSshPublicKey } from './ssh-public-key.ts';
 
 /** What a library made for a session. */
@@ -99,7 +93,7 @@ async function issueFromAuthority(
   request: IssueRequest,
 ): Promise<Issued> {
   const { library, session, facts } = request;
-  const { attributes, mount_id } = library.body as LibraryBody;
+  const { attributes, mount_id, saved_by } = library.body as LibraryBody;
   const mount = [...(await readMounts(app)).values()].find(({ id }) => id === mount_id);
   if (!mount) {
     throw new Failure('unresolved', `credential library ${library.id}: its authority is gone`);
@@ -108,15 +102,15 @@ async function issueFromAuthority(
   // A second less: the authority looks at the clock a little later than this.
   const left = Math.max(1, session.expires_at - now - 1);
   const wanted = parseDuration(attributes.ttl ?? '') ?? 0;
-  const { role = '', common_name = '', alt_names, ip_sans, uri_sans } = attributes;
-  const { format, private_key_format } = attributes;
+  const { role = '' } = attributes;
+  const fields = fillIssueFields(attributes, facts);
+  if (fields.common_name?.trim() === '') throw new UnfitValue('a name is empty');
+  // What is filled in counts as if whoever saved the library had sent it.
+  if (!saved_by || !(await mayIssue(app, saved_by, { mount, role, fields }))) {
+    throw new UnfitValue(`whoever saved it may not ask for this at role "${role}"`);
+  }
   const input = issueSchema.parse({
-    common_name: fillRequiredName(common_name, facts),
-    ...(alt_names === undefined ? {} : { alt_names: fillName(alt_names, facts) }),
-    ...(ip_sans === undefined ? {} : { ip_sans }),
-    ...(uri_sans === undefined ? {} : { uri_sans: fillName(uri_sans, facts) }),
-    ...(format === undefined ? {} : { format }),
-    ...(private_key_format === undefined ? {} : { private_key_format }),
+    ...fields,
     ttl: wanted > 0 ? Math.min(wanted, left) : left,
   });
   const leaf = await planIssuance(app, { ...caller, mount }, { ...input, role });

@@ -4,6 +4,7 @@ import {
   fillTemplate,
   MAX_FILLED_LENGTH,
   parseTemplate,
+  SELECTORS,
   type TemplateFacts,
 } from '../credential-libraries/template.ts';
 
@@ -56,6 +57,29 @@ export function fillRequiredName(text: string, facts: TemplateFacts): string {
   if (name.trim() === '') throw new UnfitValue('a name is empty');
   return name;
 }
+
+/** What the certificate authority is asked for, but for an end that no library names. */
+export function fillIssueFields(
+  attributes: LibraryAttributes,
+  facts: TemplateFacts,
+): Record<string, string> {
+  const { common_name = '', alt_names, uri_sans } = attributes;
+  const { ip_sans, ttl, format, private_key_format } = attributes;
+  return {
+    common_name: fillName(common_name, facts),
+    ...(alt_names === undefined ? {} : { alt_names: fillName(alt_names, facts) }),
+    ...(ip_sans === undefined ? {} : { ip_sans }),
+    ...(uri_sans === undefined ? {} : { uri_sans: fillName(uri_sans, facts) }),
+    ...(ttl === undefined ? {} : { ttl }),
+    ...(format === undefined ? {} : { format }),
+    ...(private_key_format === undefined ? {} : { private_key_format }),
+  };
+}
+
+/** Values that are not known yet, each as a template writes it: what else there is shows beside them. */
+export const UNKNOWN_FACTS: TemplateFacts = Object.fromEntries(
+  SELECTORS.map((selector) => [selector, `{{.${selector}}}`]),
+);
 
 /** What an SSH engine is asked for, but for the key. */
 export function planSshRequest(

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startBroker } from '../support/seeded-broker.ts';
+import type { Reply } from '../support/server.ts';
+
+// What a library fills in counts as if whoever saved it had sent it to the role's issue path.
+
+const broker = await startBroker({ after });
+const { client, make, project } = broker;
+const root = (method: string, path: string, body?: unknown) => client.call(method, path, body);
+const ok = async (reply: Promise<Reply>): Promise<Reply> => {
+  const done = await reply;
+  assert.ok(done.status < 300, done.text);
+  return done;
+};
+
+await ok(root('POST', 'sys/mounts/ssl', { type: 'pki' }));
+await ok(root('POST', 'ssl/root/generate/internal', { common_name: 'Root', key_type: 'ec' }));
+await ok(
+  root('POST', 'ssl/roles/web', {
+    allowed_domains: 'example.com',
+    allow_subdomains: true,
+    allow_any_name: true,
+    key_type: 'ec',
+    allowed_uri_sans: '*',
+  }),
+);
+const store = await make('credential-stores', {
+  scope_id: project,
+  type: 'authority',
+  attributes: { mount: 'ssl' },
+});
+
+const saver = await broker.person(['ids=*;type=*;actions=*']);
+const self = await client.call('GET', 'auth/token/lookup-self', undefined, { token: saver.token });
+const entity = self.textAt('data.entity_id');
+await ok(root('POST', `identity/entity/id/${entity}`, { policies: ['issuer'] }));
+
+/** Writes what the saver may do at the role's path, in words of a policy. */
+const permit = (conditions: string) =>
+  ok(
+    root('POST', 'sys/policies/acl/issuer', {
+      policy: `path "ssl/issue/web" { capabilities = ["update"]\n${conditions} }`,
+    }),
+  );
+const save = (attributes: object) =>
+  saver.call('POST', 'credential-libraries', {
+    credential_store_id: store,
+    attributes: { role: 'web', ...attributes },
+  });
+let targets = 0;
+/** Has a session made with a library, by the administrator. */
+async function use(library: string): Promise<Reply> {
+  const target = await make('targets', {
+    scope_id: project,
+    type: 'tcp',
+    name: `of-${targets++}`,
+    address: '127.0.0.1',
+    attributes: { default_port: 1 },
+  });
+  await ok(
+    broker.admin('POST', `targets/${target}:add-credential-sources`, {
+      version: 1,
+      brokered_credential_source_ids: [library],
+    }),
+  );
+  return broker.admin('POST', `targets/${target}:authorize-session`, {});
+}
+
+const DENIED = 'denied_parameters = { "common_name" = ["admin.example.com"] }';
+const NAME = { common_name: 'web.example.com' };
+
+const atSaving: [conditions: string, attributes: object, saved: boolean, why: string][] = [
+  ['', NAME, true, 'nothing is denied'],
+  [DENIED, NAME, true, 'another name'],
+  [DENIED, { common_name: 'admin.example.com' }, false, 'the name as it is'],
+  [DENIED, { common_name: '{{`admin`}}.example.com' }, false, 'a literal'],
+  [DENIED, { common_name: '{{"ADMIN"}}.example.com' }, false, 'that in capitals'],
+  [DENIED, { common_name: '{{coalesce "" "admin"}}.example.com' }, false, 'a chosen literal'],
+  [DENIED, { common_name: '{{truncateFrom "admin@x" "@"}}.example.com' }, false, 'a part of one'],
+  [
+    'denied_parameters = { "alt_names" = ["a.example.com"] }',
+    { ...NAME, alt_names: 'b.example.com,{{`a`}}.example.com' },
+    false,
+    'another name of several',
+  ],
+  [
+    'denied_parameters = { "uri_sans" = ["spiffe://a/*"] }',
+    { ...NAME, uri_sans: 'spiffe://{{`a`}}/x' },
+    false,
+    'a URI',
+  ],
+  [
+    'denied_parameters = { "ip_sans" = ["10.0.0.1"] }',
+    { ...NAME, ip_sans: '10.0.0.2,10.0.0.1' },
+    false,
+    'an address',
+  ],
+  [
+    'denied_parameters = { "ttl" = ["1h"] }',
+    { ...NAME, ttl: '60m' },
+    false,
+    'a ttl in other words',
+  ],
+  ['denied_parameters = { "format" = ["der"] }', { ...NAME, format: 'der' }, false, 'a format'],
+  ['denied_parameters = { "format" = ["der"] }', { ...NAME, format: 'pem' }, true, 'another one'],
+  [
+    'denied_parameters = { "private_key_format" = [] }',
+    { ...NAME, private_key_format: 'pkcs8' },
+    false,
+    'a format of the key',
+  ],
+  ['required_parameters = ["ttl"]', NAME, false, 'what is required is not there'],
+  ['required_parameters = ["ttl"]', { ...NAME, ttl: '5m' }, true, 'here it is'],
+  ['allowed_parameters = { "common_name" = ["*.example.com"] }', NAME, true, 'an allowed name'],
+  [
+    'allowed_parameters = { "common_name" = ["*.example.com"] }',
+    { common_name: '{{.Account.LoginName}}.example.com' },
+    true,
+    'as far as it is known',
+  ],
+  [
+    'allowed_parameters = { "common_name" = [] }',
+    { ...NAME, format: 'der' },
+    false,
+    'a field that is not allowed',
+  ],
+  ['min_wrapping_ttl = "1s"', NAME, false, 'nothing that must be wrapped'],
+  ['control_group = { factor "x" {} }', NAME, false, 'nothing that others must agree to'],
+];
+for (const [conditions, attributes, saved, why] of atSaving) {
+  const words = `${JSON.stringify(attributes)} under "${conditions}"`;
+  test(`a library with ${words} is ${saved ? 'saved' : 'refused'}: ${why}`, async () => {
+    await permit(conditions);
+    const answer = await save(attributes);
+    assert.equal(answer.status, saved ? 200 : 403, answer.text);
+    if (saved) assert.equal((await use(answer.textAt('id'))).status, 200);
+  });
+}
+
+test('what a person fills in is judged when it is filled in', async () => {
+  await permit(DENIED);
+  // Nobody here has a subject: what is left is the denied name.
+  const hollow = await ok(save({ common_name: 'admin{{.Account.Subject}}.example.com' }));
+  const refused = await use(hollow.textAt('id'));
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /may not ask for this/);
+  const named = await ok(save({ common_name: '{{.Account.LoginName}}.example.com' }));
+  assert.equal((await use(named.textAt('id'))).status, 400, 'the administrator is called so');
+  const other = await ok(save({ common_name: 'x-{{.Account.LoginName}}.example.com' }));
+  assert.equal((await use(other.textAt('id'))).status, 200);
+});
+
+test('policies are asked as they are when a session is made, not as they were', async () => {
+  await permit('');
+  const library = (await ok(save({ common_name: 'late.example.com' }))).textAt('id');
+  assert.equal((await use(library)).status, 200);
+  await permit('denied_parameters = { "common_name" = ["late.*"] }');
+  assert.equal((await use(library)).status, 400);
+  await permit('');
+  assert.equal((await use(library)).status, 200);
+  await ok(root('POST', `identity/entity/id/${entity}`, { policies: ['default'] }));
+  assert.equal((await use(library)).status, 400, 'the policy is taken away');
+  await ok(root('POST', `identity/entity/id/${entity}`, { policies: ['issuer'] }));
+  // Whoever changes what is filled in answers for it from then on.
+  const change = { version: 1, attributes: { common_name: 'later.example.com' } };
+  await ok(broker.admin('PATCH', `credential-libraries/${library}`, change));
+  await ok(root('POST', `identity/entity/id/${entity}`, { disabled: true }));
+  assert.equal((await use(library)).status, 200);
+  await ok(root('POST', `identity/entity/id/${entity}`, { disabled: false }));
+});
+
+test('whose policies are asked is nothing that a library shows', async () => {
+  const library = (await ok(save({ common_name: 'shown.example.com' }))).textAt('id');
+  const shown = await saver.call('GET', `credential-libraries/${library}`);
+  assert.doesNotMatch(shown.text, /saved_by|issuer/);
+});
