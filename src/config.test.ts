@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseAddress, parseConfig } from './config.ts';
+import { DEV_DEFAULTS, devConfig, parseAddress, parseConfig } from './config.ts';
 import { Failure } from './core/failure.ts';
 
 const whole = {
@@ -13,6 +13,22 @@ test('a configuration file with only what is needed is enough', () => {
   assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8200 });
   assert.deepEqual(config.seal, { type: 'shamir' });
   assert.equal(config.tls, undefined);
+});
+
+test('hosts are read in one form, and a development server has its own', () => {
+  const { allowed_hosts } = parseConfig(
+    JSON.stringify({ ...whole, allowed_hosts: ['Gatehouse.test.', '[2001:DB8::1]'] }),
+  );
+  assert.deepEqual(allowed_hosts, ['gatehouse.test', '2001:db8::1']);
+  assert.equal(parseConfig(JSON.stringify(whole)).allowed_hosts, undefined);
+  const dev = (change: object) => devConfig({ ...DEV_DEFAULTS, ...change }).allowed_hosts;
+  assert.deepEqual(dev({ listen: 'machine.test:8200', allowed_hosts: 'a.test,b.test' }), [
+    'machine.test',
+    'a.test',
+    'b.test',
+  ]);
+  assert.deepEqual(dev({ listen: ':8200' }), []);
+  assert.deepEqual(dev({ listen: '[::1]:8200' }), ['::1']);
 });
 
 const refused: [change: object, says: RegExp, why: string][] = [
@@ -57,6 +73,9 @@ const refused: [change: object, says: RegExp, why: string][] = [
   [{ rate_limits: { lists: {} } }, /unknown key "rate_limits\.lists"/, 'a limit of nothing'],
   [{ rate_limits: { period: 0 } }, /rate_limits\.period must be seconds/, 'no time'],
   [{ cors: { allowed_origins: '*' } }, /cors\.allowed_origins must be a list/, 'no list'],
+  [{ allowed_hosts: 'a.test' }, /allowed_hosts must be names/, 'no list of hosts'],
+  [{ allowed_hosts: ['a.test:80'] }, /allowed_hosts must be names/, 'a host with a port'],
+  [{ allowed_hosts: ['http://a.test'] }, /allowed_hosts must be names/, 'a URL for a host'],
   [{ cors: { allowed_headers: ['A B'] } }, /"A B" is no name/, 'no header'],
   [{ recovery_key: 'c2hvcnQ=' }, /recovery_key must be 32 bytes/, 'a short key'],
   [

@@ -14,6 +14,7 @@ import {
 } from './config/values.ts';
 import { CORS_DEFAULTS, type Cors } from './core/cors.ts';
 import { Failure } from './core/failure.ts';
+import { bareHost } from './core/host.ts';
 
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
 export interface Config {
@@ -43,6 +44,11 @@ export interface Config {
   rate_limits: RateLimits;
   /** Of the broker's API. */
   cors: Cors;
+  /**
+   * Names that requests may be for, besides loopback ones and the address that they come to;
+   * undefined: any.
+   */
+  allowed_hosts: readonly string[] | undefined;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -138,6 +144,8 @@ export interface DevFlags {
   listen: string;
   proxy_listen: string;
   root_token: string;
+  /** Names, with commas between them. */
+  allowed_hosts?: string | undefined;
   /** Absent: no seed data. */
   seed?: SeedSettings;
   /** Base64 of 32 bytes; absent: none. */
@@ -168,6 +176,10 @@ export function devConfig(flags: DevFlags): Config {
     user_lockout: USER_LOCKOUT_DEFAULTS,
     rate_limits: { ...RATE_LIMIT_DEFAULTS, list: DEV_QUOTAS, other: DEV_QUOTAS },
     cors: CORS_DEFAULTS,
+    allowed_hosts: hostsOf('flag -allowed-hosts', [
+      ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
+      ...(flags.allowed_hosts ?? '').split(',').filter((one) => one !== ''),
+    ]),
     api_address: `http://${flags.listen}`,
     dev_root_token: flags.root_token,
     seed: flags.seed && checkSeed(flags.seed),
@@ -190,7 +202,7 @@ export function parseConfig(text: string): Config {
   }
   const top = section('', whole, [
     'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'telemetry', 'log_level',
-    'api_address', 'recovery_key', 'rate_limits', 'cors',
+    'api_address', 'recovery_key', 'rate_limits', 'cors', 'allowed_hosts',
   ]); // biome-ignore format: one list
   const listener = section('listener', top.listener ?? {}, [
     'address',
@@ -220,6 +232,8 @@ export function parseConfig(text: string): Config {
     user_lockout: lockoutOf(top.user_lockout),
     rate_limits: rateLimitsOf(top.rate_limits),
     cors: corsOf(top.cors),
+    allowed_hosts:
+      top.allowed_hosts === undefined ? undefined : hostsOf('allowed_hosts', top.allowed_hosts),
     api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
     dev_root_token: undefined,
     seed: undefined,
@@ -296,6 +310,22 @@ function lockoutOf(value: unknown): UserLockout {
     lockout_duration: seconds('lockout_duration'),
     lockout_counter_reset: seconds('lockout_counter_reset'),
   };
+}
+
+const hostText = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** @param name of the setting, for the refusal */
+function hostsOf(name: string, value: unknown): readonly string[] {
+  const texts: unknown[] = Array.isArray(value) ? value : [undefined];
+  return texts.map((text) => {
+    const host =
+      typeof text === 'string' && !/:\d+$/.test(text.replace(/^\[.*\]/, '')) ? bareHost(text) : '';
+    if (host !== '') return host;
+    throw new Failure(
+      'invalid',
+      `${name} must be names or addresses without a port, such as "gatehouse.example.com" or "[2001:db8::1]"`,
+    );
+  });
 }
 
 function corsOf(value: unknown): Cors {

@@ -13,6 +13,10 @@ export const devCommand: Command = {
   flags: {
     data: { value: 'DIR', help: `where data is kept (${DEV_DEFAULTS.data})` },
     listen: { value: 'HOST:PORT', help: `where the API listens (${DEV_DEFAULTS.listen})` },
+    'allowed-hosts': {
+      value: 'NAME,…',
+      help: 'names that requests may be for, besides localhost and the address itself (none)',
+    },
     'proxy-listen': {
       value: 'HOST:PORT',
       help: `where sessions are carried (${DEV_DEFAULTS.proxy_listen})`,
@@ -49,6 +53,7 @@ export const devCommand: Command = {
       listen: flags.get('listen') ?? DEV_DEFAULTS.listen,
       proxy_listen: flags.get('proxy-listen') ?? DEV_DEFAULTS.proxy_listen,
       root_token: flags.get('root-token') ?? DEV_DEFAULTS.root_token,
+      allowed_hosts: flags.get('allowed-hosts'),
       seed: {
         id_suffix: flags.get('id-suffix') ?? SEED_DEFAULTS.id_suffix,
         login_name: flags.get('login-name') ?? SEED_DEFAULTS.login_name,

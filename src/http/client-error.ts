@@ -21,6 +21,7 @@ export function clientErrorResponse(code: string | undefined): string {
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'cache-control: no-store',
+    'x-content-type-options: nosniff',
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',

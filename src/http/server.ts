@@ -12,6 +12,7 @@ import { createSecureContext } from 'node:tls';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
+import { isOwnHost } from '../core/host.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
@@ -19,7 +20,8 @@ import { answerHealth, isHealthTarget } from './health.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
 import type { LongBody } from './route.ts';
-import { type Dressed, dressFailure } from './wire/vault.ts';
+import { refusal as refuseBoundary } from './wire/boundary.ts';
+import { type Dressed, dressFailure, refusal } from './wire/vault.ts';
 
 /** The parser refuses a longer head itself; a path has its own limit below it. */
 const MAX_HEADER_SIZE = 16 * 1024;
@@ -74,8 +76,16 @@ export function createServer(app: App, routers: Routers): HttpServer {
       fail(response, error);
     }
   });
+  const { allowed_hosts } = app.config;
+  const isForUs = ({ headers, socket }: IncomingMessage): boolean =>
+    allowed_hosts === undefined ||
+    isOwnHost({ host: headers.host, local_address: socket.localAddress }, allowed_hosts);
   const answer: RequestListener = (request, response) => {
     const read = readRequest(request, response);
+    if (!isForUs(request)) {
+      sendSoon({ request, response, dressed: refuseHost(read.url) });
+      return;
+    }
     if (isHealthTarget(read.url)) {
       sendSoon({ request, response, dressed: answerHealth(app, read, isClosing) });
       return;
@@ -126,6 +136,14 @@ export function createServer(app: App, routers: Routers): HttpServer {
   };
 }
 
+/** Before anything else is looked at, in the words of whichever API the path belongs to. */
+function refuseHost(target: string): Dressed {
+  const because = "this server does not answer to the name in the request's Host header";
+  return isBoundaryTarget(target)
+    ? refuseBoundary(421, { kind: 'InvalidArgument', message: because })
+    : refusal(421, [because]);
+}
+
 function readTls(tls: { cert_file: string; key_file: string }): { cert: Buffer; key: Buffer } {
   return { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) };
 }
@@ -144,7 +162,11 @@ function answerDirectly(
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (isDirect(request)) answer(request, response);
-    else for (const other of others) other.call(server, request, response);
+    else {
+      // What the framework answers by itself has them, too.
+      for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
+      for (const other of others) other.call(server, request, response);
+    }
   });
 }
 
@@ -206,6 +228,7 @@ function tooLarge(limit: number): Failure {
 
 const COMMON_HEADERS = {
   'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
   'strict-transport-security': 'max-age=31536000; includeSubDomains',
 };
 

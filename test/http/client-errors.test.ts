@@ -17,7 +17,7 @@ function send(port: number, bytes: string): Promise<string> {
   });
 }
 
-const HOST = 'Host: x\r\nConnection: close\r\n';
+const HOST = 'Host: localhost\r\nConnection: close\r\n';
 const CASES: [name: string, bytes: string, status: number, error: RegExp][] = [
   ['an unknown verb', `SCAN /v1/sys/health HTTP/1.1\r\n${HOST}\r\n`, 405, /unsupported operation/],
   ['no HTTP', 'hello\r\n\r\n', 405, /unsupported operation/],

@@ -19,7 +19,7 @@ async function sendRaw(head: string, body = ''): Promise<{ status: number; body:
     const socket = connect(Number(port), hostname, () => {
       const length = body === '' ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
       socket.write(
-        `${head}\r\nHost: x\r\nX-Vault-Token: root\r\n${length}Connection: close\r\n\r\n${body}`,
+        `${head}\r\nHost: localhost\r\nX-Vault-Token: root\r\n${length}Connection: close\r\n\r\n${body}`,
       );
     });
     socket.setEncoding('utf8');
