@@ -27,6 +27,12 @@ test('a map that is one value is not looked into', () => {
   assert.deepEqual(deriveMask(body, [], ['api_tags']), ['api_tags', 'attributes.x']);
 });
 
+test('the path of a field is no longer than that of any field there is', () => {
+  const longest = 'k'.repeat(512 - '.a'.length);
+  assert.deepEqual(deriveMask({ [longest]: { a: 1 } }), [`${longest}.a`]);
+  assert.throws(() => deriveMask({ [`${longest}k`]: { a: 1 } }), /Error in provided request/);
+});
+
 test('trap 34: the mask of the query takes the place of the body, several paths in one text', () => {
   const given = ['name, description', 'type', ' ', ','];
   assert.deepEqual(deriveMask({ address: 'x' }, given), ['name', 'description', 'type']);

@@ -11,10 +11,11 @@ import {
   instant,
   integer,
   list,
+  longText,
   mergePatch,
   optional,
   patchOf,
-  shortText,
+  shortList,
   stringMap,
   text,
   timestampText,
@@ -178,7 +179,36 @@ test('a list is refused by its length, before anything is done with its items', 
   }
 });
 
-test('short text is refused by its length', () => {
-  assert.equal(shortText().safeParse('a'.repeat(8192)).success, true);
-  assert.equal(shortText().safeParse('a'.repeat(8193)).success, false);
+// What is refused by its length alone, right beside what is just short enough.
+const lengths: [kind: string, field: z.ZodType, longest: unknown, longer: unknown, said: RegExp][] =
+  [
+    ['text', text(), 'a'.repeat(8192), 'a'.repeat(8193), /at most 8192 characters/],
+    ['durationText', durationText(), '1'.repeat(64), '1'.repeat(65), /a duration as text/],
+    [
+      'shortList',
+      shortList(),
+      Array(1000).fill('a'),
+      Array(1001).fill('a'),
+      /at most 1000 strings/,
+    ],
+    ['shortList', shortList(), ['a'.repeat(1024)], ['a'.repeat(1025)], /at most 1024 characters/],
+    ['shortList', shortList(), `${'a,'.repeat(999)}a`, 'a,'.repeat(1000), /at most 1000 strings/],
+    ['stringMap', stringMap(), mapOf(1000), mapOf(1001), /at most 1000 names/],
+    ['stringMap', stringMap(), { k: 'v'.repeat(65_535) }, { k: 'v'.repeat(65_536) }, /65536/],
+  ];
+
+function mapOf(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, 'v']));
+}
+
+for (const [kind, field, longest, longer, said] of lengths) {
+  test(`${kind} is refused by its length: ${said}`, () => {
+    assert.equal(field.safeParse(longest).success, true);
+    assert.match(String(field.safeParse(longer).error?.issues[0]?.message), said);
+  });
+}
+
+test('long text has no length of its own', () => {
+  assert.equal(longText().safeParse('a'.repeat(1_000_000)).success, true);
+  assert.equal(longText().safeParse({}).success, false);
 });

@@ -66,28 +66,27 @@ export function fieldKind<Out>(kind: Kind<Out>): FieldKind<Out> {
   return make;
 }
 
-/** Text as it is; numbers and booleans become their text (`true` is `1`, as older servers had it). */
+/**
+ * Text of at most {@link MAX_TEXT} characters; numbers and booleans become their text (`true` is
+ * `1`, as older servers had it).
+ */
 export const text: FieldKind<string> = fieldKind({
   accepts: 'a string',
-  convert: convertText,
+  convert: (value) => convertText(value, MAX_TEXT),
+  because: (value) =>
+    typeof value === 'string' ? `a string of at most ${MAX_TEXT} characters` : undefined,
   output: z.string(),
 });
 
-/** {@link text} of at most {@link MAX_ITEM_LENGTH} characters: names, and what is compared with patterns. */
-export const shortText: FieldKind<string> = fieldKind({
-  accepts: 'a string of at most 8192 characters',
-  convert: (value) => {
-    const written = convertText(value);
-    return written !== undefined && written.length <= MAX_ITEM_LENGTH ? written : undefined;
-  },
+/** {@link text} as long as a body may be: PEM, policies, lists of names in one text. */
+export const longText: FieldKind<string> = fieldKind({
+  accepts: 'a string',
+  convert: (value) => convertText(value, Number.POSITIVE_INFINITY),
   output: z.string(),
 });
 
-/** Longest item of a list, in characters. */
-const MAX_ITEM_LENGTH = 8192;
-/** Most items of a list; more would take longer to look at than one request may take. */
-const MAX_ITEMS = 10_000;
-
+/** Longest text of one line, so to speak: names, and what is compared with patterns. */
+const MAX_TEXT = 8192;
 /** A whole number, or its decimal text; the empty text is none and is refused. */
 export const integer: FieldKind<number> = fieldKind({
   accepts: 'a whole number',
@@ -117,30 +116,57 @@ export const duration: FieldKind<number> = fieldKind({
   output: z.int().min(0),
 });
 
+/** Longer ones are none. */
+const MAX_DURATION_TEXT = 64;
+
 /**
  * A length of time that is kept, and read back, as the text it was written in; a number becomes
  * its decimal text. Whether it parses is for the rules of the record to say (`parseDuration`).
  */
 export const durationText: FieldKind<string> = fieldKind({
   accepts: 'a duration as text, such as "90s", "72h" or "7d"',
-  convert: convertText,
+  convert: (value) => convertText(value, MAX_DURATION_TEXT),
   output: z.string(),
 });
 
 /**
  * A list of strings: an array, or one string with commas between the items, or one string that
  * holds a JSON array. Items are trimmed; numbers become text; the empty string is the empty list.
- * At most {@link MAX_ITEMS} items of at most {@link MAX_ITEM_LENGTH} characters.
+ * As many and as long ones as {@link LONG_LIST} says.
  */
 export const list: FieldKind<string[]> = fieldKind({
   accepts: 'a list of strings, or one string with commas between the items',
-  convert: convertList,
-  because: (value) =>
-    Array.isArray(value) || typeof value === 'string'
-      ? 'a list of at most 10000 strings of at most 8192 characters each'
-      : undefined,
+  convert: (value) => convertList(value, LONG_LIST),
+  because: (value) => complainOfList(value, LONG_LIST),
   output: z.array(z.string()),
 });
+
+/**
+ * A {@link list} of few and short items: references to things, which are looked up one by one,
+ * and whatever is held against every request.
+ */
+export const shortList: FieldKind<string[]> = fieldKind({
+  accepts: 'a list of strings, or one string with commas between the items',
+  convert: (value) => convertList(value, SHORT_LIST),
+  because: (value) => complainOfList(value, SHORT_LIST),
+  output: z.array(z.string()),
+});
+
+/** How many items a list may have, and how many characters each of them. */
+interface ListBounds {
+  items: number;
+  characters: number;
+}
+
+/** More would take longer to look at than one request may take. */
+const LONG_LIST: ListBounds = { items: 10_000, characters: MAX_TEXT };
+const SHORT_LIST: ListBounds = { items: 1000, characters: 1024 };
+
+function complainOfList(value: unknown, { items, characters }: ListBounds): string | undefined {
+  return Array.isArray(value) || typeof value === 'string'
+    ? `a list of at most ${items} strings of at most ${characters} characters each`
+    : undefined;
+}
 
 /** An RFC 3339 timestamp kept as text, e.g. `2030-01-31T12:00:00Z`; empty for none. */
 export const timestampText: FieldKind<string> = fieldKind({
@@ -162,12 +188,28 @@ export const instant: FieldKind<number> = fieldKind({
   output: z.int(),
 });
 
-/** Names with text values: an object, or `k=v` text, one or a list of them. */
+/**
+ * Names with text values: an object, or `k=v` text, one or a list of them. At most 1000 of them
+ * with at most {@link MAX_MAP} characters in all: they are kept, and read again with every request.
+ */
 export const stringMap: FieldKind<Record<string, string>> = fieldKind({
-  accepts: 'an object with string values, or a list of "key=value"',
-  convert: convertStringMap,
+  accepts:
+    'an object with string values, or a list of "key=value", of at most 1000 names and 65536 characters in all',
+  convert: (value) => {
+    const map = convertStringMap(value);
+    return map && isSmall(map) ? map : undefined;
+  },
   output: z.record(z.string(), z.string()),
 });
+
+const MAX_MAP_ENTRIES = 1000;
+const MAX_MAP = 65_536;
+
+function isSmall(map: Readonly<Record<string, string>>): boolean {
+  const entries = Object.entries(map);
+  if (entries.length > MAX_MAP_ENTRIES) return false;
+  return entries.reduce((sum, [key, value]) => sum + key.length + value.length, 0) <= MAX_MAP;
+}
 
 /** Any JSON object, unconverted. */
 export const jsonObject: FieldKind<Record<string, unknown>> = fieldKind({
@@ -260,10 +302,10 @@ export function fieldErrors(error: z.core.$ZodError): Record<string, string> {
   return errors;
 }
 
-function convertText(value: unknown): string | undefined {
+function convertText(value: unknown, longest: number): string | undefined {
   switch (typeof value) {
     case 'string':
-      return value;
+      return value.length <= longest ? value : undefined;
     case 'number':
       return String(value);
     case 'boolean':
@@ -306,27 +348,27 @@ function convertSeconds(value: unknown): number | undefined {
   return parseDuration(String(value));
 }
 
-function convertList(value: unknown): string[] | undefined {
+function convertList(value: unknown, bounds: ListBounds): string[] | undefined {
   if (Array.isArray(value)) {
-    if (value.length > MAX_ITEMS) return undefined;
+    if (value.length > bounds.items) return undefined;
     const items: string[] = [];
     for (const item of value) {
-      const written = convertText(item);
-      if (written === undefined || written.length > MAX_ITEM_LENGTH) return undefined;
+      const written = convertText(item, bounds.characters);
+      if (written === undefined) return undefined;
       items.push(written.trim());
     }
     return items;
   }
-  const written = convertText(value);
+  const written = convertText(value, Number.POSITIVE_INFINITY);
   if (written === undefined) return undefined;
   const trimmed = written.trim();
   if (trimmed === '') return [];
   if (trimmed.startsWith('[') && trimmed.endsWith(']')) {
     const parsed = parseJson(trimmed);
-    if (Array.isArray(parsed)) return convertList(parsed);
+    if (Array.isArray(parsed)) return convertList(parsed, bounds);
   }
-  const items = trimmed.split(',', MAX_ITEMS + 1);
-  if (items.length > MAX_ITEMS || items.some(({ length }) => length > MAX_ITEM_LENGTH)) {
+  const items = trimmed.split(',', bounds.items + 1);
+  if (items.length > bounds.items || items.some(({ length }) => length > bounds.characters)) {
     return undefined;
   }
   return items.map((item) => item.trim());
@@ -336,7 +378,7 @@ function convertStringMap(value: unknown): Record<string, string> | undefined {
   const pairs: [string, string][] = [];
   if (isPlainObject(value)) {
     for (const [key, entry] of Object.entries(value)) {
-      const written = convertText(entry);
+      const written = convertText(entry, MAX_MAP);
       if (written === undefined) return undefined;
       pairs.push([key, written]);
     }
@@ -346,7 +388,7 @@ function convertStringMap(value: unknown): Record<string, string> | undefined {
     const parsed = parseJson(value);
     return isPlainObject(parsed) ? convertStringMap(parsed) : undefined;
   }
-  for (const item of convertList(value) ?? ['']) {
+  for (const item of convertList(value, LONG_LIST) ?? ['']) {
     const equals = item.indexOf('=');
     if (equals < 1) return undefined;
     pairs.push([item.slice(0, equals).trim(), item.slice(equals + 1).trim()]);

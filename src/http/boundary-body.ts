@@ -40,6 +40,7 @@ export function checkFields(
   if (route.method === 'PATCH' && !route.input.def.catchall) {
     refuseUnknown(fields, route.input.shape);
   }
+  refuseLongLists(fields);
   const mask = deriveMask(fields, update_mask, route.whole_fields);
   return { item: checkTypes(route, dropNulls(fields)), mask };
 }
@@ -69,6 +70,25 @@ function refuseUnknown(body: NamedFields, shape: Readonly<Record<string, unknown
       fields: { [shown]: 'There is no such field.' },
     });
   }
+}
+
+/** Most items of a list; each one that is wrong costs as much as a hundred right ones. */
+const MAX_ITEMS = 10_000;
+
+function refuseLongLists(body: NamedFields): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (!hasLongList(value)) continue;
+    throw new Failure('invalid', IN_REQUEST, {
+      fields: { [name]: `A list has at most ${MAX_ITEMS} items.` },
+    });
+  }
+}
+
+/** Of no more depth than bodies have. */
+function hasLongList(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value) && value.length > MAX_ITEMS) return true;
+  return Object.values(value).some(hasLongList);
 }
 
 /** Null is the same as absent, but for the mask, which is derived before. */

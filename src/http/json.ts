@@ -11,7 +11,7 @@ export interface JsonLimits {
   maxMembers: number;
 }
 
-const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 200_000, maxMembers: 10_000 };
+const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 100_000, maxMembers: 10_000 };
 
 /**
  * Parses a request body that must be one JSON object. The empty body is an object without members,

@@ -50,7 +50,7 @@ export interface Routers {
 }
 
 const PUBLIC_BODY = 64 * 1024;
-const PRIVATE_BODY = 2 * 1024 * 1024;
+const PRIVATE_BODY = 1024 * 1024;
 
 /** Where a path leads: the mount, and what is declared there. */
 interface Target {

@@ -121,7 +121,7 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   counted?: boolean;
   /** The body's form: `json` (default), or bytes as they come, given to `run` as `input.body`. */
   body?: 'json' | 'bytes';
-  /** Largest body in bytes; by default 64 KiB on public endpoints, 2 MiB elsewhere. */
+  /** Largest body in bytes; by default 64 KiB on public endpoints, 1 MiB elsewhere. */
   max_body?: number;
   /**
    * With `bytes`: a body longer than that comes as no bytes at all, for protocols that refuse it in

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
-import { flag, integer, list, optional, stringMap, text } from '../core/fields.ts';
+import { flag, integer, optional, shortList, stringMap, text } from '../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import type { MountKind } from './mount.ts';
 import {
@@ -20,7 +20,7 @@ import {
 import type { MountSettings } from './rules.ts';
 
 const path = text().describe('Where the engine is mounted, with or without a trailing slash.');
-const ttl = z.union([z.string(), z.number(), z.null()]).optional();
+const ttl = z.union([z.string().max(64), z.number(), z.null()]).optional();
 const settings = {
   default_lease_ttl: ttl.describe('Seconds, text such as "8760h", or "system". 0: the server\'s.'),
   max_lease_ttl: ttl.describe('Seconds, text such as "87600h", or "system". 0: the server\'s.'),
@@ -30,12 +30,16 @@ const settings = {
   listing_visibility: optional(text()).describe(
     '"unauth" lists the mount to everybody, "hidden" or "" does not.',
   ),
-  passthrough_request_headers: optional(list()).describe('Request headers the engine may see.'),
-  allowed_response_headers: optional(list()).describe('Response headers the engine may set.'),
-  audit_non_hmac_request_keys: optional(list()).describe('Kept for clients that set it.'),
-  audit_non_hmac_response_keys: optional(list()).describe('Kept for clients that set it.'),
-  allowed_managed_keys: optional(list()).describe('Names of managed keys that the mount may use.'),
-  delegated_auth_accessors: optional(list()).describe(
+  passthrough_request_headers: optional(shortList()).describe(
+    'Request headers the engine may see.',
+  ),
+  allowed_response_headers: optional(shortList()).describe('Response headers the engine may set.'),
+  audit_non_hmac_request_keys: optional(shortList()).describe('Kept for clients that set it.'),
+  audit_non_hmac_response_keys: optional(shortList()).describe('Kept for clients that set it.'),
+  allowed_managed_keys: optional(shortList()).describe(
+    'Names of managed keys that the mount may use.',
+  ),
+  delegated_auth_accessors: optional(shortList()).describe(
     'Auth mounts that protocols of this mount may log in with.',
   ),
   token_type: optional(text()).describe('Auth mounts: what kind of token a log-in makes.'),

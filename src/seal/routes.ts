@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { Failure } from '../core/failure.ts';
-import { flag, integer, list, optional, text } from '../core/fields.ts';
+import { flag, integer, list, longText, optional, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import { generateRootRoutes } from './generate-root/routes.ts';
@@ -62,7 +62,7 @@ export const sealRoutes: AnyRoute[] = [
       stored_shares: optional(integer()).describe('Taken and without effect.'),
       pgp_keys: optional(list()).describe('Not supported.'),
       recovery_pgp_keys: optional(list()).describe('Not supported.'),
-      root_token_pgp_key: optional(text()).describe('Not supported.'),
+      root_token_pgp_key: optional(longText()).describe('Not supported.'),
     }),
     output: anything,
     failures: ['invalid', 'conflict', 'unavailable'],

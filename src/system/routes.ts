@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { list, text } from '../core/fields.ts';
+import { shortList, text } from '../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import {
   listPlugins,
@@ -55,7 +55,7 @@ export const serverRoutes: AnyRoute[] = [
     audit: ['plugin', 'mounts', 'scope'],
     input: z.object({
       plugin: text('').describe('Type of the engine.'),
-      mounts: list([]).describe('Paths of its mounts.'),
+      mounts: shortList([]).describe('Paths of its mounts.'),
       scope: text('').describe('Kept for clients that send it.'),
     }),
     output: z.object({ reload_id: z.string() }),

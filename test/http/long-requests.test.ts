@@ -12,28 +12,32 @@ before(async () => {
   await call('POST', 'pki/roles/any', { allow_any_name: true, key_type: 'ec', ttl: '1h' });
 });
 
-test('a body of more than 2 MiB is not read', async () => {
-  const body = { common_name: 'a.test', alt_names: 'a'.repeat(2 << 20) };
-  assert.equal((await call('POST', 'pki/issue/any', body)).status, 413);
+test('a body of more than 1 MiB is not read, one of just as much is', async () => {
+  const bytes = (length: number) => {
+    const rest = JSON.stringify({ common_name: 'a.test', alt_names: '' }).length;
+    return { common_name: 'a.test', alt_names: 'a'.repeat(length - rest) };
+  };
+  assert.equal((await call('POST', 'pki/issue/any', bytes((1 << 20) + 1))).status, 413);
+  assert.equal((await call('POST', 'pki/issue/any', bytes(1 << 20))).status, 400);
 });
 
 test('names and lists are refused by their length', async () => {
   for (const body of [
-    { common_name: 'a.'.repeat(1_000_000) },
-    { alt_names: 'a.'.repeat(1_000_000) },
-    { alt_names: ','.repeat(2_000_000) },
-    { ip_sans: 'a'.repeat(2_000_000) },
-    { uri_sans: ','.repeat(2_000_000) },
-    { other_sans: `1.2.3.4;UTF8:${'a'.repeat(2_000_000)}` },
-    { user_ids: 'a,'.repeat(900_000) },
-    { serial_number: '1'.repeat(2_000_000) },
+    { common_name: 'a.'.repeat(500_000) },
+    { alt_names: 'a.'.repeat(500_000) },
+    { alt_names: ','.repeat(1_000_000) },
+    { ip_sans: 'a'.repeat(1_000_000) },
+    { uri_sans: ','.repeat(1_000_000) },
+    { other_sans: `1.2.3.4;UTF8:${'a'.repeat(1_000_000)}` },
+    { user_ids: 'a,'.repeat(450_000) },
+    { serial_number: '1'.repeat(1_000_000) },
   ]) {
     const answer = await call('POST', 'pki/issue/any', { common_name: 'a.test', ...body });
     assert.equal(answer.status, 400, Object.keys(body).join());
     assert.ok(answer.text.length < 2000);
   }
   for (const field of ['key_usage', 'policy_identifiers', 'allowed_domains']) {
-    const role = await call('POST', 'pki/roles/b', { [field]: 'a,'.repeat(900_000) });
+    const role = await call('POST', 'pki/roles/b', { [field]: 'a,'.repeat(450_000) });
     assert.equal(role.status, 400, field);
     assert.match(role.text, /at most/);
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, integer, list, optional, text } from '../../core/fields.ts';
+import { duration, integer, optional, shortList, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import {
   createCustomSecretId,
@@ -28,8 +28,8 @@ const anything = z.record(z.string(), z.unknown());
 
 const wishFields = {
   metadata: text('').describe('JSON object with string values, as text; goes to the tokens.'),
-  cidr_list: list([]).describe('Addresses to log in from. Empty: those of the role.'),
-  token_bound_cidrs: list([]).describe('Addresses to use its tokens from.'),
+  cidr_list: shortList([]).describe('Addresses to log in from. Empty: those of the role.'),
+  token_bound_cidrs: shortList([]).describe('Addresses to use its tokens from.'),
   num_uses: optional(integer()).describe("Log-ins it is good for; by default the role's."),
   ttl: optional(duration()).describe("How long it lives; by default the role's. Seconds."),
 };
@@ -73,7 +73,7 @@ export const approleRoutes: AnyRoute[] = [
     input: approlePatch.extend({
       role_name,
       role_id,
-      policies: optional(list()).describe('Old name of token_policies.'),
+      policies: optional(shortList()).describe('Old name of token_policies.'),
     }),
     output: anything,
     failures: ['invalid', 'conflict'],

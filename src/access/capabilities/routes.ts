@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { list, text } from '../../core/fields.ts';
+import { shortList, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { describeOfAccessor, describeOfToken, describeOwn } from './operations.ts';
 
 const pathFields = {
-  paths: list([]).describe('Paths as policies write them, e.g. `pki/issue/web`.'),
-  path: list([]).describe('Old name of paths.'),
+  paths: shortList([]).describe('Paths as policies write them, e.g. `pki/issue/web`.'),
+  path: shortList([]).describe('Old name of paths.'),
 };
 const anything = z.record(z.string(), z.unknown());
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { flag, list, stringMap } from '../../core/fields.ts';
+import { flag, shortList, stringMap } from '../../core/fields.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { canonicalPolicies } from '../tokens/creation.ts';
 
 /** What an operator says of an entity. */
 export const entityFields = {
   metadata: stringMap({}).describe('Names with values, for templates. At most 64.'),
-  policies: list([]).describe('Policies of every token that stands for the entity.'),
+  policies: shortList([]).describe('Policies of every token that stands for the entity.'),
   disabled: flag(false).describe('Refuse its tokens and its log-ins.'),
 };
 const entitySchema = z.object(entityFields);

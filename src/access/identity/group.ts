@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { choice, list, stringMap } from '../../core/fields.ts';
+import { choice, shortList, stringMap } from '../../core/fields.ts';
 import { orNull, timeOf } from './entity.ts';
 
 export const GROUP_TYPES = ['internal', 'external'] as const;
@@ -11,7 +11,7 @@ export const groupFields = {
     'Internal groups have members that are named; external ones those an auth mount puts there.',
   ),
   metadata: stringMap({}).describe('Names with values, for templates. At most 64.'),
-  policies: list([]).describe('Policies of the tokens of all its members.'),
+  policies: shortList([]).describe('Policies of the tokens of all its members.'),
 };
 const groupSchema = z.object(groupFields);
 export type GroupSettings = z.output<typeof groupSchema>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { App } from '../../app.ts';
-import { list, optional, patchOf, stringMap, text } from '../../core/fields.ts';
+import { optional, patchOf, shortList, stringMap, text } from '../../core/fields.ts';
 import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
 import { listAliasIds, readAlias, removeAlias, writeAlias } from './aliases/operations.ts';
@@ -45,8 +45,8 @@ const name_forms = { name: 'lower_case' } as const;
 const entitySettings = patchOf(entityFields).shape;
 const groupSettings = {
   ...patchOf(groupFields).shape,
-  member_entity_ids: optional(list()).describe('Ids of the entities in the group.'),
-  member_group_ids: optional(list()).describe('Ids of the groups in the group.'),
+  member_entity_ids: optional(shortList()).describe('Ids of the entities in the group.'),
+  member_group_ids: optional(shortList()).describe('Ids of the groups in the group.'),
 };
 const aliasSettings = {
   name: text('').describe('What the mount calls the entity: its user name, or role ID.'),
@@ -229,7 +229,7 @@ const entityRoutes: AnyRoute[] = [
       summary: 'Delete several entities',
       audit: ['entity_ids'],
     },
-    z.object({ entity_ids: list([]).describe('Ids of the entities.') }),
+    z.object({ entity_ids: shortList([]).describe('Ids of the entities.') }),
     removeEntityBatch,
   ),
   writeRoute(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text } from '../../core/fields.ts';
+import { longText, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
 
@@ -52,8 +52,8 @@ function routesAt(
       old_names: { rules: 'policy' },
       input: z.object({
         name,
-        policy: text('').describe('The rules as HCL or JSON, or base64 of either.'),
-        rules: text('').describe('Old name of policy.'),
+        policy: longText('').describe('The rules as HCL or JSON, or base64 of either.'),
+        rules: longText('').describe('Old name of policy.'),
       }),
       output: anything,
       failures: ['invalid'],

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { duration, flag, integer, list, optional, stringMap, text } from '../../core/fields.ts';
+import {
+  duration,
+  flag,
+  integer,
+  optional,
+  shortList,
+  stringMap,
+  text,
+} from '../../core/fields.ts';
 import { type AnyRoute, type Route, vaultRoute } from '../../http/route.ts';
 import type { TokenWish } from './creation.ts';
 import {
@@ -27,7 +35,7 @@ const role_name = text().describe('The token role to make it by.');
 
 const wishFields = {
   id: text('').describe('The text of the token, instead of a random one. Needs sudo.'),
-  policies: list([]).describe("Policies of the token; by default those of the caller's."),
+  policies: shortList([]).describe("Policies of the token; by default those of the caller's."),
   meta: optional(stringMap()).describe('Shown when the token is looked up, and in audit records.'),
   no_parent: flag(false).describe('Make an orphan. Needs sudo.'),
   no_default_policy: flag(false).describe('Do not add the policy "default".'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { list, optional, patchOf, text } from '../../core/fields.ts';
+import { optional, patchOf, shortList, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import {
   isUser,
@@ -16,7 +16,7 @@ import { userFields } from './user.ts';
 const username = text().describe('Name of the user; upper case counts as lower case.');
 const name_forms = { username: 'lower_case' } as const;
 const password = text('').describe('Password of the user.');
-const policies = optional(list()).describe('Old name of token_policies.');
+const policies = optional(shortList()).describe('Old name of token_policies.');
 const anything = z.record(z.string(), z.unknown());
 
 export const userpassRoutes: AnyRoute[] = [
@@ -94,7 +94,7 @@ export const userpassRoutes: AnyRoute[] = [
     old_names: { policies: 'token_policies' },
     input: z.object({
       username,
-      token_policies: optional(list()).describe('Policies of its tokens.'),
+      token_policies: optional(shortList()).describe('Policies of its tokens.'),
       policies,
     }),
     output: anything,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, stringMap, text } from '../../core/fields.ts';
+import { flag, longText, stringMap, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { describeDevices, disableDevice, enableDevice, hashForRecords } from './operations.ts';
 
@@ -61,7 +61,7 @@ export const auditDeviceRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     path_forms,
     audit: ['path'],
-    input: z.object({ path, input: text('').describe('The token to look for.') }),
+    input: z.object({ path, input: longText('').describe('The token to look for.') }),
     output: anything,
     failures: ['invalid'],
     run: hashForRecords,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { flag, list } from '../../core/fields.ts';
+import { flag, shortList } from '../../core/fields.ts';
 
 /** URLs that certificates carry to lead to their issuer, its CRL and its OCSP responder. */
 export interface AuthorityUrls {
@@ -11,10 +11,10 @@ export interface AuthorityUrls {
 }
 
 export const urlFields = {
-  issuing_certificates: list([]).describe('URLs of the issuer certificate (caIssuers).'),
-  crl_distribution_points: list([]).describe('URLs of the CRL.'),
-  ocsp_servers: list([]).describe('URLs of OCSP responders.'),
-  delta_crl_distribution_points: list([]).describe('URLs of the delta CRL (freshestCRL).'),
+  issuing_certificates: shortList([]).describe('URLs of the issuer certificate (caIssuers).'),
+  crl_distribution_points: shortList([]).describe('URLs of the CRL.'),
+  ocsp_servers: shortList([]).describe('URLs of OCSP responders.'),
+  delta_crl_distribution_points: shortList([]).describe('URLs of the delta CRL (freshestCRL).'),
 };
 
 /** The fields of `config/urls`. */

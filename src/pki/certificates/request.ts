@@ -5,8 +5,8 @@ import {
   flag,
   integer,
   list,
+  longText,
   optional,
-  shortText,
   text,
   timestampText,
 } from '../../core/fields.ts';
@@ -24,13 +24,13 @@ export type Format = z.output<typeof outputFields.format>;
 
 /** Names beside the common one. */
 export const nameFields = {
-  common_name: shortText('').describe('Common name of the subject.'),
-  alt_names: text('').describe('DNS names and e-mail addresses, with commas between them.'),
+  common_name: text('').describe('Common name of the subject.'),
+  alt_names: longText('').describe('DNS names and e-mail addresses, with commas between them.'),
   ip_sans: list([]).describe('IP addresses.'),
   uri_sans: list([]).describe('URIs.'),
   other_sans: list([]).describe('Other names, each "<oid>;UTF8:<value>".'),
   exclude_cn_from_sans: flag(false).describe('Leave the common name out of the alternative names.'),
-  serial_number: shortText('').describe('The serialNumber attribute of the subject.'),
+  serial_number: text('').describe('The serialNumber attribute of the subject.'),
 };
 const nameSchema = z.object(nameFields);
 export type NameRequest = z.output<typeof nameSchema>;
@@ -48,7 +48,7 @@ const leafFields = {
   ...endFields,
   remove_roots_from_chain: flag(false).describe('Leave self-signed certificates out of ca_chain.'),
   user_ids: list([]).describe('User ids for the subject (UID attributes).'),
-  cert_metadata: text('').describe('Base64 of bytes to be kept with the certificate.'),
+  cert_metadata: longText('').describe('Base64 of bytes to be kept with the certificate.'),
 };
 
 /** The body of `issue/:role`. */
@@ -63,7 +63,7 @@ export const issueSchema = z.object(issueFields);
 export type IssueRequest = z.output<typeof issueSchema>;
 
 const csrField = {
-  csr: text('').describe('The request to be signed, PKCS #10 in PEM.'),
+  csr: longText('').describe('The request to be signed, PKCS #10 in PEM.'),
 };
 
 /** The body of `sign/:role`. */

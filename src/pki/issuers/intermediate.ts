@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { flag, text } from '../../core/fields.ts';
+import { flag, longText, text } from '../../core/fields.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import {
   type BasicConstraints,
@@ -34,7 +34,7 @@ import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 export const intermediateFields = {
   ...caSubjectFields,
   ...caIssueFields,
-  csr: text('').describe('The request to be signed, PKCS #10 in PEM.'),
+  csr: longText('').describe('The request to be signed, PKCS #10 in PEM.'),
   use_csr_values: flag(false).describe(
     'Take subject, alternative names and extensions of the request instead of the parameters.',
   ),

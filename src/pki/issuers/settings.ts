@@ -1,5 +1,5 @@
 import { Failure } from '../../core/failure.ts';
-import { choice, flag, list, text } from '../../core/fields.ts';
+import { choice, flag, shortList, text } from '../../core/fields.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { type Authority, resolveIssuer } from '../authority/authority.ts';
@@ -18,10 +18,10 @@ export const issuerFields = {
   leaf_not_after_behavior: choice(NOT_AFTER_BEHAVIORS, 'err').describe(
     'When a certificate would outlive the issuer: refuse it, end it with the issuer, or permit it.',
   ),
-  manual_chain: list([]).describe(
+  manual_chain: shortList([]).describe(
     'The chain as issuers, this one first ("self" means it too); empty: worked out.',
   ),
-  usage: list([...USAGES]).describe(
+  usage: shortList([...USAGES]).describe(
     'What the issuer may be used for: read-only, issuing-certificates, crl-signing, ocsp-signing.',
   ),
   revocation_signature_algorithm: text('').describe(

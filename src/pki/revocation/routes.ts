@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { integer, optional, text } from '../../core/fields.ts';
+import { integer, longText, optional, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { listRevoked, revokeCertificate, revokeWithKey } from './operations.ts';
 
@@ -7,7 +7,7 @@ const which = {
   serial_number: optional(text()).describe(
     'Serial number, hex in pairs set apart by colons or hyphens; this or certificate.',
   ),
-  certificate: optional(text()).describe('The certificate, PEM; this or serial_number.'),
+  certificate: optional(longText()).describe('The certificate, PEM; this or serial_number.'),
 };
 const revoked = z.object({
   revocation_time: z.int(),
@@ -37,7 +37,7 @@ export const revocationRoutes: AnyRoute[] = [
     audit: ['serial_number'],
     input: z.object({
       ...which,
-      private_key: text('').describe('The private key of the certificate, PEM.'),
+      private_key: longText('').describe('The private key of the certificate, PEM.'),
     }),
     output: revoked,
     failures: ['invalid'],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optional, text } from '../../core/fields.ts';
+import { longText, optional, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { refusePgp } from '../initialisation.ts';
 import { TOKEN_LENGTH } from '../token-format.ts';
@@ -50,7 +50,7 @@ function attemptRoutes(
         otp: optional(text()).describe(
           `A one-time password of ${TOKEN_LENGTH} bytes; made and told once unless given.`,
         ),
-        pgp_key: optional(text()).describe('Not supported.'),
+        pgp_key: optional(longText()).describe('Not supported.'),
         key: optional(text()).describe(
           'One share: puts an attempt aside that nobody has given a share for. It does not count.',
         ),

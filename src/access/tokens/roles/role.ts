@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Failure } from '../../../core/failure.ts';
-import { choice, duration, flag, integer, list, text } from '../../../core/fields.ts';
+import { choice, duration, flag, integer, shortList, text } from '../../../core/fields.ts';
 import { requireCidrs } from '../addresses.ts';
 
 export const TOKEN_TYPES = [
@@ -13,11 +13,15 @@ export const TOKEN_TYPES = [
 
 /** What a token role says about the tokens that are made through it. */
 export const tokenRoleFields = {
-  allowed_policies: list([]).describe('Policies that its tokens may have. Empty: see the globs.'),
-  disallowed_policies: list([]).describe('Policies that its tokens may not have.'),
-  allowed_policies_glob: list([]).describe('As allowed_policies, with "*" for any text.'),
-  disallowed_policies_glob: list([]).describe('As disallowed_policies, with "*" for any text.'),
-  allowed_entity_aliases: list([]).describe('Entity aliases that its tokens may be tied to.'),
+  allowed_policies: shortList([]).describe(
+    'Policies that its tokens may have. Empty: see the globs.',
+  ),
+  disallowed_policies: shortList([]).describe('Policies that its tokens may not have.'),
+  allowed_policies_glob: shortList([]).describe('As allowed_policies, with "*" for any text.'),
+  disallowed_policies_glob: shortList([]).describe(
+    'As disallowed_policies, with "*" for any text.',
+  ),
+  allowed_entity_aliases: shortList([]).describe('Entity aliases that its tokens may be tied to.'),
   orphan: flag(false).describe('Its tokens have no parent and outlive whoever made them.'),
   renewable: flag(true).describe('Its tokens can be renewed.'),
   path_suffix: text('').describe('Added to the path that its tokens are recorded with.'),
@@ -25,7 +29,9 @@ export const tokenRoleFields = {
   explicit_max_ttl: duration(0).describe('Old name of token_explicit_max_ttl.'),
   token_period: duration(0).describe('Each renewal gives this much, without end. Seconds; 0: no.'),
   token_explicit_max_ttl: duration(0).describe('No token lives longer. Seconds; 0: no such bound.'),
-  token_bound_cidrs: list([]).describe('Addresses that its tokens may be used from. Empty: all.'),
+  token_bound_cidrs: shortList([]).describe(
+    'Addresses that its tokens may be used from. Empty: all.',
+  ),
   token_num_uses: integer(0).describe('Requests that each token is good for. 0: unlimited.'),
   token_no_default_policy: flag(false).describe('Its tokens do not get the policy "default".'),
   token_type: choice(TOKEN_TYPES, 'default-service').describe(
