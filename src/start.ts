@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import type { Caller } from './access/caller.ts';
 import { namesOfPaths } from './access/capabilities/operations.ts';
+import { commitFor } from './access/standing/operations.ts';
 import type { App } from './app.ts';
 import { startFeeding } from './audit/devices/jobs.ts';
 import { createTrail } from './audit/operations.ts';
@@ -118,7 +119,7 @@ function buildApp(
     randomBytes: random,
     newId: () => randomUUID(),
     async commit(caller: Caller, effects) {
-      await store.commit([...effects, audit.entryOf(caller)]);
+      await commitFor(store, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     cached: cacheOver(store, barrier),

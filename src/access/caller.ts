@@ -1,6 +1,7 @@
 import type { IdentityFacts } from '../core/identity-template.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { Acl } from './acl.ts';
+import type { Standing } from './standing/standing.ts';
 
 /** A token as the request's checks saw it; the token itself is not kept. */
 export interface TokenFacts {
@@ -64,6 +65,8 @@ export interface Caller {
    * listener away. Undefined where nobody waits at the other end.
    */
   readonly onGone?: ((listener: () => void) => () => void) | undefined;
+  /** What the permission rests on; absent for the server's own work. */
+  standing?: Standing | undefined;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;
 }

@@ -93,14 +93,11 @@ export interface Definition {
     request: { resource: Resource; item: Item; mask: readonly string[]; container: Container },
   ): Promise<Plan>;
 
-  /** What goes with an item when it is removed, besides what it contains and its links. */
-  planRemoval?(app: App, caller: BrokerCaller, resource: Resource): Promise<readonly Effect[]>;
-
   /**
-   * What came between planning a removal and its being durable, and has to follow: from then on
-   * nothing more can come.
+   * What goes with an item when it is removed, besides what it contains and its links. The item is
+   * taken by then: statements find all that was made of it, also at the last moment.
    */
-  planAftermath?(app: App, resource: Resource): Promise<readonly Effect[]>;
+  planRemoval?(app: App, caller: BrokerCaller, resource: Resource): Promise<readonly Effect[]>;
 
   /**
    * What items show beyond the common fields, in the order given. `attributes` and the like

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { standOn } from '../access/standing/operations.ts';
+import type { Standing } from '../access/standing/standing.ts';
 import { systemCaller } from '../access/system-caller.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../app.ts';
@@ -130,8 +132,20 @@ async function answer(
   const caller = callerOf(known, trace, request);
   trace.caller = caller;
   const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
-  const result = await permitAndRun(app, caller, route, { http: request, request: bare, trace });
+  const standing = (permit: (again: BrokerCaller) => Promise<void>): Standing =>
+    standingOf(known, async () => {
+      const again = await identify(app, text, request.remote_address, { again: true });
+      await permit({ ...caller, who: again.who });
+      return again;
+    });
+  const result = await permitAndRun(app, caller, route, {
+    http: request,
+    request: bare,
+    trace,
+    standing,
+  });
   await recordDone(app, caller, route);
+  if (app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
   return dressBoundaryAnswer(result);
 }
 
@@ -198,7 +212,11 @@ async function permitAndRun(
   app: App,
   caller: BrokerCaller,
   route: BoundaryRoute,
-  bare: Bare & { trace: Trace },
+  bare: Bare & {
+    trace: Trace;
+    /** What the request rests on once it is permitted, and how it is permitted again. */
+    standing(permit: (again: BrokerCaller) => Promise<void>): Standing;
+  },
 ): Promise<BoundaryAnswer> {
   const { access } = route;
   if (access === 'public') return route.run(app, caller, bare.request, undefined, 'all');
@@ -225,6 +243,10 @@ async function permitAndRun(
   });
   const { authorized, output_fields } = judge(caller, located, access.action);
   if (!authorized) throw refuseCaller(caller);
+  caller.standing = bare.standing(async (again) => {
+    const present = await access.locate(app, again, resolved);
+    if (!judge(again, present, access.action).authorized) throw refuseCaller(again);
+  });
   const result = await route.run(app, caller, check(), located, output_fields);
   return result.item ? { ...result, item: visibleFields(result.item, output_fields) } : result;
 }
@@ -262,6 +284,13 @@ async function refusePath(
   const resolved = (await route.resolve?.(app, request)) ?? request;
   if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
   await access.locate(app, caller, resolved);
+}
+
+/** What a permitted request rests on: its token, and what is permitted. */
+function standingOf(known: Identified, again: () => Promise<Identified>): Standing {
+  const { token_row, permission_version } = known;
+  const footing = { token_id: token_row, mount: undefined, version: permission_version };
+  return standOn(footing, async () => standingOf(await again(), again));
 }
 
 /** The verdict on an action, or on its `:self` form where the thing is the caller's own. */

@@ -2,8 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { type Acl, judgeAccess, mayBeAllowed } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { FormedSegment } from '../access/name-form.ts';
+import { footingOf, standOn } from '../access/standing/operations.ts';
+import type { Standing } from '../access/standing/standing.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
-import { authenticate } from '../access/tokens/authentication/operations.ts';
+import {
+  type Authenticated,
+  authenticate,
+  authenticateAgain,
+} from '../access/tokens/authentication/operations.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
@@ -136,9 +142,7 @@ async function answer(
   if (!isPublicPath && !known) {
     throw new Failure('unauthenticated', 'permission denied');
   }
-  if (!target) {
-    throw new Failure('not_found', `no handler for route "${path}". route entry not found.`);
-  }
+  if (!target) throw unrouted(path);
   const { mount, match, formed } = target;
   const asked = { path: method === 'LIST' || slash ? `${path}/` : path, formed };
   if (!match || !route || !method) {
@@ -182,20 +186,56 @@ async function answer(
     recorded: false,
   };
   trace.caller = caller;
-  if (route.access !== 'public' && known) {
-    await permit(app, caller, route, {
-      acl: known.acl,
-      asked,
-      method,
-      fields,
-      params: match.params,
-    });
-  }
+  const permission = { asked, method, fields, params: match.params };
+  if (known) await permit(app, caller, route, { ...permission, acl: known.acl });
+  caller.standing = standingOf(app, { mount, path, known }, async () => {
+    if (!known || text === undefined) return undefined;
+    const again = await authenticateAgain(app, text, request.remote_address);
+    if (!again) throw new Failure('unauthenticated', 'permission denied');
+    await permit(app, caller, route, { ...permission, acl: again.acl });
+    return again;
+  });
   const result = await route.run(app, caller, input);
   const dressed = dress(caller, route, result, { fields, params: match.params });
   const sent = await wrapIfAsked(app, caller, result, dressed);
   await recordDone(app, caller, route);
+  requireOpen(app, route);
   return sent;
+}
+
+function unrouted(path: string): Failure {
+  return new Failure('not_found', `no handler for route "${path}". route entry not found.`);
+}
+
+/** What a permitted request rests on: its token, the mount at its path, and what is permitted. */
+function standingOf(
+  app: App,
+  request: { mount: Mount; path: string; known: Authenticated | undefined },
+  again: () => Promise<Authenticated | undefined>,
+): Standing {
+  const { mount, path, known } = request;
+  const footing = {
+    token_id: known?.token_row,
+    mount: footingOf(mount),
+    version: known?.permission_version,
+  };
+  return standOn(footing, async () => {
+    const renewed = await again();
+    const place = footing.mount ? findMount(await readMounts(app), path) : undefined;
+    if (footing.mount && place?.mount.id !== footing.mount.id) throw unrouted(path);
+    return standingOf(app, { mount, path, known: renewed }, again);
+  });
+}
+
+/**
+ * What was begun before a sealing is not answered after it.
+ *
+ * @throws Failure `unavailable`: what the request did may be done
+ */
+function requireOpen(app: App, route: AnyRoute): void {
+  if (app.barrier.sealed && !route.while_sealed && route.id !== 'seal') {
+    throw new Failure('unavailable', 'Vault is sealed');
+  }
 }
 
 function methodOf(method: string, query: URLSearchParams): Method | undefined {

@@ -8,6 +8,7 @@ import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Answer } from '../http/route.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
+import { bumpPermissionVersion } from '../store/permission-version.ts';
 import type { Effect } from '../store/write.ts';
 import { effectiveLeaseTtls, fullPath, type Mount, type MountKind } from './mount.ts';
 import { insertRemovedMount } from './remains/store.ts';
@@ -136,17 +137,18 @@ export async function disableMount(
   const mount = await findByPath(app, input);
   if (!mount) return {};
   requireRemovable(mount);
-  // Whoever came in this way goes with it, and so does what they made and were called.
+  // Whoever came in this way goes with it, and so does what they made and were called. All of it
+  // comes after the mount itself: what was being made there is waited for, and goes, too.
   const revocation =
     mount.kind === 'auth'
       ? [deleteTokensOfMount(mount.id), ...deleteAliasesOfMount(mount.accessor)]
       : [];
   await app.commit(caller, [
+    deleteMount(mount.id),
     ...revocation,
     deleteLeasesOfMount(mount.id),
-    deleteMount(mount.id),
     insertRemovedMount(mount.id, Math.floor(app.now() / 1000)),
-    bumpConfigVersion(),
+    ...bumpPermissionVersion(),
   ]);
   if (mount.kind === 'auth') await endLeasesOfRevoked(app, caller);
   return {};
@@ -240,7 +242,7 @@ export async function tuneMount(
     options: input.options ? { ...mount.options, ...input.options } : mount.options,
     config: planConfig(mount.config, input.config),
   };
-  await app.commit(caller, [saveMount(next), bumpConfigVersion()]);
+  await app.commit(caller, [saveMount(next, mount.path), bumpConfigVersion()]);
   return {};
 }
 
@@ -278,11 +280,11 @@ export async function remount(
     status: 'success',
   };
   await app.commit(caller, [
-    saveMount({ ...source, path }),
+    saveMount({ ...source, path }, source.path),
     // Their ids begin with the old path (contract 4.4).
     expireLeasesOfMount(source.id, Math.floor(app.now() / 1000)),
     insertRemount(move),
-    bumpConfigVersion(),
+    ...bumpPermissionVersion(),
   ]);
   return {
     data: { migration_id: id },

@@ -1,4 +1,5 @@
 import { build, type Db } from '../store/database.ts';
+import { preparedHold } from '../store/held.ts';
 import { type Write, write } from '../store/write.ts';
 import type { Mount, MountConfig, MountKind } from './mount.ts';
 
@@ -42,13 +43,31 @@ export function insertMount(mount: Mount): Write {
   );
 }
 
-export function saveMount(mount: Mount): Write {
+/** Refuses its write set unless a mount is there, wherever it was moved to. */
+export const holdMount = preparedHold<{ id: string }>(
+  (from, { id }) => from.selectFrom('mount').select('id').where('id', '=', id).forKeyShare(),
+  { rows: 1, conflict: 'the mount was removed in the meantime' },
+);
+
+/** As {@link holdMount}, by the mount's accessor. */
+export const holdAccessor = preparedHold<{ mount_accessor: string }>(
+  (from, { mount_accessor }) =>
+    from.selectFrom('mount').select('id').where('accessor', '=', mount_accessor).forKeyShare(),
+  { rows: 1, conflict: 'the mount was removed in the meantime' },
+);
+
+/** @param from the path that it was read at: it may have been moved since, or be gone */
+export function saveMount(mount: Mount, from: string): Write {
   return write(
     build
       .updateTable('mount')
       .set({ path: mount.path, body: bodyOf(mount) })
-      .where('id', '=', mount.id),
-    { rows: 1, conflict: `path is already in use at ${mount.path}` },
+      .where('id', '=', mount.id)
+      .where('path', '=', from),
+    {
+      rows: 1,
+      conflict: `path is already in use at ${mount.path}, or the mount was moved meanwhile`,
+    },
   );
 }
 

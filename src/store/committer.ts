@@ -8,6 +8,7 @@ import type {
   Refusal,
   ToCommitter,
 } from './batch.ts';
+import { isHold } from './holding.ts';
 import { BatchPacker } from './packing.ts';
 import { type Effect, isAuditEntry } from './write.ts';
 
@@ -250,7 +251,7 @@ export class Committer {
         let isNamed = known.get(effect.sql);
         if (isNamed === undefined) {
           if (known.size >= MOST_STATEMENTS) known.clear();
-          isNamed = names.test(effect.sql);
+          isNamed = !isHold(effect.sql) && names.test(effect.sql);
           known.set(effect.sql, isNamed);
         }
         if (isNamed) {

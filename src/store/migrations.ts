@@ -14,6 +14,7 @@ import { broker } from './migrations/0012-broker.ts';
 import { sessions } from './migrations/0013-sessions.ts';
 import { credentials } from './migrations/0015-credentials.ts';
 import { workers } from './migrations/0016-workers.ts';
+import { endings } from './migrations/0017-endings.ts';
 import { shareHashes } from './migrations/0018-share-hashes.ts';
 import { lockout } from './migrations/0019-lockout.ts';
 
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sessions,
   credentials,
   workers,
+  endings,
   shareHashes,
   lockout,
 ];

@@ -28,6 +28,9 @@ export class ConfigWatch {
   #failed_ms = 0;
   #looking: Promise<void> | undefined;
   #lookOnceMore = false;
+  /** Looks that were begun, and the last of them that succeeded. */
+  #begun = 0;
+  #succeeded = 0;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -46,6 +49,22 @@ export class ConfigWatch {
   /** @throws Failure `unavailable` when the database cannot be asked */
   version(): number | Promise<number> {
     return this.#isStale() ? this.#confirm() : this.#version;
+  }
+
+  /**
+   * Looks again, whatever was known: what was durable before the call is known after it.
+   *
+   * @throws Failure `unavailable` when the database cannot be asked
+   */
+  async refresh(): Promise<void> {
+    const before = this.#begun;
+    for (let attempt = 0; attempt < 3 && this.#succeeded <= before; attempt += 1) {
+      this.#lookAgain();
+      await this.#looking;
+    }
+    if (this.#succeeded <= before) {
+      throw new Failure('unavailable', 'the configuration cannot be read from the database');
+    }
   }
 
   onChange(listener: (version: number) => void): void {
@@ -106,11 +125,14 @@ export class ConfigWatch {
 
   async #look(): Promise<void> {
     const asked_ms = Date.now();
+    this.#begun += 1;
+    const look = this.#begun;
     this.#client ??= await this.#connect();
     const { rows } = await this.#client.query<{ version: number }>(READ_CONFIG_VERSION);
     const row = rows[0];
     if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
     this.#confirmed_ms = asked_ms;
+    this.#succeeded = look;
     this.note(row.version);
   }
 

@@ -11,6 +11,7 @@ import {
 } from './batch.ts';
 import { columnTypes } from './columns.ts';
 import { bumpsConfigVersion, READ_CONFIG_VERSION } from './config-version.ts';
+import { isHold, withoutLocks } from './holding.ts';
 import { planMigrations } from './migrations.ts';
 import { BUSY_TIMEOUT_MS, isStatementError, resultCode, StatementCache } from './sqlite-reader.ts';
 import { type Effect, isAuditEntry, type Write } from './write.ts';
@@ -51,7 +52,7 @@ export class SqliteWriter implements BatchWriter {
     this.#database.exec('pragma synchronous = full');
     // Moves pages to the main file less often than the default of 1000: the wait is shorter.
     this.#database.exec('pragma wal_autocheckpoint = 4000');
-    this.#statements = new StatementCache((sql) => this.#database.prepare(sql));
+    this.#statements = new StatementCache((sql) => this.#database.prepare(withoutLocks(sql)));
     migrate(this.#database);
     this.#head = readHead(this.#database, node);
   }
@@ -108,9 +109,14 @@ export class SqliteWriter implements BatchWriter {
   }
 
   #write(write: Write): void {
+    // A write set has the database to itself: there is nobody to wait for.
+    if (write.rows === undefined && isHold(write.sql)) return;
     let touched: number | bigint;
     try {
-      touched = this.#statements.get(write.sql).run(...write.parameters).changes;
+      const statement = this.#statements.get(write.sql);
+      touched = isHold(write.sql)
+        ? statement.all(...write.parameters).length
+        : statement.run(...write.parameters).changes;
     } catch (error) {
       const taken = takenKey(error);
       if (taken === undefined) throw error;

@@ -56,6 +56,8 @@ export interface Store {
    * @throws Failure `unavailable` when that promise cannot be kept
    */
   configVersion(): number | Promise<number>;
+  /** Learns of every change of configuration that was durable before the call, on any node. */
+  refreshConfig(): Promise<void>;
   /** Calls back after a change, on this node before the `commit` that made it resolves. */
   onConfigChange(listener: (version: number) => void): void;
   /**
@@ -111,6 +113,8 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
           if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
           return row.version;
         }),
+      // Every change passes through here.
+      refreshConfig: async () => {},
       onConfigChange: (listener) => listeners.add(listener),
       onWrite: (table, listener) => committer.onWrite(table, listener),
       onDeath: (listener) => committer.onDeath(listener),
@@ -149,6 +153,7 @@ async function openPostgres(
       place: { engine: 'postgres', url },
       commit: (effects) => committer.commit(effects),
       configVersion: () => started.version(),
+      refreshConfig: () => started.refresh(),
       onConfigChange: (listener) => started.onChange(listener),
       onWrite: (table, listener) => committer.onWrite(table, listener),
       onDeath: (listener) => committer.onDeath(listener),

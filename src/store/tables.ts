@@ -8,6 +8,7 @@
  */
 export interface Tables {
   config_version: ConfigVersionRow;
+  permission_version: PermissionVersionRow;
   job_lease: JobLeaseRow;
   audit_entry: AuditEntryRow;
   audit_sink: AuditSinkRow;
@@ -62,6 +63,12 @@ export interface Tables {
 
 /** One row; grows with every write set that changes configuration. */
 interface ConfigVersionRow {
+  id: 1;
+  version: number;
+}
+
+/** One row; grows whenever somebody may be permitted less than before. */
+interface PermissionVersionRow {
   id: 1;
   version: number;
 }

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { Caller } from '../../src/access/caller.ts';
+import { commitFor } from '../../src/access/standing/operations.ts';
 import type { App } from '../../src/app.ts';
 import { createTrail } from '../../src/audit/operations.ts';
 import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';
@@ -42,7 +43,7 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     randomBytes: random,
     newId: () => randomUUID(),
     async commit(caller, effects) {
-      await store.commit([...effects, audit.entryOf(caller)]);
+      await commitFor(store, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     async cached<T>(key: string, load: () => Promise<T>): Promise<T> {

@@ -23,6 +23,8 @@ import {
   findApproleById,
   findSecretId,
   findSecretIdByAccessor,
+  holdApprole,
+  holdSecretId,
   insertSecretId,
   listApproles,
   listOtherRoleIds,
@@ -255,8 +257,13 @@ export async function logInWithSecretId(
   try {
     return await logInMachine(app, caller, input);
   } catch (error) {
-    if (error instanceof Failure && error.message === REFUSED) throttle.fail(key, nowSeconds(app));
-    throw error;
+    // Role or secret ID are gone by now, or are others.
+    const isLate = error instanceof Failure && error.kind === 'conflict';
+    const refusal = isLate ? new Failure('invalid', REFUSED, { cause: error }) : error;
+    if (refusal instanceof Failure && refusal.message === REFUSED) {
+      throttle.fail(key, nowSeconds(app));
+    }
+    throw refusal;
   }
 }
 
@@ -272,7 +279,8 @@ async function logInMachine(
 ): Promise<Answer> {
   const role = await findApproleById(app.db, caller.mount.id, input.role_id);
   if (!role) throw new Failure('invalid', REFUSED);
-  const { rules } = role;
+  const { rules, name, role_id, body } = role;
+  const held = holdApprole({ mount_id: caller.mount.id, name, role_id, body });
   const { remote_address } = caller.record;
   const isNear = (cidrs: readonly string[]) => judgeAddress(cidrs, remote_address);
   if (!isNear(rules.secret_id_bound_cidrs) || !isNear(rules.token_bound_cidrs)) {
@@ -284,7 +292,7 @@ async function logInMachine(
     meta: { role_name: role.name },
     alias: role.role_id,
   };
-  if (!rules.bind_secret_id) return logIn(app, caller, of_role);
+  if (!rules.bind_secret_id) return logIn(app, caller, { ...of_role, effects: [held] });
 
   if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
   const secret = await findOfRole(app, caller, { ...input, role_name: role.name });
@@ -299,6 +307,9 @@ async function logInMachine(
     settings: bound.length > 0 ? { ...rules, token_bound_cidrs: bound } : rules,
     meta: { ...secret.metadata, ...of_role.meta },
     // Counted with the token it is spent on, so that the last use is given to one of two.
-    effects: secret.num_uses > 0 ? [useSecretId(secret.id, REFUSED)] : [],
+    effects: [
+      held,
+      secret.num_uses > 0 ? useSecretId(secret.id, REFUSED) : holdSecretId({ id: secret.id }),
+    ],
   });
 }

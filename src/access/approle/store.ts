@@ -1,4 +1,5 @@
 import { build, type Db } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import type { ApproleSecretIdRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Approle, approleSchema } from './role.ts';
@@ -16,6 +17,32 @@ export interface StoredApprole {
   rules: Approle;
 }
 
+/** Refuses its write set unless a role is what it was when it was read. */
+export const holdApprole = preparedHold<{
+  mount_id: string;
+  name: string;
+  role_id: string;
+  body: string;
+}>(
+  (from, p) =>
+    from
+      .selectFrom('approle_role')
+      .select('name')
+      .where('mount_id', '=', p.mount_id)
+      .where('name', '=', p.name)
+      .where('role_id', '=', p.role_id)
+      .where('body', '=', p.body)
+      .forShare(),
+  { rows: 1 },
+);
+
+/** Refuses its write set unless a secret ID is there. */
+export const holdSecretId = preparedHold<{ id: string }>(
+  (from, { id }) =>
+    from.selectFrom('approle_secret_id').select('id').where('id', '=', id).forKeyShare(),
+  { rows: 1 },
+);
+
 export async function findApprole(db: Db, key: RoleKey): Promise<StoredApprole | undefined> {
   const row = await db
     .selectFrom('approle_role')
@@ -30,14 +57,14 @@ export async function findApproleById(
   db: Db,
   mount_id: string,
   role_id: string,
-): Promise<StoredApprole | undefined> {
+): Promise<(StoredApprole & { body: string }) | undefined> {
   const row = await db
     .selectFrom('approle_role')
     .selectAll()
     .where('mount_id', '=', mount_id)
     .where('role_id', '=', role_id)
     .executeTakeFirst();
-  return row && roleOf(row);
+  return row && { ...roleOf(row), body: row.body };
 }
 
 /** The IDs of a mount's roles but one. */

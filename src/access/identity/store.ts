@@ -1,4 +1,5 @@
 import { build, type Db, prepared } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import type {
   IdentityAliasRow,
   IdentityEntityRow,
@@ -45,6 +46,21 @@ export function insertEntity(entity: Entity): Write {
     conflict: `entity name is already in use: ${entity.name}`,
   });
 }
+
+/** Refuses its write set unless an entity still is what it was. */
+export const holdEntity: (entity: Pick<Entity, 'id' | 'version'>) => Write = (() => {
+  const hold = preparedHold<{ id: string; version: number }>(
+    (from, { id, version }) =>
+      from
+        .selectFrom('identity_entity')
+        .select('id')
+        .where('id', '=', id)
+        .where('version', '=', version)
+        .forShare(),
+    { rows: 1, conflict: CHANGED },
+  );
+  return ({ id, version }) => hold({ id, version });
+})();
 
 /** @param entity as read, with its new values; refused when its version is no longer that */
 export function updateEntity(entity: Entity): Write {
@@ -229,7 +245,13 @@ export function replaceMembers(
   kind: MemberKind,
   members: readonly string[],
 ): Write[] {
-  const rows = [...new Set(members)].map((member_id) => ({ group_id, kind, member_id }));
+  const ids = [...new Set(members)];
+  const rows = ids.map((member_id) => ({ group_id, kind, member_id }));
+  const table = kind === 'entity' ? 'identity_entity' : 'identity_group';
+  const held = write(build.selectFrom(table).select('id').where('id', 'in', ids).forKeyShare(), {
+    rows: ids.length,
+    conflict: 'a member was removed in the meantime',
+  });
   const clear = write(
     build
       .deleteFrom('identity_group_member')
@@ -237,6 +259,7 @@ export function replaceMembers(
       .where('kind', '=', kind),
   );
   return [
+    ...(ids.length === 0 ? [] : [held]),
     clear,
     ...rows.map((row) => write(build.insertInto('identity_group_member').values(row))),
   ];

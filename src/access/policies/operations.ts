@@ -2,7 +2,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Answer } from '../../http/route.ts';
-import { bumpConfigVersion } from '../../store/config-version.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { type Acl, compileAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { DEFAULT_POLICY } from '../default-policies.ts';
@@ -114,7 +114,7 @@ export async function writePolicy(
   // Parsed for its refusals: what is stored can be read again.
   parsePolicy(body);
   const modified_at = Math.floor(app.now() / 1000);
-  await app.commit(caller, [savePolicy({ name, body, modified_at }), bumpConfigVersion()]);
+  await app.commit(caller, [savePolicy({ name, body, modified_at }), ...bumpPermissionVersion()]);
   return name === input.name ? {} : { warnings: [`policy name was converted to "${name}"`] };
 }
 
@@ -127,6 +127,6 @@ export async function removePolicy(
   if (BUILT_IN.includes(name)) {
     throw new Failure('invalid', `cannot delete "${name}" policy`);
   }
-  await app.commit(caller, [deletePolicy(name), bumpConfigVersion()]);
+  await app.commit(caller, [deletePolicy(name), ...bumpPermissionVersion()]);
   return {};
 }

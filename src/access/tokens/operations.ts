@@ -7,6 +7,7 @@ import type { Effect } from '../../store/write.ts';
 import { type Acl, listCapabilities } from '../acl.ts';
 import type { Caller, TokenFacts } from '../caller.ts';
 import { ensureEntityForAlias, listEntityPolicies } from '../identity/operations.ts';
+import { holdEntity } from '../identity/store.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
@@ -21,6 +22,7 @@ import {
   tokenId,
 } from './minting/operations.ts';
 import { requireTokenRole } from './roles/operations.ts';
+import { holdTokenRole } from './roles/store.ts';
 import { type LogIn, planLogIn } from './settings.ts';
 import {
   deleteTree,
@@ -43,7 +45,7 @@ export async function createToken(
   const role =
     input.role_name === undefined
       ? undefined
-      : { name: input.role_name, rules: await requireTokenRole(app, input.role_name) };
+      : { name: input.role_name, ...(await requireTokenRole(app, input.role_name)) };
   const path = `${fullPath(caller.mount)}${creationPath(input)}`;
   const { token: plan, warnings } = planToken({
     wish: input.wish,
@@ -56,7 +58,15 @@ export async function createToken(
   });
   const minted = mintToken(app, plan, input.wish.id);
   const unknown = await listUnknownPolicies(app, plan.policies);
-  await app.commit(caller, minted.effects);
+  try {
+    await app.commit(caller, [...(role ? [holdTokenRole(role)] : []), ...minted.effects]);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict' || !role) throw error;
+    // By another role, or by none, it would be another token.
+    const { body } = await requireTokenRole(app, role.name);
+    if (body === role.body) throw error;
+    return createToken(app, caller, input);
+  }
   return answerMinted(app, minted, [
     ...warnings,
     ...unknown.map((name) => `Policy "${name}" does not exist`),
@@ -94,11 +104,10 @@ export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Pr
   try {
     return await logInAs(app, caller, input, person);
   } catch (error) {
-    // Another first log-in of the same name may have made its entity in the meantime.
-    const isLate = error instanceof Failure && error.kind === 'conflict';
-    if (!isLate || person.effects.length === 0) throw error;
+    // Another first log-in of the same name may have made its entity in the meantime, or somebody
+    // has changed the entity.
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
     const again = await ensureEntityForAlias(app, caller.mount, input.alias);
-    if (again.effects.length > 0) throw error;
     return logInAs(app, caller, input, again);
   }
 }
@@ -129,7 +138,8 @@ async function logInAs(
     now: nowSeconds(app),
   });
   const minted = mintToken(app, plan);
-  await app.commit(caller, [...effects, ...(input.effects ?? []), ...minted.effects]);
+  const known = effects.length === 0 ? [holdEntity(entity)] : effects;
+  await app.commit(caller, [...known, ...(input.effects ?? []), ...minted.effects]);
   return answerMinted(app, minted, warnings);
 }
 

@@ -1,3 +1,4 @@
+import type { Expression } from 'kysely';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { TokenRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -151,13 +152,22 @@ export function deleteTokensOfMount(mount_id: string): Write {
   return deleteTrees('mount_id', mount_id);
 }
 
-function deleteTrees(root: 'id' | 'mount_id', value: string): Write {
+/** Deletes the tokens that a question names, with all that descend from them. */
+export function deleteTreesOf(ids: Expression<string>): Write {
+  return deleteTrees('id', ids);
+}
+
+function deleteTrees(root: 'id' | 'mount_id', value: string | Expression<string>): Write {
   return write(
     build
       .withRecursive('tree(id)', (cte) =>
         cte
           .selectFrom('token')
-          .where(`token.${root}`, '=', value)
+          .where((row) =>
+            typeof value === 'string'
+              ? row(`token.${root}`, '=', value)
+              : row(`token.${root}`, 'in', value),
+          )
           .select('token.id')
           // Not `union all`: of a mount's tokens one may descend from another.
           .union(

@@ -11,10 +11,12 @@ import { hashInTurn } from '../turns/operations.ts';
 import { hashPassword, NO_PASSWORD, SALT_LENGTH, verifyPassword } from './password.ts';
 import {
   deleteUser,
-  findPasswordHash,
+  findStoredUser,
   findUser,
+  holdUser,
   insertUser,
   listUserNames,
+  parseUser,
   updateUser,
 } from './store.ts';
 import { type User, userSchema } from './user.ts';
@@ -110,6 +112,8 @@ export async function removeUser(
   return {};
 }
 
+const WRONG = 'invalid username or password';
+
 /** Logs a user in with a password; who has none here is refused in the same words and time. */
 export async function logInWithPassword(
   app: App,
@@ -120,19 +124,25 @@ export async function logInWithPassword(
   const { mount_id, name } = keyOf(caller, input);
   const { remote_address } = caller.record;
   const attempt = await attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
-    const hash = await findPasswordHash(app.db, mount_id, name);
-    const matches = await verifyPassword(input.password, hash ?? NO_PASSWORD);
-    const user = hash !== undefined && matches ? await findUser(app.db, mount_id, name) : undefined;
-    return user && judgeAddress(user.token_bound_cidrs, remote_address) ? user : undefined;
+    const stored = await findStoredUser(app.db, mount_id, name);
+    const matches = await verifyPassword(input.password, stored?.password_hash ?? NO_PASSWORD);
+    if (!stored || !matches) return undefined;
+    const user = parseUser(stored);
+    if (!judgeAddress(user.token_bound_cidrs, remote_address)) return undefined;
+    return { user, held: holdUser({ mount_id, name, ...stored }) };
   });
   // Locked or wrong, there or not: nobody is told which.
-  if (!attempt) throw new Failure('invalid', 'invalid username or password');
-  const { found: user, effects } = attempt;
+  if (!attempt) throw new Failure('invalid', WRONG);
+  const { found, effects } = attempt;
   return logIn(app, caller, {
-    settings: user,
+    settings: found.user,
     display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
     meta: { username: name },
     alias: name,
-    effects,
+    effects: [...effects, found.held],
+  }).catch((error: unknown) => {
+    // The user, or the password, is another one by now.
+    if (error instanceof Failure && error.kind === 'conflict') throw new Failure('invalid', WRONG);
+    throw error;
   });
 }

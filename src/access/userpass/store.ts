@@ -1,4 +1,5 @@
 import { build, type Db } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type User, userSchema } from './user.ts';
 
@@ -15,19 +16,44 @@ export async function findUser(db: Db, mount_id: string, name: string): Promise<
   return row && userSchema.parse(JSON.parse(row.body));
 }
 
-export async function findPasswordHash(
+/** A user with what a log-in goes by, as it is kept. */
+export interface StoredUser {
+  password_hash: string;
+  body: string;
+}
+
+export async function findStoredUser(
   db: Db,
   mount_id: string,
   name: string,
-): Promise<string | undefined> {
-  const row = await db
+): Promise<StoredUser | undefined> {
+  return db
     .selectFrom('userpass_user')
-    .select('password_hash')
+    .select(['password_hash', 'body'])
     .where('mount_id', '=', mount_id)
     .where('name', '=', name)
     .executeTakeFirst();
-  return row?.password_hash;
 }
+
+export function parseUser({ body }: StoredUser): User {
+  return userSchema.parse(JSON.parse(body));
+}
+
+/** Refuses its write set unless a user is what it was. */
+export const holdUser = preparedHold<
+  StoredUser & { mount_id: string; name: string } & Record<string, string>
+>(
+  (from, p) =>
+    from
+      .selectFrom('userpass_user')
+      .select('name')
+      .where('mount_id', '=', p.mount_id)
+      .where('name', '=', p.name)
+      .where('password_hash', '=', p.password_hash)
+      .where('body', '=', p.body)
+      .forShare(),
+  { rows: 1 },
+);
 
 export async function listUserNames(db: Db, mount_id: string): Promise<string[]> {
   const rows = await db

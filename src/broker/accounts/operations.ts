@@ -3,7 +3,7 @@ import { hashInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PasswordMethodBody } from '../auth-methods/auth-method.ts';
-import { removeTokensOfAccounts } from '../auth-tokens/operations.ts';
+import { endLogIns } from '../auth-tokens/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
@@ -69,8 +69,7 @@ export const accountDefinition: Definition = {
     const body: AccountBody = { ...(resource.body as AccountBody), login_name };
     return { body, unique_key: loginKey(resource.container_id, login_name) };
   },
-  planRemoval: (app, _caller, resource) => removeTokensOfAccounts(app, [resource]),
-  planAftermath: (app, resource) => removeTokensOfAccounts(app, [resource]),
+  planRemoval: (app, _caller, resource) => endLogIns(app, { account_ids: [resource.id] }),
 
   actionsOf: (resource) =>
     resource.subtype === 'password'

@@ -1,11 +1,11 @@
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
-import { removeTokensOfAccounts } from '../auth-tokens/operations.ts';
+import { endLogIns } from '../auth-tokens/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { findResource, listContained, saveResource } from '../resources/store.ts';
+import { findResource, saveResource } from '../resources/store.ts';
 import type { ScopeBody } from '../scopes/scope.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import {
@@ -58,7 +58,7 @@ export const authMethodDefinition: Definition = {
   async planRemoval(app, _caller, resource) {
     return [
       ...(await forgetPrimary(app, resource)),
-      ...(await removeTokensOfAccounts(app, await listContained(app.db, 'account', resource.id))),
+      ...(await endLogIns(app, { auth_method_id: resource.id })),
     ];
   },
 

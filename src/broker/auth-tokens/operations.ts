@@ -1,5 +1,5 @@
 import { mintToken, nowSeconds } from '../../access/tokens/minting/operations.ts';
-import { planRevocation } from '../../access/tokens/operations.ts';
+import { deleteTreesOf } from '../../access/tokens/store.ts';
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
@@ -7,15 +7,22 @@ import type { Definition } from '../definition.ts';
 import { formatTime, omitEmpty, type Resource } from '../resource.ts';
 import { encodeBase62, newResourceId } from '../resource-types.ts';
 import {
+  insertLink,
   insertResource,
-  listContained,
-  listOwnedByAll,
   listResourcesById,
   removeResources,
+  takeResources,
 } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { type AuthTokenBody, LIFETIME_MS, planTokenRow } from './auth-token.ts';
-import { type LogInCursor, listLogIns, listTokenRows } from './store.ts';
+import {
+  type LogInCursor,
+  type LogInsOf,
+  listLogIns,
+  listTokenRows,
+  logInsOf,
+  tokenRowsOf,
+} from './store.ts';
 
 export const authTokenDefinition: Definition = {
   type: 'auth-token',
@@ -28,8 +35,8 @@ export const authTokenDefinition: Definition = {
   checkChange() {},
   planChange: async () => ({}),
   planRemoval: async (app, _caller, resource) => [
-    ...(await planLoss(app, { auth_token_ids: [resource.id] })),
-    ...revokeRows([resource]),
+    ...(await planLoss(app, { log_ins: { ids: [resource.id] } })),
+    deleteTreesOf(tokenRowsOf({ ids: [resource.id] })),
   ],
   async describe(_app, _caller, tokens) {
     return tokens.map((token) => describeAuthToken(token));
@@ -106,61 +113,43 @@ export function makeAuthToken(
     owner_id: user_id,
     name: null,
     description: null,
-    unique_key: null,
+    unique_key: minted.token.id,
     version: 1,
     created_ms: now,
     updated_ms: now,
     body,
     secret_sealed: null,
   };
-  return { resource, text, effects: [...minted.effects, insertResource(resource)] };
-}
-
-function revokeRows(tokens: readonly Resource[]): Effect[] {
-  return tokens.flatMap((token) => planRevocation((token.body as AuthTokenBody).token_row));
-}
-
-/** Ends all log-ins through some accounts. */
-export async function removeTokensOfAccounts(
-  app: App,
-  accounts: readonly Resource[],
-): Promise<Effect[]> {
-  const owners = [...new Set(accounts.map((account) => account.owner_id))].filter(
-    (id) => id !== '',
-  );
-  const ids = new Set(accounts.map((account) => account.id));
-  const tokens = await listOwnedByAll(app.db, 'auth-token', owners);
-  return removeTokens(
-    app,
-    tokens.filter((token) => ids.has((token.body as AuthTokenBody).account_id)),
-  );
+  return {
+    resource,
+    text,
+    effects: [
+      ...minted.effects,
+      insertResource(resource),
+      // By it the log-in is found when its account goes.
+      insertLink({ from_id: id, kind: 'log-in-account', to_id: account.id }),
+    ],
+  };
 }
 
 /**
- * Takes away what the log-ins of some scopes are good for on the other API; the log-ins
- * themselves go with their scopes.
+ * Ends log-ins, with what their token is good for on the other API and with their sessions: those
+ * that are there when the write set runs, not those of when it was planned. What they stand on is
+ * taken away or held by then, see `takeResources`.
  */
-export async function revokeTokensIn(app: App, scope_ids: readonly string[]): Promise<Effect[]> {
-  const tokens: Resource[] = [];
-  for (const scope_id of scope_ids) {
-    tokens.push(...(await listContained(app.db, 'auth-token', scope_id)));
-  }
-  return revokeRows(tokens);
-}
-
-/** Ends all log-ins of a user. */
-export async function removeTokensOfUser(app: App, user_id: string): Promise<Effect[]> {
-  return removeTokens(app, await listOwnedByAll(app.db, 'auth-token', [user_id]));
-}
-
-async function removeTokens(app: App, tokens: readonly Resource[]): Promise<Effect[]> {
-  if (tokens.length === 0) return [];
-  const ids = tokens.map((token) => token.id);
+export async function endLogIns(app: App, of: LogInsOf): Promise<Effect[]> {
+  const ids = logInsOf(of);
   return [
-    ...(await planLoss(app, { auth_token_ids: ids })),
-    ...revokeRows(tokens),
+    ...takeResources({ ids }),
+    ...(await planLoss(app, { log_ins: of })),
+    deleteTreesOf(tokenRowsOf(of)),
     ...removeResources({ ids }, app.now()),
   ];
+}
+
+/** As {@link endLogIns}, of scopes that go: the log-ins themselves go with them. */
+export function revokeTokensIn(scope_ids: readonly string[]): Effect {
+  return deleteTreesOf(tokenRowsOf({ scope_ids }));
 }
 
 const PAGE = 200;
@@ -198,7 +187,7 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
     return now >= expires_ms || !rows.has(token_row) || owners.get(account_id) !== logIn.owner_id;
   });
   return {
-    effects: await removeTokens(app, dead),
+    effects: dead.length === 0 ? [] : await endLogIns(app, { ids: dead.map(({ id }) => id) }),
     dead: dead.map(({ id }) => id),
     next: logIns.length < PAGE ? undefined : { ms: last.created_ms, id: last.id },
   };

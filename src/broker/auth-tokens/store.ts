@@ -2,7 +2,7 @@ import { build, type Db, prepared } from '../../store/database.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
-import { resourceOf } from '../resources/store.ts';
+import { type Ids, idsOf, isInScopes, resourceOf } from '../resources/store.ts';
 
 /** Where a page of log-ins ended. */
 export interface LogInCursor {
@@ -46,4 +46,44 @@ export function touchAuthToken(resource: Resource, now: number): Write {
       .set({ body: JSON.stringify({ ...resource.body, last_used_ms: now }) })
       .where('id', '=', resource.id),
   );
+}
+
+/** Which log-ins are meant: those through some accounts, of a user, or of whole scopes. */
+export type LogInsOf =
+  | { ids: readonly string[] }
+  | { account_ids: readonly string[] }
+  | { auth_method_id: string }
+  | { user_id: string }
+  | { scope_ids: readonly string[] };
+
+/** The ids of log-ins, as a question to be answered when a write set runs. */
+export function logInsOf(of: LogInsOf): Ids {
+  const log_ins = build
+    .selectFrom('resource')
+    .select('resource.id')
+    .where('type', '=', 'auth-token');
+  if ('ids' in of) return idsOf(log_ins.where('id', 'in', of.ids));
+  if ('user_id' in of) return idsOf(log_ins.where('owner_id', '=', of.user_id));
+  if ('scope_ids' in of) return idsOf(log_ins.where((row) => isInScopes(of.scope_ids, row)));
+  const through = build
+    .selectFrom('resource_link')
+    .select('from_id as id')
+    .where('kind', '=', 'log-in-account');
+  if ('account_ids' in of) return idsOf(through.where('to_id', 'in', of.account_ids));
+  const accounts = build
+    .selectFrom('resource')
+    .select('resource.id')
+    .where('container_id', '=', of.auth_method_id)
+    .where('type', '=', 'account');
+  return idsOf(through.where('to_id', 'in', accounts));
+}
+
+/** The keys of their tokens' rows. */
+export function tokenRowsOf(of: LogInsOf): Ids {
+  const rows = build
+    .selectFrom('resource')
+    .select((row) => row.ref('unique_key').$notNull().as('id'))
+    .where('type', '=', 'auth-token')
+    .where('id', 'in', logInsOf(of));
+  return idsOf(rows);
 }

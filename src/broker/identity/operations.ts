@@ -1,6 +1,7 @@
 import type { Acl } from '../../access/acl.ts';
 import type { Caller, TokenFacts } from '../../access/caller.ts';
-import { authenticate } from '../../access/tokens/authentication/operations.ts';
+import { readPermissionVersion } from '../../access/standing/operations.ts';
+import { authenticate, authenticateAgain } from '../../access/tokens/authentication/operations.ts';
 import type { App } from '../../app.ts';
 import { type AuthTokenBody, isOfLogIn, judgeUse } from '../auth-tokens/auth-token.ts';
 import { touchAuthToken } from '../auth-tokens/store.ts';
@@ -17,6 +18,9 @@ export interface Identified {
   token: TokenFacts | undefined;
   acl: Acl | undefined;
   identity: Caller['identity'];
+  /** As a token's authentication has them. */
+  token_row: string | undefined;
+  permission_version: number | undefined;
 }
 
 /**
@@ -27,20 +31,29 @@ export async function identify(
   app: App,
   text: string,
   remote_address: string,
+  { again }: { again: boolean } = { again: false },
 ): Promise<Identified> {
+  // Before what it stands for, see there.
+  const version = await readPermissionVersion(app);
   if (isRecoveryToken(text)) {
-    return (await acceptRecoveryToken(app, text, remote_address)) ? recovery() : nobody(app);
+    // It is good for one request, and was looked at when that began.
+    const accepted = again || (await acceptRecoveryToken(app, text, remote_address));
+    return accepted ? recovery() : nobody(app, version);
   }
-  const known = text === '' ? undefined : await authenticate(app, text, remote_address);
-  if (!known) return nobody(app);
-  const { token, acl, identity } = known;
+  const ask = again ? authenticateAgain : authenticate;
+  const known = text === '' ? undefined : await ask(app, text, remote_address);
+  if (!known) return nobody(app, version);
+  const { token, acl, identity, token_row } = known;
   const who = isOfLogIn(token)
     ? await userOfAuthToken(app, token)
     : await userOfForeignToken(app, token);
-  return who ? { who, token, acl, identity } : nobody(app);
+  if (!who) return nobody(app, version);
+  const isRepair = who.authority.asker === 'recovery';
+  const permission_version = isRepair ? known.permission_version : version;
+  return { who, token, acl, identity, token_row, permission_version };
 }
 
-async function nobody(app: App): Promise<Identified> {
+async function nobody(app: App, permission_version: number): Promise<Identified> {
   const user = { user_id: ANONYMOUS_USER, account_id: '' };
   const authority = await readAuthority(app, user);
   return {
@@ -48,6 +61,8 @@ async function nobody(app: App): Promise<Identified> {
     token: undefined,
     acl: undefined,
     identity: undefined,
+    token_row: undefined,
+    permission_version,
   };
 }
 
@@ -59,6 +74,8 @@ function recovery(): Identified {
     token: undefined,
     acl: undefined,
     identity: undefined,
+    token_row: undefined,
+    permission_version: undefined,
   };
 }
 

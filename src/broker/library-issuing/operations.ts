@@ -5,6 +5,7 @@ import type { App } from '../../app.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
 import { readMounts } from '../../mounts/operations.ts';
+import { holdMount } from '../../mounts/store.ts';
 import { issueSchema } from '../../pki/certificates/request.ts';
 import { planIssuance } from '../../pki/issuance/operations.ts';
 import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
@@ -134,7 +135,7 @@ async function issueFromAuthority(
   const credential = { ...leaf.answer };
   return {
     found: { source: sourceOf(library), secret: credential, credential },
-    effects: [...leaf.effects, lease],
+    effects: [holdMount({ id: mount.id }), ...leaf.effects, lease],
     // Nobody has seen it: uncommitted, it is nothing.
     giveBack: async () => {},
   };

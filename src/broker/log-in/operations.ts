@@ -1,5 +1,5 @@
 import { ensureEntityForAlias } from '../../access/identity/operations.ts';
-import { findEntityById } from '../../access/identity/store.ts';
+import { findEntityById, holdEntity } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -16,6 +16,7 @@ import { newResourceId, RESOURCE_TYPES } from '../resource-types.ts';
 import {
   findResource,
   findResourceByKey,
+  holdResource,
   insertResource,
   saveResource,
 } from '../resources/store.ts';
@@ -80,12 +81,29 @@ export async function logInAccount(
   try {
     return await tryLogIn(app, caller, login);
   } catch (error) {
-    // Somebody's first log-in twice at once: the other one has made what both wanted to make.
+    // Somebody's first log-in twice at once: the other one has made what both wanted to make. Or
+    // what the log-in stands on has changed.
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    const account = await findResource(app.db, login.account.id);
-    if (!account) throw new Failure('unauthenticated', 'Unable to authenticate.');
+    const account = await requireUnchanged(app, login);
     return tryLogIn(app, caller, { ...login, account });
   }
+}
+
+/** After a refused commit: the account as it is now, if what was proved still holds. */
+async function requireUnchanged(
+  app: App,
+  { method, account: before }: { method: Resource; account: Resource },
+): Promise<Resource> {
+  const [account, present] = await Promise.all([
+    findResource(app.db, before.id),
+    findResource(app.db, method.id),
+  ]);
+  if (!present) throw new Failure('not_found', 'Resource not found.');
+  const { password_hash } = (account?.body ?? {}) as Partial<AccountBody>;
+  if (!account || password_hash !== (before.body as Partial<AccountBody>).password_hash) {
+    throw new Failure('unauthenticated', 'Unable to authenticate.');
+  }
+  return account;
 }
 
 async function tryLogIn(
@@ -107,7 +125,13 @@ async function tryLogIn(
   });
   caller.record.outcome.user_id = user.id;
   caller.record.outcome.auth_token_id = made.resource.id;
-  await app.commit(caller, [...login.effects, ...effects, ...made.effects]);
+  await app.commit(caller, [
+    ...login.effects,
+    ...effects,
+    // What a removal takes away with its log-ins.
+    ...[method.scope_id, method.id, user.id].map(holdResource),
+    ...made.effects,
+  ]);
   return answerLogIn(app, made, login.type);
 }
 
@@ -119,11 +143,12 @@ async function userOf(
   const { method, account } = login;
   const known = account.owner_id === '' ? undefined : await findResource(app.db, account.owner_id);
   if (known) {
-    // Refused when the account has gone from the user meanwhile, or either of them altogether.
-    const held = setOwner(account.id, { from: known.id, to: known.id });
+    // Refused when the account has gone from the user meanwhile, or either of them altogether, or
+    // when the account has another password.
+    const held = setOwner(account.id, { from: known.id, to: known.id }, account.version);
     const own = await findEntityById(app.db, (known.body as UserBody).entity_id);
     if (own?.disabled) throw new Failure('unauthenticated', 'Unable to authenticate.');
-    if (own) return { user: known, effects: [held] };
+    if (own) return { user: known, effects: [held, holdEntity(own)] };
     const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), known.id);
     const body: UserBody = { ...(known.body as UserBody), entity_id: entity.id };
     const user = { ...known, body, unique_key: `entity:${entity.id}` };
@@ -162,7 +187,7 @@ async function userOf(
     effects: [
       ...effects,
       insertResource(user),
-      setOwner(account.id, { from: '', to: user.id }),
+      setOwner(account.id, { from: '', to: user.id }, account.version),
       bumpConfigVersion(),
     ],
   };

@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import {
@@ -13,7 +14,13 @@ import {
 } from '../definition.ts';
 import type { OutputFields } from '../grants/decision.ts';
 import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
-import { listChildTypes, newResourceId, prefixOf, RESOURCE_TYPES } from '../resource-types.ts';
+import {
+  listChildTypes,
+  newResourceId,
+  prefixOf,
+  RESOURCE_TYPES,
+  type ResourceTypeName,
+} from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';
 import {
   changeResource,
@@ -21,6 +28,7 @@ import {
   holdResource,
   insertResource,
   removeResources,
+  takeResources,
 } from './store.ts';
 
 /** A request to change an item, with what was found of it. */
@@ -77,7 +85,7 @@ export async function createResource(
       holdResource(resource.container_id),
       insertResource(resource),
       ...effects,
-      ...configChange(definition),
+      ...configChange(definition, 'made'),
     ]);
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
@@ -172,7 +180,7 @@ export async function commitChange(
     await app.commit(caller, [
       changeResource(resource.id, expected, { ...row, updated_ms: next.updated_ms }),
       ...effects,
-      ...configChange(definition),
+      ...configChange(definition, 'changed'),
     ]);
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
@@ -227,17 +235,30 @@ export async function deleteResource(
   const more = (await definition.planRemoval?.(app, caller, resource)) ?? [];
   caller.record.outcome.resource_id = resource.id;
   await app.commit(caller, [
+    // First of all: what is being made of it is waited for, and ends as well.
+    ...takeResources({ id: resource.id }),
     ...more,
     ...removeResources({ id: resource.id }, app.now()),
-    ...configChange(definition),
+    ...configChange(definition, 'changed'),
   ]);
-  const late = (await definition.planAftermath?.(app, resource)) ?? [];
-  // A part of what is on record already.
-  if (late.length > 0) await app.store.commit(late);
 }
 
-function configChange(definition: Definition): Effect[] {
-  return definition.cached ? [bumpConfigVersion()] : [];
+/** Of these others have their permissions, as members, principals or by what they are inside of. */
+const PERMITTING: readonly ResourceTypeName[] = [
+  'scope',
+  'auth-method',
+  'account',
+  'user',
+  'group',
+  'managed-group',
+  'role',
+];
+
+/** What is new takes no permission away from anybody. */
+function configChange({ cached, type }: Definition, how: 'made' | 'changed'): Effect[] {
+  if (!cached) return [];
+  const permits = how === 'changed' && PERMITTING.includes(type);
+  return permits ? bumpPermissionVersion() : [bumpConfigVersion()];
 }
 
 /** What an item shows, whole; fields that the caller may not see are taken out later. */

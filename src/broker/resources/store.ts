@@ -1,5 +1,6 @@
-import { type Compilable, type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type Compilable, type Expression, type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import { build, type Db, type Prepared, prepared, preparedWrite } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
@@ -248,7 +249,8 @@ export type LinkKind =
   | 'target-host-source'
   | 'target-brokered'
   | 'target-injected'
-  | 'alias-destination';
+  | 'alias-destination'
+  | 'log-in-account';
 
 export const insertResource: (resource: Resource) => Write = (() => {
   const insert = preparedWrite<
@@ -336,14 +338,13 @@ export function changeResource(id: string, expected: number, columns: ChangedCol
  * what is put into it can then not outlive it.
  */
 export function holdResource(id: string): Write {
-  return write(
-    build
-      .updateTable('resource')
-      .set((row) => ({ version: row.ref('version') }))
-      .where('id', '=', id),
-    { rows: 1 },
-  );
+  return hold({ id });
 }
+
+const hold = preparedHold<{ id: string }>(
+  (from, { id }) => from.selectFrom('resource').select('id').where('id', '=', id).forKeyShare(),
+  { rows: 1 },
+);
 
 /**
  * Links two resources, if the one referred to is still there and where it is expected to be.
@@ -395,12 +396,74 @@ export function deleteLinksTo(to_id: string, kind: LinkKind): Write {
   );
 }
 
+/** Ids as a question, answered when the write set runs. */
+export type Ids = Expression<string>;
+
+/** A question for ids, as what something is to be `in`. */
+export const idsOf = (query: Expression<{ id: string }>): Ids => sql<string>`${query}`;
+
 /** Which resources a removal takes: one with what it contains, some that contain nothing, or
  *  all of some scopes. */
 export type Removal =
   | { id: string }
-  | { ids: readonly string[] }
+  | { ids: readonly string[] | Ids }
   | { scope_ids: readonly string[] };
+
+type Row = ExpressionBuilder<Tables, 'resource'>;
+
+function isTaken(removal: Removal, row: Row) {
+  if ('ids' in removal) return row('id', 'in', removal.ids);
+  if ('id' in removal) {
+    return row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]);
+  }
+  const { scope_ids } = removal;
+  return row.or([isInScopes(scope_ids, row), row('id', 'in', scope_ids)]);
+}
+
+/** Lies in one of some scopes, or in a scope that lies in one. */
+export function isInScopes(scope_ids: readonly string[], row: Row) {
+  const within = build
+    .selectFrom('resource as inner')
+    .select('inner.id')
+    .where('inner.type', '=', 'scope')
+    .where('inner.scope_id', 'in', scope_ids);
+  return row.or([row('scope_id', 'in', scope_ids), row('scope_id', 'in', within)]);
+}
+
+/**
+ * Waits for everybody who is putting something into what goes, or making something that stands on
+ * it, and keeps others from beginning. What follows in the write set then sees all of it. Of
+ * scopes and of what contains something, the outermost come first: what is being put there would
+ * not be seen otherwise.
+ */
+export function takeResources(removal: Removal): Write[] {
+  const take = (isOne: (row: Row) => ReturnType<typeof isTaken>): Write =>
+    write(
+      build
+        .selectFrom((from) =>
+          from
+            .selectFrom('resource')
+            .select('id')
+            .where(isOne)
+            .orderBy('id')
+            .forUpdate()
+            .as('taken'),
+        )
+        .select((row) => row.fn.countAll().as('taken')),
+    );
+  const all = take((row) => isTaken(removal, row));
+  if ('ids' in removal) return [all];
+  if ('id' in removal) return [take((row) => row.and([row('id', '=', removal.id)])), all];
+  const { scope_ids } = removal;
+  const scopes = take((row) =>
+    row.and([
+      row('type', '=', 'scope'),
+      row.or([row('id', 'in', scope_ids), row('scope_id', 'in', scope_ids)]),
+    ]),
+  );
+  // What a resource of the scopes contains lies in them as well.
+  return [scopes, all, all];
+}
 
 /**
  * Removes resources with their links, and notes their ids for lists that are refreshed. With a
@@ -409,49 +472,11 @@ export type Removal =
  * @param now Unix milliseconds
  */
 export function removeResources(removal: Removal, now: number): Write[] {
-  const isGone = (row: ExpressionBuilder<Tables, 'resource'>) => {
-    if ('ids' in removal) return row('id', 'in', removal.ids);
-    if ('id' in removal) {
-      return row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]);
-    }
-    const { scope_ids } = removal;
-    const within = build
-      .selectFrom('resource as inner')
-      .select('inner.id')
-      .where('inner.type', '=', 'scope')
-      .where('inner.scope_id', 'in', scope_ids);
-    return row.or([
-      row('scope_id', 'in', scope_ids),
-      row('scope_id', 'in', within),
-      row('id', 'in', scope_ids),
-    ]);
-  };
+  const isGone = (row: Row) => isTaken(removal, row);
   const gone = () => build.selectFrom('resource').where(isGone);
-  // Whoever is putting something into these holds them: what follows then sees that as well.
-  const held =
-    'ids' in removal
-      ? []
-      : [
-          write(
-            build
-              .updateTable('resource')
-              .set((row) => ({ version: row.ref('version') }))
-              .where((row) =>
-                'id' in removal
-                  ? row('id', '=', removal.id)
-                  : row.and([
-                      row('type', '=', 'scope'),
-                      row.or([
-                        row('id', 'in', removal.scope_ids),
-                        row('scope_id', 'in', removal.scope_ids),
-                      ]),
-                    ]),
-              ),
-          ),
-        ];
   const sequence = build.selectFrom('resource_sequence').where('name', '=', 'removed');
   return [
-    ...held,
+    ...takeResources(removal),
     write(
       build
         .updateTable('resource_sequence')

@@ -7,7 +7,13 @@ import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
-import { findResource, insertLink, insertResource, removeResources } from '../resources/store.ts';
+import {
+  findResource,
+  insertLink,
+  insertResource,
+  removeResources,
+  takeResources,
+} from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
@@ -84,8 +90,9 @@ export const scopeDefinition: Definition = {
     if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
     const scope_ids = listSubtree(await readScopeTree(app), resource.id);
     return [
+      ...takeResources({ scope_ids }),
       ...(await planLoss(app, { scope_ids })),
-      ...(await revokeTokensIn(app, scope_ids)),
+      revokeTokensIn(scope_ids),
       ...removeResources({ scope_ids }, app.now()),
     ];
   },

@@ -1,7 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
-import { removeTokensOfAccounts, removeTokensOfUser } from '../auth-tokens/operations.ts';
+import { endLogIns } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
@@ -45,12 +45,11 @@ export const userDefinition: Definition = {
       refuseField('id', `The built-in user ${resource.id} cannot be deleted.`);
     }
     return [
+      ...(await endLogIns(app, { user_id: resource.id })),
       ...(await planLoss(app, { user_id: resource.id })),
-      ...(await removeTokensOfUser(app, resource.id)),
       clearOwner(resource.id),
     ];
   },
-  planAftermath: (app, resource) => removeTokensOfUser(app, resource.id),
 
   async describe(app, _caller, users, how) {
     const [accounts, tree] = await Promise.all([
@@ -122,14 +121,11 @@ async function planAccounts(
   const [absent] = plan.absent;
   if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
   await requireFree(app, user, plan.added);
-  const removed = new Set(plan.removed);
   return [
-    // Whoever logged in through an account that is taken away is this user no more.
-    ...(await removeTokensOfAccounts(
-      app,
-      present.filter((account) => removed.has(account.id)),
-    )),
     ...plan.removed.map((id) => setOwner(id, { from: user.id, to: '' })),
+    // Whoever logged in through an account that is taken away is this user no more. After that:
+    // a log-in that holds the account is waited for.
+    ...(plan.removed.length === 0 ? [] : await endLogIns(app, { account_ids: plan.removed })),
     ...plan.added.map((id) => setOwner(id, { from: '', to: user.id })),
   ];
 }

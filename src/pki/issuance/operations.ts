@@ -5,7 +5,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls } from '../../mounts/mount.ts';
-import type { Effect } from '../../store/write.ts';
+import type { Effect, Write } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { type Authority, resolveSigningIssuer } from '../authority/authority.ts';
@@ -26,6 +26,7 @@ import type { RequestedNames } from '../roles/name-policy.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
+import { holdGround } from './store.ts';
 
 interface Target {
   /** Name of the role. */
@@ -36,6 +37,8 @@ interface Target {
 
 interface Ground {
   role: Role;
+  /** Refuses the write set once role, issuers or keys are not these any more. */
+  held: Write;
   issuer: Issuer;
   key: Key;
   context: LeafContext;
@@ -47,7 +50,20 @@ export async function issueCertificate(
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
-  return commitSigned(app, caller, await planIssuance(app, caller, input));
+  return settle(async () => commitSigned(app, caller, await planIssuance(app, caller, input)));
+}
+
+/** What is changed while a certificate is being made makes another one necessary. */
+const ATTEMPTS = 4;
+
+async function settle<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (let left = ATTEMPTS; ; left -= 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'conflict' || left === 1) throw error;
+    }
+  }
 }
 
 /** Signs a CSR within the bounds of a role. */
@@ -56,9 +72,11 @@ export async function signCsr(
   caller: Caller,
   input: SignRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
-  const ground = await readGround(app, caller, input);
-  const { plan, ...subject } = await decideSign(app, input, ground);
-  return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
+  return settle(async () => {
+    const ground = await readGround(app, caller, input);
+    const { plan, ...subject } = await decideSign(app, input, ground);
+    return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
+  });
 }
 
 async function decideSign(
@@ -100,10 +118,13 @@ async function decideIssue(
 }
 
 async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
-  const role = await requireRole(app, caller, target.role);
-  const authority = await readAuthority(app, caller.mount.id);
+  const mount_id = caller.mount.id;
+  const { role, body } = await requireRole(app, caller, target.role);
+  const authority = await readAuthority(app, mount_id);
   const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
-  return { role, issuer, key, context: contextOf(app, caller, authority, issuer, key) };
+  const { version } = authority.defaults;
+  const held = holdGround({ mount_id, role: target.role, body, version });
+  return { role, held, issuer, key, context: contextOf(app, caller, authority, issuer, key) };
 }
 
 function contextOf(
@@ -136,7 +157,7 @@ export interface SignedLeaf {
   serial: string;
   /** Unix seconds. */
   not_after: number;
-  /** Belong into the write set that hands the certificate out; none for a role with `no_store`. */
+  /** Belong into the write set that hands the certificate out; nothing is stored with `no_store`. */
   effects: Effect[];
   role: Role;
 }
@@ -173,7 +194,7 @@ async function planSigned(
   app: App,
   caller: Caller,
   input: (IssueRequest | SignRequest) & Target,
-  { role, issuer, key, context }: Ground,
+  { role, held, issuer, key, context }: Ground,
   plan: LeafPlan,
   subject: Subject,
 ): Promise<SignedLeaf> {
@@ -214,9 +235,8 @@ async function planSigned(
     not_after: tbs.notAfter,
     der,
   };
-  const effects = role.no_store
-    ? []
-    : insertCertificate(mount_id, row, [...names.dns, ...names.email, ...names.ip, ...names.uri]);
+  const all = [...names.dns, ...names.email, ...names.ip, ...names.uri];
+  const effects = [held, ...(role.no_store ? [] : insertCertificate(mount_id, row, all))];
   const answer = encodeIssued({
     der,
     facts: {

@@ -13,7 +13,14 @@ import {
   type RolePatch,
   warnOfIssuer,
 } from './role.ts';
-import { deleteRole, findRole, listRoleNames, saveRole } from './store.ts';
+import {
+  deleteRole,
+  findRole,
+  findStoredRole,
+  listRoleNames,
+  type StoredRole,
+  saveRole,
+} from './store.ts';
 
 type RoleAnswer = Answer<ReturnType<typeof describeRole>>;
 
@@ -22,12 +29,12 @@ export function findCachedRole(
   app: App,
   mount_id: string,
   name: string,
-): Promise<Role | undefined> {
-  return app.cached(`pki/role/${mount_id}/${name}`, () => findRole(app.db, mount_id, name));
+): Promise<StoredRole | undefined> {
+  return app.cached(`pki/role/${mount_id}/${name}`, () => findStoredRole(app.db, mount_id, name));
 }
 
 /** @throws Failure `invalid`, as issuance answers for a role that is not there */
-export async function requireRole(app: App, caller: Caller, name: string): Promise<Role> {
+export async function requireRole(app: App, caller: Caller, name: string): Promise<StoredRole> {
   const role = await findCachedRole(app, caller.mount.id, name);
   if (role) return role;
   throw new Failure('invalid', `unknown role: ${name}`);

@@ -6,14 +6,28 @@ import { type Role, roleSchema } from './role.ts';
 // A role is read whole and never searched by its rules, so it is kept as one JSON
 // column; only the keys it is looked up by are columns of their own.
 
+/** A role as it is kept; by its text a write set can tell that it still is the same. */
+export interface StoredRole {
+  role: Role;
+  body: string;
+}
+
 export async function findRole(db: Db, mount_id: string, name: string): Promise<Role | undefined> {
+  return (await findStoredRole(db, mount_id, name))?.role;
+}
+
+export async function findStoredRole(
+  db: Db,
+  mount_id: string,
+  name: string,
+): Promise<StoredRole | undefined> {
   const row = await db
     .selectFrom('pki_role')
     .select('body')
     .where('mount_id', '=', mount_id)
     .where('name', '=', name)
     .executeTakeFirst();
-  return row && parseRole(row.body);
+  return row && { role: parseRole(row.body), body: row.body };
 }
 
 /** All roles of a mount by name; for questions about what refers to an issuer. */

@@ -1,7 +1,8 @@
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
-import { bumpConfigVersion } from '../../../store/config-version.ts';
+import { holdAccessor } from '../../../mounts/store.ts';
+import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Caller } from '../../caller.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity } from '../entity.ts';
 import { findAliasMount, newEntity } from '../operations.ts';
@@ -38,7 +39,11 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
       custom_metadata: input.custom_metadata ?? existing.custom_metadata,
       updated_at_ms: app.now(),
     };
-    await app.commit(caller, [updateAlias(next), bumpConfigVersion()]);
+    await app.commit(caller, [
+      holdAccessor({ mount_accessor: next.mount_accessor }),
+      updateAlias(next),
+      ...bumpPermissionVersion(),
+    ]);
     return { data: { id: next.id, canonical_id: next.entity_id } };
   }
   if (input.name === '') throw new Failure('invalid', 'missing alias name: name is needed');
@@ -56,8 +61,9 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
   };
   await app.commit(caller, [
     ...(entity ? [] : [insertEntity(owner)]),
+    holdAccessor({ mount_accessor: alias.mount_accessor }),
     insertAlias(alias),
-    bumpConfigVersion(),
+    ...bumpPermissionVersion(),
   ]);
   return { data: { id: alias.id, canonical_id: owner.id } };
 }
@@ -100,7 +106,7 @@ export async function removeAlias(
   caller: Caller,
   input: { id: string },
 ): Promise<Answer> {
-  await app.commit(caller, [deleteAlias(input.id), bumpConfigVersion()]);
+  await app.commit(caller, [deleteAlias(input.id), ...bumpPermissionVersion()]);
   return {};
 }
 

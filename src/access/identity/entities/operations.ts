@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import type { Answer } from '../../../http/route.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';
+import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Caller } from '../../caller.ts';
 import {
   type Alias,
@@ -71,7 +72,7 @@ async function changeEntity(
 ): Promise<Answer> {
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
-  await app.commit(caller, [updateEntity(next), bumpConfigVersion()]);
+  await app.commit(caller, [updateEntity(next), ...bumpPermissionVersion()]);
   return {};
 }
 
@@ -150,9 +151,9 @@ async function removeEntities(
   entities: readonly (Entity | undefined)[],
 ): Promise<Answer> {
   const effects = entities.flatMap((entity) =>
-    entity ? [deleteMemberships('entity', entity.id), deleteEntity(entity.id)] : [],
+    entity ? [deleteEntity(entity.id), deleteMemberships('entity', entity.id)] : [],
   );
-  if (effects.length > 0) await app.commit(caller, [...effects, bumpConfigVersion()]);
+  if (effects.length > 0) await app.commit(caller, [...effects, ...bumpPermissionVersion()]);
   return {};
 }
 

@@ -2,7 +2,8 @@ import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import type { Answer } from '../../../http/route.ts';
-import { bumpConfigVersion } from '../../../store/config-version.ts';
+import { holdAccessor } from '../../../mounts/store.ts';
+import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { requireAccessor } from '../aliases/operations.ts';
@@ -81,7 +82,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
   await app.commit(caller, [
     existing ? updateGroup(group) : insertGroup(group),
     ...(await planMembers(app, group, input)),
-    bumpConfigVersion(),
+    ...bumpPermissionVersion(),
   ]);
   return { data: { id: group.id, name: group.name } };
 }
@@ -163,9 +164,9 @@ export async function removeGroupByName(
 async function removeGroup(app: App, caller: Caller, group: Group | undefined): Promise<Answer> {
   if (!group) return {};
   await app.commit(caller, [
-    deleteMemberships('group', group.id),
     deleteGroup(group.id),
-    bumpConfigVersion(),
+    deleteMemberships('group', group.id),
+    ...bumpPermissionVersion(),
   ]);
   return {};
 }
@@ -242,7 +243,11 @@ export async function writeGroupAlias(
     created_at_ms: existing?.created_at_ms ?? now,
     updated_at_ms: now,
   };
-  await app.commit(caller, [saveGroupAlias(alias), bumpConfigVersion()]);
+  await app.commit(caller, [
+    holdAccessor({ mount_accessor: alias.mount_accessor }),
+    saveGroupAlias(alias),
+    ...bumpPermissionVersion(),
+  ]);
   return { data: { id: alias.id, canonical_id: group_id } };
 }
 
@@ -277,7 +282,7 @@ export async function removeGroupAlias(
   caller: Caller,
   input: { id: string },
 ): Promise<Answer> {
-  await app.commit(caller, [deleteGroupAlias(input.id), bumpConfigVersion()]);
+  await app.commit(caller, [deleteGroupAlias(input.id), ...bumpPermissionVersion()]);
   return {};
 }
 

@@ -23,7 +23,8 @@ export function workOf(app: App, caller: Caller): EndingWork {
   return {
     async commit(effects, outcome = {}) {
       const record = { ...caller.record, outcome: { ...caller.record.outcome, ...outcome } };
-      await app.commit({ ...caller, record }, effects);
+      // Decided already, perhaps by the end of what the caller came with.
+      await app.commit({ ...caller, record, standing: undefined }, effects);
       caller.recorded = true;
     },
     stopping: false,

@@ -5,6 +5,7 @@ import { readMounts } from '../../../mounts/operations.ts';
 import type { Acl } from '../../acl.ts';
 import type { Caller, TokenFacts } from '../../caller.ts';
 import { readPermissions } from '../../identity/operations.ts';
+import { readPermissionVersion } from '../../standing/operations.ts';
 import { isWrappingToken } from '../../wrapping/wrapping.ts';
 import { judgeAddress } from '../addresses.ts';
 import { nowSeconds, openBatchToken, tokenId } from '../minting/operations.ts';
@@ -16,6 +17,10 @@ export interface Authenticated {
   token: TokenFacts;
   acl: Acl;
   identity: IdentityFacts | undefined;
+  /** The row that it ends with: its own, or of the token that a batch token was made by. */
+  token_row: string | undefined;
+  /** What is permitted goes by this; undefined where it does not depend on what is configured. */
+  permission_version: number | undefined;
 }
 
 /** A token that a request came with. */
@@ -42,17 +47,49 @@ export async function authenticate(
   text: string,
   remote_address?: string,
 ): Promise<Authenticated | undefined> {
-  const token = await findLiving(app, text);
+  const known = await identifyToken(app, await findLiving(app, text), text, remote_address);
+  const { num_uses = 0, id = '' } = known?.counted ?? {};
+  if (num_uses > 0 && !(await takeUse(app, id))) return undefined;
+  return known?.authenticated;
+}
+
+/** As {@link authenticate}, again within one request: the use that it takes is taken already. */
+export async function authenticateAgain(
+  app: App,
+  text: string,
+  remote_address?: string,
+): Promise<Authenticated | undefined> {
+  const found = openBatchToken(app, text) ?? (await findToken(app.db, tokenId(app, text)));
+  const token = found && { ...found, uses_left: found.uses_left + 1 };
+  const isUsable = token && (await isLiving(app, token));
+  const known = await identifyToken(app, isUsable ? found : undefined, text, remote_address);
+  return known?.authenticated;
+}
+
+async function identifyToken(
+  app: App,
+  token: Token | undefined,
+  text: string,
+  remote_address: string | undefined,
+): Promise<{ authenticated: Authenticated; counted: Token } | undefined> {
   // Who has the token of a wrapped answer may take that answer; it is nobody's identity.
   if (!token || isWrappingToken(token)) return undefined;
   if (!judgeAddress(token.bound_cidrs, remote_address)) return undefined;
+  // Before what it stands for, see there.
+  const version = await readPermissionVersion(app);
   const permissions = await readPermissions(app, token);
   if (!permissions) return undefined;
-  if (token.num_uses > 0 && !(await takeUse(app, token.id))) return undefined;
   const { acl, identity, identity_policies } = permissions;
   const facts = { ...tokenFacts(token), identity_policies };
   presented.set(facts, { text, token });
-  return { token: facts, acl, identity };
+  const authenticated: Authenticated = {
+    token: facts,
+    acl,
+    identity,
+    token_row: token.type === 'batch' ? token.parent_id : token.id,
+    permission_version: acl.root && token.entity_id === '' ? undefined : version,
+  };
+  return { authenticated, counted: token };
 }
 
 /** The token and text that a caller came with. */

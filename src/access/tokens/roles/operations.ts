@@ -4,11 +4,18 @@ import { mergePatch } from '../../../core/fields.ts';
 import type { Answer } from '../../../http/route.ts';
 import type { Caller } from '../../caller.ts';
 import { checkTokenRole, describeTokenRole, type TokenRole, tokenRoleSchema } from './role.ts';
-import { deleteTokenRole, findTokenRole, listTokenRoles, saveTokenRole } from './store.ts';
+import {
+  deleteTokenRole,
+  findStoredTokenRole,
+  findTokenRole,
+  listTokenRoles,
+  type StoredTokenRole,
+  saveTokenRole,
+} from './store.ts';
 
 /** @throws Failure `invalid`: the role is part of a request, not what it is about */
-export async function requireTokenRole(app: App, name: string): Promise<TokenRole> {
-  const role = await findTokenRole(app.db, name);
+export async function requireTokenRole(app: App, name: string): Promise<StoredTokenRole> {
+  const role = await findStoredTokenRole(app.db, name);
   if (!role) throw new Failure('invalid', `unknown role "${name}"`);
   return role;
 }

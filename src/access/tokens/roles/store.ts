@@ -1,14 +1,40 @@
 import { build, type Db } from '../../../store/database.ts';
+import { preparedHold } from '../../../store/held.ts';
 import { type Write, write } from '../../../store/write.ts';
 import { type TokenRole, tokenRoleSchema } from './role.ts';
 
+/** A role as it is kept; by its text a write set can tell that it still is the same. */
+export interface StoredTokenRole {
+  rules: TokenRole;
+  body: string;
+}
+
 export async function findTokenRole(db: Db, name: string): Promise<TokenRole | undefined> {
+  return (await findStoredTokenRole(db, name))?.rules;
+}
+
+/** Refuses its write set unless a role is what it was. */
+export const holdTokenRole = preparedHold<{ name: string; body: string }>(
+  (from, { name, body }) =>
+    from
+      .selectFrom('token_role')
+      .select('name')
+      .where('name', '=', name)
+      .where('body', '=', body)
+      .forShare(),
+  { rows: 1, conflict: 'the role was changed in the meantime' },
+);
+
+export async function findStoredTokenRole(
+  db: Db,
+  name: string,
+): Promise<StoredTokenRole | undefined> {
   const row = await db
     .selectFrom('token_role')
     .select('body')
     .where('name', '=', name)
     .executeTakeFirst();
-  return row && tokenRoleSchema.parse(JSON.parse(row.body));
+  return row && { rules: tokenRoleSchema.parse(JSON.parse(row.body)), body: row.body };
 }
 
 export async function listTokenRoles(db: Db): Promise<string[]> {

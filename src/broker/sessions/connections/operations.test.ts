@@ -201,7 +201,7 @@ eachEngine('sessions', (open) => {
     await assert.rejects(activateAt(app, late), refused('conflict'));
     await assert.rejects(lookUpSession(app, WORKER, late), refused('forbidden'));
     await assert.rejects(activateAt(app, 's_none'), refused('forbidden'));
-    await app.store.commit(await planLoss(app, { auth_token_ids: ['at_1'] }));
+    await app.store.commit(await planLoss(app, { log_ins: { ids: ['at_1'] } }));
     await assert.rejects(activateAt(app, lost, 1), refused('conflict'));
   });
 
@@ -343,7 +343,7 @@ eachEngine('sessions', (open) => {
 
   const losses: [name: string, loss: Loss, host: boolean, gone: object][] = [
     ['target', { target_id: 'ttcp_1' }, false, { target_id: '' }],
-    ['log-in', { auth_token_ids: ['at_1'] }, false, { auth_token_id: '' }],
+    ['log-in', { log_ins: { ids: ['at_1'] } }, false, { auth_token_id: '' }],
     ['user', { user_id: 'u_1' }, false, {}],
     ['project', { scope_ids: ['p_1'] }, false, {}],
     ['scope of the log-in', { scope_ids: ['global'] }, false, {}],

@@ -1,13 +1,14 @@
 import { build, type Db } from '../../../store/database.ts';
 import type { SessionRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
+import { type LogInsOf, logInsOf } from '../../auth-tokens/store.ts';
 import { LIVE_STATUSES } from '../session.ts';
 import { laterThanBefore } from '../store.ts';
 
 /** What is removed, so that sessions which depend on it are canceled. */
 export type Loss =
   | { target_id: string }
-  | { auth_token_ids: readonly string[] }
+  | { log_ins: LogInsOf }
   | { user_id: string }
   /** Whole scopes, with the users and log-ins that lie in them. */
   | { scope_ids: readonly string[] }
@@ -44,7 +45,7 @@ function affected(loss: Loss) {
       .where('host_set_id', '=', loss.host_set_id_of);
   }
   if ('target_id' in loss) return from.where('target_id', '=', loss.target_id);
-  if ('auth_token_ids' in loss) return from.where('auth_token_id', 'in', loss.auth_token_ids);
+  if ('log_ins' in loss) return from.where('auth_token_id', 'in', logInsOf(loss.log_ins));
   if ('host_ids' in loss) return from.where('host_id', 'in', loss.host_ids);
   if ('host_set_id' in loss) {
     // By way of its hosts, of which there is an index.
@@ -133,7 +134,7 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
 
 function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
   if ('target_id' in loss) return { target_id: '' };
-  if ('auth_token_ids' in loss) return { auth_token_id: '' };
+  if ('log_ins' in loss) return { auth_token_id: '' };
   if ('host_set_id_of' in loss) return undefined;
   if ('host_ids' in loss) return { host_id: '' };
   if ('host_set_id' in loss) return { host_set_id: '' };

@@ -1,0 +1,28 @@
+import type { Write } from '../../store/write.ts';
+
+/** The rows that a request's permission rests on, as they were when it was judged. */
+export interface Standing {
+  /** Of what was permitted; undefined where permission does not depend on what is configured. */
+  readonly version: number | undefined;
+  /**
+   * What refuses a write set once one of the rows is gone or is not what it was.
+   *
+   * @param changes the write set itself changes what somebody is permitted
+   */
+  guards(changes: boolean): readonly Write[];
+  /**
+   * Judges the request again by what is there now.
+   *
+   * @throws Failure as the request would be refused if it came now
+   */
+  renew(): Promise<Standing>;
+}
+
+/** What a caller came with and by, in the terms of its rows. */
+export interface Footing {
+  /** The row of the token, or of the one that a batch token was made by; undefined without. */
+  token_id: string | undefined;
+  /** The mount that the path led to; undefined for those that are always there. */
+  mount: { id: string; path: string } | undefined;
+  version: number | undefined;
+}

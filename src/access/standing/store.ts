@@ -1,0 +1,114 @@
+import { preparedHold } from '../../store/held.ts';
+import type { Write } from '../../store/write.ts';
+import type { Footing } from './standing.ts';
+
+// One statement for each combination, since this is in the write set of every request. A token
+// is held against its revocation alone: its uses are counted down at the same time.
+
+const ONE = { rows: 1 };
+
+const byToken = preparedHold<{ token_id: string }>(
+  (from, p) =>
+    from.selectFrom('token').select('token.id').where('token.id', '=', p.token_id).forKeyShare(),
+  ONE,
+);
+
+const byMount = preparedHold<{ mount_id: string; path: string }>(
+  (from, p) =>
+    from
+      .selectFrom('mount')
+      .select('mount.id')
+      .where('mount.id', '=', p.mount_id)
+      .where('mount.path', '=', p.path)
+      .forShare(),
+  ONE,
+);
+
+const byVersion = preparedHold<{ version: number }>(
+  (from, p) =>
+    from
+      .selectFrom('permission_version')
+      .select('permission_version.id')
+      .where('permission_version.version', '=', p.version)
+      .forShare(),
+  ONE,
+);
+
+const byTokenAndMount = preparedHold<{ token_id: string; mount_id: string; path: string }>(
+  (from, p) =>
+    from
+      .selectFrom(['token', 'mount'])
+      .select('token.id')
+      .where('token.id', '=', p.token_id)
+      .where('mount.id', '=', p.mount_id)
+      .where('mount.path', '=', p.path)
+      .forKeyShare('token')
+      .forShare('mount'),
+  ONE,
+);
+
+const byTokenAndVersion = preparedHold<{ token_id: string; version: number }>(
+  (from, p) =>
+    from
+      .selectFrom(['token', 'permission_version'])
+      .select('token.id')
+      .where('token.id', '=', p.token_id)
+      .where('permission_version.version', '=', p.version)
+      .forKeyShare('token')
+      .forShare('permission_version'),
+  ONE,
+);
+
+const byAll = preparedHold<{
+  token_id: string;
+  mount_id: string;
+  path: string;
+  version: number;
+}>(
+  (from, p) =>
+    from
+      .selectFrom(['token', 'mount', 'permission_version'])
+      .select('token.id')
+      .where('token.id', '=', p.token_id)
+      .where('mount.id', '=', p.mount_id)
+      .where('mount.path', '=', p.path)
+      .where('permission_version.version', '=', p.version)
+      .forKeyShare('token')
+      .forShare(['mount', 'permission_version']),
+  ONE,
+);
+
+/** Refuses its write set unless everything that a caller stands on is there as it was. */
+export function holdFooting({ token_id, mount, version }: Footing): Write[] {
+  if (token_id === undefined) {
+    return [
+      ...(mount ? [byMount({ mount_id: mount.id, path: mount.path })] : []),
+      ...(version === undefined ? [] : [byVersion({ version })]),
+    ];
+  }
+  if (mount && version !== undefined) {
+    return [byAll({ token_id, mount_id: mount.id, path: mount.path, version })];
+  }
+  if (mount) return [byTokenAndMount({ token_id, mount_id: mount.id, path: mount.path })];
+  return [version === undefined ? byToken({ token_id }) : byTokenAndVersion({ token_id, version })];
+}
+
+/**
+ * As {@link holdFooting}, by a write set that goes on to change the version: it takes the row at
+ * once as its own, so that two of them do not wait for each other.
+ */
+export function takeFooting(footing: Footing): Write[] {
+  const { version } = footing;
+  const others = holdFooting({ ...footing, version: undefined });
+  return version === undefined ? others : [takeVersion({ version }), ...others];
+}
+
+const takeVersion = preparedHold<{ version: number }>(
+  (from, p) =>
+    from
+      .selectFrom('permission_version')
+      .select('permission_version.id')
+      .where('permission_version.version', '=', p.version)
+      .forUpdate(),
+  ONE,
+);

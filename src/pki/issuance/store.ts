@@ -1,0 +1,26 @@
+import { preparedHold } from '../../store/held.ts';
+
+/**
+ * Refuses its write set unless the role is what it was, and the mount's issuers, keys and defaults
+ * are those that the certificate was decided on. That the mount itself is there is for the caller's
+ * standing to say.
+ */
+export const holdGround = preparedHold<{
+  mount_id: string;
+  role: string;
+  /** The role's text. */
+  body: string;
+  version: number;
+}>(
+  (from, p) =>
+    from
+      .selectFrom(['pki_role', 'pki_authority'])
+      .select('pki_role.name')
+      .where('pki_role.mount_id', '=', p.mount_id)
+      .where('pki_role.name', '=', p.role)
+      .where('pki_role.body', '=', p.body)
+      .where('pki_authority.mount_id', '=', p.mount_id)
+      .where('pki_authority.version', '=', p.version)
+      .forShare(),
+  { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
+);

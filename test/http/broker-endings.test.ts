@@ -1,0 +1,131 @@
+// What ends with a removal on the broker's side, and what is being made at that moment.
+
+import assert from 'node:assert/strict';
+import { type Bench, must, type RaceCase, raceAll } from '../support/racing.ts';
+import { tokenIdOf } from '../support/seeded-broker.ts';
+import type { Reply } from '../support/server.ts';
+
+async function make({ maker }: Bench, plural: string, body: object): Promise<string> {
+  return (await must(maker.call('POST', plural, body))).textAt('id');
+}
+
+/** Somebody with an account of an auth method in an org of their own. */
+interface Person {
+  org: string;
+  method: string;
+  account: string;
+  user: string;
+  login_name: string;
+}
+
+async function newPerson(bench: Bench): Promise<Person> {
+  const login_name = `person-${bench.next()}`;
+  const org = await make(bench, 'scopes', { scope_id: 'global' });
+  const method = await make(bench, 'auth-methods', { scope_id: org, type: 'password' });
+  const attributes = { login_name, password: 'correct horse' };
+  const account = await make(bench, 'accounts', { auth_method_id: method, attributes });
+  const user = await make(bench, 'users', { scope_id: org });
+  const given = { version: 1, account_ids: [account] };
+  await must(bench.maker.call('POST', `users/${user}:add-accounts`, given));
+  return { org, method, account, user, login_name };
+}
+
+const logInPath = ({ method }: Person): string => `auth-methods/${method}:authenticate`;
+
+const logIn = ({ maker }: Bench, person: Person): Promise<Reply> =>
+  maker.call(
+    'POST',
+    logInPath(person),
+    { attributes: { login_name: person.login_name, password: 'correct horse' } },
+    { token: '' },
+  );
+
+/** A log-in that is of no use any more, on either API. */
+async function refuseLogIn({ remover }: Bench, made: Reply): Promise<void> {
+  const token = made.textAt('attributes.token');
+  const self = await remover.call('GET', 'auth/token/lookup-self', undefined, { token });
+  assert.equal(self.status, 403, self.text);
+  const read = await remover.call('GET', `auth-tokens/${tokenIdOf(token)}`);
+  assert.equal(read.status, 404, read.text);
+}
+
+type End = [
+  name: string,
+  refused: readonly number[],
+  remove: (bench: Bench, person: Person) => Promise<Reply>,
+];
+
+const versionOf = async ({ remover }: Bench, path: string): Promise<unknown> =>
+  (await must(remover.call('GET', path))).field('version');
+
+const ends: End[] = [
+  ['its scope', [404], ({ remover }, { org }) => remover.call('DELETE', `scopes/${org}`)],
+  [
+    'its auth method',
+    [404],
+    ({ remover }, { method }) => remover.call('DELETE', `auth-methods/${method}`),
+  ],
+  [
+    'its account',
+    [401],
+    ({ remover }, { account }) => remover.call('DELETE', `accounts/${account}`),
+  ],
+  ['its user', [401, 404], ({ remover }, { user }) => remover.call('DELETE', `users/${user}`)],
+  [
+    'the link of account and user',
+    [401, 404],
+    async (bench, { user, account }) => {
+      const version = await versionOf(bench, `users/${user}`);
+      const body = { version, account_ids: [account] };
+      return bench.remover.call('POST', `users/${user}:remove-accounts`, body);
+    },
+  ],
+  [
+    'the links of the user',
+    [401, 404],
+    async (bench, { user }) => {
+      const version = await versionOf(bench, `users/${user}`);
+      return bench.remover.call('POST', `users/${user}:set-accounts`, { version, account_ids: [] });
+    },
+  ],
+];
+
+const logIns: RaceCase[] = ends.flatMap(([name, refused, remove]) =>
+  [false, true].map((again) => ({
+    name: `a ${again ? 'second' : 'first'} log-in and ${name}`,
+    refused,
+    async setUp(bench: Bench) {
+      const person = await newPerson(bench);
+      if (again) await must(logIn(bench, person));
+      return {
+        path: logInPath(person),
+        make: () => logIn(bench, person),
+        remove: () => remove(bench, person),
+        ended: (made: Reply) => refuseLogIn(bench, made),
+      };
+    },
+  })),
+);
+
+const changed: RaceCase = {
+  name: 'a log-in and its password',
+  refused: [401],
+  async setUp(bench) {
+    const person = await newPerson(bench);
+    await must(logIn(bench, person));
+    return {
+      path: logInPath(person),
+      make: () => logIn(bench, person),
+      async remove() {
+        const path = `accounts/${person.account}`;
+        const version = await versionOf(bench, path);
+        return bench.remover.call('POST', `${path}:set-password`, {
+          version,
+          password: 'battery staple',
+        });
+      },
+    };
+  },
+};
+
+raceAll('who logs in to the broker', [...logIns, changed]);

@@ -1,0 +1,42 @@
+import type { Store } from '../../src/store/store.ts';
+import { type Effect, isAuditEntry } from '../../src/store/write.ts';
+
+/** A commit that waits until it is let go. */
+export interface HeldCommit {
+  /** Resolves when a request has decided and is about to write. */
+  reached: Promise<void>;
+  letGo(): void;
+}
+
+/** Stands between a server and its store, and can hold a request between its plan and its commit. */
+export class CommitHolder {
+  #held: { path: string; reached(): void; gone: Promise<void> } | undefined;
+
+  /** Gives a server its store. */
+  readonly over = (real: Store): Store => ({
+    ...real,
+    commit: async (effects) => {
+      const held = this.#held;
+      if (held && effects.some((effect) => pathOf(effect) === held.path)) {
+        this.#held = undefined;
+        held.reached();
+        await held.gone;
+      }
+      return real.commit(effects);
+    },
+  });
+
+  /** Holds the next write set that carries the record of a request to this path. */
+  hold(path: string): HeldCommit {
+    const reached = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
+    this.#held = { path, reached: reached.resolve, gone: gone.promise };
+    return { reached: reached.promise, letGo: gone.resolve };
+  }
+}
+
+function pathOf(effect: Effect): string | undefined {
+  if (!isAuditEntry(effect)) return undefined;
+  const record: { request?: { path?: string } } = JSON.parse(effect.audit);
+  return record.request?.path;
+}

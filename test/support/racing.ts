@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { eachPlace, type Place } from './engines.ts';
+import { CommitHolder } from './held-commit.ts';
+import { newDirectory, settingsOf } from './node-process.ts';
+import { type Client, callOver, type Reply, startTestServer } from './server.ts';
+
+type Call = Client['call'];
+
+/** Two servers over one database on PostgreSQL, the same one twice on SQLite. */
+export interface Bench {
+  /** Makes; its commits can be held. */
+  maker: Client;
+  /** Removes. */
+  remover: Client;
+  holder: CommitHolder;
+  /** A number that nothing else on the bench was named by. */
+  next(): number;
+}
+
+/** Something that is made, and what it stands on. */
+export interface Race {
+  /** The path of the request that makes it, as its record has it. */
+  path: string;
+  make(): Promise<Reply>;
+  remove(): Promise<Reply>;
+  /** What was made before the removal has ended by it. */
+  ended?(made: Reply): Promise<void>;
+}
+
+export interface RaceCase {
+  name: string;
+  /** Statuses that refuse the maker once the other was quicker. */
+  refused: readonly number[];
+  setUp(bench: Bench): Promise<Race>;
+}
+
+/** Runs each case in both orders, on each engine. */
+export function raceAll(name: string, cases: readonly RaceCase[]): void {
+  eachPlace(name, (newPlace) => {
+    let bench: Bench;
+    const stops: (() => Promise<void>)[] = [];
+    before(async () => {
+      bench = await openBench(await newPlace(), (stop) => stops.push(stop));
+    });
+    after(async () => {
+      for (const stop of stops.reverse()) await stop();
+    });
+    for (const { name, refused, setUp } of cases) {
+      test(`${name}: removed between plan and commit, nothing is made`, async () => {
+        const race = await setUp(bench);
+        const held = bench.holder.hold(race.path);
+        const making = race.make();
+        const reply = await Promise.race([held.reached, making]);
+        assert.equal(reply, undefined, `was to write: ${reply?.text}`);
+        // A request that is held for ever would keep its server from stopping.
+        const removed = await race.remove().finally(held.letGo);
+        const made = await making;
+        assert.ok(removed.status < 300, `${removed.status} ${removed.text}`);
+        assert.ok(refused.includes(made.status), `${made.status} ${made.text}`);
+        assert.doesNotMatch(made.text, /BEGIN|hvs\.|at_\w+_s1|authorization_token/);
+      });
+
+      test(`${name}: what was made before ends with it`, async () => {
+        const race = await setUp(bench);
+        const made = await race.make();
+        assert.ok(made.status < 300, `${made.status} ${made.text}`);
+        const removed = await race.remove();
+        assert.ok(removed.status < 300, `${removed.status} ${removed.text}`);
+        await race.ended?.(made);
+      });
+    }
+  });
+}
+
+async function openBench(
+  place: Place,
+  onStop: (stop: () => Promise<void>) => void,
+): Promise<Bench> {
+  const scope = { after: onStop };
+  const directory = newDirectory(scope);
+  const holder = new CommitHolder();
+  const start = async (node_name: string, store?: CommitHolder['over']): Promise<Client> => {
+    const { storage: wanted, seal } = settingsOf(place, directory, node_name);
+    const storage =
+      wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
+    const config = { mode: 'server' as const, dev_root_token: undefined, storage, seal };
+    return startTestServer(scope, { config, ...(store ? { store } : {}) });
+  };
+  const a = await start('a', holder.over);
+  const made = await a.call('PUT', 'sys/init', {}, { token: '' });
+  const root = made.textAt('root_token');
+  assert.notEqual(root, '', made.text);
+  const asRoot = (client: Client): Client => ({ ...client, call: callOver(client.url, root) });
+  const maker = asRoot(a);
+  const remover = place.options().engine === 'postgres' ? asRoot(await start('b')) : maker;
+  let count = 0;
+  return { maker, remover, holder, next: () => ++count };
+}
+
+/** A request that has to be granted. */
+export async function must(answer: Promise<Reply>): Promise<Reply> {
+  const reply = await answer;
+  assert.ok(reply.status < 300, `${reply.status} ${reply.text}`);
+  return reply;
+}
+
+/** The calls of somebody with a token. */
+export const callAs =
+  (call: Call, token: string) =>
+  (method: string, path: string, body?: unknown): Promise<Reply> =>
+    call(method, path, body, { token });
