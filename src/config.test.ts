@@ -73,6 +73,16 @@ const refused: [change: object, says: RegExp, why: string][] = [
   [{ rate_limits: { lists: {} } }, /unknown key "rate_limits\.lists"/, 'a limit of nothing'],
   [{ rate_limits: { period: 0 } }, /rate_limits\.period must be seconds/, 'no time'],
   [{ cors: { allowed_origins: '*' } }, /cors\.allowed_origins must be a list/, 'no list'],
+  [
+    { credential_stores: { denied_networks: ['10.0.0.0/40'] } },
+    /denied_networks: "10\.0\.0\.0\/40" is no address block/,
+    'no block',
+  ],
+  [
+    { credential_stores: { allowed_networks: '10.0.0.0/8' } },
+    /must be a list/,
+    'no list of blocks',
+  ],
   [{ allowed_hosts: 'a.test' }, /allowed_hosts must be names/, 'no list of hosts'],
   [{ allowed_hosts: ['a.test:80'] }, /allowed_hosts must be names/, 'a host with a port'],
   [{ allowed_hosts: ['http://a.test'] }, /allowed_hosts must be names/, 'a URL for a host'],

@@ -1,8 +1,10 @@
+import { requireCidrs } from './access/tokens/addresses.ts';
 import { judgePath } from './audit/sinks/file/place.ts';
 import { sinkName } from './audit/sinks/sink.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './audit/sinks/syslog/message.ts';
 import { parseRecoveryKey } from './broker/recovery/key.ts';
 import { checkSeed, type SeedSettings } from './broker/seed/settings.ts';
+import type { ReachRules } from './broker/vault-client/reach.ts';
 import {
   choiceOf,
   countOf,
@@ -44,6 +46,8 @@ export interface Config {
   rate_limits: RateLimits;
   /** Of the broker's API. */
   cors: Cors;
+  /** Which Vault servers the broker may be sent to. */
+  credential_stores: ReachRules;
   /**
    * Names that requests may be for, besides loopback ones and the address that they come to;
    * undefined: any.
@@ -176,6 +180,7 @@ export function devConfig(flags: DevFlags): Config {
     user_lockout: USER_LOCKOUT_DEFAULTS,
     rate_limits: { ...RATE_LIMIT_DEFAULTS, list: DEV_QUOTAS, other: DEV_QUOTAS },
     cors: CORS_DEFAULTS,
+    credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
     allowed_hosts: hostsOf('flag -allowed-hosts', [
       ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
       ...(flags.allowed_hosts ?? '').split(',').filter((one) => one !== ''),
@@ -202,7 +207,7 @@ export function parseConfig(text: string): Config {
   }
   const top = section('', whole, [
     'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'telemetry', 'log_level',
-    'api_address', 'recovery_key', 'rate_limits', 'cors', 'allowed_hosts',
+    'api_address', 'recovery_key', 'rate_limits', 'cors', 'allowed_hosts', 'credential_stores',
   ]); // biome-ignore format: one list
   const listener = section('listener', top.listener ?? {}, [
     'address',
@@ -232,6 +237,7 @@ export function parseConfig(text: string): Config {
     user_lockout: lockoutOf(top.user_lockout),
     rate_limits: rateLimitsOf(top.rate_limits),
     cors: corsOf(top.cors),
+    credential_stores: reachOf(top.credential_stores),
     allowed_hosts:
       top.allowed_hosts === undefined ? undefined : hostsOf('allowed_hosts', top.allowed_hosts),
     api_address: textOf('api_address', top.api_address, `${tls ? 'https' : 'http'}://${address}`),
@@ -326,6 +332,28 @@ function hostsOf(name: string, value: unknown): readonly string[] {
       `${name} must be names or addresses without a port, such as "gatehouse.example.com" or "[2001:db8::1]"`,
     );
   });
+}
+
+function reachOf(value: unknown): ReachRules {
+  const name = 'credential_stores';
+  const reach = section(name, value ?? {}, [
+    'allow_loopback',
+    'allowed_networks',
+    'denied_networks',
+  ]);
+  const networksOf = (key: 'allowed_networks' | 'denied_networks'): readonly string[] => {
+    const networks: unknown = reach[key] ?? [];
+    if (!Array.isArray(networks) || !networks.every((one) => typeof one === 'string')) {
+      throw new Failure('invalid', `${name}.${key} must be a list of address blocks`);
+    }
+    requireCidrs(`${name}.${key}`, networks);
+    return networks;
+  };
+  return {
+    allow_loopback: flagOf(`${name}.allow_loopback`, reach.allow_loopback),
+    allowed_networks: networksOf('allowed_networks'),
+    denied_networks: networksOf('denied_networks'),
+  };
 }
 
 function corsOf(value: unknown): Cors {

@@ -657,3 +657,42 @@ test('no record holds a secret of all that went before', async () => {
     assert.doesNotMatch(record, /secret-\d|PRIVATE KEY|"(password|private_key)":|v-app-/);
   }
 });
+
+test('an address that leads inwards is refused as one, and its server hears nothing', async (t) => {
+  const { credential_stores } = running.app.config;
+  const strict = await startTestServer(t, {
+    config: { credential_stores: { ...credential_stores, allow_loopback: false } },
+  });
+  const { call: repair, url: own } = strict;
+  const org = await repair('POST', 'scopes', { scope_id: 'global', name: 'org' });
+  const project = await repair('POST', 'scopes', { scope_id: org.textAt('id'), name: 'project' });
+  const heard = vault.requests.length;
+  const { port } = new URL(vault.url);
+  const inwards = [vault.url, `http://localhost:${port}`, `http://[::ffff:127.0.0.1]:${port}`, own];
+  for (const address of [...inwards, 'http://169.254.169.254', 'http://[fd00:ec2::254]']) {
+    const answer = await repair('POST', 'credential-stores', {
+      scope_id: project.textAt('id'),
+      type: 'vault',
+      attributes: { address, token: 'good' },
+    });
+    assert.match(faults(answer)['attributes.address'] ?? '', /^The address is /, address);
+  }
+  assert.equal(vault.requests.length, heard);
+});
+
+for (const address of [
+  'http://user:secret@vault.test',
+  'http://vault.test/?a=b',
+  'http://vault.test/#a',
+  'ftp://vault.test',
+  'file:///etc/passwd',
+  'gopher://vault.test',
+  'unix:/run/vault.sock',
+  'vault.test:8200',
+  'http://',
+]) {
+  test(`${address} is no address of a server`, async () => {
+    const answer = await ask('POST', 'credential-stores', vaultStore({ address }));
+    assert.match(faults(answer)['attributes.address'] ?? '', /must be an http or https URL/);
+  });
+}

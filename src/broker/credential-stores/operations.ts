@@ -89,6 +89,7 @@ async function planNewVault(app: App, id: string, item: Item): Promise<Plan> {
   const fields = planVaultStore(undefined, item, []);
   const { attributes = {} } = item;
   const tried = await tryConnection(
+    app,
     connectionOf(fields, {
       token: String(attributes.token ?? ''),
       client_certificate_key: String(attributes.client_certificate_key ?? ''),
@@ -117,6 +118,7 @@ async function planVaultChange(
       ? String(attributes[field] ?? '')
       : (before?.[field] ?? '');
   const tried = await tryConnection(
+    app,
     connectionOf(fields, {
       token: secretOf('token'),
       client_certificate_key: secretOf('client_certificate_key'),

@@ -149,7 +149,7 @@ async function issueFromVault(
   const { library, session } = request;
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
-  const { answer, read } = await askFor(connection, request, (type, bits) =>
+  const { answer, read } = await askFor(app, connection, request, (type, bits) =>
     newKeyPair(app, caller, type, bits),
   );
   const { lease_id, lease_duration, renewable } = answer;
@@ -196,13 +196,14 @@ type Reading =
 
 /** Asks for what a library describes; `read` makes a credential of the answer. */
 async function askFor(
+  app: App,
   connection: VaultConnection,
   { library, facts }: IssueRequest,
   makePair: MakePair,
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
   const { attributes, credential_type, overrides } = library.body as LibraryBody;
   if (library.subtype === 'vault-ssh-certificate') {
-    return askForSshCertificate(connection, { attributes, facts, makePair });
+    return askForSshCertificate(app, connection, { attributes, facts, makePair });
   }
   const { path = '', http_method = 'GET', http_request_body } = attributes;
   const asked: VaultRequest = {
@@ -210,7 +211,7 @@ async function askFor(
     path: fillPath(path, facts),
     ...(http_method === 'POST' ? { body: fillBody(http_request_body ?? '{}', facts) } : {}),
   };
-  const answer = await askVault(connection, asked);
+  const answer = await askVault(app, connection, asked);
   const map = (secret: NonNullable<Secret>): MappingVerdict =>
     library.subtype === 'vault-ldap'
       ? mapLdapSecret(secret)
@@ -229,6 +230,7 @@ async function askFor(
 }
 
 async function askForSshCertificate(
+  app: App,
   connection: VaultConnection,
   {
     attributes,
@@ -243,7 +245,7 @@ async function askForSshCertificate(
   const key = pair
     ? { public_key: encodeSshPublicKey(pair.publicKey) }
     : { key_type: kind, key_bits };
-  const answer = await askVault(connection, {
+  const answer = await askVault(app, connection, {
     method: 'POST',
     path,
     body: JSON.stringify({ ...body, ...key }),

@@ -28,10 +28,11 @@ export interface VaultAnswer {
 }
 
 /**
- * Why there is no answer. `unreachable`, `untrusted` (its certificate), `misnamed` (the name in
+ * Why there is no answer. `barred` (it may not be asked), `unreachable`, `untrusted` (its certificate), `misnamed` (the name in
  * it), `refused` (403), `status` (any other status), `malformed`.
  */
 export type VaultFaultKind =
+  | 'barred'
   | 'unreachable'
   | 'untrusted'
   | 'misnamed'

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { withOpenssl } from '../../../test/support/openssl.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
+import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { type VaultConnection, VaultFault, type VaultFaultKind } from './answer.ts';
 import { askVault, findUnusableField } from './operations.ts';
 
@@ -44,9 +45,20 @@ const plain: VaultConnection = {
 
 const lookup = { method: 'GET', path: 'auth/token/lookup-self' } as const;
 
-async function kindOf(connection: VaultConnection): Promise<VaultFaultKind | 'answer'> {
+const development = { config: devConfig(DEV_DEFAULTS) };
+const production = {
+  config: {
+    ...development.config,
+    credential_stores: { ...development.config.credential_stores, allow_loopback: false },
+  },
+};
+
+async function kindOf(
+  connection: VaultConnection,
+  app = development,
+): Promise<VaultFaultKind | 'answer'> {
   try {
-    await askVault(connection, lookup);
+    await askVault(app, connection, lookup);
     return 'answer';
   } catch (error) {
     assert.ok(error instanceof VaultFault, String(error));
@@ -132,3 +144,41 @@ test('certificates that cannot be used are named before anybody is asked', () =>
   const bare = { ...own, client_certificate: '' };
   assert.equal(findUnusableField({ ...plain, ...bare }), 'client_certificate');
 });
+
+const inwards = [
+  '127.0.0.1',
+  'localhost',
+  '2130706433',
+  '0x7f000001',
+  '0177.0.0.1',
+  '127.1',
+  '[::1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+];
+
+for (const host of inwards) {
+  test(`a server at ${host} is asked in development alone, and nothing is sent to it elsewhere`, async () => {
+    const asked: string[] = [];
+    const local = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.end('{"data":{}}');
+    });
+    await new Promise<void>((resolve) => local.listen(0, '::', resolve));
+    try {
+      const { port } = local.address() as AddressInfo;
+      const there = { ...plain, address: `http://${host}:${port}` };
+      assert.equal(await kindOf(there, production), 'barred');
+      assert.deepEqual(asked, []);
+      assert.equal(await kindOf(there), 'answer');
+    } finally {
+      await new Promise((resolve) => local.close(resolve));
+    }
+  });
+}
+
+for (const host of ['169.254.169.254', '[fd00:ec2::254]', '0.0.0.0', '0', '[::]', '2852039166']) {
+  test(`a server at ${host} is never asked`, async () => {
+    assert.equal(await kindOf({ ...plain, address: `http://${host}:1` }), 'barred');
+  });
+}

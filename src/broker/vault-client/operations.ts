@@ -1,7 +1,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { type LookupAddress, lookup } from 'node:dns';
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
+import type { App } from '../../app.ts';
 import {
   describeRefusal,
   faultOfCode,
@@ -11,6 +15,7 @@ import {
   type VaultConnection,
   VaultFault,
 } from './answer.ts';
+import { judgeReach, type OwnListener } from './reach.ts';
 
 /** One request to a Vault server. */
 export interface VaultRequest {
@@ -26,12 +31,16 @@ const TIMEOUT = 10_000;
 /** Bytes of an answer. */
 const MOST_BODY = 1 << 20;
 
+/** Bytes of an answer's head. */
+const MOST_HEAD = 16 << 10;
+
 /**
  * Asks a Vault server. No redirect is followed: the token goes to the configured server alone.
  *
  * @throws VaultFault for everything but an answer of status 2xx
  */
 export async function askVault(
+  app: Pick<App, 'config'>,
   connection: VaultConnection,
   { method, path, body }: VaultRequest,
 ): Promise<VaultAnswer> {
@@ -39,6 +48,8 @@ export async function askVault(
   const options: RequestOptions = {
     method,
     agent: false,
+    maxHeaderSize: MOST_HEAD,
+    lookup: lookupWithin(app, url),
     signal: AbortSignal.timeout(TIMEOUT),
     headers: {
       accept: 'application/json',
@@ -51,11 +62,63 @@ export async function askVault(
     },
     ...(url.protocol === 'https:' ? tlsOptions(connection) : {}),
   };
+  refuseLiteral(app, url);
   const { status, text } = await exchange(url, options, body);
   if (status >= 200 && status < 300) return parseVaultAnswer(text);
   const because = describeRefusal(text);
   const said = `the Vault server answered status ${status}${because === '' ? '' : `: ${because}`}`;
   throw new VaultFault(status === 403 ? 'refused' : 'status', said, status);
+}
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
+const portOf = ({ port, protocol }: URL): number =>
+  Number(port || (protocol === 'https:' ? 443 : 80));
+
+/** @throws VaultFault `barred` for an address, which nobody looks up, that is not to be reached */
+function refuseLiteral(app: Pick<App, 'config'>, url: URL): void {
+  const address = hostOf(url);
+  if (isIP(address) === 0) return;
+  const fault = faultOfAddress(app, { address, port: portOf(url) });
+  if (fault) throw fault;
+}
+
+/**
+ * Resolves a name for one connection, and judges what it resolves to right there: what was judged is
+ * what is connected to, whatever the name resolves to a moment later.
+ */
+function lookupWithin(app: Pick<App, 'config'>, url: URL): LookupFunction {
+  const port = portOf(url);
+  return (hostname, options, done) => {
+    lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+      const [first] = found ?? [];
+      if (error || !first) {
+        done(error ?? new VaultFault('unreachable', 'the name has no address'), '');
+        return;
+      }
+      // A name of which one address leads inwards is not tried at the others.
+      const faults = found.map(({ address }) => faultOfAddress(app, { address, port }));
+      const fault = faults.find((one) => one !== undefined);
+      if (fault) done(fault, '');
+      else if (options.all) done(null, found);
+      else done(null, first.address, first.family);
+    });
+  };
+}
+
+function faultOfAddress(
+  { config }: Pick<App, 'config'>,
+  at: { address: string; port: number },
+): VaultFault | undefined {
+  const verdict = judgeReach(at, config.credential_stores, ownListeners(config));
+  return verdict.allowed ? undefined : new VaultFault('barred', verdict.because);
+}
+
+function ownListeners({ listen, proxy_listen }: App['config']): OwnListener[] {
+  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  return [listen, proxy_listen].map(({ host, port }) => {
+    const isAny = host === '0.0.0.0' || host === '::';
+    return { port, addresses: isAny ? all.map(({ address }) => address) : [host] };
+  });
 }
 
 function tlsOptions(connection: VaultConnection): RequestOptions {

@@ -4,7 +4,7 @@ import { listRange } from '../../access/leases/store.ts';
 import { type App, perApp } from '../../app.ts';
 import type { Turn } from '../../jobs.ts';
 import { type VaultConnection, VaultFault } from '../vault-client/answer.ts';
-import { askVault } from '../vault-client/operations.ts';
+import { askVault, type VaultRequest } from '../vault-client/operations.ts';
 import { openConnection } from '../vault-tokens/operations.ts';
 import {
   deleteVaultToken,
@@ -25,14 +25,14 @@ const SILENCE_MS = 30_000;
 async function askAwake(
   app: App,
   connection: VaultConnection,
-  request: Parameters<typeof askVault>[1],
+  request: VaultRequest,
 ): ReturnType<typeof askVault> {
   const silent = silentServers(app);
   if ((silent.get(connection.address) ?? 0) > app.now()) {
     throw new VaultFault('unreachable', 'the Vault server did not answer a moment ago');
   }
   try {
-    return await askVault(connection, request);
+    return await askVault(app, connection, request);
   } catch (error) {
     if (error instanceof VaultFault && error.kind === 'unreachable') {
       silent.set(connection.address, app.now() + SILENCE_MS);

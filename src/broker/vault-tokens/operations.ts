@@ -29,18 +29,24 @@ export interface TriedConnection {
  *
  * @throws Failure `invalid` naming the attribute that must be changed
  */
-export async function tryConnection(connection: VaultConnection): Promise<TriedConnection> {
+export async function tryConnection(
+  app: App,
+  connection: VaultConnection,
+): Promise<TriedConnection> {
   const unusable = findUnusableField(connection);
   if (unusable !== undefined) {
     refuseAttribute(unusable, 'This must be PEM, and a private key must fit its certificate.');
   }
   try {
-    const found = await askVault(connection, { method: 'GET', path: 'auth/token/lookup-self' });
+    const found = await askVault(app, connection, {
+      method: 'GET',
+      path: 'auth/token/lookup-self',
+    });
     const { data = {} } = found;
     const fault = faultOfToken(data);
     if (fault !== undefined) refuseAttribute('token', fault);
-    await requireCapabilities(connection);
-    const renewed = await askVault(connection, {
+    await requireCapabilities(app, connection);
+    const renewed = await askVault(app, connection, {
       method: 'PUT',
       path: 'auth/token/renew-self',
       body: '{}',
@@ -57,6 +63,7 @@ export async function tryConnection(connection: VaultConnection): Promise<TriedC
 }
 
 const ATTRIBUTES: Readonly<Record<VaultFault['kind'], string>> = {
+  barred: 'address',
   unreachable: 'address',
   untrusted: 'ca_cert',
   misnamed: 'tls_server_name',
@@ -71,9 +78,9 @@ function refuseAttribute(field: string, because: string): never {
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-async function requireCapabilities(connection: VaultConnection): Promise<void> {
+async function requireCapabilities(app: App, connection: VaultConnection): Promise<void> {
   const paths = Object.keys(NEEDED_CAPABILITIES);
-  const { body } = await askVault(connection, {
+  const { body } = await askVault(app, connection, {
     method: 'POST',
     path: 'sys/capabilities-self',
     body: JSON.stringify({ paths }),

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { judgeReach, type ReachRules } from './reach.ts';
+
+const PLAIN: ReachRules = { allow_loopback: false, allowed_networks: [], denied_networks: [] };
+const DEVELOPMENT: ReachRules = { ...PLAIN, allow_loopback: true };
+const OWN = [{ port: 8200, addresses: ['10.0.0.5', '2001:db8:0:0:0:0:0:5'] }];
+
+const cases: [address: string, production: boolean, development: boolean, why: string][] = [
+  ['10.1.2.3', true, true, 'a private network is where Vaults are'],
+  ['192.168.1.1', true, true, 'another one'],
+  ['172.16.0.1', true, true, 'another one'],
+  ['fd12:3456::1', true, true, 'a private network of IPv6'],
+  ['203.0.113.7', true, true, 'a public address'],
+  ['2001:db8::7', true, true, 'a public address of IPv6'],
+  ['127.0.0.1', false, true, 'loopback'],
+  ['127.255.255.254', false, true, 'all of it'],
+  ['::1', false, true, 'loopback of IPv6'],
+  ['::ffff:127.0.0.1', false, true, 'loopback, mapped'],
+  ['::ffff:7f00:1', false, true, 'the same in hexadecimal'],
+  ['::127.0.0.1', false, true, 'loopback in the old form'],
+  ['64:ff9b::127.0.0.1', false, true, 'loopback behind a translator'],
+  ['2002:7f00:1::', false, true, 'loopback in a tunnel'],
+  ['169.254.169.254', false, false, 'the metadata service of most clouds'],
+  ['169.254.170.2', false, false, 'that of containers'],
+  ['::ffff:169.254.169.254', false, false, 'the same, mapped'],
+  ['::ffff:0:169.254.169.254', false, false, 'the same, translated'],
+  ['64:ff9b::a9fe:a9fe', false, false, 'the same behind a translator'],
+  ['2002:a9fe:a9fe::1', false, false, 'the same in a tunnel'],
+  ['fd00:ec2::254', false, false, 'a metadata service of IPv6'],
+  ['fd00:ec2::253', true, true, 'its neighbour'],
+  ['fd20:ce::254', false, false, 'another one'],
+  ['100.100.100.200', false, false, 'another one'],
+  ['100.100.100.201', true, true, 'its neighbour'],
+  ['168.63.129.16', false, false, 'another one'],
+  ['192.0.0.192', false, false, 'another one'],
+  ['0.0.0.0', false, false, 'unspecified, which is this machine'],
+  ['0.1.2.3', false, false, 'its network'],
+  ['::', false, false, 'unspecified of IPv6'],
+  ['::ffff:0.0.0.0', false, false, 'unspecified, mapped'],
+  ['fe80::1', false, false, 'link-local'],
+  ['fe80::1%eth0', false, false, 'the same with a zone'],
+  ['224.0.0.1', false, false, 'multicast'],
+  ['ff02::1', false, false, 'multicast of IPv6'],
+  ['255.255.255.255', false, false, 'broadcast'],
+  ['240.0.0.1', false, false, 'reserved'],
+  ['2001:0:1::1', false, false, 'an address of a tunnel that hides another'],
+  ['localhost', false, false, 'a name that nobody has resolved'],
+  ['', false, false, 'nothing'],
+];
+
+for (const [address, production, development, why] of cases) {
+  test(`a Vault server at ${address || '""'}: ${why}`, () => {
+    const at = { address, port: 443 };
+    assert.equal(judgeReach(at, PLAIN, OWN).allowed, production, 'production');
+    assert.equal(judgeReach(at, DEVELOPMENT, OWN).allowed, development, 'development');
+  });
+}
+
+test('this server itself is reached at its port only where loopback is allowed, its neighbour always', () => {
+  for (const address of ['10.0.0.5', '::ffff:10.0.0.5', '2001:db8::5']) {
+    assert.equal(judgeReach({ address, port: 8200 }, PLAIN, OWN).allowed, false, address);
+    assert.equal(judgeReach({ address, port: 8201 }, PLAIN, OWN).allowed, true, address);
+    assert.equal(judgeReach({ address, port: 8200 }, DEVELOPMENT, OWN).allowed, true, address);
+  }
+  assert.equal(judgeReach({ address: '10.0.0.6', port: 8200 }, PLAIN, OWN).allowed, true);
+});
+
+test('networks can be denied, or be all that is allowed, and neither opens what is never reached', () => {
+  const at = (address: string, change: Partial<ReachRules>) =>
+    judgeReach({ address, port: 443 }, { ...PLAIN, ...change }).allowed;
+  assert.equal(at('10.0.0.1', { denied_networks: ['10.0.0.0/8'] }), false);
+  assert.equal(at('::ffff:10.0.0.1', { denied_networks: ['10.0.0.0/8'] }), false);
+  assert.equal(at('11.0.0.1', { denied_networks: ['10.0.0.0/8'] }), true);
+  assert.equal(at('10.0.0.1', { allowed_networks: ['10.0.0.1'] }), true);
+  assert.equal(at('10.0.0.2', { allowed_networks: ['10.0.0.1', '2001:db8::/32'] }), false);
+  assert.equal(at('2001:db8::2', { allowed_networks: ['10.0.0.1', '2001:db8::/32'] }), true);
+  assert.equal(at('169.254.169.254', { allowed_networks: ['0.0.0.0/0'] }), false);
+  assert.equal(at('127.0.0.1', { allowed_networks: ['127.0.0.0/8'] }), false);
+});
