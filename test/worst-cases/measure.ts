@@ -39,7 +39,7 @@ export interface Watched {
 /** Starts a server in a process with as little memory as a small machine gives it. */
 export async function startWatched(): Promise<Watched> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-worst-'));
-  const child = fork(join(import.meta.dirname, 'server.ts'), [directory], {
+  const child = fork(join(import.meta.dirname, 'server.ts'), [join(directory, 'data')], {
     execArgv: ['--max-old-space-size=512', '--import', './test/support/compiled-once.ts'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
