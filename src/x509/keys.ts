@@ -23,8 +23,11 @@ export interface KeyDescription {
 
 export type CurveBits = keyof typeof CURVE_OID;
 
-/** Modulus sizes that can be read. What may be generated or certified is the rules' affair. */
-const RSA_READABLE = { min: 512, max: 16_384 };
+/**
+ * Modulus sizes that can be read: nobody generates longer ones here, and each look at one takes
+ * eight times as long as at one of half the size. What may be certified is the rules' affair.
+ */
+const RSA_READABLE = { min: 512, max: 8192 };
 
 const RSA_BITS = [2048, 3072, 4096, 8192];
 const EC_BITS: readonly CurveBits[] = [224, 256, 384, 521];
@@ -103,11 +106,23 @@ const ED25519_BYTES = 32;
  * @see RFC 3279 §2.3.1, RFC 5480 §2, RFC 8410 §4
  */
 export function describePublicKey(subjectPublicKeyInfo: Uint8Array): KeyDescription {
+  const { key_type, key_bits } = readPublicKey(subjectPublicKeyInfo);
+  return { key_type, key_bits };
+}
+
+/** A public key taken apart; numbers big-endian, without leading zeros. */
+export type PublicKeyParts =
+  | { key_type: 'rsa'; key_bits: number; modulus: Uint8Array; exponent: Uint8Array }
+  /** The point uncompressed, with its first byte; that of Ed25519 as RFC 8032 writes it. */
+  | { key_type: 'ec' | 'ed25519'; key_bits: number; point: Uint8Array };
+
+/** {@link describePublicKey} with what the key consists of. @throws Failure `invalid` as that does */
+export function readPublicKey(subjectPublicKeyInfo: Uint8Array): PublicKeyParts {
   const { algorithm, parameters, key } = readPublicKeyInfo(readDer(subjectPublicKeyInfo));
   switch (algorithm) {
     case KEY_OID.rsaEncryption:
       if (parameters?.tag !== TAG.null) throw unsupported('an RSA key with unknown parameters');
-      return { key_type: 'rsa', key_bits: measureRsa(key) };
+      return readRsa(key);
     case KEY_OID.ecPublicKey: {
       if (parameters?.tag !== TAG.oid) throw unsupported('an EC key without a named curve');
       const curve = readOid(parameters);
@@ -116,11 +131,11 @@ export function describePublicKey(subjectPublicKeyInfo: Uint8Array): KeyDescript
       if (key[0] !== 4 || key.length !== 1 + 2 * fieldBytes(bits)) {
         throw unsupported('an EC point that is not uncompressed');
       }
-      return { key_type: 'ec', key_bits: bits };
+      return { key_type: 'ec', key_bits: bits, point: key };
     }
     case KEY_OID.ed25519:
       if (parameters || key.length !== ED25519_BYTES) throw unsupported('a misshapen Ed25519 key');
-      return { key_type: 'ed25519', key_bits: 0 };
+      return { key_type: 'ed25519', key_bits: 0, point: key };
     default:
       throw unsupported(`the key algorithm ${algorithm}`);
   }
@@ -136,14 +151,15 @@ function unsupported(what: string): Failure {
 /** Bytes of a coordinate on the curve. */
 export const fieldBytes = (bits: CurveBits): number => Math.ceil(bits / 8);
 
-function measureRsa(key: Uint8Array): number {
+function readRsa(key: Uint8Array): PublicKeyParts {
   const fields = new DerFields(readDer(key));
   const modulus = readUnsigned(fields.take());
   const exponent = readUnsigned(fields.take());
   fields.end();
   const key_bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
   if (key_bits < RSA_READABLE.min || key_bits > RSA_READABLE.max) {
-    throw unsupported(`an RSA modulus of ${key_bits} bits`);
+    const bounds = `${RSA_READABLE.min} to ${RSA_READABLE.max} are read`;
+    throw unsupported(`an RSA modulus of ${key_bits} bits (${bounds})`);
   }
   if (((modulus[modulus.length - 1] ?? 0) & 1) === 0) throw unsupported('an even RSA modulus');
   const last = exponent[exponent.length - 1] ?? 0;
@@ -151,7 +167,7 @@ function measureRsa(key: Uint8Array): number {
   if (exponent.length > 4 || (last & 1) === 0 || (exponent.length === 1 && last === 1)) {
     throw unsupported('an RSA exponent that is even, 1, or of more than 32 bits');
   }
-  return key_bits;
+  return { key_type: 'rsa', key_bits, modulus, exponent };
 }
 
 interface PublicKeyInfo {

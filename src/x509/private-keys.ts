@@ -3,7 +3,13 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { Failure } from '../core/failure.ts';
 import { encodePem, type PemBlock, parsePem } from '../core/pem.ts';
-import { chooseSignatureAlgorithm, signSync, verify } from './algorithms.ts';
+import {
+  chooseSignatureAlgorithm,
+  signAsync,
+  signSync,
+  verify,
+  verifyAsync,
+} from './algorithms.ts';
 import { bitString, contextConstructed, integer, octetString, oid, sequence, TAG } from './der.ts';
 import {
   children,
@@ -143,7 +149,7 @@ export function parsePrivateKeyBlock({ label, der }: PemBlock): KeyObject {
   }
 }
 
-/** An RSA key of 16,384 bits with all its numbers fits. */
+/** An RSA key of 8,192 bits with all its numbers fits twice. */
 const MAX_KEY_BYTES = 16 << 10;
 
 function load(read: () => KeyObject): KeyObject {
@@ -232,6 +238,25 @@ export function isPairOf(privateKey: KeyObject, subjectPublicKeyInfo: Uint8Array
   try {
     const signature = signSync(privateKey, algorithm, PROBE);
     return verify(parsePublicKey(subjectPublicKeyInfo), algorithm, PROBE, signature);
+  } catch {
+    // A key whose numbers do not go together fails while signing.
+    return false;
+  }
+}
+
+/** {@link isPairOf}, most of it in the thread pool: an RSA key of 8192 bits takes tenths of a second. */
+export async function provePair(
+  privateKey: KeyObject,
+  subjectPublicKeyInfo: Uint8Array,
+): Promise<boolean> {
+  const description = describePublicKey(subjectPublicKeyInfo);
+  if (privateKey.asymmetricKeyType !== description.key_type) return false;
+  // One of another size, or of other numbers, is told without its being used.
+  if (Buffer.compare(publicKeyInfo(privateKey), subjectPublicKeyInfo) !== 0) return false;
+  const algorithm = chooseSignatureAlgorithm(description);
+  try {
+    const signature = await signAsync(privateKey, algorithm, PROBE);
+    return await verifyAsync(parsePublicKey(subjectPublicKeyInfo), algorithm, PROBE, signature);
   } catch {
     // A key whose numbers do not go together fails while signing.
     return false;

@@ -3,6 +3,7 @@ import { type Csr, isCsrSignatureValid, parseCsr, verifyCsrSignature } from '../
 import { findExtension, parseBasicConstraints } from '../../x509/extensions.ts';
 import { describePublicKey, type KeyDescription, type KeyType } from '../../x509/keys.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
+import { judgePublicKey } from '../../x509/weak-keys.ts';
 
 /** A request whose sender holds the key, and what kind of key that is. */
 export interface SignedCsr {
@@ -29,6 +30,20 @@ export function requireCsrSync(text: string): SignedCsr {
   const read = readCsr(text);
   if (!isCsrSignatureValid(read.csr)) throw refuseSignature(read.csr);
   return read;
+}
+
+/**
+ * Refuses a key whose private half could be found; see `judgePublicKey` for how long that takes.
+ *
+ * @param subjectPublicKeyInfo DER
+ * @throws Failure `invalid`
+ */
+export function requireSoundKey(subjectPublicKeyInfo: Uint8Array): void {
+  const verdict = judgePublicKey(subjectPublicKeyInfo);
+  if (verdict.sound) return;
+  throw new Failure('invalid', `refusing to certify a weak key: ${verdict.because}`, {
+    fields: { csr: 'a request for a key that nobody else can find' },
+  });
 }
 
 function refuseSignature({ signatureAlgorithm }: Csr): Failure {

@@ -20,7 +20,7 @@ import type { Issuer } from '../issuers/issuer.ts';
 import { describeIssuing } from '../issuers/issuing.ts';
 import type { Key } from '../keys/key.ts';
 import { generateKeyToHandOut, signCertificate, signWithKey } from '../keys/operations.ts';
-import { planLeafOnThread } from '../planning/operations.ts';
+import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import { requireRole } from '../roles/operations.ts';
@@ -96,6 +96,7 @@ async function decideSign(
   }
   const signed = await requireCsr(input.csr);
   const plan = planSign(role, input, signed, context);
+  await requireSoundKeyOf(app, signed.key, signed.csr.subjectPublicKeyInfo);
   return { plan, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo, key: signed.key };
 }
 

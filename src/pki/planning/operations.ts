@@ -1,6 +1,9 @@
+import { hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import type { KeyDescription } from '../../x509/keys.ts';
+import { requireSoundKey } from '../certificates/csr-rules.ts';
 import type { PlannedRoot, WantedRoot } from '../issuers/root.ts';
 import type {
   FromPlanThread,
@@ -10,12 +13,13 @@ import type {
   PlanTask,
   ToPlanThread,
 } from './task.ts';
+import { MOST_WORK, weighTask } from './task.ts';
 
 /** A thread that has had nothing to do for so long is ended, and its memory given back. */
 const IDLE_MS = 30_000;
 
-/** Tasks that may wait for the thread; each can take some tenths of a second. */
-const MOST_WAITING = 32;
+/** Keys that were found to be sound and are remembered. */
+const MOST_KEYS = 4096;
 
 /**
  * Decides on a certificate on a thread of its own.
@@ -35,6 +39,33 @@ export async function planRootOnThread(app: App, wanted: WantedRoot): Promise<Pl
   return planned;
 }
 
+const soundKeys = perApp(() => new Set<string>());
+
+/**
+ * Refuses a key whose private half could be found. An RSA key takes calculations of a millisecond to
+ * some tenths of a second: they are made on the thread, and once for a key that is certified again.
+ *
+ * @param subjectPublicKeyInfo DER
+ * @throws Failure `invalid`; `unavailable` when too many wait
+ */
+export async function requireSoundKeyOf(
+  app: App,
+  key: KeyDescription,
+  subjectPublicKeyInfo: Uint8Array,
+): Promise<void> {
+  if (key.key_type !== 'rsa') {
+    requireSoundKey(subjectPublicKeyInfo);
+    return;
+  }
+  const known = soundKeys(app);
+  const digest = hash('sha256', subjectPublicKeyInfo, 'base64');
+  if (known.has(digest)) return;
+  await threadOf(app).run({ kind: 'key', subjectPublicKeyInfo });
+  const [oldest] = known;
+  if (oldest !== undefined && known.size >= MOST_KEYS) known.delete(oldest);
+  known.add(digest);
+}
+
 const threadOf = perApp((app) => {
   const thread = new PlanThread();
   app.onClose(() => thread.stop());
@@ -42,6 +73,7 @@ const threadOf = perApp((app) => {
 });
 
 interface Waiting {
+  work: number;
   resolve(planned: Planned): void;
   reject(reason: Error): void;
 }
@@ -51,10 +83,12 @@ class PlanThread {
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #next = 0;
+  #work = 0;
   #idle: NodeJS.Timeout | undefined;
 
   async run(task: PlanTask): Promise<Planned> {
-    if (this.#waiting.size >= MOST_WAITING) {
+    const work = weighTask(task);
+    if (this.#work + work > MOST_WORK) {
       throw new Failure('unavailable', 'too many long requests for certificates are waiting', {
         retry_after: 1,
       });
@@ -64,7 +98,8 @@ class PlanThread {
     const worker = this.#worker;
     const id = this.#next++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { work, resolve, reject });
+      this.#work += work;
       worker.ref();
       const order: ToPlanThread = { id, task };
       worker.postMessage(order);
@@ -94,6 +129,7 @@ class PlanThread {
   #finish(answer: FromPlanThread): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
+    this.#work -= waiting?.work ?? 0;
     if (this.#waiting.size === 0) {
       this.#worker?.unref();
       clearTimeout(this.#idle);
@@ -122,6 +158,7 @@ class PlanThread {
   #giveUp(why: string): void {
     const lost = [...this.#waiting.values()];
     this.#waiting.clear();
+    this.#work = 0;
     const reason = new Failure('unavailable', `no certificate was made: ${why}`);
     for (const { reject } of lost) reject(reason);
   }

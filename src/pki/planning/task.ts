@@ -1,7 +1,7 @@
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
 import { remembered } from '../../core/remembered.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { requireCsrSync } from '../certificates/csr-rules.ts';
+import { requireCsrSync, requireSoundKey } from '../certificates/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
 import type { IssueRequest, SignRequest } from '../certificates/request.ts';
 import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
@@ -11,7 +11,11 @@ import type { Role } from '../roles/role.ts';
 export type LeafTask =
   | { kind: 'issue'; role: Role; request: IssueRequest; context: LeafContext }
   | { kind: 'sign'; role: Role; request: SignRequest; context: LeafContext };
-export type PlanTask = LeafTask | { kind: 'root'; wanted: WantedRoot };
+export type PlanTask =
+  | LeafTask
+  | { kind: 'root'; wanted: WantedRoot }
+  /** DER. */
+  | { kind: 'key'; subjectPublicKeyInfo: Uint8Array };
 
 export interface PlannedLeaf {
   plan: LeafPlan;
@@ -21,7 +25,10 @@ export interface PlannedLeaf {
   subjectPublicKeyInfo?: Uint8Array;
 }
 
-export type Planned = ({ of: 'leaf' } & PlannedLeaf) | ({ of: 'root' } & PlannedRoot);
+export type Planned =
+  | ({ of: 'leaf' } & PlannedLeaf)
+  | ({ of: 'root' } & PlannedRoot)
+  | { of: 'key' };
 
 /**
  * Reads what the task has and decides on it, on whatever thread.
@@ -29,9 +36,15 @@ export type Planned = ({ of: 'leaf' } & PlannedLeaf) | ({ of: 'root' } & Planned
  * @throws Failure `invalid` for everything role, mount and issuer do not allow
  */
 export function runPlanTask(task: PlanTask): Planned {
-  return task.kind === 'root'
-    ? { of: 'root', ...planRoot(task.wanted) }
-    : { of: 'leaf', ...planLeafTask(task) };
+  switch (task.kind) {
+    case 'root':
+      return { of: 'root', ...planRoot(task.wanted) };
+    case 'key':
+      requireSoundKey(task.subjectPublicKeyInfo);
+      return { of: 'key' };
+    default:
+      return { of: 'leaf', ...planLeafTask(task) };
+  }
 }
 
 function planLeafTask(task: LeafTask): PlannedLeaf {
@@ -42,7 +55,16 @@ function planLeafTask(task: LeafTask): PlannedLeaf {
   }
   const signed = requireCsrSync(task.request.csr);
   const plan = planSign(role, task.request, signed, context);
+  requireSoundKey(signed.csr.subjectPublicKeyInfo);
   return { plan, key: signed.key, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo };
+}
+
+/** What may wait for the thread, in units of the work that an RSA key of 2048 bits makes. */
+export const MOST_WORK = 1024;
+
+/** How much work a task is, at the most; that of an RSA key grows with the third power of its size. */
+export function weighTask(task: PlanTask): number {
+  return task.kind === 'key' ? Math.ceil((task.subjectPublicKeyInfo.length / 294) ** 3) : 32;
 }
 
 /** Characters of names and requests that are looked at in a few milliseconds. */

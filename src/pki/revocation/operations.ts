@@ -6,7 +6,7 @@ import { Failure } from '../../core/failure.ts';
 import { parsePem } from '../../core/pem.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
-import { isPairOf, parsePrivateKey } from '../../x509/private-keys.ts';
+import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
 import { formatSerial, parseSerial } from '../../x509/serial.ts';
 import type { Authority } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
@@ -57,7 +57,7 @@ export async function revokeWithKey(
   const key = parseProof(input.private_key);
   const target = await requireTarget(app, caller, input);
   // By a signature: somebody else's public part set beside any private one proves nothing.
-  if (!isPairOf(key, parseCertificate(target.der).subjectPublicKeyInfo)) {
+  if (!(await provePair(key, parseCertificate(target.der).subjectPublicKeyInfo))) {
     throw new Failure('invalid', "provided private key does not match certificate's public key");
   }
   return revoke(app, caller, target);
