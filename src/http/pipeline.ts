@@ -142,19 +142,15 @@ async function answer(
   if (!isPublicPath && !known) {
     throw new Failure('unauthenticated', 'permission denied');
   }
-  if (!target) throw unrouted(path);
-  const { mount, match, formed } = target;
+  const { mount, match, formed = [] } = target ?? {};
   const asked = { path: method === 'LIST' || slash ? `${path}/` : path, formed };
-  if (!match || !route || !method) {
+  if (!mount || !match || !route || !method) {
     // What is not there is told only to those who might have used it.
-    if (
-      known &&
-      method &&
-      !judgeAccess(known.acl, { ...asked, operation: OPERATION[method], sudoRequired: false })
-        .allowed
-    ) {
+    const operation = OPERATION[method ?? 'GET'];
+    if (known && !judgeAccess(known.acl, { ...asked, operation, sudoRequired: false }).allowed) {
       throw new Failure('forbidden', 'permission denied');
     }
+    if (!mount) throw unrouted(path);
     throw match
       ? new Failure('unsupported', 'unsupported operation')
       : new Failure('not_found', 'unsupported path');

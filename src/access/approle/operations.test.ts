@@ -77,6 +77,58 @@ eachEngine('approle', (open) => {
     await write({ role_id: 'boss' });
   });
 
+  test('whoever may not log in is told the same of a role that is there and of one that is not', async () => {
+    const { app, caller, write, make } = await openServer(open);
+    await write({ role_id: 'known', secret_id_num_uses: 1 });
+    await writeApprole(app, caller, {
+      role_name: 'far',
+      role_id: 'far',
+      secret_id_bound_cidrs: ['198.51.100.0/24'],
+      bind_secret_id: false,
+    });
+    const { secret_id } = await make();
+    let selects = 0;
+    const db = new Proxy(app.db, {
+      get(target, key) {
+        if (key === 'selectFrom') selects += 1;
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const watched = { ...app, db };
+    const ask = async (role_id: string, secret: string): Promise<[string, number]> => {
+      selects = 0;
+      const asked = logInWithSecretId(watched, caller, { role_id, secret_id: secret });
+      const said = await asked.then(
+        () => 'in',
+        (error: Error) => error.message,
+      );
+      return [said, selects];
+    };
+    for (const [secret, said] of [
+      ['', 'missing secret_id'],
+      ['wrong', 'invalid role or secret ID'],
+    ] as const) {
+      const answers = [];
+      for (const role_id of ['known', 'far', 'unknown']) answers.push(await ask(role_id, secret));
+      assert.deepEqual(answers, [
+        [said, 2],
+        [said, 2],
+        [said, 2],
+      ]);
+    }
+    const uses = { role_id: 'known', secret_id };
+    assert.ok((await logInWithSecretId(app, caller, uses)).auth);
+    const usedUp = ['invalid role or secret ID', 2];
+    assert.deepEqual(await ask('known', secret_id), usedUp);
+    assert.deepEqual(await ask('unknown', secret_id), usedUp);
+    for (const role_id of ['known', 'unknown']) {
+      for (let again = 0; again < 25; again++) await ask(role_id, 'wrong');
+      assert.equal((await ask(role_id, 'wrong'))[0], 'invalid role or secret ID', 'too many');
+      assert.equal((await ask(role_id, ''))[0], 'missing secret_id', 'too many');
+    }
+  });
+
   test('a secret ID with two uses makes two tokens, also when all are asked for at once', async () => {
     const { write, make, logIn } = await openServer(open);
     await write({ secret_id_num_uses: 2 });
@@ -140,7 +192,9 @@ eachEngine('approle', (open) => {
     await write({ bind_secret_id: false, secret_id_bound_cidrs: ['192.0.2.0/24'] });
     assert.ok((await logIn('')).auth);
     await write({ secret_id_bound_cidrs: ['198.51.100.0/24'] });
-    await assert.rejects(logIn(''), isRefused);
+    // The words for whoever sends none, whatever the role asks for.
+    await assert.rejects(logIn(''), refusal(/^missing secret_id$/));
+    await assert.rejects(logIn('wrong'), isRefused);
   });
 
   test('a role reads back as written, and a second write keeps what it leaves out', async () => {

@@ -7,7 +7,7 @@ import type { Caller } from '../caller.ts';
 import { nameKey } from '../identity/entity.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
-import { logIn } from '../tokens/operations.ts';
+import { logIn, type SucceededLogIn } from '../tokens/operations.ts';
 import { type Approle, approleSchema, checkApprole, describeApprole } from './role.ts';
 import {
   describeSecretId,
@@ -243,7 +243,10 @@ export async function destroySecretIdAccessor(
 
 const throttleOf = perApp(() => new Throttle());
 
-/** Logs a machine in with the ID of its role and a secret ID, unless too many failed of late. */
+/**
+ * Logs a machine in with the ID of its role and a secret ID, unless too many failed of late. All
+ * that a refusal depends on is what was sent: it is the same for a role that is not there.
+ */
 export async function logInWithSecretId(
   app: App,
   caller: Caller,
@@ -252,19 +255,18 @@ export async function logInWithSecretId(
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const throttle = throttleOf(app);
   const key = throttleKey(caller, input.role_id);
-  // Refused in the same words as one that is wrong.
-  if (!throttle.isOpen(key, nowSeconds(app))) throw new Failure('invalid', REFUSED);
+  const found = throttle.isOpen(key, nowSeconds(app))
+    ? await checkMachine(app, caller, input)
+    : undefined;
+  const refusal = input.secret_id === '' ? 'missing secret_id' : REFUSED;
   try {
-    return await logInMachine(app, caller, input);
+    if (found) return await logIn(app, caller, found);
   } catch (error) {
     // Role or secret ID are gone by now, or are others.
-    const isLate = error instanceof Failure && error.kind === 'conflict';
-    const refusal = isLate ? new Failure('invalid', REFUSED, { cause: error }) : error;
-    if (refusal instanceof Failure && refusal.message === REFUSED) {
-      throttle.fail(key, nowSeconds(app));
-    }
-    throw refusal;
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
   }
+  throttle.fail(key, nowSeconds(app));
+  throw new Failure('invalid', refusal);
 }
 
 /** What comes from one address for one role; a text that is no role's must not take up room. */
@@ -272,37 +274,40 @@ function throttleKey(caller: Caller, role_id: string): string {
   return `${caller.mount.id} ${partyOf(caller.record.remote_address)} ${role_id.slice(0, 64)}`;
 }
 
-async function logInMachine(
+/** What a role that is not there is looked at as, so that it takes as long. */
+const NO_ROLE: StoredApprole = { name: '', role_id: '', rules: approleSchema.parse({}) };
+
+/** Finds out whose log-in it is, by the same steps whether there is such a role or not. */
+async function checkMachine(
   app: App,
   caller: Caller,
   input: { role_id: string; secret_id: string },
-): Promise<Answer> {
-  const role = await findApproleById(app.db, caller.mount.id, input.role_id);
-  if (!role) throw new Failure('invalid', REFUSED);
-  const { rules, name, role_id, body } = role;
-  const held = holdApprole({ mount_id: caller.mount.id, name, role_id, body });
+): Promise<SucceededLogIn | undefined> {
+  const mount_id = caller.mount.id;
+  const [known, secret] = [
+    await findApproleById(app.db, mount_id, input.role_id),
+    await findSecretId(app.db, secretKey(app, mount_id, input.secret_id)),
+  ];
+  const { name, role_id, rules } = known ?? readAgain(NO_ROLE);
   const { remote_address } = caller.record;
   const isNear = (cidrs: readonly string[]) => judgeAddress(cidrs, remote_address);
-  if (!isNear(rules.secret_id_bound_cidrs) || !isNear(rules.token_bound_cidrs)) {
-    throw new Failure('invalid', REFUSED);
-  }
+  const isFromNear = isNear(rules.secret_id_bound_cidrs) && isNear(rules.token_bound_cidrs);
   const of_role = {
     settings: rules,
     display_name: 'approle',
-    meta: { role_name: role.name },
-    alias: role.role_id,
+    meta: { role_name: name },
+    alias: role_id,
   };
-  if (!rules.bind_secret_id) return logIn(app, caller, { ...of_role, effects: [held] });
-
-  if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
-  const secret = await findOfRole(app, caller, { ...input, role_name: role.name });
-  if (!secret || !isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) {
-    throw new Failure('invalid', REFUSED);
-  }
+  if (!known || !isFromNear) return undefined;
+  const { body } = known;
+  const held = holdApprole({ mount_id, name, role_id, body });
+  if (!rules.bind_secret_id) return { ...of_role, effects: [held] };
+  if (input.secret_id === '' || secret?.role !== name) return undefined;
+  if (!isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
   const bound = secret.token_bound_cidrs;
   // The role may have been narrowed since.
-  if (!areWithin(bound, rules.token_bound_cidrs)) throw new Failure('invalid', REFUSED);
-  return logIn(app, caller, {
+  if (!areWithin(bound, rules.token_bound_cidrs)) return undefined;
+  return {
     ...of_role,
     settings: bound.length > 0 ? { ...rules, token_bound_cidrs: bound } : rules,
     meta: { ...secret.metadata, ...of_role.meta },
@@ -311,5 +316,10 @@ async function logInMachine(
       held,
       secret.num_uses > 0 ? useSecretId(secret.id, REFUSED) : holdSecretId({ id: secret.id }),
     ],
-  });
+  };
+}
+
+/** Takes as long as reading a role from its row does. */
+function readAgain(role: StoredApprole): StoredApprole {
+  return { ...role, rules: approleSchema.parse(JSON.parse(JSON.stringify(role.rules))) };
 }

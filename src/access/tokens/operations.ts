@@ -112,7 +112,8 @@ export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Pr
   }
 }
 
-interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
+/** Somebody who has proved to be who they say. */
+export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
   /** What the mount calls whoever logs in. */
   alias: string;
   effects?: readonly Effect[];
