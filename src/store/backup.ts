@@ -1,4 +1,12 @@
-import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
@@ -32,24 +40,48 @@ export async function backUp(
   target: string,
   made: { now: number; program: string },
 ): Promise<BackupFacts> {
-  if (existsSync(target)) {
-    throw new Failure('conflict', `"${target}" exists: name a new file for the backup`);
-  }
-  const partial = `${target}.partial`;
-  removeDatabase(partial);
-  createPrivate(partial);
+  if (existsSync(target)) throw takenFailure(target);
+  // Beside the place it goes to, and nobody else's: two that write the same backup do not meet.
+  const work = makeWork(target);
+  const partial = join(work, 'gatehouse.db');
   try {
+    createPrivate(partial);
     if (source.engine === 'sqlite') await copyFromSqlite(source.directory, partial);
     const facts = await finish(source, partial, made);
     appendChecksum(partial);
     syncPath(partial);
-    renameSync(partial, target);
+    putInPlace(partial, target);
     syncPath(dirname(target));
     return facts;
-  } catch (error) {
-    removeDatabase(partial);
-    throw error;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** What a killed backup leaves is beneath this name, and nothing that is beneath it is a backup. */
+function makeWork(target: string): string {
+  try {
+    return mkdtempSync(`${target}.partial-`);
+  } catch (cause) {
+    throw new Failure('unavailable', `"${target}" cannot be written`, { cause });
+  }
+}
+
+/** Gives a finished file its name, unless another has come to have it meanwhile. */
+function putInPlace(partial: string, target: string): void {
+  try {
+    linkSync(partial, target);
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause)) throw cause;
+    if (cause.code === 'EEXIST') throw takenFailure(target);
+    // Where there are no further names for a file, a step is left in which it can be replaced.
+    if (existsSync(target)) throw takenFailure(target);
+    renameSync(partial, target);
+  }
+}
+
+function takenFailure(target: string): Failure {
+  return new Failure('conflict', `"${target}" exists: name a new file for the backup`);
 }
 
 /** Has a connection of its own and runs beside the event loop; writers go on meanwhile. */
@@ -98,8 +130,4 @@ function createPrivate(path: string): void {
   } catch (cause) {
     throw new Failure('unavailable', `"${path}" cannot be written`, { cause });
   }
-}
-
-function removeDatabase(path: string): void {
-  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(path + end, { force: true });
 }

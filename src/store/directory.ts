@@ -1,5 +1,5 @@
-import { mkdirSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { Failure } from '../core/failure.ts';
 
 /**
@@ -25,4 +25,29 @@ export function makeDirectory(directory: string): void {
       cause,
     });
   }
+}
+
+/** How the folder begins in which a restore prepares what it will put in place. */
+export const UNFINISHED = 'restore-';
+
+/** Folders of restores that have not come to their end. */
+export function listUnfinished(directory: string): string[] {
+  return readdirSync(directory)
+    .filter((name) => name.startsWith(UNFINISHED))
+    .map((name) => join(directory, name));
+}
+
+/**
+ * Keeps a server from starting on what a restore left undone: on an empty folder it would be a new
+ * one, which the first stranger may initialise.
+ *
+ * @throws Failure `unavailable` with one line for the operator
+ */
+export function refuseUnfinished(directory: string): void {
+  const [left] = listUnfinished(directory);
+  if (left === undefined) return;
+  throw new Failure(
+    'unavailable',
+    `a restore into "${directory}" was not finished: repeat it, or remove "${left}" to go on with what is there now`,
+  );
 }

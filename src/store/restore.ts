@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
 import { type BackupFacts, copyChecked, syncPath, takeFacts } from './backup-file.ts';
-import { makeDirectory } from './directory.ts';
+import { listUnfinished, makeDirectory, UNFINISHED } from './directory.ts';
 import { loadIntoPostgres } from './postgres-copy.ts';
 import { lockDirectory } from './sqlite-lock.ts';
 import { openStore, type Store, type StoreOptions } from './store.ts';
@@ -43,8 +43,7 @@ async function restoreSqlite(
   const { directory } = target;
   makeDirectory(directory);
   const lock = lockDirectory(directory);
-  // Beside the place it goes to, so that it can be moved there in one step.
-  const work = mkdtempSync(join(directory, 'restore-'));
+  let work: string | undefined;
   try {
     const present = join(directory, 'gatehouse.db');
     if (existsSync(present) && !options.replace) {
@@ -53,28 +52,44 @@ async function restoreSqlite(
         `there is a database in "${directory}": -force replaces everything that is in it`,
       );
     }
+    // Nobody else is at work here: this is what a killed one left.
+    for (const left of listUnfinished(directory)) rmSync(left, { recursive: true, force: true });
+    // Beside the place it goes to, so that it can be moved there in one step. As long as it is there,
+    // no server starts.
+    work = mkdtempSync(join(directory, UNFINISHED));
+    syncPath(directory);
     const facts = await prepare(work, file, target.node_name, options);
     // The log of the old database must not be taken for one of the new; until the new one is in
     // place, the old must not need it.
     emptyLog(present);
-    for (const end of ['-wal', '-shm']) rmSync(present + end, { force: true });
+    for (const end of ['-wal', '-shm', '-journal']) rmSync(present + end, { force: true });
     syncPath(directory);
     renameSync(join(work, 'gatehouse.db'), present);
     syncPath(directory);
     return facts;
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    if (work !== undefined) rmSync(work, { recursive: true, force: true });
     lock.close();
   }
 }
 
-/** Puts what is in a database's log into its file. One that is damaged is about to be replaced. */
+/**
+ * Puts what is in a database's log into its file. One that is damaged is about to be replaced.
+ *
+ * @throws Failure `conflict` when somebody who reads it stands in the way
+ */
 function emptyLog(file: string): void {
   if (!existsSync(file)) return;
+  let busy: unknown;
   try {
-    change(file, (database) => database.exec('pragma wal_checkpoint(truncate)'));
+    busy = change(file, (database) =>
+      database.prepare('pragma wal_checkpoint(truncate)').get(),
+    )?.busy;
   } catch {
     // It is restored because it is broken.
+  }
+  if (busy === 1) {
+    throw new Failure('conflict', `another process reads "${file}": let it end first`);
   }
 }
 

@@ -3,7 +3,7 @@ import { Failure } from '../core/failure.ts';
 import type { Engine } from './columns.ts';
 import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
-import { makeDirectory } from './directory.ts';
+import { makeDirectory, refuseUnfinished } from './directory.ts';
 import { PostgresReader } from './postgres-reader.ts';
 import { ConfigWatch } from './postgres-watch.ts';
 import type { DatabasePlace } from './reading.ts';
@@ -90,10 +90,11 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
   makeDirectory(directory);
   const file = join(directory, 'gatehouse.db');
   const lock = lockDirectory(directory);
-  // SQLite gives its other files the mode of this one.
-  createPrivate(file);
   const listeners = new Set<(version: number) => void>();
   try {
+    refuseUnfinished(directory);
+    // SQLite gives its other files the mode of this one.
+    createPrivate(file);
     const committer = await Committer.start({
       options: { engine: 'sqlite', file, node },
       log,

@@ -59,6 +59,36 @@ eachPlace('nodes over one database', (newPlace, engine) => {
     assert.equal((await a.call('GET', 'sys/health')).status, 200);
   });
 
+  test('shares that a node has gathered are of no use after a rekeying on another, and new ones count', async (t) => {
+    const place = await newPlace();
+    const a = await startNode(t, place, 'a', { type: 'shamir' });
+    const b = await startNode(t, place, 'b', { type: 'shamir' });
+    const counts = { secret_shares: 3, secret_threshold: 2 };
+    const made = await put(a, 'sys/init', counts);
+    for (const key of made.keys.slice(0, 2)) await put(a, 'sys/unseal', { key });
+    assert.equal((await put(b, 'sys/unseal', { key: made.keys[0] })).progress, 1);
+    const { nonce } = await put(a, 'sys/rekey/init', counts);
+    await put(a, 'sys/rekey/update', { key: made.keys[0], nonce });
+    const rekeyed = await put(a, 'sys/rekey/update', { key: made.keys[1], nonce });
+    assert.equal((await b.call('PUT', 'sys/unseal', { key: made.keys[1] })).status, 400);
+    assert.equal((await put(b, 'sys/unseal', { key: rekeyed.keys[0] })).progress, 1);
+    assert.equal((await put(b, 'sys/unseal', { key: rekeyed.keys[1] })).sealed, false);
+
+    const attempt = await put(b, 'sys/generate-root/attempt', {});
+    const share = { key: rekeyed.keys[0], nonce: attempt.nonce };
+    assert.equal((await put(b, 'sys/generate-root/update', share)).progress, 1);
+    const second = await put(a, 'sys/rekey/init', counts);
+    for (const key of rekeyed.keys.slice(0, 2)) {
+      await put(a, 'sys/rekey/update', { key, nonce: second.nonce });
+    }
+    const late = await b.call('PUT', 'sys/generate-root/update', {
+      key: rekeyed.keys[1],
+      nonce: attempt.nonce,
+    });
+    assert.equal(late.status, 400);
+    assert.match(late.text, /start over/);
+  });
+
   test('each node is unsealed by itself, and takes the shares of a rekeying elsewhere', async (t) => {
     const place = await newPlace();
     const a = await startNode(t, place, 'a', { type: 'shamir' });
