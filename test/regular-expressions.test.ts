@@ -43,6 +43,8 @@ const known: [source: string, flags: string, slow: boolean, why: string][] = [
   ['^(\\d+(s|m|h|d))+$', '', false, 'one that cannot'],
   ['(a|a)*b', '', true, 'two ways to read a letter'],
   ['^(a|b)*c', '', false, 'one way'],
+  ['^(a?){25}b$', '', true, 'many letters that may be left out'],
+  ['^a{0,25}b$', '', false, 'in one way alone'],
   ['^(a+)+$', '', true, 'a repetition of a repetition'],
   ['^a+$', '', false, 'a repetition'],
   ['\\s+$', '', true, 'blanks before the end, from every blank'],
