@@ -2,6 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import {
+  fillTemplate,
+  MAX_FILLED_LENGTH,
+  parseTemplate,
+} from '../../src/broker/credential-libraries/template.ts';
 import { evaluateFilter } from '../../src/broker/filter/evaluate.ts';
 import { parseExpression } from '../../src/broker/filter/expression.ts';
 import { canonicalGrant, parseGrant } from '../../src/broker/grants/grant.ts';
@@ -26,10 +31,36 @@ const ITEM = {
 };
 
 function readFilter(bytes: Uint8Array): void {
+  within(FILTER_MS, () => judgeFilter(bytes));
+}
+
+/** On a machine with other work, and with the collector's turn in between. */
+const FILTER_MS = 500;
+
+function judgeFilter(bytes: Uint8Array): void {
   const parsed = parseExpression(utf8(bytes));
   if (!parsed.valid) throw new Failure('invalid', parsed.because);
   const verdict = evaluateFilter(parsed.expression, ITEM);
   if ('fault' in verdict) assert.equal(verdict.matches, false);
+}
+
+/** Whatever one input takes; the slowest of millions would otherwise pass unseen. */
+function within(most_ms: number, work: () => void): void {
+  const started = process.threadCpuUsage();
+  try {
+    work();
+  } finally {
+    const { user, system } = process.threadCpuUsage(started);
+    assert.ok(user + system < most_ms * 1000, `${(user + system) / 1000} ms`);
+  }
+}
+
+function readTemplate(bytes: Uint8Array): void {
+  const parsed = parseTemplate(utf8(bytes));
+  if (!parsed.valid) throw new Failure('invalid', parsed.because);
+  const facts = { 'User.Name': 'x'.repeat(512), 'Account.Email': 'a@b.test' };
+  const filled = fillTemplate(parsed.template, facts, (value) => value);
+  assert.ok(filled === undefined || filled.length <= MAX_FILLED_LENGTH);
 }
 
 /** What a grant is stored as means the same, and stays as it is. */
@@ -76,6 +107,11 @@ export const brokerTargets: readonly FuzzTarget[] = [
       '"/item/name" == "web" and not (item.version != 3 or "a" in item.tags)',
       'any item.tags as k, v { v matches "^a+$" } or item.n is nil',
       'item.attributes["port"] == 22 and item.name not contains `x`',
+      // What is made to take long, for the mutations to start from.
+      `item.name matches "(${'a'.repeat(90)}){9}"`,
+      'any item as a { any item as b { any item as c { c matches "(a|b)?x" or a == b } } }',
+      'item.name matches "(?i)[a-z]{50}[\\\\pL]{5}"',
+      '((((((not not not (item.n is nil))))))) and "/item/a/b/c/d/e" == 1',
     ),
     words: [
       '"',
@@ -93,8 +129,37 @@ export const brokerTargets: readonly FuzzTarget[] = [
       '}',
       '(a+)+',
       '{1000}',
+      '\\\\pL',
+      '(?i)',
+      '[^\\\\x{1}-\\\\x{1e942}]',
+      'any item as x { ',
     ],
     read: readFilter,
+  },
+  {
+    name: 'broker-template',
+    corpus: bytesOf(
+      'secret/{{.User.Name}}/{{truncateFrom .Account.Email "@"}}',
+      '{{coalesce .User.Email (truncateFrom .Account.Email "@") `a` "b\\""}} {{- .User.Id -}} x',
+      `{{coalesce${'``'.repeat(500)}}}`,
+      `{{${'('.repeat(15)}.User.Id${')'.repeat(15)}}}`,
+      '{{.User.Name}}'.repeat(200),
+    ),
+    words: [
+      '{{',
+      '}}',
+      '{{-',
+      '-}}',
+      '(',
+      ')',
+      '`',
+      '"',
+      '\\',
+      ' coalesce ',
+      'truncateFrom ',
+      '.User.Name',
+    ],
+    read: (bytes) => within(FILTER_MS, () => readTemplate(bytes)),
   },
   {
     name: 'broker-grant',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseWorkers, joinTags } from './selection.ts';
+import { chooseWorkers, joinTags, judgeWorker } from './selection.ts';
 
 const edge = { name: 'edge-1', tags: { type: ['prod', 'db'], region: ['eu'] } };
 const core = { name: 'core-1', tags: { type: ['prod'], region: ['us'] } };
@@ -57,4 +57,27 @@ test('tags of two origins are joined, each value once', () => {
     type: ['a', 'b', 'c'],
     zone: ['z'],
   });
+});
+
+test('a filter that was stored before filters had limits admits nobody, and says why', () => {
+  const filter = `"/name" matches "(${'a'.repeat(1_300)}){1000}"`;
+  const verdict = chooseWorkers([edge, core], filter);
+  assert.ok('refused' in verdict);
+  assert.equal(verdict.refused, 'fault');
+  assert.match(verdict.because, /longer than 1000 characters/);
+  assert.equal(judgeWorker(edge, filter), false);
+});
+
+test('a filter that costs more than a choice may admits nobody, and says why', () => {
+  const many = Array.from({ length: 2_000 }, (_, at) => ({
+    name: `worker-${at}`,
+    tags: { type: Array.from({ length: 256 }, (_unused, value) => `v${value}`) },
+  }));
+  const filter = 'any tags as key, values { any values as value { value == "x" } }';
+  const started = process.threadCpuUsage();
+  const verdict = chooseWorkers(many, filter);
+  const { user, system } = process.threadCpuUsage(started);
+  assert.equal('refused' in verdict && verdict.refused, 'fault');
+  assert.ok(user + system < 100_000, `${(user + system) / 1000} ms`);
+  assert.equal('chosen' in chooseWorkers(many.slice(0, 500), '"v7" in "/tags/type"'), true);
 });
