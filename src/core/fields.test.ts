@@ -208,6 +208,13 @@ for (const [kind, field, longest, longer, said] of lengths) {
   });
 }
 
+test('brackets in the text of a list are not read beyond what a list can be', () => {
+  const refuses = (sent: string) => assert.equal(list().safeParse(sent).success, false);
+  refuses('['.repeat(500_000) + ']'.repeat(500_000));
+  refuses(`["${'a'.repeat(8193)}",${'['.repeat(40)}${']'.repeat(40)}]`);
+  assert.deepEqual(list().parse(`["${'['.repeat(40)}","\\"["]`), ['['.repeat(40), '"[']);
+});
+
 test('long text has no length of its own', () => {
   assert.equal(longText().safeParse('a'.repeat(1_000_000)).success, true);
   assert.equal(longText().safeParse({}).success, false);

@@ -396,7 +396,43 @@ function convertStringMap(value: unknown): Record<string, string> | undefined {
   return Object.fromEntries(pairs);
 }
 
+/** No field takes more within one another; what opens half a million brackets is slow to refuse. */
+const MAX_DEPTH = 32;
+
+function isDeep(json: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === CODE.quote) at = endOfString(json, at);
+    else if (code === CODE.openBracket || code === CODE.openBrace) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (code === CODE.closeBracket || code === CODE.closeBrace) depth--;
+  }
+  return false;
+}
+
+const CODE = {
+  quote: 0x22,
+  openBracket: 0x5b,
+  backslash: 0x5c,
+  closeBracket: 0x5d,
+  openBrace: 0x7b,
+  closeBrace: 0x7d,
+} as const;
+
+/** The place of a string's closing quote, or of the text's end. */
+function endOfString(json: string, start: number): number {
+  let at = start + 1;
+  for (; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === CODE.quote) return at;
+    if (code === CODE.backslash) at++;
+  }
+  return at;
+}
+
 function parseJson(written: string): unknown {
+  if (isDeep(written)) return undefined;
   try {
     return JSON.parse(written);
   } catch {

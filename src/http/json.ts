@@ -109,19 +109,21 @@ const SHORT = 48;
 
 /** @returns the place of the closing quote, -1 if there is none */
 function endOfString(text: string, start: number): number {
-  const near = Math.min(text.length, start + SHORT);
-  let from = start + 1;
-  for (; from < near; from++) {
-    const code = text.charCodeAt(from);
-    if (code === CODE.quote) return from;
-    if (code === CODE.backslash) from++;
-  }
-  for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
+  for (let from = start + 1; from < text.length; ) {
+    const near = Math.min(text.length, from + SHORT);
+    for (; from < near; from++) {
+      const code = text.charCodeAt(from);
+      if (code === CODE.quote) return from;
+      if (code === CODE.backslash) from++;
+    }
+    const end = text.indexOf('"', from);
+    if (end < 0) return -1;
     // An odd number of backslashes before it makes it part of the string. None of those that
     // were stepped over counts: what they escape was stepped over, too.
     let before = end - 1;
     while (before >= from && text.charCodeAt(before) === CODE.backslash) before--;
     if ((end - before) % 2 === 1) return end;
+    from = end + 1;
   }
   return -1;
 }
