@@ -83,6 +83,16 @@ const refused: [change: object, says: RegExp, why: string][] = [
     /must be a list/,
     'no list of blocks',
   ],
+  [
+    { listener: { ...whole.listener, max_connections: 0 } },
+    /listener\.max_connections must be 1 or more/,
+    'no connections',
+  ],
+  [
+    { listener: { ...whole.listener, header_timeout: '0s' } },
+    /listener\.header_timeout must be seconds/,
+    'no time',
+  ],
   [{ allowed_hosts: 'a.test' }, /allowed_hosts must be names/, 'no list of hosts'],
   [{ allowed_hosts: ['a.test:80'] }, /allowed_hosts must be names/, 'a host with a port'],
   [{ allowed_hosts: ['http://a.test'] }, /allowed_hosts must be names/, 'a URL for a host'],

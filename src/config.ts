@@ -46,6 +46,8 @@ export interface Config {
   rate_limits: RateLimits;
   /** Of the broker's API. */
   cors: Cors;
+  /** Of the API's listener. */
+  connections: ConnectionLimits;
   /** Which Vault servers the broker may be sent to. */
   credential_stores: ReachRules;
   /**
@@ -89,6 +91,30 @@ export interface RateLimits {
   list: Quotas;
   other: Quotas;
 }
+
+/** How many connections the listener has, and how long it waits on them. */
+export interface ConnectionLimits {
+  max_connections: number;
+  /** An IPv6 network of 64 bits counts as one address. */
+  max_connections_per_address: number;
+  /** For a TLS handshake, and for the head of a request. */
+  header_ms: number;
+  /** For a request with its body. */
+  request_ms: number;
+  /** Between two requests. */
+  idle_ms: number;
+  /** For the client to take an answer. */
+  answer_ms: number;
+}
+
+export const CONNECTION_DEFAULTS: ConnectionLimits = {
+  max_connections: 8_192,
+  max_connections_per_address: 4_096,
+  header_ms: 15_000,
+  request_ms: 60_000,
+  idle_ms: 75_000,
+  answer_ms: 600_000,
+};
 
 export interface Quotas {
   total: number;
@@ -180,6 +206,7 @@ export function devConfig(flags: DevFlags): Config {
     user_lockout: USER_LOCKOUT_DEFAULTS,
     rate_limits: { ...RATE_LIMIT_DEFAULTS, list: DEV_QUOTAS, other: DEV_QUOTAS },
     cors: CORS_DEFAULTS,
+    connections: CONNECTION_DEFAULTS,
     credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
     allowed_hosts: hostsOf('flag -allowed-hosts', [
       ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
@@ -214,6 +241,7 @@ export function parseConfig(text: string): Config {
     'tls_cert_file',
     'tls_key_file',
     'tls_disable',
+    ...CONNECTION_KEYS,
   ]);
   const address = textOf('listener.address', listener.address, '127.0.0.1:8200');
   const listen = parseAddress('listener.address', address);
@@ -237,6 +265,7 @@ export function parseConfig(text: string): Config {
     user_lockout: lockoutOf(top.user_lockout),
     rate_limits: rateLimitsOf(top.rate_limits),
     cors: corsOf(top.cors),
+    connections: connectionsOf(listener),
     credential_stores: reachOf(top.credential_stores),
     allowed_hosts:
       top.allowed_hosts === undefined ? undefined : hostsOf('allowed_hosts', top.allowed_hosts),
@@ -248,6 +277,36 @@ export function parseConfig(text: string): Config {
       top.recovery_key === undefined ? undefined : textOf('recovery_key', top.recovery_key),
     ),
   });
+}
+
+const CONNECTION_KEYS = [
+  'max_connections',
+  'max_connections_per_address',
+  'header_timeout',
+  'request_timeout',
+  'idle_timeout',
+  'answer_timeout',
+] as const;
+
+function connectionsOf(listener: Section): ConnectionLimits {
+  const byDefault = CONNECTION_DEFAULTS;
+  const count = (name: 'max_connections' | 'max_connections_per_address'): number => {
+    const most = countOf(`listener.${name}`, listener[name], byDefault[name]);
+    if (most > 0) return most;
+    throw new Failure('invalid', `listener.${name} must be 1 or more`);
+  };
+  const milliseconds = (name: 'header' | 'request' | 'idle' | 'answer'): number => {
+    const key = `${name}_timeout`;
+    return secondsOf(`listener.${key}`, listener[key], byDefault[`${name}_ms`] / 1000) * 1000;
+  };
+  return {
+    max_connections: count('max_connections'),
+    max_connections_per_address: count('max_connections_per_address'),
+    header_ms: milliseconds('header'),
+    request_ms: milliseconds('request'),
+    idle_ms: milliseconds('idle'),
+    answer_ms: milliseconds('answer'),
+  };
 }
 
 function tlsOf(listener: Section): Config['tls'] {

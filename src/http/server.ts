@@ -16,6 +16,7 @@ import { isOwnHost } from '../core/host.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
+import { Connections } from './connections.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
@@ -40,6 +41,13 @@ export interface HttpServer {
 /** Builds the HTTP server over compiled routes. */
 export function createServer(app: App, routers: Routers): HttpServer {
   const { tls } = app.config;
+  const limits = app.config.connections;
+  const parser = {
+    maxHeaderSize: MAX_HEADER_SIZE,
+    headersTimeout: Math.min(limits.header_ms, limits.request_ms),
+    // Connections are looked at so often: what is late is so by half at the most.
+    connectionsCheckingInterval: Math.min(5_000, Math.ceil(limits.header_ms / 2)),
+  };
   const options = {
     logger: false,
     exposeHeadRoutes: false,
@@ -49,16 +57,21 @@ export function createServer(app: App, routers: Routers): HttpServer {
     clientErrorHandler: refuseClient,
     return503OnClosing: true,
     forceCloseConnections: 'idle' as const,
-    requestTimeout: 120_000,
-    keepAliveTimeout: 75_000,
+    requestTimeout: limits.request_ms,
+    keepAliveTimeout: limits.idle_ms,
   };
   const fastify: FastifyInstance = tls
     ? // The HTTPS instance differs in its type parameters only.
       (Fastify({
         ...options,
-        https: { ...readTls(tls), maxHeaderSize: MAX_HEADER_SIZE, minVersion: 'TLSv1.2' },
+        https: {
+          ...readTls(tls),
+          ...parser,
+          minVersion: 'TLSv1.2',
+          handshakeTimeout: limits.header_ms,
+        },
       }) as never)
-    : Fastify({ ...options, http: { maxHeaderSize: MAX_HEADER_SIZE } });
+    : Fastify({ ...options, http: parser });
   fastify.addHttpMethod('LINK', { hasBody: false });
   fastify.removeAllContentTypeParsers();
   // Bodies are read later, by the pipeline, once it knows how much the endpoint may take.
@@ -76,11 +89,13 @@ export function createServer(app: App, routers: Routers): HttpServer {
       fail(response, error);
     }
   });
+  const connections = new Connections(limits);
   const { allowed_hosts } = app.config;
   const isForUs = ({ headers, socket }: IncomingMessage): boolean =>
     allowed_hosts === undefined ||
     isOwnHost({ host: headers.host, local_address: socket.localAddress }, allowed_hosts);
   const answer: RequestListener = (request, response) => {
+    if (!connections.begin(request, response)) return;
     const read = readRequest(request, response);
     if (!isForUs(request)) {
       sendSoon({ request, response, dressed: refuseHost(read.url) });
@@ -109,6 +124,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
     send(request.raw, reply.raw, dressed);
   });
   const server = fastify.server as Server;
+  app.onClose(connections.watch(server));
   answerDirectly(server, (request) => !isClosing && isOfApi(request), answer);
   acceptListVerb(server, tls !== undefined);
   return {

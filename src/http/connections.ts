@@ -1,0 +1,138 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ConnectionLimits } from '../config.ts';
+import { partyOf } from '../core/party.ts';
+
+/** A connection, and what is asked on it. */
+interface Connection {
+  socket: Socket;
+  party: string;
+  asked: Asked[];
+}
+
+interface Asked {
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** Milliseconds of a clock that only goes on. */
+  since: number;
+}
+
+/** Requests that may wait on one connection for the answers before them. */
+const MAX_PIPELINED = 32;
+const SWEEP_MS = 5_000;
+
+/**
+ * Bounds the connections of a server, all of them and those of an address. One too many takes the place
+ * of the one that has been of least use: of the address that has most, the longest unused on which
+ * nothing is being answered, which those are that are idle, silent, or slow to ask.
+ */
+export class Connections {
+  readonly #limits: ConnectionLimits;
+  /** By party; the longest unused stands first. */
+  readonly #parties = new Map<string, Map<string, Connection>>();
+  readonly #bySocket = new WeakMap<Socket, Connection>();
+  #count = 0;
+
+  constructor(limits: ConnectionLimits) {
+    this.#limits = limits;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @returns ends the watch */
+  watch(server: Server): () => void {
+    server.on('connection', (socket: Socket) => this.#admit(socket));
+    // Over TLS requests come on another socket than connections do.
+    server.on('secureConnection', (secure: Socket) => {
+      const known = this.#parties.get(partyOf(secure.remoteAddress ?? ''))?.get(keyOf(secure));
+      if (known) this.#bySocket.set(secure, known);
+    });
+    const timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, this.#limits.answer_ms));
+    timer.unref();
+    return () => clearInterval(timer);
+  }
+
+  /** @returns false for a request too many on its connection, which is closed then */
+  begin(request: IncomingMessage, response: ServerResponse): boolean {
+    const connection = this.#bySocket.get(request.socket);
+    if (!connection) return true;
+    const { asked, party, socket } = connection;
+    if (asked.length >= MAX_PIPELINED) {
+      socket.destroy();
+      return false;
+    }
+    const one = { request, response, since: performance.now() };
+    asked.push(one);
+    response.once('close', () => {
+      asked.splice(asked.indexOf(one), 1);
+      // It was of use just now: to the end.
+      const own = this.#parties.get(party);
+      const key = keyOf(socket);
+      if (own?.delete(key)) own.set(key, connection);
+    });
+    return true;
+  }
+
+  #admit(socket: Socket): void {
+    const party = partyOf(socket.remoteAddress ?? '');
+    const { max_connections, max_connections_per_address } = this.#limits;
+    const own = this.#parties.get(party);
+    const isFull =
+      (own?.size ?? 0) >= max_connections_per_address
+        ? !this.#evict(own)
+        : this.#count >= max_connections && !this.#evict(this.#largest());
+    if (isFull) {
+      socket.destroy();
+      return;
+    }
+    const key = keyOf(socket);
+    const connection: Connection = { socket, party, asked: [] };
+    const mates = this.#parties.get(party) ?? new Map<string, Connection>();
+    mates.set(key, connection);
+    this.#parties.set(party, mates);
+    this.#bySocket.set(socket, connection);
+    this.#count += 1;
+    socket.once('close', () => this.#remove(connection, key));
+  }
+
+  #remove(connection: Connection, key: string): void {
+    const mates = this.#parties.get(connection.party);
+    if (mates?.get(key) !== connection) return;
+    mates.delete(key);
+    this.#count -= 1;
+    if (mates.size === 0) this.#parties.delete(connection.party);
+  }
+
+  #largest(): Map<string, Connection> | undefined {
+    let largest: Map<string, Connection> | undefined;
+    for (const mates of this.#parties.values()) {
+      if (mates.size > (largest?.size ?? 0)) largest = mates;
+    }
+    return largest;
+  }
+
+  #evict(mates: Map<string, Connection> | undefined): boolean {
+    for (const [key, connection] of mates ?? []) {
+      if (connection.asked.some(({ request }) => request.complete)) continue;
+      this.#remove(connection, key);
+      connection.socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
+  /** Gives up answers that nobody takes. */
+  #sweep(): void {
+    const before = performance.now() - this.#limits.answer_ms;
+    for (const mates of this.#parties.values()) {
+      for (const { asked, socket } of mates.values()) {
+        const [first] = asked;
+        if (first?.response.headersSent && first.since < before) socket.destroy();
+      }
+    }
+  }
+}
+
+const keyOf = (socket: Socket): string => `${socket.remoteAddress}|${socket.remotePort}`;

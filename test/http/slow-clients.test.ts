@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { CONNECTION_DEFAULTS, type ConnectionLimits } from '../../src/config.ts';
+import { type Client, startTestServer } from '../support/server.ts';
+
+const FIRST = '127.0.0.2';
+const SECOND = '127.0.0.3';
+const HEALTH = 'GET /v1/sys/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const LOG_IN =
+  'POST /v1/auth/userpass/login/ann HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n';
+
+interface Talk {
+  socket: Socket;
+  text(): string;
+  /** What came until the server hung up. */
+  closed: Promise<string>;
+  /** Resolves when so many answers have begun. */
+  answers(count: number): Promise<void>;
+}
+
+async function open(client: Client, localAddress = FIRST): Promise<Talk> {
+  const socket = connect({ port: client.running.address.port, host: '127.0.0.1', localAddress });
+  let text = '';
+  const listeners: (() => void)[] = [];
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    text += piece;
+    for (const one of listeners) one();
+  });
+  // The server may hang up while something is being sent.
+  socket.on('error', () => {});
+  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(text)));
+  await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+  const answers = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (text.split('HTTP/1.1 ').length > count) resolve();
+      };
+      listeners.push(look);
+      look();
+    });
+  return { socket, text: () => text, closed, answers };
+}
+
+const limited = (
+  t: Parameters<typeof startTestServer>[0],
+  change: Partial<ConnectionLimits>,
+): Promise<Client> =>
+  startTestServer(t, { config: { connections: { ...CONNECTION_DEFAULTS, ...change } } });
+
+describe('a client that is too slow is not waited for', () => {
+  const short = { header_ms: 200, request_ms: 400, idle_ms: 200 };
+
+  test('that says nothing', async (t) => {
+    const { closed } = await open(await limited(t, short));
+    assert.match(await closed, /^HTTP\/1.1 408 |^$/);
+  });
+
+  test('that sends a head byte by byte', async (t) => {
+    const { socket, closed } = await open(await limited(t, short));
+    const text = [...HEALTH].values();
+    const timer = setInterval(() => socket.write(text.next().value ?? 'x'), 50);
+    assert.match(await closed, /^HTTP\/1.1 408 /);
+    clearInterval(timer);
+  });
+
+  test('that sends a body byte by byte', async (t) => {
+    const client = await limited(t, short);
+    await client.call('POST', 'sys/auth/userpass', { type: 'userpass' });
+    const { socket, closed } = await open(client);
+    socket.write(LOG_IN);
+    const timer = setInterval(() => socket.write(' '), 100);
+    assert.match(await closed, /^HTTP\/1.1 (408|400) /);
+    clearInterval(timer);
+  });
+
+  test('that has been answered and asks nothing more', async (t) => {
+    const { socket, closed } = await open(await limited(t, short));
+    socket.write(HEALTH);
+    assert.match(await closed, /^HTTP\/1.1 200 /);
+  });
+
+  test('that does not take a long answer', async (t) => {
+    const client = await limited(t, { answer_ms: 300 });
+    const { socket, closed } = await open(client);
+    // The document of all endpoints, again and again: more than the buffers between the two hold.
+    const get =
+      'GET /v1/sys/internal/specs/openapi HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: root\r\n\r\n';
+    socket.pause();
+    socket.write(get.repeat(30));
+    await untilGone(client);
+    socket.resume();
+    await closed;
+  });
+});
+
+/** Until the server has no connection any more. */
+async function untilGone({ running }: Client): Promise<void> {
+  const count = (): Promise<number> =>
+    new Promise((resolve) => running.http.fastify.server.getConnections((_, n) => resolve(n)));
+  while ((await count()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+describe('connections are bounded', () => {
+  test('one too many of an address takes the place of its longest unused, and of nobody else’s', async (t) => {
+    const client = await limited(t, { max_connections_per_address: 3 });
+    const other = await open(client, SECOND);
+    const idle = [await open(client), await open(client), await open(client)];
+    // The first has been of use since.
+    idle[0]?.socket.write(HEALTH);
+    await idle[0]?.answers(1);
+    const more = await open(client);
+    more.socket.write(HEALTH);
+    await more.answers(1);
+    await idle[1]?.closed;
+    for (const still of [idle[0], idle[2], other]) {
+      const before = still?.text().split('HTTP/1.1 ').length ?? 0;
+      still?.socket.write(HEALTH);
+      await still?.answers(before);
+    }
+  });
+
+  test('one too many in all takes the place of one of the address that has most', async (t) => {
+    const client = await limited(t, { max_connections: 4 });
+    const flood = [await open(client), await open(client), await open(client)];
+    const other = await open(client, SECOND);
+    const more = await open(client, '127.0.0.4');
+    more.socket.write(HEALTH);
+    await more.answers(1);
+    await flood[0]?.closed;
+    other.socket.write(HEALTH);
+    await other.answers(1);
+  });
+
+  test('who is slow to ask gives way to who asks', async (t) => {
+    const client = await limited(t, { max_connections_per_address: 2 });
+    await client.call('POST', 'sys/auth/userpass', { type: 'userpass' });
+    const slow = [await open(client), await open(client)];
+    for (const { socket } of slow) socket.write(LOG_IN);
+    const more = await open(client);
+    more.socket.write(HEALTH);
+    await more.answers(1);
+    await slow[0]?.closed;
+    assert.equal(slow[1]?.socket.destroyed, false);
+    for (const { socket } of slow) socket.destroy();
+  });
+
+  test('a flood of requests on one connection ends it, some of them do not', async (t) => {
+    const client = await limited(t, {});
+    const some = await open(client);
+    some.socket.write(HEALTH.repeat(20));
+    await some.answers(20);
+    const flood = await open(client);
+    flood.socket.write(HEALTH.repeat(2_000));
+    const text = await flood.closed;
+    assert.ok(text.split('HTTP/1.1 ').length <= 1_000);
+  });
+});
+
+test('with 300 idle connections and 50 slow ones of one address, another is answered as ever', async (t) => {
+  const client = await startTestServer(t);
+  const idle = await Promise.all(Array.from({ length: 300 }, () => open(client)));
+  const slow = await Promise.all(Array.from({ length: 50 }, () => open(client)));
+  for (const { socket } of slow) socket.write(LOG_IN.slice(0, 40));
+  const healthy = await open(client, SECOND);
+  for (let n = 1; n <= 20; n++) {
+    healthy.socket.write(HEALTH);
+    await healthy.answers(n);
+  }
+  assert.ok([...idle, ...slow].every(({ socket }) => !socket.destroyed));
+  for (const { socket } of [...idle, ...slow, healthy]) socket.destroy();
+});
