@@ -51,6 +51,7 @@ const fields: Fields = {
   no_store: false,
   no_store_metadata: false,
   not_after: '',
+  not_after_bound: 'permit',
   not_before_duration: 30,
   organization: [],
   ou: [],

@@ -19,7 +19,14 @@ function plan(overrides: Overrides) {
     mount: { default_ttl: 768 * HOUR, max_ttl: 768 * HOUR },
     issuer: { not_after: NOW + 10_000 * HOUR, behavior: 'err' },
     ...rest,
-    role: { ttl: 0, max_ttl: 0, not_after: '', not_before_duration: 30, ...role },
+    role: {
+      ttl: 0,
+      max_ttl: 0,
+      not_after: '',
+      not_after_bound: 'permit',
+      not_before_duration: 30,
+      ...role,
+    },
   });
 }
 
@@ -126,7 +133,7 @@ test('a certificate that signs itself has only the caps of the mount', () => {
     now: NOW,
     ttl: 9000 * HOUR,
     not_after: '',
-    role: { ttl: 0, max_ttl: 0, not_after: '', not_before_duration: 30 },
+    role: { ttl: 0, max_ttl: 0, not_after: '', not_after_bound: 'permit', not_before_duration: 30 },
     mount: { default_ttl: HOUR, max_ttl: 8760 * HOUR },
   });
   assert.equal(planned.notAfter, NOW + 8760 * HOUR);
@@ -152,4 +159,91 @@ test('an end that nobody named and the issuer forbids says where to name one', (
       ({ message }: Error) => /beyond the expiration/.test(message) && !advice.test(message),
     );
   }
+});
+
+const inHours = (hours: number): string => new Date((NOW + hours * HOUR) * 1000).toISOString();
+const role = { ttl: HOUR, max_ttl: 72 * HOUR };
+const issuer = { not_after: FAR, behavior: 'err' } as const;
+
+const bounds: [
+  bound: string,
+  wanted: Overrides,
+  outcome: 'silent' | 'warned' | RegExp,
+  why: string,
+][] = [
+  ['permit', { not_after: inHours(72) }, 'silent', 'the maximum TTL to the second'],
+  ['permit', { not_after: inHours(73) }, 'warned', 'beyond it'],
+  ['permit', { not_after: inHours(769), role: { max_ttl: 0 } }, 'warned', "beyond the mount's"],
+  ['permit', { not_after: inHours(768), role: { max_ttl: 0 } }, 'silent', "the mount's itself"],
+  ['permit', { not_after: '9999-12-31T23:59:59Z' }, 'warned', 'the end of all time'],
+  ['permit', { role: { not_after: inHours(73) } }, 'warned', 'the role itself has such an end'],
+  ['ttl-limited', { not_after: inHours(1) }, 'silent', 'as late as the TTL'],
+  [
+    'ttl-limited',
+    { not_after: inHours(2) },
+    /ttl-limited: notAfter of .* is beyond the TTL of 1h0m0s/,
+    'later',
+  ],
+  [
+    'ttl-limited',
+    { not_after: inHours(73), role: { ttl: 80 * HOUR } },
+    /beyond the TTL of 72h0m0s/,
+    'a TTL is capped first',
+  ],
+  ['ttl-limited', {}, 'silent', 'nothing named'],
+  ['ttl-limited', { ttl: 2 * HOUR }, 'silent', 'a TTL is bounded by max_ttl alone'],
+  ['forbid', { not_after: inHours(1) }, /not_after_bound is set to forbid/, 'any end'],
+  [
+    'forbid',
+    { not_after: inHours(1), role: { not_after: inHours(2) } },
+    /forbid/,
+    'also where the role has one',
+  ],
+  ['forbid', { ttl: HOUR }, 'silent', 'a TTL'],
+  ['forbid', { role: { not_after: inHours(2) } }, 'silent', "the role's own end"],
+  [inHours(10), { not_after: inHours(10) }, 'silent', 'the time itself'],
+  [inHours(10), { not_after: inHours(11) }, /notAfter of .* is beyond it/, 'after it'],
+  [inHours(10), { ttl: 11 * HOUR }, /beyond it/, 'a TTL that ends after it'],
+  [inHours(10), { role: { not_after: inHours(11) } }, /beyond it/, "the role's own end after it"],
+];
+for (const [bound, wanted, outcome, why] of bounds) {
+  test(`not_after_bound ${bound}: ${why}`, () => {
+    const decide = () =>
+      plan({ issuer, ...wanted, role: { ...role, not_after_bound: bound, ...wanted.role } });
+    if (outcome instanceof RegExp) assert.throws(decide, outcome);
+    else assert.equal(decide().warnings.length, outcome === 'warned' ? 1 : 0);
+  });
+}
+
+test('an end beyond the maximum TTL is told with both, and with what refuses it', () => {
+  assert.deepEqual(plan({ issuer, not_after: '2027-01-01T00:00:00Z', role }).warnings, [
+    'not_after "2027-01-01T00:00:00Z" is longer than permitted maxTTL "72h0m0s", which does not apply to it; not_after_bound of the role can refuse that',
+  ]);
+});
+
+test('an end that the role does not take from the request is told', () => {
+  const [warning] = plan({ not_after: inHours(1), role: { not_after: inHours(2) } }).warnings;
+  assert.match(String(warning), /not_after field was provided but the role has a not_after/);
+});
+
+test('an end that the issuer moves, or that is after it, is told', () => {
+  const ends = { not_after: NOW + HOUR };
+  for (const [behavior, told] of [
+    ['truncate', /so the certificate ends with it/],
+    ['permit', /ends after its CA/],
+  ] as const) {
+    assert.deepEqual(plan({ ttl: HOUR, issuer: { ...ends, behavior } }).warnings, []);
+    const { warnings } = plan({ ttl: 2 * HOUR, issuer: { ...ends, behavior } });
+    assert.equal(warnings.length, 1);
+    assert.match(String(warnings[0]), told);
+  }
+});
+
+test('an end in the year 10,000 of another zone is the last time there is, and that is told', () => {
+  const { notAfter, warnings } = plan({
+    issuer: { not_after: FAR + 1e6, behavior: 'err' },
+    not_after: '9999-12-31T23:59:59-01:00',
+  });
+  assert.equal(notAfter, FAR);
+  assert.match(warnings.join(), /the last time it can name/);
 });

@@ -10,7 +10,14 @@ export interface ValidityRequest {
   ttl: number;
   not_after: string;
   /** Of the role, or as a request without role has them. */
-  role: { ttl: number; max_ttl: number; not_after: string; not_before_duration: number };
+  role: {
+    ttl: number;
+    max_ttl: number;
+    not_after: string;
+    /** See {@link isNotAfterBound}. */
+    not_after_bound: string;
+    not_before_duration: number;
+  };
   /** Effective lease times of the mount, in seconds. */
   mount: { default_ttl: number; max_ttl: number };
   /** Absent for a certificate that signs itself. */
@@ -24,6 +31,14 @@ export interface Validity {
   /** The end asked for, when the issuer's came first. */
   truncated_from?: number;
   warnings: string[];
+}
+
+/**
+ * Says whether a text says how a request's `not_after` is bounded: not at all (`permit`), by the TTL
+ * that there would be without it (`ttl-limited`), by a timestamp, or by not being accepted (`forbid`).
+ */
+export function isNotAfterBound(text: string): boolean {
+  return ['permit', 'ttl-limited', 'forbid'].includes(text) || parseTimestamp(text) !== undefined;
 }
 
 /** Backdating that applies where a role has 0. */
@@ -46,6 +61,7 @@ export function planValidity(wanted: ValidityRequest): Validity {
   if (notBefore < 0) {
     throw new Failure('invalid', 'not_before_duration reaches back beyond 1970');
   }
+  refuseForbiddenEnd(wanted);
   const fixed = role.not_after || wanted.not_after;
   if (fixed !== '' && wanted.ttl > 0) {
     throw new Failure(
@@ -54,9 +70,18 @@ export function planValidity(wanted: ValidityRequest): Validity {
       { fields: { ttl: 'not together with not_after' } },
     );
   }
-  const asked = fixed === '' ? now + planTtl(wanted, warnings) : parseEnd(fixed);
-  const bounded = boundByIssuer(asked, wanted);
+  if (role.not_after !== '' && wanted.not_after !== '') {
+    warnings.push('the not_after field was provided but the role has a not_after of its own');
+  }
+  const asked = fixed === '' ? now + planTtl(wanted, warnings) : planEnd(fixed, wanted, warnings);
+  const bounded = boundByIssuer(asked, wanted, warnings);
   const notAfter = Math.min(bounded, LAST_TIME);
+  if (bounded > LAST_TIME) {
+    warnings.push(
+      `the certificate ends at ${formatTimestamp(LAST_TIME)}, the last time it can name`,
+    );
+  }
+  refuseLateEnd(notAfter, role.not_after_bound);
   if (notBefore > notAfter) {
     throw new Failure(
       'invalid',
@@ -70,6 +95,54 @@ export function planValidity(wanted: ValidityRequest): Validity {
     ...(bounded < asked && { truncated_from: asked }),
     warnings,
   };
+}
+
+function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
+  if (not_after === '' || role.not_after_bound !== 'forbid') return;
+  throw new Failure(
+    'invalid',
+    'not_after_bound is set to forbid: not_after cannot be provided under this role',
+    { fields: { not_after: 'nothing; ttl instead' } },
+  );
+}
+
+/**
+ * An end that was named instead of a TTL. The maximum TTL does not bound it, as clients of this API
+ * are used to, so that it is told whenever it is passed.
+ */
+function planEnd(fixed: string, wanted: ValidityRequest, warnings: string[]): number {
+  const { now, role, mount } = wanted;
+  const end = parseEnd(fixed);
+  const shown = formatTimestamp(Math.min(end, LAST_TIME));
+  if (role.not_after === '' && role.not_after_bound === 'ttl-limited') {
+    const ttl = planTtl({ ...wanted, ttl: 0 }, []);
+    if (end > now + ttl) {
+      throw new Failure(
+        'invalid',
+        `not_after_bound is set to ttl-limited: notAfter of ${shown} is beyond the TTL of ${formatDuration(ttl)}`,
+        { fields: { not_after: `an end not after ${formatTimestamp(now + ttl)}` } },
+      );
+    }
+  }
+  const max = role.max_ttl || mount.max_ttl;
+  if (end > now + max) {
+    const advice = role.not_after === '' ? '; not_after_bound of the role can refuse that' : '';
+    warnings.push(
+      `not_after "${shown}" is longer than permitted maxTTL "${formatDuration(max)}", which does not apply to it${advice}`,
+    );
+  }
+  return end;
+}
+
+/** Where the bound is a timestamp, no certificate ends after it, whatever was asked for. */
+function refuseLateEnd(notAfter: number, bound: string): void {
+  const last = parseTimestamp(bound);
+  if (last === undefined || notAfter <= last) return;
+  throw new Failure(
+    'invalid',
+    `not_after_bound is set to ${bound}: notAfter of ${formatTimestamp(notAfter)} is beyond it`,
+    { fields: { not_after: `an end not after ${formatTimestamp(last)}` } },
+  );
 }
 
 /** @returns seconds */
@@ -93,11 +166,14 @@ function parseEnd(text: string): number {
   );
 }
 
-function boundByIssuer(asked: number, wanted: ValidityRequest): number {
+function boundByIssuer(asked: number, wanted: ValidityRequest, warnings: string[]): number {
   const { issuer, now } = wanted;
   if (!issuer || asked <= issuer.not_after) return asked;
   switch (issuer.behavior) {
     case 'permit':
+      warnings.push(
+        `the certificate ends after its CA, whose end is at ${formatTimestamp(issuer.not_after)}: verifiers refuse it from then on`,
+      );
       return asked;
     case 'truncate':
       if (issuer.not_after <= now) {
@@ -106,6 +182,9 @@ function boundByIssuer(asked: number, wanted: ValidityRequest): number {
           `cannot satisfy request, as the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)} is in the past`,
         );
       }
+      warnings.push(
+        `the requested end ${formatTimestamp(Math.min(asked, LAST_TIME))} is after the CA's expiration time, so the certificate ends with it at ${formatTimestamp(issuer.not_after)}`,
+      );
       return issuer.not_after;
     case 'err':
     case 'always_enforce_err':

@@ -34,6 +34,7 @@ interface Wanted {
 const ROLE: VerbatimRole = {
   ttl: 0,
   max_ttl: 0,
+  not_after_bound: 'permit',
   not_before_duration: 30,
   no_store_metadata: false,
   basic_constraints_valid_for_non_ca: false,

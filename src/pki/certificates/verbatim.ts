@@ -27,6 +27,7 @@ export type VerbatimRole = Pick<
   | 'ttl'
   | 'max_ttl'
   | 'not_before_duration'
+  | 'not_after_bound'
   | 'no_store_metadata'
   | 'basic_constraints_valid_for_non_ca'
 >;
@@ -77,6 +78,7 @@ export function planVerbatim(
       ttl: role?.ttl ?? 0,
       max_ttl: role?.max_ttl ?? 0,
       not_after: '',
+      not_after_bound: role?.not_after_bound ?? 'permit',
       not_before_duration: role?.not_before_duration ?? 0,
     },
     mount: context.mount,

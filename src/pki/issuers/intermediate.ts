@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { flag, longText, text } from '../../core/fields.ts';
-import { formatTimestamp } from '../../core/timestamps.ts';
 import {
   type BasicConstraints,
   basicConstraints,
@@ -84,18 +83,19 @@ export function planIntermediate(
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: { ttl: 0, max_ttl: 0, not_after: '', not_before_duration: request.not_before_duration },
+    role: {
+      ttl: 0,
+      max_ttl: 0,
+      not_after: '',
+      not_after_bound: 'permit',
+      not_before_duration: request.not_before_duration,
+    },
     mount: context.mount,
     issuer: {
       not_after: issuer.not_after,
       behavior: chooseBehavior(issuer.behavior, request.enforce_leaf_not_after_behavior),
     },
   });
-  if (validity.truncated_from !== undefined) {
-    warnings.push(
-      `the requested end ${formatTimestamp(validity.truncated_from)} is after the CA's expiration time, so the certificate ends with it at ${formatTimestamp(validity.notAfter)}`,
-    );
-  }
   const subject_key_id = parseKeyIdentifier(request.skid);
   const certificate: CertificatePlan = {
     subject: content.subject,

@@ -68,6 +68,7 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
       ttl: 0,
       max_ttl: 0,
       not_after: '',
+      not_after_bound: 'permit',
       not_before_duration: request.not_before_duration,
     },
     mount: wanted.mount,

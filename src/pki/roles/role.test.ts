@@ -80,6 +80,7 @@ test('R1: a role written without fields has every field of the contract with its
     basic_constraints_valid_for_non_ca: false,
     not_before_duration: 30,
     not_after: '',
+    not_after_bound: 'permit',
     allow_token_displayname: false,
     serial_number_source: 'json-csr',
   });
@@ -141,6 +142,7 @@ const fields: [field: string, sent: unknown, echoed: unknown, refused: unknown][
   ['basic_constraints_valid_for_non_ca', true, true, 'x'],
   ['not_before_duration', '5m', 300, -1],
   ['not_after', '9999-12-31T23:59:59Z', '9999-12-31T23:59:59Z', '9999-12-31'],
+  ['not_after_bound', 'ttl-limited', 'ttl-limited', 'ttl'],
   ['serial_number_source', 'json', 'json', 'csr'],
 ];
 

@@ -13,6 +13,7 @@ import {
 } from '../../core/fields.ts';
 import { isOid } from '../../x509/der.ts';
 import { warnOfUnknownUsages } from '../certificates/usages.ts';
+import { isNotAfterBound } from '../certificates/validity.ts';
 import { resolveKeyParameters } from '../keys/key-parameters.ts';
 import { parseOtherSan } from './other-san.ts';
 import { parsePolicyIdentifiers, policyIdentifierList } from './policy-identifiers.ts';
@@ -112,7 +113,10 @@ export const roleFields = {
   ),
   not_before_duration: duration(30).describe('Seconds by which notBefore lies in the past.'),
   not_after: timestampText('').describe(
-    'Fixed end of every certificate, e.g. "2030-01-31T12:00:00Z", instead of a TTL.',
+    'Fixed end of every certificate, e.g. "2030-01-31T12:00:00Z", instead of a TTL; max_ttl does not bound it.',
+  ),
+  not_after_bound: text('permit').describe(
+    'What a request may name as not_after: "permit" for any time, with a warning beyond max_ttl; "ttl-limited" for no later than the TTL would end; "forbid" for none; or a timestamp, after which no certificate ends.',
   ),
   serial_number_source: choice(['json-csr', 'json'], 'json-csr').describe(
     'Where the subject serial number comes from: the parameter or else the request ("json-csr"), or the parameter alone ("json").',
@@ -163,6 +167,11 @@ export function planRole(input: Role): PlannedRole {
     );
   }
   warnings.push(...warnOfUnknownUsages(input));
+  if (input.not_after !== '' && input.max_ttl !== 0) {
+    warnings.push(
+      'max_ttl does not apply to the not_after of the role, which ends every certificate',
+    );
+  }
   for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
   checkUsageOids(input.ext_key_usage_oids);
   parsePolicyIdentifiers(input.policy_identifiers);
@@ -172,6 +181,7 @@ export function planRole(input: Role): PlannedRole {
     ...resolveKeyParameters(input),
     issuer_ref: input.issuer_ref === '' ? 'default' : input.issuer_ref,
     cn_validations: checkCnValidations(input.cn_validations),
+    not_after_bound: checkNotAfterBound(input.not_after_bound),
     generate_lease: input.generate_lease && !mutuallyExclusive,
   };
   return { role, warnings };
@@ -201,6 +211,18 @@ export function warnOfIssuer(role: Role, known: boolean): string[] {
     : [
         `Issuing Certificate was set to ${role.issuer_ref} but no issuing certificate currently has that name`,
       ];
+}
+
+function checkNotAfterBound(bound: string): string {
+  if (bound === '') return 'permit';
+  if (isNotAfterBound(bound)) return bound;
+  const accepted =
+    '"permit", "ttl-limited", "forbid", or a timestamp such as "2030-01-31T12:00:00Z"';
+  throw new Failure(
+    'invalid',
+    `not_after_bound ${JSON.stringify(bound.slice(0, 64))} is none of ${accepted}`,
+    { fields: { not_after_bound: accepted } },
+  );
 }
 
 function checkCnValidations(values: readonly string[]): string[] {
