@@ -95,12 +95,12 @@ export const sealRoutes: AnyRoute[] = [
     input: z.object({
       key: optional(text()).describe('One share, as hex or base64.'),
       reset: flag(false).describe(
-        'Forget the shares given so far, if any. Takes one of the shares as `key`: a stranger may not.',
+        'Forget the shares given so far, if any. Takes one of the shares as `key`; without it they stay, and a warning says so.',
       ),
       migrate: flag(false).describe('Not supported: there is no other seal to move to.'),
     }),
     output: anything,
-    failures: ['invalid', 'forbidden'],
+    failures: ['invalid'],
     run: async (app, caller, input) => ({ bare: sealStatus(await unseal(app, caller, input)) }),
   }),
   vaultRoute({

@@ -12,6 +12,8 @@ export interface SealFacts {
   /** Shares given so far, while sealed. */
   gathering: Gathering | undefined;
   storage: 'sqlite' | 'postgres';
+  /** What the caller is told besides. */
+  warning?: string;
 }
 
 /** The answer of `sys/seal-status` and `sys/unseal`. */
@@ -32,6 +34,7 @@ export function sealStatus(facts: SealFacts): Record<string, unknown> {
     ...clusterOf(facts),
     recovery_seal: kind === 'keyfile',
     storage_type: facts.storage === 'postgres' ? 'postgresql' : 'sqlite',
+    ...(facts.warning !== undefined && { warnings: [facts.warning] }),
   };
 }
 

@@ -12,7 +12,8 @@ made = client.sys.initialize(secret_shares=3, secret_threshold=2)
 assert len(made["keys"]) == 3 and client.sys.is_initialized() and client.sys.is_sealed()
 first, second, third = made["keys"]
 assert client.sys.submit_unseal_key(first)["progress"] == 1
-client.sys.submit_unseal_key(reset=True)
+# What others gave stays, since a sealed server knows nobody.
+assert client.sys.submit_unseal_key(reset=True)["progress"] == 1
 assert client.sys.submit_unseal_keys([first, third])["sealed"] is False
 client.token = made["root_token"]
 assert client.is_authenticated()
