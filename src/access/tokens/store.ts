@@ -94,6 +94,23 @@ export async function listExpired(db: Db, now: number, limit: number): Promise<s
   return rows.map((row) => row.id);
 }
 
+/** Tokens that no auth mount made, a page of them by their ids, and where they were made. */
+export async function listUnmountedTokens(
+  db: Db,
+  after: string,
+  limit: number,
+): Promise<{ id: string; path: string }[]> {
+  const rows = await db
+    .selectFrom('token')
+    .select(['id', 'body'])
+    .where('mount_id', '=', '')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id, body }) => ({ id, path: (JSON.parse(body) as TokenBody).path }));
+}
+
 /**
  * Its parent must be there when the statement runs: that is the foreign key, so a token
  * cannot be born while the one above it is being revoked.

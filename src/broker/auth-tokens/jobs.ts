@@ -1,5 +1,5 @@
 import type { Job } from '../../jobs.ts';
-import { planDeadLogIns } from './operations.ts';
+import { planDeadLogIns, planStrayTokens } from './operations.ts';
 
 export const authTokenJobs: readonly Job[] = [
   {
@@ -11,6 +11,17 @@ export const authTokenJobs: readonly Job[] = [
         const { effects, dead, next } = await planDeadLogIns(app, at);
         if (dead.length > 0) await turn.commit(effects, { removed: dead.length });
         at = next;
+      }
+    },
+  },
+  {
+    name: 'broker/log-in-tokens',
+    every_ms: 600_000,
+    async run(app, turn) {
+      for (let after: string | undefined = ''; after !== undefined && !turn.stopping; ) {
+        const page: Awaited<ReturnType<typeof planStrayTokens>> = await planStrayTokens(app, after);
+        if (page.stray.length > 0) await turn.commit(page.effects, { removed: page.stray.length });
+        after = page.last;
       }
     },
   },

@@ -1,5 +1,5 @@
 import { mintToken, nowSeconds } from '../../access/tokens/minting/operations.ts';
-import { deleteTreesOf } from '../../access/tokens/store.ts';
+import { deleteTree, deleteTreesOf, listUnmountedTokens } from '../../access/tokens/store.ts';
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
@@ -14,11 +14,12 @@ import {
   takeResources,
 } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
-import { type AuthTokenBody, LIFETIME_MS, planTokenRow } from './auth-token.ts';
+import { type AuthTokenBody, isOfLogIn, LIFETIME_MS, planTokenRow } from './auth-token.ts';
 import {
   type LogInCursor,
   type LogInsOf,
   listLogIns,
+  listLogInsByToken,
   listTokenRows,
   logInsOf,
   tokenRowsOf,
@@ -165,32 +166,60 @@ export interface LogInPage {
 
 /**
  * Finds log-ins that nobody can use any more and that would stay in lists, with their sessions:
- * those that have run out, whose token the other API revoked, or whose account was taken from
- * the user at the very moment of the log-in.
+ * those that have run out, whose token the other API revoked, or whose account, user, auth method or
+ * scope is gone, as older programs could leave them.
  */
 export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogInPage> {
   const logIns = await listLogIns(app.db, after, PAGE);
   const last = logIns.at(-1);
   if (!last) return { effects: [], dead: [], next: undefined };
   const bodyOf = (logIn: Resource): AuthTokenBody => logIn.body as AuthTokenBody;
-  const [rows, accounts] = await Promise.all([
+  const [rows, grounds] = await Promise.all([
     listTokenRows(
       app.db,
       logIns.map((logIn) => bodyOf(logIn).token_row),
     ),
-    listResourcesById(app.db, [...new Set(logIns.map((logIn) => bodyOf(logIn).account_id))]),
+    listResourcesById(
+      app.db,
+      logIns.flatMap((logIn) => {
+        const { account_id, auth_method_id } = bodyOf(logIn);
+        return [account_id, auth_method_id, logIn.owner_id, logIn.scope_id];
+      }),
+    ),
   ]);
-  const owners = new Map(accounts.map((account) => [account.id, account.owner_id]));
+  const owners = new Map(grounds.map(({ id, owner_id }) => [id, owner_id]));
   const now = app.now();
   const dead = logIns.filter((logIn) => {
-    const { token_row, account_id, expires_ms } = bodyOf(logIn);
-    return now >= expires_ms || !rows.has(token_row) || owners.get(account_id) !== logIn.owner_id;
+    const { token_row, account_id, auth_method_id, expires_ms } = bodyOf(logIn);
+    const places = [auth_method_id, logIn.owner_id, logIn.scope_id];
+    return (
+      now >= expires_ms ||
+      !rows.has(token_row) ||
+      owners.get(account_id) !== logIn.owner_id ||
+      places.some((id) => !owners.has(id))
+    );
   });
   return {
     effects: dead.length === 0 ? [] : await endLogIns(app, { ids: dead.map(({ id }) => id) }),
     dead: dead.map(({ id }) => id),
     next: logIns.length < PAGE ? undefined : { ms: last.created_ms, id: last.id },
   };
+}
+
+/** Tokens looked at in one read. */
+const TOKENS = 500;
+
+/** One page of tokens, and what ends those of log-ins that are not there. */
+export async function planStrayTokens(
+  app: App,
+  after: string,
+): Promise<{ effects: readonly Effect[]; stray: readonly string[]; last: string | undefined }> {
+  const page = await listUnmountedTokens(app.db, after, TOKENS);
+  const of_log_ins = page.filter(isOfLogIn).map(({ id }) => id);
+  const known = await listLogInsByToken(app.db, of_log_ins);
+  const stray = of_log_ins.filter((id) => !known.has(id));
+  const last = page.length < TOKENS ? undefined : page.at(-1)?.id;
+  return { effects: stray.map(deleteTree), stray, last };
 }
 
 /** Whether a caller is a person with a log-in, rather than nobody or a repair. */

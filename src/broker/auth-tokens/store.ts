@@ -38,6 +38,18 @@ export async function listTokenRows(db: Db, ids: readonly string[]): Promise<Set
   return new Set(rows.map((row) => row.id));
 }
 
+/** Which of some rows of tokens are those of log-ins that are there. */
+export async function listLogInsByToken(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('resource')
+    .select('unique_key')
+    .where('type', '=', 'auth-token')
+    .where('unique_key', 'in', ids)
+    .execute();
+  return new Set(rows.flatMap((row) => row.unique_key ?? []));
+}
+
 /** Notes that a token was used; one that is gone meanwhile stays gone. */
 export function touchAuthToken(resource: Resource, now: number): Write {
   return write(

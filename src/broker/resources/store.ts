@@ -346,6 +346,18 @@ const hold = preparedHold<{ id: string }>(
   { rows: 1 },
 );
 
+/** As {@link holdResource}, and nobody changes it either: refused if it has another version. */
+export const holdVersion = preparedHold<{ id: string; version: number }>(
+  (from, { id, version }) =>
+    from
+      .selectFrom('resource')
+      .select('id')
+      .where('id', '=', id)
+      .where('version', '=', version)
+      .forShare(),
+  { rows: 1 },
+);
+
 /**
  * Links two resources, if the one referred to is still there and where it is expected to be.
  *

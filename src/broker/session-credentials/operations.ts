@@ -10,7 +10,7 @@ import { type CredentialBody, presentCredential } from '../credentials/credentia
 import { openCredential } from '../credentials/operations.ts';
 import { type Issued, issueFromLibrary } from '../library-issuing/operations.ts';
 import type { Resource } from '../resource.ts';
-import { findResource, listLinksFrom } from '../resources/store.ts';
+import { findResource, holdVersion, listLinksFrom } from '../resources/store.ts';
 import type { AccountFacts } from '../users/account-facts.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
 import { describeSecret, type FoundSecret, type SessionCredential } from './credential.ts';
@@ -67,11 +67,20 @@ export async function resolveCredentials(
   return {
     credentials: [...own, ...stored(shown.credentials)].map(describeSecret),
     effects: [
+      // A source that goes meanwhile, or says something else, gives nothing to a session.
+      ...[shown, hidden].flatMap(holdSources),
       ...issued.flatMap(({ effects }) => effects),
       ...[...others, ...stored(hidden.credentials)].map((found) => keep(app, session, found)),
     ],
     abandon,
   };
+}
+
+/** With the store that it lies in a source would go, too. */
+function holdSources(sources: { libraries: Resource[]; credentials: Resource[] }): Effect[] {
+  return [...sources.libraries, ...sources.credentials].map(({ id, version }) =>
+    holdVersion({ id, version }),
+  );
 }
 
 async function listSources(

@@ -1,5 +1,10 @@
 import type { Job } from '../../jobs.ts';
-import { planDue, takeCredentialsBack } from './ending/operations.ts';
+import {
+  type GroundPage,
+  planDue,
+  planGroundless,
+  takeCredentialsBack,
+} from './ending/operations.ts';
 
 export const sessionJobs: readonly Job[] = [
   {
@@ -12,6 +17,17 @@ export const sessionJobs: readonly Job[] = [
         const { effects, ended, forgotten } = page;
         await turn.commit(effects, { ended: ended.length, forgotten: forgotten.length });
         if (ended.length > 0) takeCredentialsBack(app, ended);
+      }
+    },
+  },
+  {
+    name: 'broker/session-grounds',
+    every_ms: 300_000,
+    async run(app, turn) {
+      for (let after: string | undefined = ''; after !== undefined && !turn.stopping; ) {
+        const { effects, ended, last }: GroundPage = await planGroundless(app, after);
+        if (ended.length > 0) await turn.commit(effects, { ended: ended.length });
+        after = last;
       }
     },
   },

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import type { SessionRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { KEPT_MS, LIVE_STATUSES, type SessionFacts, type SessionStatus } from './session.ts';
@@ -86,7 +87,51 @@ export interface NewSession {
   private_key_sealed: Uint8Array;
 }
 
-const integer = (value: number) => sql<number>`cast(${value} as bigint)`;
+interface Ground {
+  target_id: string;
+  target_version: number;
+  /** The log-in, or the user where there is none. */
+  holder_id: string;
+}
+
+const hold = preparedHold<Ground & Record<string, string | number>>(
+  (from, p) =>
+    from
+      .selectFrom(['resource as target', 'resource as holder'])
+      .select('target.id')
+      .where('target.id', '=', p.target_id)
+      .where('target.version', '=', p.target_version)
+      .where('holder.id', '=', p.holder_id)
+      .forShare('target')
+      .forKeyShare('holder'),
+  { rows: 1 },
+);
+
+const holdWithHost = preparedHold<
+  Ground & { host_set_id: string; host_id: string } & Record<string, string | number>
+>(
+  (from, p) =>
+    from
+      .selectFrom([
+        'resource as target',
+        'resource as holder',
+        'resource as host_set',
+        'resource as host',
+        'resource_link as member',
+      ])
+      .select('target.id')
+      .where('target.id', '=', p.target_id)
+      .where('target.version', '=', p.target_version)
+      .where('holder.id', '=', p.holder_id)
+      .where('host_set.id', '=', p.host_set_id)
+      .where('host.id', '=', p.host_id)
+      .where('member.from_id', '=', p.host_set_id)
+      .where('member.kind', '=', 'host-set-host')
+      .where('member.to_id', '=', p.host_id)
+      .forShare('target')
+      .forKeyShare(['holder', 'host_set', 'host', 'member']),
+  { rows: 1 },
+);
 
 const insertRow = preparedWrite<{
   id: string;
@@ -94,59 +139,20 @@ const insertRow = preparedWrite<{
   user_id: string;
   type: string;
   created_ms: number;
-  target_id: string;
-  target_version: number;
-  holder_id: string;
-  host_set_id: string;
-  host_id: string;
 }>(
   (into, p) =>
-    into
-      .insertInto('resource')
-      .columns([
-        'id',
-        'type',
-        'subtype',
-        'scope_id',
-        'container_id',
-        'owner_id',
-        'version',
-        'created_ms',
-        'updated_ms',
-        'body',
-      ])
-      .expression((from) =>
-        from
-          .selectFrom('resource as target')
-          .innerJoin('resource as holder', (join) => join.on('holder.id', '=', p.holder_id))
-          .select((row) => [
-            row.val(p.id).as('id'),
-            sql.lit('session').as('type'),
-            row.val(p.type).as('subtype'),
-            row.val(p.scope_id).as('scope_id'),
-            row.val(p.scope_id).as('container_id'),
-            row.val(p.user_id).as('owner_id'),
-            sql<number>`cast(1 as bigint)`.as('version'),
-            integer(p.created_ms).as('created_ms'),
-            integer(p.created_ms).as('updated_ms'),
-            sql.lit('{}').as('body'),
-          ])
-          .where('target.id', '=', p.target_id)
-          .where('target.version', '=', p.target_version)
-          .where((row) =>
-            row.or([
-              row(row.val(p.host_id), '=', ''),
-              row.exists(
-                row
-                  .selectFrom('resource_link')
-                  .select('to_id')
-                  .where('from_id', '=', p.host_set_id)
-                  .where('kind', '=', 'host-set-host')
-                  .where('to_id', '=', p.host_id),
-              ),
-            ]),
-          ),
-      ),
+    into.insertInto('resource').values({
+      id: p.id,
+      type: 'session',
+      subtype: p.type,
+      scope_id: p.scope_id,
+      container_id: p.scope_id,
+      owner_id: p.user_id,
+      version: 1,
+      created_ms: p.created_ms,
+      updated_ms: p.created_ms,
+      body: '{}',
+    }),
   { rows: 1 },
 );
 
@@ -198,19 +204,14 @@ const insertFacts = preparedWrite<{
 export function insertSession(session: NewSession): Write[] {
   const { target, user_id, auth_token_id, ...facts } = session;
   const { id, scope_id, type, created_ms, host_set_id, host_id } = facts;
+  const ground = {
+    target_id: target.id,
+    target_version: target.version,
+    holder_id: auth_token_id === '' ? user_id : auth_token_id,
+  };
   return [
-    insertRow({
-      id,
-      scope_id,
-      user_id,
-      type,
-      created_ms,
-      target_id: target.id,
-      target_version: target.version,
-      holder_id: auth_token_id === '' ? user_id : auth_token_id,
-      host_set_id,
-      host_id,
-    }),
+    host_id === '' ? hold({ ...ground }) : holdWithHost({ ...ground, host_set_id, host_id }),
+    insertRow({ id, scope_id, user_id, type, created_ms }),
     insertFacts({
       id,
       target_id: target.id,

@@ -1,6 +1,7 @@
 import type { Job } from '../../jobs.ts';
-import { deleteAllRemains } from './operations.ts';
+import { deleteAllRemains, endStrays } from './operations.ts';
 
 export const remainsJobs: readonly Job[] = [
   { name: 'mounts/remains', every_ms: 30_000, run: deleteAllRemains },
+  { name: 'mounts/strays', every_ms: 300_000, run: endStrays },
 ];

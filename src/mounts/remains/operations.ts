@@ -1,8 +1,12 @@
+import { deleteLeasesOfMount } from '../../access/leases/store.ts';
+import { deleteTokensOfMount } from '../../access/tokens/store.ts';
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
+import { listMounts } from '../store.ts';
 import {
   deleteRemains,
   deleteRemovedMount,
+  listOwners,
   listRemains,
   listRemovedMounts,
   REMAINS,
@@ -34,5 +38,22 @@ export async function deleteAllRemains(
     if (removed_at + GRACE <= Math.floor(app.now() / 1000)) {
       await work.commit([deleteRemovedMount(id)]);
     }
+  }
+}
+
+/**
+ * Ends tokens and leases whose mount is not there. Removals end them themselves; whatever is found
+ * here was left by an older program, or by a database that was mended.
+ */
+export async function endStrays(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
+): Promise<void> {
+  // Before the mounts: one that is made meanwhile is among them.
+  const owners = [...(await listOwners(app.db, 'token')), ...(await listOwners(app.db, 'lease'))];
+  const known = new Set((await listMounts(app.db)).map(({ id }) => id));
+  for (const id of new Set(owners)) {
+    if (work.stopping) return;
+    if (!known.has(id)) await work.commit([deleteTokensOfMount(id), deleteLeasesOfMount(id)]);
   }
 }

@@ -74,3 +74,20 @@ export function deleteRemovedMount(id: string): Write {
 export async function listRemovedMounts(db: Db): Promise<{ id: string; removed_at: number }[]> {
   return db.selectFrom('removed_mount').selectAll().orderBy('removed_at').execute();
 }
+
+/** Mounts that tokens or leases say they are of, by as many reads of an index as there are. */
+export async function listOwners(db: Db, table: 'token' | 'lease'): Promise<string[]> {
+  const owners: string[] = [];
+  for (let after = ''; ; ) {
+    const row = await db
+      .selectFrom(table)
+      .select('mount_id')
+      .where('mount_id', '>', after)
+      .orderBy('mount_id')
+      .limit(1)
+      .executeTakeFirst();
+    if (!row) return owners;
+    owners.push(row.mount_id);
+    after = row.mount_id;
+  }
+}

@@ -6,7 +6,7 @@ import {
   revokeSessionCredentials,
 } from '../../session-credentials/operations.ts';
 import { deleteSessions, listDue, terminate } from '../store.ts';
-import { cancelAffected, type Loss, listAffected } from './store.ts';
+import { cancelAffected, type Loss, listAffected, listGroundless, listLive } from './store.ts';
 
 /**
  * What cancels the sessions that depend on something that is being removed, for the write set
@@ -66,4 +66,24 @@ export async function planDue(app: App): Promise<DuePage | undefined> {
     ended,
     forgotten,
   };
+}
+
+/** One page of the sessions that are looked through. */
+export interface GroundPage {
+  effects: readonly Effect[];
+  /** Ids of those that stand on something that is not there, and are canceled. */
+  ended: readonly string[];
+  /** The last that was looked at; undefined at the end. */
+  last: string | undefined;
+}
+
+/**
+ * Finds live sessions whose target, log-in, user, host set or host is gone. Removals cancel them
+ * themselves; whatever is found here was left by an older program, or by a database that was mended.
+ */
+export async function planGroundless(app: App, after: string): Promise<GroundPage> {
+  const live = await listLive(app.db, after, PAGE);
+  const ended = live.length === 0 ? [] : await listGroundless(app.db, live);
+  const effects = ended.length === 0 ? [] : await planLoss(app, { session_ids: ended });
+  return { effects, ended, last: live.length < PAGE ? undefined : live.at(-1) };
 }

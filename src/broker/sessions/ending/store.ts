@@ -9,6 +9,7 @@ import { laterThanBefore } from '../store.ts';
 export type Loss =
   | { target_id: string }
   | { log_ins: LogInsOf }
+  | { session_ids: readonly string[] }
   | { user_id: string }
   /** Whole scopes, with the users and log-ins that lie in them. */
   | { scope_ids: readonly string[] }
@@ -45,6 +46,7 @@ function affected(loss: Loss) {
       .where('host_set_id', '=', loss.host_set_id_of);
   }
   if ('target_id' in loss) return from.where('target_id', '=', loss.target_id);
+  if ('session_ids' in loss) return from.where('id', 'in', loss.session_ids);
   if ('log_ins' in loss) return from.where('auth_token_id', 'in', logInsOf(loss.log_ins));
   if ('host_ids' in loss) return from.where('host_id', 'in', loss.host_ids);
   if ('host_set_id' in loss) {
@@ -140,4 +142,43 @@ function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
   if ('host_set_id' in loss) return { host_set_id: '' };
   if ('host_catalog_id' in loss) return { host_id: '', host_set_id: '' };
   return undefined;
+}
+
+/** Sessions that go on, a page of them by their ids. */
+export async function listLive(db: Db, after: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('session')
+    .select('id')
+    .where('id', '>', after)
+    .where('status', 'in', LIVE_STATUSES)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/** Which of some sessions stand on something that is not there. */
+export async function listGroundless(db: Db, ids: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('session')
+    .leftJoin('resource as target', 'target.id', 'session.target_id')
+    .leftJoin('resource as log_in', 'log_in.id', 'session.auth_token_id')
+    .leftJoin('resource as host_set', 'host_set.id', 'session.host_set_id')
+    .leftJoin('resource as host', 'host.id', 'session.host_id')
+    .leftJoin('resource as own', 'own.id', 'session.id')
+    .leftJoin('resource as owner', 'owner.id', 'own.owner_id')
+    .select('session.id')
+    .where('session.id', 'in', ids)
+    .where('session.status', 'in', LIVE_STATUSES)
+    .where((row) =>
+      row.or([
+        row('target.id', 'is', null),
+        row.and([row('session.auth_token_id', '<>', ''), row('log_in.id', 'is', null)]),
+        row.and([row('session.host_set_id', '<>', ''), row('host_set.id', 'is', null)]),
+        row.and([row('session.host_id', '<>', ''), row('host.id', 'is', null)]),
+        row('owner.id', 'is', null),
+      ]),
+    )
+    .execute();
+  return rows.map((row) => row.id);
 }
