@@ -6,7 +6,7 @@ import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import type { Resource } from '../resource.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import { deleteLink, insertLink, type LinkKind, listLinksFrom } from '../resources/store.ts';
+import { deleteLinks, insertLinks, type LinkKind, listLinksFrom } from '../resources/store.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
 
 /** A change of what a resource refers to, as a verb asks for it. */
@@ -44,8 +44,8 @@ export async function changeLinks(
     planChange(app, request),
   );
   const effects = [
-    ...plan.removed.map((to_id) => deleteLink({ from_id: resource.id, kind, to_id })),
-    ...plan.added.map((to_id) => insertLink({ from_id: resource.id, kind, to_id }, inside)),
+    ...deleteLinks({ from_id: resource.id, kind, to_ids: plan.removed }),
+    ...insertLinks({ from_id: resource.id, kind, to_ids: plan.added }, inside),
     ...(request.effects ?? []),
     ...((await request.effectsOf?.(plan)) ?? []),
   ];

@@ -10,11 +10,13 @@ import { listRemoved, readRemovedSequence } from '../lists/store.ts';
 import {
   changeResource,
   deleteLink,
+  deleteLinks,
   findResource,
   findResourceByKey,
   findResourceByName,
   holdResource,
   insertLink,
+  insertLinks,
   insertResource,
   type LinkKind,
   listContained,
@@ -177,6 +179,27 @@ eachEngine('resources', (open, engine) => {
     assert.deepEqual(await listLinksToAll(db, [], 'target-host-source'), []);
     await store.commit([deleteLink(link('hsst_2'))]);
     await refused(store, [deleteLink(link('hsst_2'))]);
+  });
+
+  test('links of many are made, and taken away, all or none', async () => {
+    const store = await open();
+    const ids = Array.from({ length: 1_201 }, (_, at) => `hsst_${String(at).padStart(4, '0')}`);
+    await store.commit([
+      insertResource(makeResource('ttcp_1')),
+      ...ids.map((id) => insertResource(makeResource(id, { container_id: 'hcst_1' }))),
+    ]);
+    const links = (to_ids: string[]) =>
+      ({ from_id: 'ttcp_1', kind: 'target-host-source', to_ids }) as const;
+    const listed = () => listLinksFrom(store.db, 'ttcp_1', 'target-host-source');
+    await refused(store, insertLinks(links([...ids, 'hsst_none'])));
+    await refused(store, insertLinks(links(ids), { container_id: 'hcst_2' }));
+    assert.deepEqual(await listed(), []);
+    await store.commit(insertLinks(links(ids), { container_id: 'hcst_1' }));
+    assert.deepEqual(await listed(), ids);
+    await refused(store, deleteLinks(links([...ids, 'hsst_none'])));
+    await store.commit(deleteLinks(links(ids.slice(1))));
+    assert.deepEqual(await listed(), ids.slice(0, 1));
+    assert.deepEqual([insertLinks(links([])), deleteLinks(links([]))], [[], []]);
   });
 
   test('a removal takes what is inside and every link, and notes each id', async () => {

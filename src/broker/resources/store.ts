@@ -358,18 +358,62 @@ export const holdVersion = preparedHold<{ id: string; version: number }>(
   { rows: 1 },
 );
 
+/** Links of one kind from one resource. */
+interface Links {
+  from_id: string;
+  kind: LinkKind;
+  to_ids: readonly string[];
+}
+
+/** What a link must lead into; absent: anywhere. */
+interface Inside {
+  scope_id?: string;
+  container_id?: string;
+}
+
+/** Ids of one statement: making one for each of thousands would hold everybody up. */
+const IDS_AT_ONCE = 500;
+
+const inPieces = (ids: readonly string[]): (readonly string[])[] =>
+  Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, at) =>
+    ids.slice(at * IDS_AT_ONCE, (at + 1) * IDS_AT_ONCE),
+  );
+
+/** Links a resource to others, each as {@link insertLink} does. @param links.to_ids each named once */
+export function insertLinks({ to_ids, ...link }: Links, inside: Inside = {}): Write[] {
+  return inPieces(to_ids).map((ids) => insertSome({ ...link, to_ids: ids }, inside));
+}
+
+/** Takes links of a resource away, each of which must be there. */
+export function deleteLinks({ from_id, kind, to_ids }: Links): Write[] {
+  return inPieces(to_ids).map((ids) =>
+    write(
+      build
+        .deleteFrom('resource_link')
+        .where('from_id', '=', from_id)
+        .where('kind', '=', kind)
+        .where('to_id', 'in', ids),
+      { rows: ids.length },
+    ),
+  );
+}
+
 /**
  * Links two resources, if the one referred to is still there and where it is expected to be.
  *
- * @param inside the container or scope that the other must lie in; absent: anywhere
+ * @param inside the container or scope that the other must lie in
  */
 export function insertLink(
-  link: { from_id: string; kind: LinkKind; to_id: string },
-  inside: { scope_id?: string; container_id?: string } = {},
+  { to_id, ...link }: { from_id: string; kind: LinkKind; to_id: string },
+  inside: Inside = {},
 ): Write {
+  return insertSome({ ...link, to_ids: [to_id] }, inside);
+}
+
+function insertSome(link: Links, inside: Inside): Write {
   let there = build
     .selectFrom('resource')
-    .where('id', '=', link.to_id)
+    .where('id', 'in', link.to_ids)
     .select((row) => [
       row.val(link.from_id).as('from_id'),
       row.val(link.kind).as('kind'),
@@ -381,7 +425,7 @@ export function insertLink(
   }
   return write(
     build.insertInto('resource_link').columns(['from_id', 'kind', 'to_id']).expression(there),
-    { rows: 1 },
+    { rows: link.to_ids.length },
   );
 }
 

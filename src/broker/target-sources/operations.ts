@@ -10,7 +10,7 @@ import { type LinkChange, planLinks } from '../links/plan.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import { deleteLink, insertLink, listLinksFrom, listResourcesById } from '../resources/store.ts';
+import { deleteLinks, insertLinks, listLinksFrom, listResourcesById } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import { fieldOf, HOST_FIELD, PURPOSES, type Purpose } from '../targets/sources.ts';
@@ -126,9 +126,10 @@ async function planPurpose(
     types: ['credential', 'credential-library'],
   });
   return [
-    ...links.removed.map((to_id) => deleteLink({ from_id: target.id, kind, to_id })),
-    ...links.added.map((to_id) =>
-      insertLink({ from_id: target.id, kind, to_id }, { scope_id: target.scope_id }),
+    ...deleteLinks({ from_id: target.id, kind, to_ids: links.removed }),
+    ...insertLinks(
+      { from_id: target.id, kind, to_ids: links.added },
+      { scope_id: target.scope_id },
     ),
   ];
 }
