@@ -47,36 +47,60 @@ export interface DocumentedApi {
   routes: readonly DocumentedRoute[];
 }
 
+/** A document in the making. */
+export interface Drafted {
+  paths: Map<string, Json>;
+  schemas: Map<string, Json>;
+}
+
 /**
  * Describes APIs from the declarations of their routes, as an OpenAPI 3.0 document.
  *
  * @param version of the API, e.g. `1.21.5`
  */
 export function buildOpenApi(apis: readonly DocumentedApi[], version: string): Json {
-  const paths = new Map<string, Json>();
-  const schemas = new Map<string, Json>();
-  for (const api of apis) {
-    for (const route of api.routes) {
-      const path = documentedPath(api, route);
-      const item = paths.get(path) ?? pathItem(api, route);
-      Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operationOf(api, route) });
-      paths.set(path, item);
-      for (const [name, schema] of schemasOf(route)) schemas.set(name, schema);
-    }
-  }
+  const drafted: Drafted = { paths: new Map(), schemas: new Map() };
+  for (const api of apis) draftApi(drafted, api);
+  const { paths, schemas } = drafted;
   return {
-    openapi: '3.0.2',
-    info: {
-      title: 'Gatehouse API',
-      description: 'HTTP API of this server. All paths are prefixed with `/v1/`.',
-      version,
-      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
-    },
-    servers: [{ url: '/v1' }],
-    paths: sorted(paths),
-    components: { schemas: sorted(schemas) },
+    ...frontOf(version),
+    paths: Object.fromEntries(sorted(paths)),
+    components: { schemas: Object.fromEntries(sorted(schemas)) },
   };
 }
+
+/** Puts one API into a document: with many mounts the whole takes long, and others wait. */
+export function draftApi({ paths, schemas }: Drafted, api: DocumentedApi): void {
+  for (const route of api.routes) {
+    const path = documentedPath(api, route);
+    const item = paths.get(path) ?? pathItem(api, route);
+    Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operationOf(api, route) });
+    paths.set(path, item);
+    for (const [name, schema] of schemasOf(route)) schemas.set(name, schema);
+  }
+}
+
+/** The document as JSON, in pieces of a path or a schema each. */
+export function* writeOpenApi({ paths, schemas }: Drafted, version: string): Generator<string> {
+  const member = ([name, value]: [string, Json], at: number): string =>
+    `${at === 0 ? '' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  yield `${JSON.stringify(frontOf(version)).slice(0, -1)},"paths":{`;
+  for (const [at, path] of sorted(paths).entries()) yield member(path, at);
+  yield '},"components":{"schemas":{';
+  for (const [at, schema] of sorted(schemas).entries()) yield member(schema, at);
+  yield '}}}\n';
+}
+
+const frontOf = (version: string): Json => ({
+  openapi: '3.0.2',
+  info: {
+    title: 'Gatehouse API',
+    description: 'HTTP API of this server. All paths are prefixed with `/v1/`.',
+    version,
+    license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+  },
+  servers: [{ url: '/v1' }],
+});
 
 /** A route's path in the document: `/pki/roles/{name}`; a list's ends in a slash. */
 export function documentedPath(
@@ -270,6 +294,6 @@ function schemaName(route: DocumentedRoute, what: 'Request' | 'Response'): strin
   return `${words.join('')}${what}`;
 }
 
-function sorted(entries: ReadonlyMap<string, Json>): Json {
-  return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+function sorted(entries: ReadonlyMap<string, Json>): [string, Json][] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Acl, hasAccessBeneath, listCapabilities } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
@@ -7,8 +8,14 @@ import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
 import type { BoundaryRoute } from './boundary-route.ts';
-import { buildOpenApi, type DocumentedApi, documentedPath } from './openapi.ts';
-import { type Answer, type AnyRoute, vaultRoute } from './route.ts';
+import {
+  type DocumentedApi,
+  type Drafted,
+  documentedPath,
+  draftApi,
+  writeOpenApi,
+} from './openapi.ts';
+import { type Answer, type AnyRoute, type LongBody, vaultRoute } from './route.ts';
 import { BOUNDARY_STYLE } from './wire/boundary.ts';
 import { VAULT_STYLE } from './wire/vault.ts';
 
@@ -55,17 +62,37 @@ async function describeApi(
 ): Promise<Answer> {
   const mounts = [...(await readMounts(app)).values()];
   const apis = generic ? listGenericApis(declared, mounts) : listMountedApis(declared, mounts);
-  const seen = apis
-    .filter(({ mount }) => mount === undefined || canSee(caller.acl, mount))
-    .map(({ mount: _mount, acl_path, ...api }) => ({
-      ...api,
-      routes: api.routes.filter(
-        (route) => route.access === 'public' || mayUse(caller.acl, route, { ...api, at: acl_path }),
-      ),
-    }));
+  const drafted: Drafted = { paths: new Map(), schemas: new Map() };
+  for (const { mount, acl_path, ...api } of apis) {
+    if (mount !== undefined && !canSee(caller.acl, mount)) continue;
+    const routes = api.routes.filter(
+      (route) => route.access === 'public' || mayUse(caller.acl, route, { ...api, at: acl_path }),
+    );
+    draftApi(drafted, { ...api, routes });
+    await nextTurn();
+  }
   // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
-  const broker = caller.acl ? [brokerApi(declared)] : [];
-  return { bare: buildOpenApi([...seen, ...broker], COMPATIBLE_VERSION) };
+  if (caller.acl) draftApi(drafted, brokerApi(declared));
+  return { raw: { content_type: 'application/json', body: await write(drafted) } };
+}
+
+/** Pieces that are written before others get their turn. */
+const ROUND = 100;
+
+async function write(drafted: Drafted): Promise<LongBody> {
+  const pieces: Uint8Array[] = [];
+  for (const text of writeOpenApi(drafted, COMPATIBLE_VERSION)) {
+    pieces.push(Buffer.from(text));
+    if (pieces.length % ROUND === 0) await nextTurn();
+  }
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  return { length, pieces: () => gather(pieces) };
+}
+
+/** In fewer pieces: each is sent by itself. */
+function* gather(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+  for (let at = 0; at < pieces.length; at += ROUND)
+    yield Buffer.concat(pieces.slice(at, at + ROUND));
 }
 
 interface MountedApi extends Omit<DocumentedApi, 'routes'> {

@@ -73,3 +73,18 @@ test('a pause that comes once only is not taken for a slow reader', async () => 
   assert.ok((await measure(once, HEALTH)).pause < LONGEST_PAUSE_MS);
   assert.equal(times, 2);
 });
+
+test('a document of many mounts leaves the event loop to others in between', async () => {
+  const headers = { 'x-vault-token': 'root' };
+  const body = Buffer.from(JSON.stringify({ type: 'pki' }));
+  for (let at = 0; at < 25; at++) {
+    const target = `/v1/sys/mounts/pki${at}`;
+    assert.equal((await server.send({ method: 'POST', target, headers, body })).status, 204);
+  }
+  for (const query of ['', '?generic_mount_paths=true']) {
+    const target = `/v1/sys/internal/specs/openapi${query}`;
+    const { status, pause } = await measure(server, { method: 'GET', target, headers });
+    assert.equal(status, 200);
+    assert.ok(pause < LONGEST_PAUSE_MS, `${pause} ms`);
+  }
+});
