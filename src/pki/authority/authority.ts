@@ -28,6 +28,11 @@ export interface Authority {
   keys: ReadonlyMap<string, Key>;
   urls: UrlSettings;
   cluster: ClusterPaths;
+  /**
+   * Issuers that were removed, each with what it was to the world (see `crl/issuer-class.ts`): what
+   * they revoked stays on the list of those that have their subject and key.
+   */
+  former: ReadonlyMap<string, string>;
 }
 
 /** The default first, then ids, then names (contract 3.1); all but `default` exactly as spelt. */

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Caller } from '../../access/caller.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -14,7 +15,7 @@ import { listIssuerRecords, touchIssuer } from '../issuers/store.ts';
 import { listKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
 import { type Authority, type Defaults, resolveIssuer } from './authority.ts';
-import { findConfig, readDefaults, saveDefaults } from './store.ts';
+import { findConfig, readDefaults, saveConfig, saveDefaults } from './store.ts';
 import {
   type AuthorityUrls,
   type ClusterPaths,
@@ -35,13 +36,33 @@ async function loadAuthority(app: App, mount_id: string): Promise<Authority> {
   const records = await listIssuerRecords(app.db, mount_id);
   const urls = await findConfig(app.db, mount_id, 'urls');
   const cluster = await findConfig(app.db, mount_id, 'cluster');
+  const former = await findConfig(app.db, mount_id, FORMER_ISSUERS);
   return {
     defaults,
     keys: new Map(keys.map((key) => [key.id, key])),
     issuers: makeIssuers(records),
     urls: urlSettingsSchema.parse(JSON.parse(urls ?? '{}')),
     cluster: parseCluster(cluster),
+    former: new Map(Object.entries(formerSchema.parse(JSON.parse(former ?? '{}')))),
   };
+}
+
+/** Class by the id of an issuer that is gone. */
+const formerSchema = z.record(z.string(), z.string());
+const FORMER_ISSUERS = 'former-issuers';
+/** Removed issuers that are remembered, the last ones. */
+const MOST_FORMER = 1000;
+
+/** Notes what issuers that are being removed were; belongs into the write set that removes them. */
+export function rememberFormer(
+  mount_id: string,
+  { former }: Authority,
+  removed: Iterable<{ id: string; class: string }>,
+): Write[] {
+  const next = new Map(former);
+  for (const { id, class: issuerClass } of removed) next.set(id, issuerClass);
+  const kept = [...next].slice(-MOST_FORMER);
+  return saveConfig(mount_id, FORMER_ISSUERS, JSON.stringify(Object.fromEntries(kept)));
 }
 
 function parseCluster(body: string | undefined): ClusterPaths {

@@ -9,13 +9,16 @@ export interface IssuerClass {
   /** Hex; stays the same while subject and key do. */
   id: string;
   members: readonly Issuer[];
+  /** Ids of members that were removed; what they revoked is on the list as long as there is one. */
+  former: readonly string[];
   /** A member that may sign lists, with its key; undefined: nobody may. */
   signer: { issuer: Issuer; key: Key } | undefined;
   /** Revocations whose issuer is not known go on this list. */
   takesUnassigned: boolean;
 }
 
-const classIdOf = (issuer: Issuer): string =>
+/** What an issuer is to the world: its subject and its key. */
+export const classIdOf = (issuer: Issuer): string =>
   hash(
     'sha256',
     Buffer.concat([issuer.certificate.subject, issuer.certificate.subjectPublicKeyInfo]),
@@ -32,6 +35,7 @@ export function planClass(authority: Authority, issuer: Issuer): IssuerClass {
   return {
     id,
     members,
+    former: [...authority.former].filter(([, known]) => known === id).map(([former]) => former),
     signer: signing && key && { issuer: signing, key },
     takesUnassigned: members.some((member) => member.id === authority.defaults.default_issuer),
   };
@@ -44,13 +48,20 @@ export function planScope(
   ground: { epoch: number; disable: boolean },
 ): string {
   const scope: ListScope = {
-    members: issuers.members.map(({ id }) => id).sort(),
+    members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
     // Whose revocations have lost their issuer depends on which issuers there are.
-    known: issuers.takesUnassigned ? [...authority.issuers.keys()].sort() : null,
+    known: issuers.takesUnassigned ? listKnown(authority) : null,
     epoch: ground.epoch,
     empty: ground.disable,
   };
   return JSON.stringify(scope);
+}
+
+/** Issuers that are there, and those of whom others stay with the same subject and key. */
+function listKnown({ issuers, former }: Authority): string[] {
+  const classes = new Set([...issuers.values()].map(classIdOf));
+  const represented = [...former].filter(([, id]) => classes.has(id)).map(([id]) => id);
+  return [...issuers.keys(), ...represented].sort();
 }
 
 /**

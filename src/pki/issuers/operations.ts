@@ -3,8 +3,14 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { type Authority, findIssuer, resolveIssuer } from '../authority/authority.ts';
-import { changeAuthority, readAuthority, requireIssuer } from '../authority/operations.ts';
+import {
+  changeAuthority,
+  readAuthority,
+  rememberFormer,
+  requireIssuer,
+} from '../authority/operations.ts';
 import { warnOfTemplates } from '../authority/urls.ts';
+import { classIdOf } from '../crl/issuer-class.ts';
 import { checkName } from '../keys/key.ts';
 import { deleteAllKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
@@ -164,6 +170,8 @@ function warnOfReferences(ref: string, roles: NamedRoles): string[] {
   return count > 0 ? [`${count} roles reference ${ref}`] : [];
 }
 
+const formerOf = (issuer: Issuer) => ({ id: issuer.id, class: classIdOf(issuer) });
+
 /** Removes an issuer; its key and the certificates it signed stay. */
 export async function removeIssuer(
   app: App,
@@ -174,7 +182,10 @@ export async function removeIssuer(
   return changeAuthority<Answer<null>>(app, caller, (authority) => {
     const issuer = findIssuer(authority, input.issuer_ref);
     if (!issuer) return { effects: [], result: { data: null } };
-    const effects = [deleteIssuer(caller.mount.id, issuer.id)];
+    const effects = [
+      deleteIssuer(caller.mount.id, issuer.id),
+      ...rememberFormer(caller.mount.id, authority, [formerOf(issuer)]),
+    ];
     const warnings: string[] = [];
     const wasDefault = issuer.id === authority.defaults.default_issuer;
     if (wasDefault) {
@@ -197,8 +208,12 @@ export async function removeRoot(app: App, caller: Caller): Promise<Answer<null>
   const warnings = [
     'DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.',
   ];
-  return changeAuthority<Answer<null>>(app, caller, () => ({
-    effects: [deleteAllIssuers(caller.mount.id), deleteAllKeys(caller.mount.id)],
+  return changeAuthority<Answer<null>>(app, caller, (authority) => ({
+    effects: [
+      deleteAllIssuers(caller.mount.id),
+      deleteAllKeys(caller.mount.id),
+      ...rememberFormer(caller.mount.id, authority, [...authority.issuers.values()].map(formerOf)),
+    ],
     defaults: { default_issuer: '', default_key: '' },
     result: { data: null, warnings },
   }));

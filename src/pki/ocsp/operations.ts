@@ -21,6 +21,7 @@ import { formatSerial } from '../../x509/serial.ts';
 import { type Authority, findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { crlSeconds } from '../crl/config.ts';
+import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/operations.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Key } from '../keys/key.ts';
@@ -130,10 +131,8 @@ async function chooseIssuer(
     );
   };
   // A serial number is unique in its mount: one that another issuer revoked is not this one's.
-  const isOthers =
-    revocation !== undefined &&
-    authority.issuers.has(revocation.issuer_id) &&
-    !isAskedAbout(revocation.issuer_id);
+  const revoker = revocation && representativeOf(authority, revocation.issuer_id);
+  const isOthers = revoker !== undefined && !isAskedAbout(revoker);
   const candidates = [...authority.issuers.values()].flatMap((issuer): Responder[] => {
     const key = authority.keys.get(issuer.key_id);
     return key ? [{ issuer, key, matches: !isOthers && isAskedAbout(issuer.id) }] : [];
@@ -152,6 +151,14 @@ async function chooseIssuer(
       reason: revocation.reason,
     },
   };
+}
+
+/** The issuer, or one that is the same to the world where it is gone; undefined when there is none. */
+function representativeOf({ issuers, former }: Authority, id: string): string | undefined {
+  if (issuers.has(id)) return id;
+  const known = former.get(id);
+  if (known === undefined) return undefined;
+  return [...issuers.values()].find((issuer) => classIdOf(issuer) === known)?.id;
 }
 
 function issuerHashes(app: App, mount_id: string, algorithm: OcspHash) {
