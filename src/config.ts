@@ -17,6 +17,7 @@ import {
 import { CORS_DEFAULTS, type Cors } from './core/cors.ts';
 import { Failure } from './core/failure.ts';
 import { bareHost } from './core/host.ts';
+import { parsePostgresUrl } from './store/postgres-url.ts';
 
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
 export interface Config {
@@ -333,12 +334,16 @@ function storageOf(value: unknown): Config['storage'] {
   switch (choiceOf('storage.type', storage.type, ['sqlite', 'postgres'])) {
     case 'sqlite':
       return { type: 'sqlite', directory: textOf('storage.path', storage.path) };
-    case 'postgres':
+    case 'postgres': {
+      const url = textOf('storage.url', storage.url);
+      // Refused here, before anything begins.
+      parsePostgresUrl(url);
       return {
         type: 'postgres',
-        url: textOf('storage.url', storage.url),
+        url,
         node_name: textOf('storage.node_name', storage.node_name),
       };
+    }
   }
 }
 

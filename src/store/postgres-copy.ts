@@ -4,7 +4,7 @@ import { Failure } from '../core/failure.ts';
 import { columnTypes } from './columns.ts';
 import { MIGRATIONS, planMigrations } from './migrations.ts';
 import { migrateInTransaction, requireUtf8 } from './postgres-migration.ts';
-import { lockKey, sessionConfig } from './postgres-session.ts';
+import { connectSession, lockKey, sessionConfig } from './postgres-session.ts';
 
 // Which tables and columns there are is read from the SQLite side, which the migrations made:
 // a table that is added later is copied without anything being changed here.
@@ -217,7 +217,7 @@ async function withClient(
   const client = new Client(sessionConfig(url, purpose));
   client.on('error', () => {});
   try {
-    await client.connect();
+    await connectSession(client);
     await work(client);
   } catch (cause) {
     if (cause instanceof Failure) throw cause;

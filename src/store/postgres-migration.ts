@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { Failure } from '../core/failure.ts';
 import { columnTypes } from './columns.ts';
 import { planMigrations } from './migrations.ts';
-import { lockKey, sessionConfig } from './postgres-session.ts';
+import { connectSession, lockKey, sessionConfig } from './postgres-session.ts';
 
 /**
  * Brings the schema up to date in one transaction. Nodes that start together wait here for
@@ -14,7 +14,7 @@ import { lockKey, sessionConfig } from './postgres-session.ts';
 export async function migratePostgres(url: string): Promise<void> {
   const client = new Client(sessionConfig(url, 'migration'));
   client.on('error', () => {});
-  await client.connect();
+  await connectSession(client);
   try {
     await requireUtf8(client);
     await client.query('begin');

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type ClientConfig, types } from 'pg';
+import { type Client, type ClientConfig, types } from 'pg';
 import { isServerError } from './pipeline.ts';
+import { describeConnectFailure, parsePostgresUrl, tlsOf } from './postgres-url.ts';
 
 // What all our connections to PostgreSQL have in common.
 
@@ -11,9 +12,11 @@ const INT8 = 20;
 const BYTEA = 17;
 
 /** @param purpose shows beside the connection in `pg_stat_activity` */
-export function sessionConfig(url: string, purpose: string): ClientConfig {
+export function sessionConfig(text: string, purpose: string): ClientConfig {
+  const { url, security } = parsePostgresUrl(text);
   return {
     connectionString: url,
+    ssl: tlsOf(security),
     application_name: `gatehouse ${purpose}`,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
@@ -26,6 +29,15 @@ export function sessionConfig(url: string, purpose: string): ClientConfig {
       },
     },
   };
+}
+
+/** @throws Failure `unavailable` with one line for the operator */
+export async function connectSession(client: Pick<Client, 'connect'>): Promise<void> {
+  try {
+    await client.connect();
+  } catch (error) {
+    throw describeConnectFailure(error);
+  }
 }
 
 /** 64-bit integers become numbers, as they are on SQLite; one that cannot is an error. */
