@@ -17,7 +17,7 @@ import {
 import { CORS_DEFAULTS, type Cors } from './core/cors.ts';
 import { Failure } from './core/failure.ts';
 import { bareHost } from './core/host.ts';
-import { parsePostgresUrl } from './store/postgres-url.ts';
+import { parsePostgresUrl } from './core/postgres-url.ts';
 
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
 export interface Config {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type Client, type ClientConfig, types } from 'pg';
+import { parsePostgresUrl } from '../core/postgres-url.ts';
 import { isServerError } from './pipeline.ts';
-import { describeConnectFailure, parsePostgresUrl, tlsOf } from './postgres-url.ts';
+import { describeConnectFailure, tlsOf } from './postgres-secured.ts';
 
 // What all our connections to PostgreSQL have in common.
 

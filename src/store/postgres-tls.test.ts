@@ -164,7 +164,10 @@ describe('connections to PostgreSQL', { skip }, () => {
   before(async () => {
     withOpenssl(makeCertificates);
     if (process.getuid?.() === 0) {
-      execFileSync('sh', ['-c', `chmod 755 ${directory} && chown postgres ${directory}/*.key ${directory}/*.pem`]);
+      execFileSync('sh', [
+        '-c',
+        `chmod 755 ${directory} && chown postgres ${directory}/*.key ${directory}/*.pem`,
+      ]);
     }
     server = await startPostgres(join(directory, 'server'));
     ({ port } = new URL(server.url));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Failure } from '../core/failure.ts';
-import { parsePostgresUrl, tlsOf } from './postgres-url.ts';
+import { Failure } from './failure.ts';
+import { parsePostgresUrl } from './postgres-url.ts';
 
 const at = (query: string): string => `postgres://gatehouse:hunter2@db.test/gatehouse${query}`;
 
@@ -53,12 +53,3 @@ for (const [text, says, why] of bad) {
     );
   });
 }
-
-test('without TLS it is so whatever the environment says; a file that is not there is named', () => {
-  const of = (query: string) => tlsOf(parsePostgresUrl(at(query)).security);
-  assert.equal(of(''), false);
-  assert.throws(() => of('?sslmode=verify-full&sslrootcert=/no/such.pem'), {
-    kind: 'invalid',
-    message: 'sslrootcert of storage.url: "/no/such.pem" cannot be read: ENOENT',
-  });
-});
