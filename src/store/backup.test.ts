@@ -3,6 +3,7 @@ import {
   appendFileSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,12 +13,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { eachPlace, type Place } from '../../test/support/engines.ts';
 import { backUp } from './backup.ts';
-import { appendChecksum } from './backup-file.ts';
+import { appendChecksum, readSchema, writeFacts } from './backup-file.ts';
+import { columnTypes } from './columns.ts';
 import { build } from './database.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { restore } from './restore.ts';
@@ -211,33 +213,28 @@ describe('a backup file', () => {
     });
   }
 
-  test('of an earlier schema is brought to the newest', async () => {
-    const file = await madeBackup();
-    // The nearest that can be had without an old program: the last step was not recorded, and
-    // its tables and columns are gone.
-    const last = MIGRATIONS.at(-1);
-    assert.ok(last);
-    rewrite(file, 0, (database) => {
-      database.exec(`delete from schema_migration where number = ${last.number}`);
-      const made = last.up({
-        engine: 'sqlite',
-        text: '',
-        integer: '',
-        bytes: '',
-        table: '',
-        keyed_table: '',
-      });
-      for (const statement of made) {
-        const [, table] = /^create table (\w+)/.exec(statement) ?? [];
-        if (table) database.exec(`drop table ${table}`);
-        const [, changed, column] = /^alter table (\w+) add column (\w+)/.exec(statement) ?? [];
-        if (changed) database.exec(`alter table ${changed} drop column ${column}`);
+  test('of any earlier schema is brought to the newest', async () => {
+    for (const earlier of [MIGRATIONS.slice(0, 1), MIGRATIONS.slice(0, -1)]) {
+      const file = newFile();
+      const database = new DatabaseSync(file);
+      database.exec(
+        'create table schema_migration (number integer not null primary key, name text not null, applied_at integer not null) strict',
+      );
+      for (const { number, name, up } of earlier) {
+        for (const statement of up(columnTypes('sqlite'))) database.exec(statement);
+        database.prepare('insert into schema_migration values (?, ?, 0)').run(number, name);
       }
-    });
-    const target = fresh();
-    const facts = await restore(target, file, NOTHING);
-    assert.ok(facts.schema < last.number);
-    await (await openStore(target)).close();
+      writeFacts(database, { engine: 'sqlite', taken_at_ms: 0, program: '0.0.0' });
+      database.close();
+      appendChecksum(file);
+      const target = fresh();
+      const facts = await restore(target, file, NOTHING);
+      assert.equal(facts.schema, earlier.at(-1)?.number);
+      await (await openStore(target)).close();
+      const restored = new DatabaseSync(join(target.directory, 'gatehouse.db'));
+      assert.equal(readSchema(restored), MIGRATIONS.at(-1)?.number);
+      restored.close();
+    }
   });
 
   test('never overwrites a file', async () => {
@@ -247,10 +244,29 @@ describe('a backup file', () => {
     assert.equal(readFileSync(file, 'utf8'), 'precious');
   });
 
+  test('that was not restored to its end keeps a server from starting, and its neighbours do not', async () => {
+    const target = fresh();
+    const file = await madeBackup();
+    assert.ok(target.engine === 'sqlite');
+    mkdirSync(join(target.directory, 'gatehouse-restore-a1b2c3'), { recursive: true });
+    mkdirSync(join(target.directory, 'restore-notes'));
+    await assert.rejects(openStore(target), {
+      kind: 'unavailable',
+      message: /was not finished: repeat it, or remove ".*gatehouse-restore-a1b2c3"/,
+    });
+    assert.ok(!existsSync(join(target.directory, 'gatehouse.db')));
+    await restore(target, file, NOTHING);
+    await (await openStore(target)).close();
+    assert.ok(existsSync(join(target.directory, 'restore-notes')));
+  });
+
   test('is not left behind in part', async () => {
     const file = newFile();
     await assert.rejects(backUp(fresh(), file, MADE), /there is no database in/);
-    assert.ok(!existsSync(file) && !existsSync(`${file}.partial`));
+    assert.deepEqual(
+      readdirSync(directory).filter((name) => name.startsWith(basename(file))),
+      [],
+    );
   });
 
   test('can be taken of what a killed server left, before anybody opens it again', async () => {

@@ -28,7 +28,7 @@ export function makeDirectory(directory: string): void {
 }
 
 /** How the folder begins in which a restore prepares what it will put in place. */
-export const UNFINISHED = 'restore-';
+export const UNFINISHED = 'gatehouse-restore-';
 
 /** Folders of restores that have not come to their end. */
 export function listUnfinished(directory: string): string[] {

@@ -181,7 +181,7 @@ async function checkRestore(target: StoreOptions, before: string, file: string):
 function unfinishedIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((name) => name.startsWith('restore-'))
+    .filter((name) => name.startsWith('gatehouse-restore-'))
     .map((name) => join(folder, name));
 }
 
