@@ -177,6 +177,9 @@ function shapesOf(type: z.ZodType, texts: readonly Shape[]): readonly Shape[] {
   return [...listShapes, ...mapShapes, ...texts];
 }
 
+/** As much as there is, and as much as a cap of some thousand characters lets through. */
+const ROOMS = [Number.POSITIVE_INFINITY, 128 << 10, Number.POSITIVE_INFINITY, 8_000];
+
 /**
  * Some of a field's shapes: other ones for each field, so that fields of one kind together meet
  * all of them.
@@ -189,8 +192,7 @@ export function chooseCases(field: Field, turn: number, count: number): Case[] {
   for (let at = 0; at < Math.min(count, shapes.length); at++) {
     const shape =
       shapes[(turn * 7 + at * (Math.floor(shapes.length / count) || 1)) % shapes.length];
-    // Every now and then as much as a cap of some thousand characters lets through.
-    const room = (turn + at) % 4 === 3 ? 8_000 : Number.POSITIVE_INFINITY;
+    const room = ROOMS[(turn + at) % ROOMS.length] ?? Number.POSITIVE_INFINITY;
     if (shape) chosen.push({ field, shape, room });
   }
   return chosen;
