@@ -232,8 +232,10 @@ function findWild(acl: Acl, path: string): WildRule | undefined {
   for (const length of acl.headLengths) {
     if (length > path.length) continue;
     const bucket = acl.byHead.get(path.slice(0, length));
-    const found = bucket?.find(({ pattern }) => matchesTail(pattern, path));
-    if (found) return found;
+    if (!bucket) continue;
+    for (const candidate of bucket) {
+      if (matchesTail(candidate.pattern, path)) return candidate;
+    }
   }
   return undefined;
 }
@@ -268,9 +270,10 @@ export function mayBeAllowed(acl: Acl, request: Asked): boolean {
 }
 
 function findRequestRule(written: Acl, asked: Asked): Rule | undefined {
-  const { operation, formed = [] } = asked;
-  const acl = formed.length > 0 ? canonicalAcl(written, formed) : written;
-  const path = canonicalNames(asked.path, formed);
+  const { operation, formed } = asked;
+  const hasNames = formed !== undefined && formed.length > 0;
+  const acl = hasNames ? canonicalAcl(written, formed) : written;
+  const path = hasNames ? canonicalNames(asked.path, formed) : asked.path;
   // `a/` and `a` are one path to every other operation: a slash must not find another rule.
   return operation === 'list' ? findListRule(acl, path) : findRule(acl, withoutSlash(path));
 }
