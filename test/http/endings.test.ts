@@ -1,8 +1,10 @@
 // What ends with a removal on the authority's side, and what is being made at that moment.
 
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CommitHolder } from '../support/held-commit.ts';
 import { type Bench, callAs, must, type Race, type RaceCase, raceAll } from '../support/racing.ts';
-import type { Reply } from '../support/server.ts';
+import { type Reply, startTestServer } from '../support/server.ts';
 
 const ROLE = { allow_any_name: true, key_type: 'ec', ttl: '1h' };
 
@@ -416,3 +418,19 @@ const tokens: RaceCase[] = [
 raceAll('what is made with an authority', [...issuance, ...writings]);
 raceAll('who logs in', logIns);
 raceAll('what is made with a token', tokens);
+
+test('what was begun before a sealing is not answered after it', async (t) => {
+  const holder = new CommitHolder();
+  const client = await startTestServer(t, { store: holder.over });
+  const { call } = client;
+  await must(call('POST', 'demo/root/generate/internal', { common_name: 'R', key_type: 'ec' }));
+  await must(call('POST', 'demo/roles/web', ROLE));
+  const held = holder.hold('demo/issue/web');
+  const making = call('POST', 'demo/issue/web', { common_name: 'a.test' });
+  await held.reached;
+  const sealed = await call('PUT', 'sys/seal').finally(held.letGo);
+  const made = await making;
+  assert.equal(sealed.status, 204, sealed.text);
+  assert.equal(made.status, 503, made.text);
+  assert.doesNotMatch(made.text, /BEGIN/);
+});
