@@ -7,7 +7,11 @@ import { partyOf } from '../core/party.ts';
 interface Connection {
   socket: Socket;
   party: string;
+  key: string;
+  /** In their order; those that are answered go when the next look is taken. */
   asked: Asked[];
+  /** When it was last put to the end of its line. */
+  moved: number;
 }
 
 interface Asked {
@@ -19,6 +23,8 @@ interface Asked {
 
 /** Requests that may wait on one connection for the answers before them. */
 const MAX_PIPELINED = 32;
+/** Lines are kept in order to this many milliseconds: moving costs, and requests are many. */
+const MOVE_MS = 500;
 const SWEEP_MS = 5_000;
 
 /**
@@ -58,20 +64,18 @@ export class Connections {
   begin(request: IncomingMessage, response: ServerResponse): boolean {
     const connection = this.#bySocket.get(request.socket);
     if (!connection) return true;
-    const { asked, party, socket } = connection;
-    if (asked.length >= MAX_PIPELINED) {
-      socket.destroy();
+    forgetAnswered(connection.asked);
+    if (connection.asked.length >= MAX_PIPELINED) {
+      connection.socket.destroy();
       return false;
     }
-    const one = { request, response, since: performance.now() };
-    asked.push(one);
-    response.once('close', () => {
-      asked.splice(asked.indexOf(one), 1);
-      // It was of use just now: to the end.
-      const own = this.#parties.get(party);
-      const key = keyOf(socket);
-      if (own?.delete(key)) own.set(key, connection);
-    });
+    const now = performance.now();
+    connection.asked.push({ request, response, since: now });
+    if (now > connection.moved + MOVE_MS) {
+      connection.moved = now;
+      const mates = this.#parties.get(connection.party);
+      if (mates?.delete(connection.key)) mates.set(connection.key, connection);
+    }
     return true;
   }
 
@@ -88,7 +92,7 @@ export class Connections {
       return;
     }
     const key = keyOf(socket);
-    const connection: Connection = { socket, party, asked: [] };
+    const connection: Connection = { socket, party, key, asked: [], moved: 0 };
     const mates = this.#parties.get(party) ?? new Map<string, Connection>();
     mates.set(key, connection);
     this.#parties.set(party, mates);
@@ -115,6 +119,7 @@ export class Connections {
 
   #evict(mates: Map<string, Connection> | undefined): boolean {
     for (const [key, connection] of mates ?? []) {
+      forgetAnswered(connection.asked);
       if (connection.asked.some(({ request }) => request.complete)) continue;
       this.#remove(connection, key);
       connection.socket.destroy();
@@ -128,11 +133,17 @@ export class Connections {
     const before = performance.now() - this.#limits.answer_ms;
     for (const mates of this.#parties.values()) {
       for (const { asked, socket } of mates.values()) {
+        forgetAnswered(asked);
         const [first] = asked;
         if (first?.response.headersSent && first.since < before) socket.destroy();
       }
     }
   }
+}
+
+/** Answers go out in the order of the requests. A listener for each would cost a tenth of a read. */
+function forgetAnswered(asked: Asked[]): void {
+  while (asked[0]?.response.writableFinished || asked[0]?.response.closed) asked.shift();
 }
 
 const keyOf = (socket: Socket): string => `${socket.remoteAddress}|${socket.remotePort}`;
