@@ -114,3 +114,33 @@ test('a thousand of one party do not hold up one of another', async () => {
   for (let n = 2; n < 1000; n++) await end(`a${n}`);
   await Promise.all(flood);
 });
+
+test('what is heavy has as many places as its weight, and gives as many up', async () => {
+  const { turns, begun, ask, end } = open({ at_once: 1, waiting: 10, waiting_each: 8 });
+  const done = [ask('a1'), ask('a2', { weight: 4 })];
+  const dropped = assert.rejects(ask('a3', { weight: 4 }), { message: 'refused' });
+  await assert.rejects(ask('a4', { weight: 1 }), { message: 'refused' });
+  done.push(ask('b1', { weight: 2 }));
+  assert.equal(turns.waiting, 10);
+  // Now a has eight places, and as many as somebody new would have without the last four of them.
+  assert.equal(turns.hasPlaceFor({ party: 'c', weight: 5 }), false);
+  assert.equal(turns.hasPlaceFor({ party: 'c', weight: 4 }), true);
+  done.push(ask('c1', { weight: 4 }));
+  await dropped;
+  for (const name of ['a1', 'a2', 'b1', 'c1']) await end(name);
+  await Promise.all(done);
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1']);
+  assert.equal(turns.waiting, 0);
+});
+
+test('who waits with light work has his turn before a flood of heavy work', async () => {
+  const { begun, ask, end } = open({ at_once: 2, at_once_each: 1, waiting: 100, waiting_each: 60 });
+  const flood = ['a1', 'a2', 'a3', 'a4'].map((name) => ask(name, { weight: 20 }));
+  await assert.rejects(ask('a5', { weight: 20 }), { message: 'refused' });
+  const other = ask('b1');
+  assert.deepEqual(begun, ['a1', 'b1']);
+  await end('b1');
+  assert.equal(await other, 'b1');
+  for (const name of ['a1', 'a2', 'a3', 'a4']) await end(name);
+  await Promise.all(flood);
+});

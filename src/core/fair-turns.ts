@@ -8,6 +8,8 @@ export interface Asker {
    * @returns what takes the listener away again
    */
   onGone?: ((listener: () => void) => () => void) | undefined;
+  /** How much work it is; 1 unless there is work of several sizes. */
+  weight?: number;
 }
 
 /** How much goes on and waits at the same time. */
@@ -16,9 +18,9 @@ export interface Places {
   at_once: number;
   /** Of them, of one party; the same as `at_once` unless the work is long. */
   at_once_each?: number;
-  /** Pieces of work that wait. */
+  /** Weight of all that waits. */
   waiting: number;
-  /** Of them, of one party. */
+  /** Of it, of one party. */
   waiting_each: number;
 }
 
@@ -26,10 +28,20 @@ export interface Places {
 export type Turned = 'refused' | 'gone';
 
 interface Waiting {
-  party: string;
+  weight: number;
   go(): void;
   drop(why: Turned): void;
 }
+
+/** What waits of one party, in the order of coming. */
+interface Line {
+  party: string;
+  entries: Waiting[];
+  /** Of all entries. */
+  weight: number;
+}
+
+const NOBODY: Line = { party: '', entries: [], weight: 0 };
 
 /**
  * Lets few pieces of costly work go on at the same time. Whoever waits is served in turn by party, and
@@ -43,7 +55,7 @@ export class FairTurns {
   #waiting = 0;
   readonly #runningOf = new Map<string, number>();
   /** Whose turn is next stands first. */
-  readonly #lines = new Map<string, Waiting[]>();
+  readonly #lines = new Map<string, Line>();
 
   /** @param refuse makes what those hear whose turn does not come */
   constructor(places: Places, refuse: (why: Turned) => Error) {
@@ -64,14 +76,11 @@ export class FairTurns {
   }
 
   /** Whether an asker would be served or wait, and not be refused. */
-  hasPlaceFor({ party }: Asker): boolean {
-    if (this.#mayRun(party)) return true;
-    const { waiting, waiting_each } = this.#places;
-    const own = this.#lines.get(party)?.length ?? 0;
-    return own < waiting_each && (this.#waiting < waiting || this.#longest().length > own + 1);
+  hasPlaceFor({ party, weight = 1 }: Asker): boolean {
+    return this.#mayRun(party) || this.#findRoom(party, weight) !== 'none';
   }
 
-  /** What waits now. */
+  /** Weight of what waits now. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -104,68 +113,79 @@ export class FairTurns {
     for (const [party, line] of this.#lines) {
       if (this.#running >= this.#places.at_once) return;
       if (!this.#mayRun(party)) continue;
-      const next = line.shift();
-      this.#lines.delete(party);
-      // To the end, where this loop comes by once more.
-      if (line.length > 0) this.#lines.set(party, line);
+      const next = line.entries[0];
       if (!next) continue;
-      this.#waiting -= 1;
+      this.#remove(line, next);
+      if (line.entries.length > 0) {
+        // To the end, where this loop comes by once more.
+        this.#lines.delete(party);
+        this.#lines.set(party, line);
+      }
       // Counted here, so that nobody comes in between.
       this.#begin(party);
       next.go();
     }
   }
 
-  #wait({ party, onGone }: Asker): Promise<void> {
-    const why = this.#makeRoom(party);
-    if (why) return Promise.reject(this.#refuse(why));
+  #wait({ party, onGone, weight = 1 }: Asker): Promise<void> {
+    if (!this.#makeRoom(party, weight)) return Promise.reject(this.#refuse('refused'));
+    const line = this.#lines.get(party) ?? { party, entries: [], weight: 0 };
     return new Promise<void>((resolve, reject) => {
       let forget = (): void => {};
       const entry: Waiting = {
-        party,
+        weight,
         go: () => {
           forget();
           resolve();
         },
         drop: (because) => {
           forget();
-          this.#remove(entry);
+          this.#remove(line, entry);
           reject(this.#refuse(because));
         },
       };
-      const line = this.#lines.get(party);
-      if (line) line.push(entry);
-      else this.#lines.set(party, [entry]);
-      this.#waiting += 1;
+      line.entries.push(entry);
+      line.weight += weight;
+      this.#waiting += weight;
+      this.#lines.set(party, line);
       if (onGone) forget = onGone(() => entry.drop('gone'));
     });
   }
 
-  /** Finds a place for one more of a party, from the party that has most when all are taken. */
-  #makeRoom(party: string): 'refused' | undefined {
-    const { waiting, waiting_each } = this.#places;
-    const own = this.#lines.get(party)?.length ?? 0;
-    if (own >= waiting_each) return 'refused';
-    if (this.#waiting < waiting) return undefined;
-    const longest = this.#longest();
-    // Only from somebody who still has as many afterwards: otherwise two would take turns in it.
-    if (longest.length <= own + 1) return 'refused';
-    longest.at(-1)?.drop('refused');
-    return undefined;
+  /** Finds a place for more work of a party, from the parties that have most when all are taken. */
+  #makeRoom(party: string, weight: number): boolean {
+    for (;;) {
+      const room = this.#findRoom(party, weight);
+      if (room === 'free') return true;
+      if (room === 'none') return false;
+      room.entries.at(-1)?.drop('refused');
+    }
   }
 
-  #longest(): Waiting[] {
-    let longest: Waiting[] = [];
-    for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;
+  /** Whether there is a place for more work of a party, or whose last one has to give way first. */
+  #findRoom(party: string, weight: number): 'free' | 'none' | Line {
+    const { waiting, waiting_each } = this.#places;
+    const own = this.#lines.get(party)?.weight ?? 0;
+    if (own + weight > waiting_each) return 'none';
+    if (this.#waiting + weight <= waiting) return 'free';
+    const longest = this.#longest();
+    const last = longest.entries.at(-1)?.weight ?? 0;
+    // Only from somebody who still has as much afterwards: otherwise two would take turns in it.
+    return longest.weight - last >= own + weight ? longest : 'none';
+  }
+
+  #longest(): Line {
+    let longest = NOBODY;
+    for (const line of this.#lines.values()) if (line.weight > longest.weight) longest = line;
     return longest;
   }
 
-  #remove(entry: Waiting): void {
-    const line = this.#lines.get(entry.party);
-    const at = line?.indexOf(entry) ?? -1;
-    if (!line || at < 0) return;
-    line.splice(at, 1);
-    if (line.length === 0) this.#lines.delete(entry.party);
-    this.#waiting -= 1;
+  #remove(line: Line, entry: Waiting): void {
+    const at = line.entries.indexOf(entry);
+    if (at < 0) return;
+    line.entries.splice(at, 1);
+    line.weight -= entry.weight;
+    this.#waiting -= entry.weight;
+    if (line.entries.length === 0) this.#lines.delete(line.party);
   }
 }

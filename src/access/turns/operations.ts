@@ -83,6 +83,41 @@ export function makeKeyInTurn<Result>(
   return keyTurnsOf(app).take(asker, make);
 }
 
+// A unit of weight is a millisecond or two of the one thread: all that wait are through in some
+// seconds, and whoever comes from an address of his own waits for one piece of each other address.
+const planTurnsOf = perApp(
+  () =>
+    new FairTurns({ at_once: 2, at_once_each: 1, waiting: 2048, waiting_each: 1024 }, (why) =>
+      why === 'gone' ? gone() : refusePlan(),
+    ),
+);
+
+/**
+ * Decides on a certificate, or looks at a key, on the thread for that when it is the caller's turn.
+ *
+ * @param weight how much work it is, in units of the work that an RSA key of 2048 bits makes
+ * @throws Failure `rate_limited` as {@link hashInTurn}
+ */
+export async function planInTurn<Result>(
+  app: App,
+  caller: Caller,
+  weight: number,
+  plan: () => Promise<Result>,
+): Promise<Result> {
+  const turns = planTurnsOf(app);
+  const asker = { ...askerOf(caller), weight };
+  if (!turns.hasPlaceFor(asker)) {
+    await patienceOf(app).wait(asker);
+    throw refusePlan();
+  }
+  return turns.take(asker, plan);
+}
+
+function refusePlan(): Failure {
+  const because = 'too many long requests for certificates are waiting, try again in a second';
+  return new Failure('rate_limited', because, { retry_after: 1 });
+}
+
 /** Nobody reads it; the record has it. */
 const gone = (): Failure => new Failure('unavailable', 'the client has gone');
 

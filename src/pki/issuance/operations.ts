@@ -74,19 +74,20 @@ export async function signCsr(
 ): Promise<Answer<IssuedAnswer>> {
   return settle(async () => {
     const ground = await readGround(app, caller, input);
-    const { plan, ...subject } = await decideSign(app, input, ground);
+    const { plan, ...subject } = await decideSign(app, caller, input, ground);
     return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
   });
 }
 
 async function decideSign(
   app: App,
+  caller: Caller,
   input: SignRequest & Target,
   { role, context }: Ground,
 ): Promise<Subject & { plan: LeafPlan }> {
   if (isHeavyLeaf(role, input)) {
     const { role: _, issuer_ref: __, ...request } = input;
-    const { plan, ...subject } = await planLeafOnThread(app, {
+    const { plan, ...subject } = await planLeafOnThread(app, caller, {
       kind: 'sign',
       role,
       request,
@@ -96,7 +97,7 @@ async function decideSign(
   }
   const signed = await requireCsr(input.csr);
   const plan = planSign(role, input, signed, context);
-  await requireSoundKeyOf(app, signed.key, signed.csr.subjectPublicKeyInfo);
+  await requireSoundKeyOf(app, caller, signed.key, signed.csr.subjectPublicKeyInfo);
   return { plan, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo, key: signed.key };
 }
 
@@ -107,12 +108,13 @@ function requireSubject({ subjectPublicKeyInfo, key }: Omit<PlannedLeaf, 'plan'>
 
 async function decideIssue(
   app: App,
+  caller: Caller,
   input: IssueRequest & Target,
   { role, context }: Ground,
 ): Promise<{ plan: LeafPlan; key: KeyDescription }> {
   if (isHeavyLeaf(role, input)) {
     const { role: _, issuer_ref: __, ...request } = input;
-    return planLeafOnThread(app, { kind: 'issue', role, request, context });
+    return planLeafOnThread(app, caller, { kind: 'issue', role, request, context });
   }
   const { key, ...plan } = planIssue(role, input, context);
   return { plan, key };
@@ -175,7 +177,7 @@ export async function planIssuance(
   input: IssueRequest & Target,
 ): Promise<SignedLeaf> {
   const ground = await readGround(app, caller, input);
-  const { plan, key } = await decideIssue(app, input, ground);
+  const { plan, key } = await decideIssue(app, caller, input, ground);
   const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
   return planSigned(app, caller, input, ground, plan, {
     subjectPublicKeyInfo: public_key,

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
+import type { Caller } from '../../access/caller.ts';
+import { planInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
@@ -13,7 +15,7 @@ import type {
   PlanTask,
   ToPlanThread,
 } from './task.ts';
-import { MOST_WORK, weighTask } from './task.ts';
+import { weighTask } from './task.ts';
 
 /** A thread that has had nothing to do for so long is ended, and its memory given back. */
 const IDLE_MS = 30_000;
@@ -24,19 +26,32 @@ const MOST_KEYS = 4096;
 /**
  * Decides on a certificate on a thread of its own.
  *
- * @throws Failure as deciding does; `unavailable` when too many wait, or the thread is ended
+ * @throws Failure as deciding does; `rate_limited` when too many wait, of the caller's address or
+ *   altogether; `unavailable` when the thread is ended
  */
-export async function planLeafOnThread(app: App, task: LeafTask): Promise<PlannedLeaf> {
-  const planned = await threadOf(app).run(task);
+export async function planLeafOnThread(
+  app: App,
+  caller: Caller,
+  task: LeafTask,
+): Promise<PlannedLeaf> {
+  const planned = await runInTurn(app, caller, task);
   if (planned.of !== 'leaf') throw new Error(`the planning thread planned a ${planned.of}`);
   return planned;
 }
 
 /** {@link planLeafOnThread} for a certificate that signs itself. */
-export async function planRootOnThread(app: App, wanted: WantedRoot): Promise<PlannedRoot> {
-  const planned = await threadOf(app).run({ kind: 'root', wanted });
+export async function planRootOnThread(
+  app: App,
+  caller: Caller,
+  wanted: WantedRoot,
+): Promise<PlannedRoot> {
+  const planned = await runInTurn(app, caller, { kind: 'root', wanted });
   if (planned.of !== 'root') throw new Error(`the planning thread planned a ${planned.of}`);
   return planned;
+}
+
+function runInTurn(app: App, caller: Caller, task: PlanTask): Promise<Planned> {
+  return planInTurn(app, caller, weighTask(task), () => threadOf(app).run(task));
 }
 
 const soundKeys = perApp(() => new Set<string>());
@@ -46,10 +61,11 @@ const soundKeys = perApp(() => new Set<string>());
  * some tenths of a second: they are made on the thread, and once for a key that is certified again.
  *
  * @param subjectPublicKeyInfo DER
- * @throws Failure `invalid`; `unavailable` when too many wait
+ * @throws Failure `invalid`; otherwise as {@link planLeafOnThread}
  */
 export async function requireSoundKeyOf(
   app: App,
+  caller: Caller,
   key: KeyDescription,
   subjectPublicKeyInfo: Uint8Array,
 ): Promise<void> {
@@ -60,7 +76,7 @@ export async function requireSoundKeyOf(
   const known = soundKeys(app);
   const digest = hash('sha256', subjectPublicKeyInfo, 'base64');
   if (known.has(digest)) return;
-  await threadOf(app).run({ kind: 'key', subjectPublicKeyInfo });
+  await runInTurn(app, caller, { kind: 'key', subjectPublicKeyInfo });
   const [oldest] = known;
   if (oldest !== undefined && known.size >= MOST_KEYS) known.delete(oldest);
   known.add(digest);
@@ -73,7 +89,6 @@ const threadOf = perApp((app) => {
 });
 
 interface Waiting {
-  work: number;
   resolve(planned: Planned): void;
   reject(reason: Error): void;
 }
@@ -83,23 +98,15 @@ class PlanThread {
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #next = 0;
-  #work = 0;
   #idle: NodeJS.Timeout | undefined;
 
   async run(task: PlanTask): Promise<Planned> {
-    const work = weighTask(task);
-    if (this.#work + work > MOST_WORK) {
-      throw new Failure('unavailable', 'too many long requests for certificates are waiting', {
-        retry_after: 1,
-      });
-    }
     clearTimeout(this.#idle);
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const id = this.#next++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { work, resolve, reject });
-      this.#work += work;
+      this.#waiting.set(id, { resolve, reject });
       worker.ref();
       const order: ToPlanThread = { id, task };
       worker.postMessage(order);
@@ -129,7 +136,6 @@ class PlanThread {
   #finish(answer: FromPlanThread): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
-    this.#work -= waiting?.work ?? 0;
     if (this.#waiting.size === 0) {
       this.#worker?.unref();
       clearTimeout(this.#idle);
@@ -158,7 +164,6 @@ class PlanThread {
   #giveUp(why: string): void {
     const lost = [...this.#waiting.values()];
     this.#waiting.clear();
-    this.#work = 0;
     const reason = new Failure('unavailable', `no certificate was made: ${why}`);
     for (const { reject } of lost) reject(reason);
   }

@@ -59,10 +59,10 @@ function planLeafTask(task: LeafTask): PlannedLeaf {
   return { plan, key: signed.key, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo };
 }
 
-/** What may wait for the thread, in units of the work that an RSA key of 2048 bits makes. */
-export const MOST_WORK = 1024;
-
-/** How much work a task is, at the most; that of an RSA key grows with the third power of its size. */
+/**
+ * How much work a task is, at the most, in units of the work that an RSA key of 2048 bits makes:
+ * it grows with the third power of the key's size.
+ */
 export function weighTask(task: PlanTask): number {
   return task.kind === 'key' ? Math.ceil((task.subjectPublicKeyInfo.length / 294) ** 3) : 32;
 }

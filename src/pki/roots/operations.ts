@@ -74,7 +74,7 @@ export async function generateRoot(
       cluster: authority.cluster,
     };
     const { tbs, warnings } = isHeavyRoot(request)
-      ? await planRootOnThread(app, wanted)
+      ? await planRootOnThread(app, caller, wanted)
       : planRoot(wanted);
     const der = await signCertificate(tbs, (algorithm, data) =>
       fresh
