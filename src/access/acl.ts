@@ -1,4 +1,4 @@
-import { canonicalNames, canonicalPattern, type FormedSegment } from './name-form.ts';
+import { canonicalNames, canonicalPattern, type FormedSegment, foldingNames } from './name-form.ts';
 import { judgeParameters, mergeParameters, type ParameterReader } from './parameter-rules.ts';
 import {
   ANY_REST,
@@ -137,15 +137,17 @@ const spelt = new WeakMap<Acl, Map<string, Acl>>();
  * The same rules with names in their one spelling where a path has names of more than one: a rule
  * that is written `users/Boss` speaks of `users/boss`, whichever way it is asked for.
  */
-function canonicalAcl(acl: Acl, formed: readonly FormedSegment[]): Acl {
+function canonicalAcl(acl: Acl, path: string, formed: readonly FormedSegment[]): Acl {
+  const folding = foldingNames(path, formed);
+  if (folding.length === 0) return acl;
   const known = spelt.get(acl) ?? new Map<string, Acl>();
   spelt.set(acl, known);
-  const key = formed.map(({ at, form }) => `${at} ${form}`).join();
+  const key = folding.map(({ at }) => at).join();
   const found = known.get(key);
   if (found) return found;
   const merged = new Map<string, Rule>();
   const add = (form: string, rule: Rule): void => {
-    const canonical = canonicalPattern(form, formed);
+    const canonical = canonicalPattern(form, folding);
     const same = merged.get(canonical);
     merged.set(canonical, same ? mergeRules(same, rule) : rule);
   };
@@ -272,7 +274,7 @@ export function mayBeAllowed(acl: Acl, request: Asked): boolean {
 function findRequestRule(written: Acl, asked: Asked): Rule | undefined {
   const { operation, formed } = asked;
   const hasNames = formed !== undefined && formed.length > 0;
-  const acl = hasNames ? canonicalAcl(written, formed) : written;
+  const acl = hasNames ? canonicalAcl(written, asked.path, formed) : written;
   const path = hasNames ? canonicalNames(asked.path, formed) : asked.path;
   // `a/` and `a` are one path to every other operation: a slash must not find another rule.
   return operation === 'list' ? findListRule(acl, path) : findRule(acl, withoutSlash(path));
@@ -324,8 +326,9 @@ export function listCapabilities(
   formed: readonly FormedSegment[] = [],
 ): string[] {
   if (written.root) return ['root'];
-  const acl = formed.length > 0 ? canonicalAcl(written, formed) : written;
-  const asked = canonicalNames(path.startsWith('/') ? path.slice(1) : path, formed);
+  const bare = path.startsWith('/') ? path.slice(1) : path;
+  const acl = canonicalAcl(written, bare, formed);
+  const asked = canonicalNames(bare, formed);
   const rule = asked.endsWith('/') ? findListRule(acl, asked) : findRule(acl, asked);
   if (!grants(rule)) return ['deny'];
   return CAPABILITIES.filter((_name, place) => rule.granted & (1 << place));

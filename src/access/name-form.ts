@@ -1,4 +1,5 @@
-import { ANY_REST, ANY_SEGMENT } from './path-pattern.ts';
+import { foldName } from '../core/fold.ts';
+import { ANY_SEGMENT } from './path-pattern.ts';
 
 /**
  * How a name in a path is spelt in more than one way: `lower_case`, upper case counts as lower
@@ -12,20 +13,15 @@ export interface FormedSegment {
   form: NameForm;
 }
 
-const FORMS: Readonly<
-  Record<NameForm, { name(name: string): string; start(start: string): string }>
-> = {
-  lower_case: { name: (name) => name.toLowerCase(), start: (start) => start.toLowerCase() },
-  default_word: {
-    name: (name) => (name.toLowerCase() === 'default' ? 'default' : name),
-    // Names that begin so may be anybody's; only the whole word has two spellings.
-    start: (start) => start,
-  },
-};
+/** The word that `default_word` is about. */
+const WORD = 'default';
+
+const isWord = (name: string): boolean => foldName(name) === WORD;
 
 /** The one spelling of a name by which permission is judged. */
 export function canonicalName(form: NameForm, name: string): string {
-  return FORMS[form].name(name);
+  const folds = form === 'lower_case' || isWord(name);
+  return folds ? foldName(name) : name;
 }
 
 /** A path with its names in their one spelling. */
@@ -34,20 +30,34 @@ export function canonicalNames(path: string, formed: readonly FormedSegment[]): 
   const segments = path.split('/');
   for (const { at, form } of formed) {
     const name = segments[at];
-    if (name !== undefined) segments[at] = FORMS[form].name(name);
+    if (name !== undefined) segments[at] = canonicalName(form, name);
   }
   return segments.join('/');
 }
 
-/** The same for the path of a policy's stanza, in the form that has marks for wildcards. */
-export function canonicalPattern(pattern: string, formed: readonly FormedSegment[]): string {
+/**
+ * The names of a path whose letters fold: a pattern that `Default` begins with speaks of the word
+ * in any spelling, and of other names as it is written.
+ */
+export function foldingNames(
+  path: string,
+  formed: readonly FormedSegment[],
+): readonly FormedSegment[] {
+  if (formed.every(({ form }) => form === 'lower_case')) return formed;
+  const segments = path.split('/');
+  return formed.filter(({ at, form }) => form === 'lower_case' || isWord(segments[at] ?? ''));
+}
+
+/**
+ * The same for the path of a policy's stanza, in the form that has marks for wildcards, where it
+ * is held against a path that has these names.
+ */
+export function canonicalPattern(pattern: string, folding: readonly FormedSegment[]): string {
   const segments = pattern.split('/');
-  for (const { at, form } of formed) {
+  for (const { at } of folding) {
     const written = segments[at];
     if (written === undefined || written === ANY_SEGMENT) continue;
-    segments[at] = written.endsWith(ANY_REST)
-      ? FORMS[form].start(written.slice(0, -ANY_REST.length)) + ANY_REST
-      : FORMS[form].name(written);
+    segments[at] = foldName(written);
   }
   return segments.join('/');
 }

@@ -17,6 +17,7 @@ import { workers } from './migrations/0016-workers.ts';
 import { endings } from './migrations/0017-endings.ts';
 import { shareHashes } from './migrations/0018-share-hashes.ts';
 import { lockout } from './migrations/0019-lockout.ts';
+import { nameKeys } from './migrations/0024-name-keys.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -45,6 +46,7 @@ export const MIGRATIONS: readonly Migration[] = [
   endings,
   shareHashes,
   lockout,
+  nameKeys,
 ];
 
 /**

@@ -211,3 +211,29 @@ test('a policy written under a name in capitals is the one in small letters, and
   assert.equal(written.status, 200);
   assert.deepEqual(written.field('warnings'), ['policy name was converted to "loud"']);
 });
+
+test('a deny of a beginning of "DEFAULT" denies the default issuer and key, in any spelling', async () => {
+  for (const [kind, start] of [
+    ['issuer', 'DEFAULT*'],
+    ['issuer', 'Def*'],
+    ['key', 'DEF*'],
+  ]) {
+    const token = await tokenBut(`pki/${kind}/${start}`, DENY);
+    const read = (name: string) => client.call('GET', `pki/${kind}/${name}`, undefined, { token });
+    for (const spelt of ['default', 'DEFAULT', 'Default']) {
+      assert.equal((await read(spelt)).status, 403, `${kind} ${start} ${spelt}`);
+    }
+    assert.equal((await read('boss')).status, 200);
+  }
+});
+
+test('a deny of a beginning holds for letters that are written otherwise at an end', async () => {
+  await ok(root('POST', 'identity/entity', { name: 'ΑΣΑ' }));
+  await ok(root('POST', 'identity/entity', { name: 'ΑΤΑ' }));
+  const token = await tokenBut('identity/entity/name/ΑΣ*', DENY);
+  const read = (name: string) =>
+    client.call('GET', `identity/entity/name/${encodeURIComponent(name)}`, undefined, { token });
+  assert.equal((await read('ΑΣΑ')).status, 403);
+  assert.equal((await read('ασα')).status, 403);
+  assert.equal((await read('ΑΤΑ')).status, 200);
+});

@@ -1,6 +1,7 @@
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
+import { foldName } from '../../core/fold.ts';
 import { partyOf } from '../../core/party.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
@@ -45,7 +46,7 @@ interface RoleName {
 const REFUSED = 'invalid role or secret ID';
 
 function keyOf(caller: Caller, input: RoleName): RoleKey {
-  return { mount_id: caller.mount.id, name: input.role_name.toLowerCase() };
+  return { mount_id: caller.mount.id, name: foldName(input.role_name) };
 }
 
 async function requireRole(app: App, caller: Caller, input: RoleName): Promise<StoredApprole> {

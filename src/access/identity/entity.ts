@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { flag, shortList, stringMap } from '../../core/fields.ts';
+import { foldName } from '../../core/fold.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { canonicalPolicies } from '../tokens/creation.ts';
 
@@ -76,7 +77,7 @@ export function checkName(field: string, name: string): void {
 }
 
 /** Names that differ in case only are the same name. */
-export const nameKey = (name: string): string => name.toLowerCase();
+export const nameKey = (name: string): string => foldName(name);
 
 export const timeOf = (ms: number): string => formatTimestamp(Math.floor(ms / 1000));
 

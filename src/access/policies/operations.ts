@@ -1,5 +1,6 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -73,7 +74,7 @@ export async function listPolicies(app: App): Promise<string[]> {
 
 /** @throws Failure `not_found` */
 async function requirePolicy(app: App, name: string): Promise<StoredPolicy> {
-  const stored = await findPolicy(app.db, name.toLowerCase());
+  const stored = await findPolicy(app.db, foldName(name));
   if (stored) return stored;
   const built_in = { version: 1, modified_at: 0 };
   if (name === 'default') return { name, body: DEFAULT_POLICY, ...built_in };
@@ -105,7 +106,7 @@ export async function writePolicy(
   caller: Caller,
   input: { name: string; text: string },
 ): Promise<Answer> {
-  const name = input.name.toLowerCase();
+  const name = foldName(input.name);
   if (name === 'root') throw new Failure('invalid', 'cannot update "root" policy');
   const body = decodePolicyText(input.text);
   if (body.trim() === '') {
@@ -123,7 +124,7 @@ export async function removePolicy(
   caller: Caller,
   input: { name: string },
 ): Promise<Answer> {
-  const name = input.name.toLowerCase();
+  const name = foldName(input.name);
   if (BUILT_IN.includes(name)) {
     throw new Failure('invalid', `cannot delete "${name}" policy`);
   }

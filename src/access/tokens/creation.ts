@@ -1,5 +1,6 @@
 import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
+import { foldName } from '../../core/fold.ts';
 import type { TokenFacts } from '../caller.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
 import type { TokenRole } from './roles/role.ts';
@@ -46,7 +47,7 @@ const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
 
 /** Names as they are compared and stored: lower case, each once, sorted, no empty one. */
 export function canonicalPolicies(names: readonly string[]): string[] {
-  const trimmed = names.map((name) => name.trim().toLowerCase()).filter((name) => name !== '');
+  const trimmed = names.map((name) => foldName(name.trim())).filter((name) => name !== '');
   return [...new Set(trimmed)].sort();
 }
 
@@ -265,7 +266,7 @@ function policiesOfRole(
 /** Says whether a pattern, in which `*` stands for any text, is the whole of a name. */
 export function matchesGlob(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => {
-    const parts = pattern.trim().toLowerCase().split('*');
+    const parts = foldName(pattern.trim()).split('*');
     const first = parts[0] ?? '';
     const last = parts.at(-1) ?? '';
     if (parts.length === 1) return name === first;

@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
+import { foldName } from '../../core/fold.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
@@ -24,7 +25,7 @@ import { type User, userSchema } from './user.ts';
 type SentUser = { [Name in keyof User]?: User[Name] | undefined };
 
 function keyOf(caller: Caller, input: { username: string }): { mount_id: string; name: string } {
-  return { mount_id: caller.mount.id, name: input.username.toLowerCase() };
+  return { mount_id: caller.mount.id, name: foldName(input.username) };
 }
 
 export async function isUser(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { foldName } from '../../core/fold.ts';
 
 /** What a target alias keeps; where it leads is a link, so that it goes with the target. */
 export interface AliasBody {
@@ -41,7 +42,7 @@ export function faultOfValue(value: string): string | undefined {
 }
 
 /** Under what an alias is found. */
-export const aliasKey = (value: string): string => value.toLowerCase();
+export const aliasKey = (value: string): string => foldName(value);
 
 /** The host id of an alias's attributes; `undefined` when they do not say. */
 export function hostIdOf(

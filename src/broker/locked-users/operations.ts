@@ -2,6 +2,7 @@ import type { Caller } from '../../access/caller.ts';
 import { planUnlock, readLockedNames } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { foldName } from '../../core/fold.ts';
 import type { Answer } from '../../http/route.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { findResource } from '../resources/store.ts';
@@ -32,7 +33,7 @@ export async function unlockUser(
 ): Promise<Answer> {
   const method_id = await requireMethod(app, input.mount_accessor);
   // Names of either kind of method are lower case where they are looked up.
-  const name = input.alias_identifier.toLowerCase();
+  const name = foldName(input.alias_identifier);
   await app.commit(caller, [planUnlock(app, { method_id, name })]);
   return {};
 }

@@ -3,6 +3,7 @@ import { findEntityById, holdEntity } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { foldName } from '../../core/fold.ts';
 import type { BoundaryAnswer, Located } from '../../http/boundary-route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Effect } from '../../store/write.ts';
@@ -34,7 +35,7 @@ export async function logInByPassword(
 ): Promise<BoundaryAnswer> {
   const { login_name, password } = request;
   // Nobody's name has capitals, and however it is written it is counted as one.
-  const name = { method_id: method.id, name: login_name.toLowerCase() };
+  const name = { method_id: method.id, name: foldName(login_name) };
   const checked = await attemptLogIn(app, caller, name, () =>
     findAccount(app, method, login_name, password),
   );
