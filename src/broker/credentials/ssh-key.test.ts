@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
+import { cpuOf } from '../../../test/support/cpu-time.ts';
+import { integer, octetString, oid, sequence, unsignedInteger } from '../../x509/der.ts';
 import { deriveBcryptKey, fractionOfPi } from './bcrypt-pbkdf.ts';
 import { canUnlock, judgeSshKey, UNLOCK_LENGTH } from './ssh-key.ts';
 
@@ -30,6 +32,73 @@ const classic = (passphrase?: string): string =>
         : { type: 'sec1', format: 'pem', cipher: 'aes-256-cbc', passphrase },
     )
     .toString();
+
+const CLASSIC_CIPHERS = ['aes-128-cbc', 'aes-192-cbc', 'aes-256-cbc', 'des-ede3-cbc'];
+const KINDS: [what: string, key: KeyObject, type: 'pkcs1' | 'sec1' | 'pkcs8'][] = [
+  ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey, 'pkcs1'],
+  ['EC', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey, 'sec1'],
+  ['PKCS#8', generateKeyPairSync('ed25519').privateKey, 'pkcs8'],
+];
+
+for (const [what, key, type] of KINDS) {
+  test(`a classic ${what} key opens`, () => {
+    const pem = key.export({ type, format: 'pem' }).toString();
+    assert.deepEqual(judgeSshKey(pem, ''), { kind: 'open' });
+    assert.deepEqual(judgeSshKey(pem.replaceAll('\n', '\r\n'), ''), { kind: 'open' });
+  });
+  if (type === 'pkcs8') continue;
+  for (const cipher of CLASSIC_CIPHERS) {
+    test(`a classic ${what} key that is locked by ${cipher} opens with its own passphrase alone`, () => {
+      const options = { type, format: 'pem', cipher, passphrase: 'sécret' } as const;
+      const pem = key.export(options).toString();
+      assert.deepEqual(judgeSshKey(pem, 'sécret'), { kind: 'open' });
+      assert.deepEqual(judgeSshKey(pem, 'secret'), { kind: 'wrong_passphrase' });
+    });
+  }
+}
+
+/** A PKCS#8 key that takes some thirty thousand rounds to open; it could be two thousand million. */
+function slowKey(): Buffer {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const options = { type: 'pkcs8', format: 'der', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
+  const der = privateKey.export(options);
+  der.writeUInt16BE(0x7fff, der.indexOf(Buffer.from([2, 2, 8, 0])) + 2);
+  return der;
+}
+
+/** A DSA key whose public half is a power of numbers of so many bits. */
+function longKey(bits: number): Uint8Array {
+  const number = unsignedInteger(new Uint8Array(bits / 8).fill(0x7f));
+  const parameters = sequence(number, number, unsignedInteger(Uint8Array.of(2)));
+  const algorithm = sequence(oid('1.2.840.10040.4.1'), parameters);
+  return sequence(integer(0), algorithm, octetString(number));
+}
+
+const block = (label: string, der: Uint8Array, { blank = '', header = '' } = {}): string =>
+  `-----BEGIN ${label}-----${blank}\n${header}${Buffer.from(der).toString('base64')}\n-----END ${label}-----\n`;
+const LOCKED_HEADER = 'Proc-Type: 4,ENCRYPTED\n';
+
+const slow: [what: string, pem: string][] = [
+  [
+    'that only others read as a key, before one that we read',
+    block('ENCRYPTED PRIVATE KEY', slowKey(), { blank: ' ' }) + classic('secret'),
+  ],
+  ['that is locked in two ways', block('PRIVATE KEY', slowKey(), { header: LOCKED_HEADER })],
+  ['with a header behind', block('RSA PRIVATE KEY', slowKey(), { header: `\n\n${LOCKED_HEADER}` })],
+  ['under another label', block('PRIVATE KEY', slowKey())],
+  ['of another kind, with long numbers', block('PRIVATE KEY', longKey(12_288))],
+];
+
+for (const [what, pem] of slow) {
+  test(`no key takes as long to judge as its sender likes: one ${what}`, () => {
+    let kind = '';
+    const spent = cpuOf(() => {
+      kind = judgeSshKey(pem, 'x').kind;
+    });
+    assert.notEqual(kind, 'open');
+    assert.ok(spent < 6, `${spent} ms`);
+  });
+}
 
 const verdicts: [what: string, pem: string, passphrase: string, kind: string, because?: RegExp][] =
   [

@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { type KeyObject, X509Certificate } from 'node:crypto';
 import { type LookupAddress, lookup } from 'node:dns';
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
@@ -6,6 +6,13 @@ import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { parsePem } from '../../core/pem.ts';
+import {
+  exportPrivateKey,
+  isPrivateKeyLabel,
+  parsePrivateKeyBlock,
+} from '../../x509/private-keys.ts';
 import {
   describeRefusal,
   faultOfCode,
@@ -128,7 +135,9 @@ function tlsOptions(connection: VaultConnection): RequestOptions {
     minVersion: 'TLSv1.2',
     ...(ca_cert === '' ? {} : { ca: ca_cert }),
     ...(tls_server_name === '' ? {} : { servername: tls_server_name }),
-    ...(client_certificate === '' ? {} : { cert: client_certificate, key: client_certificate_key }),
+    ...(client_certificate === ''
+      ? {}
+      : { cert: client_certificate, key: plainKey(client_certificate_key) }),
   };
 }
 
@@ -181,9 +190,10 @@ export function findUnusableField(
   const { ca_cert, client_certificate, client_certificate_key } = connection;
   if (ca_cert !== '' && !canUse({ ca: ca_cert }, ca_cert)) return 'ca_cert';
   if (client_certificate === '' && client_certificate_key === '') return undefined;
-  const pair = { cert: client_certificate, key: client_certificate_key };
-  const fits = canUse(pair, client_certificate) && isPair(pair);
-  return fits ? undefined : 'client_certificate';
+  const key = findKey(client_certificate_key);
+  if (!key || !isPair(client_certificate, key)) return 'client_certificate';
+  const pair = { cert: client_certificate, key: exportPrivateKey(key, 'pkcs8', 'pem') };
+  return canUse(pair, client_certificate) ? undefined : 'client_certificate';
 }
 
 function canUse(options: Parameters<typeof createSecureContext>[0], pem: string): boolean {
@@ -195,10 +205,29 @@ function canUse(options: Parameters<typeof createSecureContext>[0], pem: string)
   }
 }
 
-function isPair({ cert, key }: { cert: string; key: string }): boolean {
+function isPair(certificate: string, key: KeyObject): boolean {
   try {
-    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+    return new X509Certificate(certificate).checkPrivateKey(key);
   } catch {
     return false;
   }
+}
+
+/**
+ * The one private key of a PEM text, read by us: the TLS library would read the text by rules of its
+ * own, and calculate for as long as the numbers in it make it.
+ */
+function findKey(pem: string): KeyObject | undefined {
+  try {
+    const [block, second] = parsePem(pem).filter(({ label }) => isPrivateKeyLabel(label));
+    return block && !second ? parsePrivateKeyBlock(block) : undefined;
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+function plainKey(pem: string): string {
+  const key = findKey(pem);
+  return key ? exportPrivateKey(key, 'pkcs8', 'pem') : '';
 }
