@@ -147,7 +147,9 @@ export function createServer(app: App, routers: Routers): HttpServer {
     },
     close() {
       isClosing = true;
-      return fastify.close();
+      // Who was answered before the request was whole becomes idle only once the rest has come.
+      const idle = setInterval(() => server.closeIdleConnections(), 250);
+      return fastify.close().finally(() => clearInterval(idle));
     },
   };
 }

@@ -131,7 +131,7 @@ test('SIGTERM answers the request under way, takes no new one, and ends with 0',
   socket.write(
     [
       'POST /v1/sys/policies/acl/drained HTTP/1.1',
-      'host: x',
+      'host: 127.0.0.1',
       'x-vault-token: root',
       'expect: 100-continue',
       `content-length: ${body.length}`,
@@ -146,6 +146,30 @@ test('SIGTERM answers the request under way, takes no new one, and ends with 0',
   assert.match(answer, /HTTP\/1\.1 204/);
   assert.equal(code, 0, stderr);
 });
+
+// An idle connection ends by itself after 75 seconds.
+const soon = { timeout: 30_000 };
+
+test(
+  'SIGTERM does not wait for a connection that was refused before its body came',
+  soon,
+  async (t) => {
+    const program = await startProgram(t, devArgs(newDirectory(t)));
+    const socket = connect(Number(program.url.port), '127.0.0.1').setEncoding('utf8');
+    t.after(() => socket.destroy());
+    let answer = '';
+    socket.on('data', (text: string) => {
+      answer += text;
+    });
+    socket.write('POST /v1/sys/mounts/x HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 2\r\n\r\n');
+    await until(() => answer.includes('403'));
+    program.signal('SIGTERM');
+    await until(() => refused(Number(program.url.port)));
+    socket.write('{}');
+    const { code, stderr } = await program.ended;
+    assert.equal(code, 0, stderr);
+  },
+);
 
 test('SIGHUP takes the new TLS certificate, and keeps the old one if the new is broken', async (t) => {
   const directory = newDirectory(t);
