@@ -5,6 +5,7 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Store } from '../../store/store.ts';
+import { ensureEntityForAlias } from '../identity/operations.ts';
 import {
   createSecretId,
   destroySecretIdAccessor,
@@ -75,6 +76,43 @@ eachEngine('approle', (open) => {
     await writeApprole(app, caller, { role_name: 'other', role_id: 'bosses' });
     await assert.rejects(writeRoleId(app, caller, other), refusal(/in use by another role/));
     await write({ role_id: 'boss' });
+  });
+
+  test("an ID that was given up, or that an alias has, is nobody else's entity", async () => {
+    const { app, caller, write, make, logIn } = await openServer(open);
+    const mine = { role_name: 'mine' };
+    const logInAs = async (role_name: string, role_id: string): Promise<string> => {
+      const made = await createSecretId(app, caller, { role_name, ...WISH, secret_id: '' });
+      const { auth } = await logIn(textOf(made, 'secret_id'), role_id);
+      return auth?.entity_id ?? assert.fail('no entity');
+    };
+    await write({ role_id: 'lk' });
+    const { secret_id } = await make();
+    const victim = (await logIn(secret_id, 'lk')).auth?.entity_id;
+    assert.ok(victim);
+    await write({ role_id: 'LK' });
+    assert.equal(await logInAs('ci', 'LK'), victim, 'its own ID in other letters is the same');
+
+    // The victim's role is rotated: its ID is free, and names nobody.
+    await writeRoleId(app, caller, { ...ROLE, role_id: 'lk2' });
+    await writeApprole(app, caller, { ...mine, role_id: 'Lk' });
+    assert.notEqual(await logInAs('mine', 'Lk'), victim);
+    // It is removed, and made again by somebody else.
+    const later = await logInAs('ci', 'lk2');
+    await removeApprole(app, caller, ROLE);
+    await writeRoleId(app, caller, { ...mine, role_id: 'LK2' });
+    assert.notEqual(await logInAs('mine', 'LK2'), later);
+
+    // An alias that no role stands behind, as those of roles of before.
+    const kept = await ensureEntityForAlias(app, caller.mount, 'kept');
+    await app.commit(caller, kept.effects);
+    const refused = refusal(/name of an alias/);
+    for (const role_id of ['kept', 'KEPT']) {
+      await assert.rejects(writeRoleId(app, caller, { ...mine, role_id }), refused);
+      await assert.rejects(writeApprole(app, caller, { ...mine, role_id }), refused);
+      await assert.rejects(writeApprole(app, caller, { role_name: 'new', role_id }), refused);
+    }
+    await writeApprole(app, caller, { role_name: 'new', role_id: 'kept2' });
   });
 
   test('whoever may not log in is told the same of a role that is there and of one that is not', async () => {

@@ -4,8 +4,11 @@ import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import { partyOf } from '../../core/party.ts';
 import type { Answer } from '../../http/route.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import type { Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { nameKey } from '../identity/entity.ts';
+import { deleteAliasByName, findAlias } from '../identity/store.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { logIn, type SucceededLogIn } from '../tokens/operations.ts';
@@ -88,14 +91,19 @@ export async function writeApprole(
     token_policies: sent.token_policies ?? policies,
   });
   checkApprole(rules);
-  if (role_id !== '') await requireOwnRoleId(app, key, role_id);
+  if (role_id !== '') await requireOwnRoleId(app, caller, { key, role_id, existing });
   const id = role_id || existing?.role_id || app.newId();
-  await app.commit(caller, [saveApprole(key.mount_id, { name: key.name, role_id: id, rules })]);
+  await app.commit(caller, [
+    saveApprole(key.mount_id, { name: key.name, role_id: id, rules }),
+    ...planNamesake(caller, existing, id),
+  ]);
   return {};
 }
 
 export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
-  await app.commit(caller, [deleteApprole(keyOf(caller, input))]);
+  const key = keyOf(caller, input);
+  const existing = await findApprole(app.db, key);
+  await app.commit(caller, [deleteApprole(key), ...planNamesake(caller, existing, undefined)]);
   return {};
 }
 
@@ -111,16 +119,43 @@ export async function writeRoleId(
 ): Promise<Answer> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const role = await requireRole(app, caller, input);
-  await requireOwnRoleId(app, keyOf(caller, input), input.role_id);
-  await app.commit(caller, [saveApprole(caller.mount.id, { ...role, role_id: input.role_id })]);
+  const { role_id } = input;
+  await requireOwnRoleId(app, caller, { key: keyOf(caller, input), role_id, existing: role });
+  await app.commit(caller, [
+    saveApprole(caller.mount.id, { ...role, role_id }),
+    ...planNamesake(caller, role, role_id),
+  ]);
   return {};
 }
 
-/** Whoever logs in is the entity that the ID names, where letters count alike in either case. */
-async function requireOwnRoleId(app: App, key: RoleKey, role_id: string): Promise<void> {
+/**
+ * Whoever logs in is the entity that the ID names, where letters count alike in either case: a
+ * chosen ID is neither another role's, nor one that somebody goes by who is not this role.
+ */
+async function requireOwnRoleId(
+  app: App,
+  caller: Caller,
+  wanted: { key: RoleKey; role_id: string; existing: StoredApprole | undefined },
+): Promise<void> {
+  const { key, role_id, existing } = wanted;
   const taken = (await listOtherRoleIds(app.db, key)).map(nameKey);
-  if (!taken.includes(nameKey(role_id))) return;
-  throw new Failure('conflict', 'role_id is in use by another role');
+  if (taken.includes(nameKey(role_id))) {
+    throw new Failure('conflict', 'role_id is in use by another role');
+  }
+  if (existing && nameKey(existing.role_id) === nameKey(role_id)) return;
+  if (await findAlias(app.db, caller.mount.accessor, role_id)) {
+    throw new Failure('conflict', 'role_id is the name of an alias: it belongs to an entity');
+  }
+}
+
+/** An ID that is given up takes its alias along: who has the ID next is another entity. */
+function planNamesake(
+  caller: Caller,
+  existing: StoredApprole | undefined,
+  next: string | undefined,
+): Write[] {
+  if (!existing || (next !== undefined && nameKey(existing.role_id) === nameKey(next))) return [];
+  return [deleteAliasByName(caller.mount.accessor, existing.role_id), ...bumpPermissionVersion()];
 }
 
 /** The key of a secret ID's row; one text may be in use on several mounts. */

@@ -142,6 +142,16 @@ export function deleteAlias(id: string): Write {
   return write(build.deleteFrom('identity_alias').where('id', '=', id));
 }
 
+/** Nobody is called so by a mount any more: whoever gets the name later is somebody else. */
+export function deleteAliasByName(mount_accessor: string, name: string): Write {
+  return write(
+    build
+      .deleteFrom('identity_alias')
+      .where('mount_accessor', '=', mount_accessor)
+      .where('name_key', '=', nameKey(name)),
+  );
+}
+
 /** Whoever was called something by a mount is so no longer. */
 export function deleteAliasesOfMount(mount_accessor: string): Write[] {
   return [

@@ -45,6 +45,23 @@ async function openServer(open: () => Promise<Store>) {
 }
 
 eachEngine('userpass', (open) => {
+  test('who is given the name of a removed user is another entity', async () => {
+    const { app, caller } = await openServer(open);
+    const logIn = async (): Promise<string> => {
+      const sent = { username: 'ann', password: 'correct horse' };
+      const { auth } = await logInWithPassword(app, caller, sent);
+      return auth?.entity_id ?? assert.fail('no entity');
+    };
+    const first = await logIn();
+    await writeUser(app, caller, { username: 'ANN', password: 'correct horse' });
+    assert.equal(await logIn(), first, 'a user that is only changed is the same');
+    await removeUser(app, caller, { username: 'other' });
+    assert.equal(await logIn(), first);
+    await removeUser(app, caller, { username: 'Ann' });
+    await writeUser(app, caller, { username: 'ann', password: 'correct horse' });
+    assert.notEqual(await logIn(), first);
+  });
+
   test('the right password makes an orphan with the policies of the user', async () => {
     const { app, caller } = await openServer(open);
     const answer = await logInWithPassword(app, caller, {

@@ -3,7 +3,9 @@ import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import type { Answer } from '../../http/route.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Caller } from '../caller.ts';
+import { deleteAliasByName } from '../identity/store.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
 import { logIn } from '../tokens/operations.ts';
@@ -109,7 +111,13 @@ export async function removeUser(
   caller: Caller,
   input: { username: string },
 ): Promise<Answer> {
-  await app.commit(caller, [deleteUser(keyOf(caller, input))]);
+  const key = keyOf(caller, input);
+  // Whoever is given the name later is not who had it: what it stood for goes with the user.
+  await app.commit(caller, [
+    deleteUser(key),
+    deleteAliasByName(caller.mount.accessor, key.name),
+    ...bumpPermissionVersion(),
+  ]);
   return {};
 }
 
