@@ -59,8 +59,9 @@ export function groupTree(
 export function listGroupsAbove(tree: GroupTree, ids: readonly string[]): string[] {
   const seen = new Set(ids);
   const above: string[] = [];
+  // Whoever is found is appended, and looked at in turn.
   const waiting = [...ids];
-  for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+  for (const id of waiting) {
     for (const parent of tree.parents.get(id) ?? []) {
       if (seen.has(parent)) continue;
       seen.add(parent);

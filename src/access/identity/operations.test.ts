@@ -11,7 +11,14 @@ import {
   listEntityPolicies,
   readPermissions,
 } from './operations.ts';
-import { deleteAliasesOfMount, findAlias, listMembers, updateEntity } from './store.ts';
+import {
+  deleteAliasesOfMount,
+  findAlias,
+  insertEntity,
+  listMembers,
+  replaceMembers,
+  updateEntity,
+} from './store.ts';
 
 eachEngine('identity', (open) => {
   test('a name of a mount is one entity, though two log-ins come at once', async () => {
@@ -64,6 +71,25 @@ eachEngine('identity', (open) => {
       /changed by somebody else/,
     );
     assert.equal((await findEntity(app, entity.id))?.disabled, true);
+  });
+
+  test('a group of more members than one statement writes has all of them, or none', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const caller = () => testCaller(mount);
+    const ids = Array.from({ length: 1_001 }, (_, at) => `e${String(at).padStart(5, '0')}`);
+    const plain = { metadata: {}, policies: [], disabled: false, version: 1 };
+    const times = { created_at_ms: 0, updated_at_ms: 0 };
+    const entities = ids.map((id) => insertEntity({ id, name: id, ...plain, ...times }));
+    await app.commit(caller(), [...entities, bumpConfigVersion()]);
+    const made = await writeGroup(app, caller(), { id: '', name: 'all', member_entity_ids: ids });
+    const group_id = String(Reflect.get(made.data as object, 'id'));
+    assert.deepEqual(await listMembers(app.db, group_id, 'entity'), ids);
+    await assert.rejects(
+      app.commit(caller(), replaceMembers(group_id, 'entity', [...ids, 'nobody'])),
+      /a member was removed in the meantime/,
+    );
+    assert.deepEqual(await listMembers(app.db, group_id, 'entity'), ids);
   });
 
   test('a token whose entity is gone stands for nobody', async () => {

@@ -249,19 +249,28 @@ export async function listGroupMemberships(
     .execute();
 }
 
+/** Members of one statement: ten thousand of one each would hold up whoever writes next. */
+const MEMBERS_AT_ONCE = 500;
+
+const inPieces = (ids: readonly string[]): (readonly string[])[] =>
+  Array.from({ length: Math.ceil(ids.length / MEMBERS_AT_ONCE) }, (_, at) =>
+    ids.slice(at * MEMBERS_AT_ONCE, (at + 1) * MEMBERS_AT_ONCE),
+  );
+
 /** Puts others in the place of a group's members of one kind. */
 export function replaceMembers(
   group_id: string,
   kind: MemberKind,
   members: readonly string[],
 ): Write[] {
-  const ids = [...new Set(members)];
-  const rows = ids.map((member_id) => ({ group_id, kind, member_id }));
+  const pieces = inPieces([...new Set(members)]);
   const table = kind === 'entity' ? 'identity_entity' : 'identity_group';
-  const held = write(build.selectFrom(table).select('id').where('id', 'in', ids).forKeyShare(), {
-    rows: ids.length,
-    conflict: 'a member was removed in the meantime',
-  });
+  const held = pieces.map((ids) =>
+    write(build.selectFrom(table).select('id').where('id', 'in', ids).forKeyShare(), {
+      rows: ids.length,
+      conflict: 'a member was removed in the meantime',
+    }),
+  );
   const clear = write(
     build
       .deleteFrom('identity_group_member')
@@ -269,9 +278,12 @@ export function replaceMembers(
       .where('kind', '=', kind),
   );
   return [
-    ...(ids.length === 0 ? [] : [held]),
+    ...held,
     clear,
-    ...rows.map((row) => write(build.insertInto('identity_group_member').values(row))),
+    ...pieces.map((ids) => {
+      const rows = ids.map((member_id) => ({ group_id, kind, member_id }));
+      return write(build.insertInto('identity_group_member').values(rows), { rows: ids.length });
+    }),
   ];
 }
 

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalText, planCredential, presentCredential } from './credential.ts';
+import { FieldErrors } from '../field-errors.ts';
+import {
+  canonicalText,
+  checkCredentialChange,
+  checkNewCredential,
+  planCredential,
+  presentCredential,
+} from './credential.ts';
 
 const before = {
   open: { username: 'u', domain: 'd' },
@@ -39,3 +46,24 @@ test('an object has one text whatever the order of its names, lists keep theirs'
   assert.notEqual(canonicalText({ a: [1, 2] }), canonicalText({ a: [2, 1] }));
   assert.equal(canonicalText('text'), 'text');
 });
+
+const objects: [object: object, refused: boolean, why: string][] = [
+  [{ a: 'x'.repeat(65_528) }, false, 'as long as can be'],
+  [{ a: 'x'.repeat(65_529) }, true, 'one letter more'],
+  [{ a: Array(32_765).fill(1) }, true, 'of many items'],
+];
+
+for (const [object, refused, why] of objects) {
+  test(`the object of a json credential is ${refused ? 'refused' : 'taken'}: ${why}`, () => {
+    const item = { attributes: { object } };
+    const made = new FieldErrors();
+    checkNewCredential(item, 'json', made);
+    const changed = new FieldErrors();
+    const mask = ['attributes.object'];
+    checkCredentialChange(item, { subtype: 'json', mask }, changed);
+    assert.deepEqual(
+      [made, changed].map((errors) => errors.has('attributes.object')),
+      [refused, refused],
+    );
+  });
+}

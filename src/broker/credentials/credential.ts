@@ -79,6 +79,15 @@ const LONGEST: Readonly<Record<string, number>> = {
   private_key_passphrase: 1_024,
 };
 
+/** Characters of a `json` credential as text: it goes out with every session, and into no log. */
+const LONGEST_OBJECT = 65_536;
+
+function checkObject({ object }: Record<string, unknown>, errors: FieldErrors): void {
+  if (typeof object !== 'object' || object === null) return;
+  if (JSON.stringify(object).length <= LONGEST_OBJECT) return;
+  errors.add('attributes.object', `Must have at most ${LONGEST_OBJECT} characters as JSON.`);
+}
+
 const EMPTY = 'This is a required field and cannot be set to empty.';
 
 /** What is missing of a new credential. */
@@ -86,6 +95,7 @@ export function checkNewCredential({ attributes = {} }: Item, type: string, erro
   const kind = CREDENTIAL_KINDS[type];
   if (!kind) return;
   checkLengths(attributes, LONGEST, errors, 'attributes.');
+  checkObject(attributes, errors);
   for (const field of [...kind.open, ...kind.secret]) {
     if (kind.optional.includes(field) || !isMissing(attributes[field])) continue;
     errors.add(`attributes.${field}`, `Field required for creating ${kind.words} credential.`);
@@ -101,6 +111,7 @@ export function checkCredentialChange(
   const kind = CREDENTIAL_KINDS[subtype];
   if (!kind) return;
   checkLengths(attributes, LONGEST, errors, 'attributes.');
+  checkObject(attributes, errors);
   for (const field of [...kind.open, ...kind.secret]) {
     if (!mask.includes(`attributes.${field}`) || kind.optional.includes(field)) continue;
     if (isMissing(attributes[field])) errors.add(`attributes.${field}`, EMPTY);

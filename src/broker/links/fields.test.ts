@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FieldErrors } from '../field-errors.ts';
 import { faultOfGrantLengths } from '../grants/grant.ts';
-import { checkIds } from './fields.ts';
+import { checkIds, faultOfTotal } from './fields.ts';
 
 const ids = (count: number, length = 1): string[] => Array(count).fill('x'.repeat(length));
 
@@ -38,5 +38,20 @@ const grants: [texts: string[], refused: boolean, why: string][] = [
 for (const [texts, refused, why] of grants) {
   test(`the grants of a role are ${refused ? 'refused' : 'taken'}: ${why}`, () => {
     assert.equal(faultOfGrantLengths(texts) !== undefined, refused);
+  });
+}
+
+const totals: [present: number, added: number, removed: number, refused: boolean, why: string][] = [
+  [9_999, 1, 0, false, 'as many as can be'],
+  [10_000, 1, 0, true, 'one more'],
+  [10_000, 2_000, 2_000, false, 'as many as are taken away'],
+  [10_001, 0, 1, false, 'from before there was a limit, some taken away'],
+  [12_000, 0, 0, false, 'from before there was a limit, the same again'],
+];
+
+for (const [present, added, removed, refused, why] of totals) {
+  test(`links of one thing are ${refused ? 'refused' : 'taken'}: ${why}`, () => {
+    const fault = faultOfTotal(present, { added: ids(added), removed: ids(removed) });
+    assert.equal(fault !== undefined, refused);
   });
 }

@@ -5,6 +5,8 @@ import type { LinkChange } from './plan.ts';
 
 /** Most ids that one request names; who has more adds them by several. */
 const MAX_IDS = 2_000;
+/** Most links of one kind of one thing: each change reads all of them, and so does what shows it. */
+const MAX_LINKS = 10_000;
 /** Far longer than any id. */
 const MAX_ID_LENGTH = 128;
 
@@ -22,6 +24,16 @@ export function faultOfLengths(ids: readonly string[]): string | undefined {
   if (ids.length > MAX_IDS) return `At most ${MAX_IDS} can be named in one request.`;
   if (ids.every(({ length }) => length <= MAX_ID_LENGTH)) return undefined;
   return `An id has at most ${MAX_ID_LENGTH} characters.`;
+}
+
+/** What keeps links from being added: there would be too many. What takes some away is never kept from it. */
+export function faultOfTotal(
+  present: number,
+  { added, removed }: { added: readonly string[]; removed: readonly string[] },
+): string | undefined {
+  const total = present + added.length - removed.length;
+  if (added.length === 0 || total <= MAX_LINKS) return undefined;
+  return `At most ${MAX_LINKS} can be there altogether; there would be ${total}.`;
 }
 
 /** What is wrong with a list of ids by its looks. */

@@ -7,6 +7,7 @@ import { refuseField } from '../field-errors.ts';
 import type { Resource } from '../resource.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
 import { deleteLinks, insertLinks, type LinkKind, listLinksFrom } from '../resources/store.ts';
+import { faultOfTotal } from './fields.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
 
 /** A change of what a resource refers to, as a verb asks for it. */
@@ -66,6 +67,8 @@ async function planChange(app: App, request: LinkRequest): Promise<PlannedLinks>
   if (already !== undefined) refuseField(field, `"${already}" is there already.`, message);
   const [absent] = plan.absent;
   if (absent !== undefined) refuseField(field, `"${absent}" is not there.`, message);
+  const tooMany = faultOfTotal(present.length, plan);
+  if (tooMany !== undefined) refuseField(field, tooMany, message);
   await request.requireLinkable(plan.added);
   return plan;
 }
