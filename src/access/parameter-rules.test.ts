@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { z } from 'zod';
+import { cpuOf } from '../../test/support/cpu-time.ts';
 import {
   duration,
   durationText,
@@ -227,3 +228,23 @@ test('a long list is judged by many rules without holding others up', () => {
   const { user, system } = process.cpuUsage(before);
   assert.ok(user + system < 400_000, String(user + system));
 });
+
+const LONG_LISTS: [what: string, denied: string, item: (at: number) => string][] = [
+  ['names', 'x.example.com', (at) => `n${at}.example.com`],
+  ['addresses', '192.0.2.1', (at) => `fe80::${at.toString(16)}`],
+  ['serial numbers', '0a:0b', (at) => `7f:${(at >> 8).toString(16)}:${(at & 255).toString(16)}`],
+];
+
+for (const [what, denied, item] of LONG_LISTS) {
+  test(`a list of ten thousand ${what} is compared with denied values in a short time, also at first`, () => {
+    const items = Array.from({ length: 10_000 }, (_, at) => item(at));
+    const rule = { denied: { list: [denied, 'x.*', 'z'] } };
+    const spent = cpuOf(() => assert.equal(isAllowed(rule, { list: items }, reader), true));
+    assert.ok(spent < 50, `${spent} ms`);
+    // However far behind, and in whatever form, what is denied is found.
+    assert.equal(
+      isAllowed(rule, { list: [...items.slice(1), denied.toUpperCase()] }, reader),
+      false,
+    );
+  });
+}

@@ -193,7 +193,7 @@ function isReadAllowed(allowed: readonly ParameterValue[], { read, readNamed }: 
  * boolean or number are no ways around a denial either.
  */
 function isDenied(named: ParameterValue, sent: Sent): boolean {
-  const { texts, lists } = sent.forms();
+  const { texts, lists, hasValue } = sent.forms();
   if (!texts) return true;
   if (isList(named)) return [...lists].some((list) => isSame(named, list)) || isReadAs(named, sent);
   const wanted = textOf(named)?.toLowerCase();
@@ -201,44 +201,64 @@ function isDenied(named: ParameterValue, sent: Sent): boolean {
   const isGlob = typeof named === 'string' && named.includes('*');
   const isNamed = isGlob
     ? [...texts].some((text) => matchesGlob(wanted, text))
-    : spellingsOf(wanted).some((text) => texts.has(text));
+    : spellingsOf(wanted).some((text) => texts.has(text)) || hasValue(wanted);
   if (isNamed) return true;
   return isSameInstant(wanted, sent) || isReadAs(named, sent);
 }
 
-/** A text, and what else stands for the same: an address, a serial number or a name of a host. */
+/** A text, and the same without the dot that may end a name of a host. */
 function spellingsOf(text: string): string[] {
-  const spellings = [text];
-  if (text.length > 1 && text.endsWith('.')) spellings.push(text.slice(0, -1));
-  const address = parseIpAddress(text);
-  if (address) spellings.push(`address ${Buffer.from(address).toString('hex')}`);
-  const serial = parseSerial(text);
-  if (serial) spellings.push(`serial ${Buffer.from(serial).toString('hex')}`);
-  return spellings;
+  return text.length > 1 && text.endsWith('.') ? [text, text.slice(0, -1)] : [text];
 }
+
+/** What has many texts for one value: addresses and serial numbers. */
+const VALUES: readonly ((text: string) => Uint8Array | undefined)[] = [parseIpAddress, parseSerial];
+
+const readAsHex = (parse: (typeof VALUES)[number], text: string): string | undefined => {
+  const value = parse(text);
+  return value && Buffer.from(value).toString('hex');
+};
 
 /** A value's texts in lower case, those of its items too, and the lists that it is or is read as. */
 interface Forms {
   /** Undefined when there are more than can be looked at. */
   texts: ReadonlySet<string> | undefined;
   lists: readonly (readonly unknown[])[];
+  /** Whether one of the texts is the address, or the serial number, that another text is. */
+  hasValue(wanted: string): boolean;
 }
 
 function formsOf(values: readonly unknown[]): Forms {
-  const texts = new Set<string>();
+  const sent = new Set<string>();
   const lists: (readonly unknown[])[] = [];
   for (const value of values) {
     const items = Array.isArray(value) ? value : listItems(value);
-    if (items && items.length > MAX_ITEMS) return { texts: undefined, lists: [] };
+    if (items && items.length > MAX_ITEMS) {
+      return { texts: undefined, lists: [], hasValue: () => true };
+    }
     if (Array.isArray(value)) lists.push(value);
     for (const each of [value, ...(items ?? [])]) {
       const text = textOf(each)?.toLowerCase();
-      if (text === undefined) continue;
-      texts.add(text);
-      for (const spelling of spellingsOf(text.trim())) texts.add(spelling);
+      if (text !== undefined) sent.add(text);
     }
   }
-  return { texts, lists };
+  const texts = new Set(sent);
+  for (const text of sent) for (const spelling of spellingsOf(text.trim())) texts.add(spelling);
+  return { texts, lists, hasValue: findValues(sent) };
+}
+
+/** Reads thousands of texts only once a rule names something of the kind. */
+function findValues(texts: ReadonlySet<string>): Forms['hasValue'] {
+  const known = new Map<(typeof VALUES)[number], ReadonlySet<string | undefined>>();
+  return (wanted) =>
+    VALUES.some((parse) => {
+      const value = readAsHex(parse, wanted);
+      if (value === undefined) return false;
+      const own =
+        known.get(parse) ?? new Set([...texts].map((text) => readAsHex(parse, text.trim())));
+      known.set(parse, own);
+      return own.has(value);
+    });
 }
 
 /** Whether what is read is what the endpoint would read of a value named. */
