@@ -214,10 +214,8 @@ function spellingsOf(text: string): string[] {
 /** What has many texts for one value: addresses and serial numbers. */
 const VALUES: readonly ((text: string) => Uint8Array | undefined)[] = [parseIpAddress, parseSerial];
 
-const readAsHex = (parse: (typeof VALUES)[number], text: string): string | undefined => {
-  const value = parse(text);
-  return value && Buffer.from(value).toString('hex');
-};
+const readAsHex = (parse: (typeof VALUES)[number], text: string): string | undefined =>
+  parse(text)?.toHex();
 
 /** A value's texts in lower case, those of its items too, and the lists that it is or is read as. */
 interface Forms {

@@ -28,12 +28,17 @@ function parseIpv4(text: string): Uint8Array | undefined {
 function parseIpv6(text: string): Uint8Array | undefined {
   const halves = text.split('::');
   if (halves.length > 2) return undefined;
-  const [head, tail] = halves.map((half, index) => parseGroups(half, index === halves.length - 1));
+  const [before = '', after] = halves;
+  const head = parseGroups(before, after === undefined);
+  const tail = after === undefined ? undefined : parseGroups(after, true);
   if (!head || (halves.length === 2 && !tail)) return undefined;
   const known = head.length + (tail?.length ?? 0);
   // "::" stands for at least one group of zeros.
   if (tail ? known > 14 : known !== 16) return undefined;
-  return Uint8Array.from([...head, ...new Array<number>(16 - known).fill(0), ...(tail ?? [])]);
+  const bytes = new Uint8Array(16);
+  bytes.set(head);
+  if (tail) bytes.set(tail, 16 - tail.length);
+  return bytes;
 }
 
 /** Bytes of the groups between colons; the last may be an IPv4 address when `last`. */
@@ -41,7 +46,10 @@ function parseGroups(text: string, last: boolean): number[] | undefined {
   if (text === '') return [];
   const bytes: number[] = [];
   const groups = text.split(':');
-  for (const [index, group] of groups.entries()) {
+  // No address has more: a longer text is not looked at to its end.
+  if (groups.length > 8) return undefined;
+  for (let index = 0; index < groups.length; index++) {
+    const group = groups[index] ?? '';
     if (GROUP.test(group)) {
       const value = Number.parseInt(group, 16);
       bytes.push(value >> 8, value & 0xff);
