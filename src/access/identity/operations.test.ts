@@ -3,8 +3,16 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
-import { writeGroup, writeGroupAlias } from './groups/operations.ts';
+import { listAliasIds } from './aliases/operations.ts';
+import { listEntityIds, listNamesOfEntities } from './entities/operations.ts';
+import {
+  listGroupIds,
+  listNamesOfGroups,
+  writeGroup,
+  writeGroupAlias,
+} from './groups/operations.ts';
 import {
   ensureEntityForAlias,
   findEntity,
@@ -14,7 +22,9 @@ import {
 import {
   deleteAliasesOfMount,
   findAlias,
+  insertAlias,
   insertEntity,
+  insertGroup,
   listMembers,
   replaceMembers,
   updateEntity,
@@ -90,6 +100,56 @@ eachEngine('identity', (open) => {
       /a member was removed in the meantime/,
     );
     assert.deepEqual(await listMembers(app.db, group_id, 'entity'), ids);
+  });
+
+  test('a list of thousands has all of them, and others have their turn meanwhile', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const names = Array.from({ length: 2_001 }, (_, at) => `n${String(at).padStart(5, '0')}`);
+    const times = { created_at_ms: 0, updated_at_ms: 0 };
+    const plain = { metadata: {}, policies: [], version: 1, ...times };
+    const effects = names.flatMap((name) => [
+      insertEntity({ id: `e-${name}`, name, disabled: false, ...plain }),
+      insertGroup({ id: `g-${name}`, name, type: 'internal', ...plain }),
+      insertAlias({
+        id: `a-${name}`,
+        entity_id: `e-${name}`,
+        // Equal names on two mounts lie on two sides of a page's end.
+        mount_accessor: name < 'n00999' ? 'm1' : 'm2',
+        name,
+        custom_metadata: {},
+        ...times,
+      }),
+    ]);
+    await app.commit(testCaller(mount), [...effects, bumpConfigVersion()]);
+    const [first = ''] = names;
+    await app.commit(testCaller(mount), replaceMembers(`g-${first}`, 'entity', [`e-${first}`]));
+    const lists: [of: string, list: (of: typeof app) => Promise<Answer>, keys: string[]][] = [
+      ['entities', listEntityIds, names.map((name) => `e-${name}`)],
+      ['names of entities', listNamesOfEntities, names],
+      ['groups', listGroupIds, names.map((name) => `g-${name}`)],
+      ['names of groups', listNamesOfGroups, names],
+      ['aliases', listAliasIds, names.map((name) => `a-${name}`)],
+    ];
+    for (const [of, list, keys] of lists) {
+      let turns = 0;
+      let isOver = false;
+      const others = (async () => {
+        for (; !isOver; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+      })();
+      const { data } = await list(app);
+      isOver = true;
+      await others;
+      assert.deepEqual(Reflect.get(data as object, 'keys'), keys, of);
+      assert.ok(turns >= 2, `${turns} turns of others while ${of} were listed`);
+    }
+    const groups = (await listGroupIds(app)).data;
+    const info: unknown = Reflect.get(groups as object, 'key_info');
+    assert.deepEqual(Reflect.get(info as object, `g-${first}`), {
+      name: first,
+      num_member_entities: 1,
+      num_parent_groups: 0,
+    });
   });
 
   test('a token whose entity is gone stands for nobody', async () => {

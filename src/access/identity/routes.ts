@@ -6,7 +6,7 @@ import type { Caller } from '../caller.ts';
 import { listAliasIds, readAlias, removeAlias, writeAlias } from './aliases/operations.ts';
 import {
   listEntityIds,
-  listEntityNames,
+  listNamesOfEntities,
   lookUpEntity,
   readEntityById,
   readEntityByName,
@@ -21,7 +21,7 @@ import { groupFields } from './group.ts';
 import {
   listGroupAliasIds,
   listGroupIds,
-  listGroupNames,
+  listNamesOfGroups,
   lookUpGroup,
   readGroupAlias,
   readGroupById,
@@ -207,7 +207,7 @@ const entityRoutes: AnyRoute[] = [
       plural: 'the names of entities',
     },
     {
-      list: (app) => listEntityNames(app),
+      list: (app) => listNamesOfEntities(app),
       read: byName(readEntityByName),
       remove: byName(removeEntityByName),
     },
@@ -315,7 +315,7 @@ const groupRoutes: AnyRoute[] = [
       plural: 'the names of groups',
     },
     {
-      list: (app) => listGroupNames(app),
+      list: (app) => listNamesOfGroups(app),
       read: byName(readGroupByName),
       remove: byName(removeGroupByName),
     },

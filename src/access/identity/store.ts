@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import type {
@@ -12,6 +13,20 @@ import type { Group, GroupAlias, GroupSettings } from './group.ts';
 
 const CHANGED = 'it was changed by somebody else in the meantime; read it again';
 
+/** Rows that are read before others get their turn. */
+const PAGE = 1000;
+
+/** Reads everything, however much: whoever asks for ten thousand does not hold others up meanwhile. */
+async function listInPages<Row>(read: (last: Row | undefined) => Promise<Row[]>): Promise<Row[]> {
+  const all: Row[] = [];
+  for (;;) {
+    const page = await read(all.at(-1));
+    for (const row of page) all.push(row);
+    if (page.length < PAGE) return all;
+    await nextTurn();
+  }
+}
+
 export async function findEntityById(db: Db, id: string): Promise<Entity | undefined> {
   const query = db.selectFrom('identity_entity').selectAll().where('id', '=', id);
   const row = await query.executeTakeFirst();
@@ -24,10 +39,24 @@ export async function findEntityByName(db: Db, name: string): Promise<Entity | u
   return row && entityOf(row);
 }
 
-/** In the order of their names. */
-export async function listEntities(db: Db): Promise<Entity[]> {
-  const query = db.selectFrom('identity_entity').selectAll().orderBy('name_key');
-  return (await query.execute()).map(entityOf);
+/** What a list shows of an entity or a group, and what it is ordered by. */
+export interface Named {
+  id: string;
+  name: string;
+  name_key: string;
+}
+
+/** Every entity, in the order of their names. */
+export function listEntityNames(db: Db): Promise<Named[]> {
+  return listInPages((last) =>
+    db
+      .selectFrom('identity_entity')
+      .select(['id', 'name', 'name_key'])
+      .where('name_key', '>', last?.name_key ?? '')
+      .orderBy('name_key')
+      .limit(PAGE)
+      .execute(),
+  );
 }
 
 function entityOf({ body, name_key: _key, ...row }: IdentityEntityRow): Entity {
@@ -105,11 +134,38 @@ export async function findAliasById(db: Db, id: string): Promise<Alias | undefin
   return row && aliasOf(row);
 }
 
-/** @param entity_id of one entity; all aliases when left out */
-export async function listAliases(db: Db, entity_id?: string): Promise<Alias[]> {
-  const all = db.selectFrom('identity_alias').selectAll().orderBy('mount_accessor').orderBy('name');
-  const query = entity_id === undefined ? all : all.where('entity_id', '=', entity_id);
+/** What mounts call an entity, in the order of mounts and names. */
+export async function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
+  const query = db
+    .selectFrom('identity_alias')
+    .selectAll()
+    .where('entity_id', '=', entity_id)
+    .orderBy('mount_accessor')
+    .orderBy('name_key');
   return (await query.execute()).map(aliasOf);
+}
+
+/** All aliases, in the same order. */
+export async function listAllAliases(db: Db): Promise<Alias[]> {
+  const rows = await listInPages<IdentityAliasRow>((last) =>
+    db
+      .selectFrom('identity_alias')
+      .selectAll()
+      .where(({ and, eb, or }) =>
+        or([
+          eb('mount_accessor', '>', last?.mount_accessor ?? ''),
+          and([
+            eb('mount_accessor', '=', last?.mount_accessor ?? ''),
+            eb('name_key', '>', last?.name_key ?? ''),
+          ]),
+        ]),
+      )
+      .orderBy('mount_accessor')
+      .orderBy('name_key')
+      .limit(PAGE)
+      .execute(),
+  );
+  return rows.map(aliasOf);
 }
 
 function aliasOf({ body, name_key: _key, ...row }: IdentityAliasRow): Alias {
@@ -172,10 +228,31 @@ export async function findGroupByName(db: Db, name: string): Promise<Group | und
   return row && groupOf(row);
 }
 
-/** In the order of their names. */
+/** Every group whole, in the order of their names. */
 export async function listGroups(db: Db): Promise<Group[]> {
-  const query = db.selectFrom('identity_group').selectAll().orderBy('name_key');
-  return (await query.execute()).map(groupOf);
+  const rows = await listInPages<IdentityGroupRow>((last) =>
+    db
+      .selectFrom('identity_group')
+      .selectAll()
+      .where('name_key', '>', last?.name_key ?? '')
+      .orderBy('name_key')
+      .limit(PAGE)
+      .execute(),
+  );
+  return rows.map(groupOf);
+}
+
+/** Every group, in the order of their names. */
+export function listGroupNames(db: Db): Promise<Named[]> {
+  return listInPages((last) =>
+    db
+      .selectFrom('identity_group')
+      .select(['id', 'name', 'name_key'])
+      .where('name_key', '>', last?.name_key ?? '')
+      .orderBy('name_key')
+      .limit(PAGE)
+      .execute(),
+  );
 }
 
 function groupOf({ body, name_key: _key, ...row }: IdentityGroupRow): Group {
@@ -224,6 +301,26 @@ export async function listMembers(db: Db, group_id: string, kind: MemberKind): P
     .orderBy('member_id')
     .execute();
   return rows.map((row) => row.member_id);
+}
+
+/** How many entities are members of each of some groups; those without any are left out. */
+export async function countEntityMembers(
+  db: Db,
+  group_ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  for (const ids of inPieces(group_ids)) {
+    const rows = await db
+      .selectFrom('identity_group_member')
+      .select(({ fn }) => ['group_id', fn.countAll().as('count')])
+      .where('group_id', 'in', ids)
+      .where('kind', '=', 'entity')
+      .groupBy('group_id')
+      .execute();
+    for (const { group_id, count } of rows) counts.set(group_id, Number(count));
+    await nextTurn();
+  }
+  return counts;
 }
 
 /** Ids of the groups that something is itself a member of. */

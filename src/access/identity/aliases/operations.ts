@@ -13,7 +13,7 @@ import {
   findEntityById,
   insertAlias,
   insertEntity,
-  listAliases,
+  listAllAliases,
   updateAlias,
 } from '../store.ts';
 
@@ -111,7 +111,7 @@ export async function removeAlias(
 }
 
 export async function listAliasIds(app: App): Promise<Answer> {
-  const aliases = await listAliases(app.db);
+  const aliases = await listAllAliases(app.db);
   if (aliases.length === 0) throw new Failure('not_found', '');
   const key_info: Record<string, unknown> = {};
   for (const alias of aliases) {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
@@ -28,7 +29,8 @@ import {
   findEntityByName,
   insertEntity,
   listAliases,
-  listEntities,
+  listAllAliases,
+  listEntityNames,
   listGroupsOf,
   updateEntity,
 } from '../store.ts';
@@ -159,19 +161,23 @@ async function removeEntities(
 
 /** Ids with what they are called, so that a list can be read by people. */
 export async function listEntityIds(app: App): Promise<Answer> {
-  const entities = await listEntities(app.db);
+  const entities = await listEntityNames(app.db);
   if (entities.length === 0) throw new Failure('not_found', '');
-  const aliases = Map.groupBy(await listAliases(app.db), (alias) => alias.entity_id);
+  const aliases = Map.groupBy(await listAllAliases(app.db), (alias) => alias.entity_id);
   const key_info: Record<string, unknown> = {};
-  for (const { id, name } of entities) {
+  for (const [at, { id, name }] of entities.entries()) {
     const described = await describeAliases(app, aliases.get(id) ?? []);
     key_info[id] = { name, aliases: described };
+    if (at % ROUND === ROUND - 1) await nextTurn();
   }
   return { data: { keys: entities.map(({ id }) => id), key_info } };
 }
 
-export async function listEntityNames(app: App): Promise<Answer> {
-  const entities = await listEntities(app.db);
+/** Entities that are described before others get their turn. */
+const ROUND = 1000;
+
+export async function listNamesOfEntities(app: App): Promise<Answer> {
+  const entities = await listEntityNames(app.db);
   if (entities.length === 0) throw new Failure('not_found', '');
   return { data: { keys: entities.map(({ name }) => name) } };
 }

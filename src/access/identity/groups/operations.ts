@@ -18,6 +18,7 @@ import {
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
 import { findAliasMount, randomName, readGroupTree } from '../operations.ts';
 import {
+  countEntityMembers,
   deleteGroup,
   deleteGroupAlias,
   deleteMemberships,
@@ -29,7 +30,7 @@ import {
   findGroupByName,
   insertGroup,
   listGroupAliases,
-  listGroups,
+  listGroupNames,
   listGroupsOf,
   listMembers,
   replaceMembers,
@@ -172,24 +173,24 @@ async function removeGroup(app: App, caller: Caller, group: Group | undefined): 
 }
 
 export async function listGroupIds(app: App): Promise<Answer> {
-  const groups = await listGroups(app.db);
+  const groups = await listGroupNames(app.db);
   if (groups.length === 0) throw new Failure('not_found', '');
+  const ids = groups.map(({ id }) => id);
   const tree = await readGroupTree(app);
+  const members = await countEntityMembers(app.db, ids);
   const key_info: Record<string, unknown> = {};
   for (const { id, name } of groups) {
-    const members = await listMembers(app.db, id, 'entity');
-    const parent_group_ids = tree.parents.get(id) ?? [];
     key_info[id] = {
       name,
-      num_member_entities: members.length,
-      num_parent_groups: parent_group_ids.length,
+      num_member_entities: members.get(id) ?? 0,
+      num_parent_groups: tree.parents.get(id)?.length ?? 0,
     };
   }
-  return { data: { keys: groups.map(({ id }) => id), key_info } };
+  return { data: { keys: ids, key_info } };
 }
 
-export async function listGroupNames(app: App): Promise<Answer> {
-  const groups = await listGroups(app.db);
+export async function listNamesOfGroups(app: App): Promise<Answer> {
+  const groups = await listGroupNames(app.db);
   if (groups.length === 0) throw new Failure('not_found', '');
   return { data: { keys: groups.map(({ name }) => name) } };
 }
