@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupsOf, partyOf } from './party.ts';
+import { groupsOf, partyOf, siteOf } from './party.ts';
 
 const together: [address: string, other: string, same: boolean, why: string][] = [
   ['192.0.2.7', '192.0.2.7', true, 'an address with itself'],
@@ -21,6 +21,20 @@ for (const [address, other, same, why] of together) {
     assert.equal(partyOf(address) === partyOf(other), same);
   });
 }
+
+test('a site is an address of IPv4, and a network of 48 bits of IPv6', () => {
+  const cases: [string, string, boolean][] = [
+    ['192.0.2.7', '::ffff:192.0.2.7', true],
+    ['192.0.2.7', '192.0.2.8', false],
+    ['2001:db8:1:2::1', '2001:db8:1:ffff::9', true],
+    ['2001:db8:1:2::1', '2001:db8:2:2::1', false],
+    ['::1', '::2', true],
+    ['::1', '0:0:1::1', false],
+  ];
+  for (const [address, other, same] of cases) {
+    assert.equal(siteOf(address) === siteOf(other), same, `${address} ${other}`);
+  }
+});
 
 test('the groups of an address, however it is shortened', () => {
   const cases: [string, number[]][] = [

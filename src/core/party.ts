@@ -25,6 +25,16 @@ export function partyOf(address: string): string {
     .join(':')}::/64`;
 }
 
+/**
+ * Whose network an address most likely lies in: for IPv6 that of 48 bits, the most that one site is
+ * given (RFC 6177), for IPv4 the address itself.
+ */
+export function siteOf(address: string): string {
+  const party = partyOf(address);
+  if (!party.endsWith('::/64')) return party;
+  return `${party.split(':').slice(0, 3).join(':')}::/48`;
+}
+
 /** The eight groups of a valid IPv6 address. */
 export function groupsOf(address: string): number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
 import { systemCaller } from '../access/system-caller.ts';
+import { findLiving } from '../access/tokens/authentication/operations.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
@@ -121,7 +122,7 @@ async function answer(
   }
 
   const text = credentialsOf(request);
-  const refused = takeQuota(app, route, request, { text, limits });
+  const refused = await takeQuota(app, route, request, { text, limits });
   if (refused) return refused;
   const known = await identify(app, text, request.remote_address);
   trace.token = known.token;
@@ -176,15 +177,18 @@ function refuseOrigin(status: 204 | 403 | 405): Dressed {
 const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
 
 /** Counts a request; one too many is answered with when to come again, and no body (contract 1.11). */
-function takeQuota(
+async function takeQuota(
   app: App,
   { id, access }: BoundaryRoute,
   { remote_address }: HttpRequest,
   { text, limits }: { text: string; limits: Record<string, string> },
-): Dressed | undefined {
+): Promise<Dressed | undefined> {
   if (app.config.rate_limits.disable) return undefined;
   const lists = access !== 'public' && access.action === 'list';
-  const asked = { endpoint: id, lists, remote_address, token: text };
+  // Whether a token is good is told by a look at it; what it allows, and a use of it, come later.
+  const token = text === '' ? undefined : await findLiving(app, text);
+  const known_as = token && (token.entity_id || token.id);
+  const asked = { endpoint: id, lists, remote_address, token: text, known_as };
   const verdict = limiterOf(app).take(asked, app.now());
   Object.assign(limits, verdict.headers);
   if (verdict.allowed) return undefined;

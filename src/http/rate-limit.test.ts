@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RateLimits } from '../config.ts';
+import { RATE_LIMIT_DEFAULTS, type RateLimits } from '../config.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 const limits: RateLimits = {
@@ -93,7 +93,9 @@ test('tokens made up in numbers keep nobody out: their address is counted', () =
   assert.equal(limiter.take(asking({ ip: 'b', token: 'real' }), 12).allowed, true);
 });
 
-test('one address that uses everything up leaves a tenth more to those who had little', () => {
+const DEFAULTS = RATE_LIMIT_DEFAULTS;
+
+test('a hundredth of what is for all is left to each party, however much the others use', () => {
   const limiter = new RateLimiter({
     ...limits,
     other: { total: 1000, per_ip_address: 1000, per_auth_token: 1000 },
@@ -103,9 +105,77 @@ test('one address that uses everything up leaves a tenth more to those who had l
   assert.equal(take('10.0.0.1'), false);
   for (let at = 0; at < 10; at++) assert.equal(take('10.0.0.2'), true);
   assert.equal(take('10.0.0.2'), false, 'it had a hundredth');
-  let more = 10;
-  for (let at = 3; take(`10.0.0.${at}`); at++) more += 1;
-  assert.equal(more, 100);
+  for (let at = 0; at < 300; at++) take(`10.1.${at >> 8}.${at & 255}`);
+  const late = Array.from({ length: 20 }, () => take('10.0.0.3')).filter(Boolean);
+  assert.equal(late.length, 5, 'less among many, never nothing');
+  const site = Array.from({ length: 20 }, (_, n) => take(`2001:db8:1:${n}::1`)).filter(Boolean);
+  assert.equal(site.length, 5, 'and a site of IPv6 is one party');
+});
+
+test('whatever strangers ask for, callers with a good token have all of their own quotas', () => {
+  const floods: [string, (take: (change: Parameters<typeof asking>[0]) => boolean) => void][] = [
+    [
+      'one address',
+      (take) => {
+        for (let at = 0; at < 1600; at++) take({ token: '' });
+      },
+    ],
+    [
+      'fourteen addresses with made-up tokens',
+      (take) => {
+        for (let at = 0; at < 2000; at++) take({ ip: `10.0.0.${at % 14}`, token: `no-${at}` });
+      },
+    ],
+    [
+      'the address of the right ones',
+      (take) => {
+        for (let at = 0; at < 1600; at++) take({ ip: '10.1.0.0', token: '' });
+      },
+    ],
+  ];
+  for (const [name, flood] of floods) {
+    const limiter = new RateLimiter(DEFAULTS);
+    flood((change) => limiter.take(asking(change), 0).allowed);
+    let right = 0;
+    for (let at = 0; at < 200; at++) {
+      const user = at % 40;
+      const request = asking({ ip: `10.1.0.${user % 2}`, token: `t${user}` });
+      if (limiter.take({ ...request, known_as: `e${user}` }, 0).allowed) right += 1;
+    }
+    assert.equal(right, 200, name);
+  }
+});
+
+test('right log-ins from elsewhere go through whatever fourteen addresses send', () => {
+  for (const [lists, flood, each] of [
+    [true, 1500, 16],
+    [false, 30_000, 300],
+  ] as const) {
+    const limiter = new RateLimiter(DEFAULTS);
+    const take = (ip: string) => limiter.take(asking({ lists, ip, token: '' }), 0).allowed;
+    for (let at = 0; at < flood; at++) take('10.0.0.1');
+    for (let n = 2; n < 15; n++) for (let at = 0; at < each; at++) take(`10.0.0.${n}`);
+    assert.equal(take('10.0.0.1'), false, 'who has used it up');
+    for (let n = 0; n < 40; n++) assert.equal(take(`10.9.9.${n}`), true);
+  }
+});
+
+test('one of those with a good token who uses everything up leaves the others their share', () => {
+  const limiter = new RateLimiter(DEFAULTS);
+  const take = (known_as: string, n: number, ip: string) =>
+    limiter.take({ ...asking({ ip, token: `${known_as}-${n % 20}` }), known_as }, 0).allowed;
+  for (let n = 0; n < 2000; n++) take('greedy', n, '10.0.0.1');
+  assert.equal(take('greedy', 0, '10.0.0.2'), false, 'with whatever token from wherever');
+  for (let n = 0; n < 15; n++) assert.equal(take('modest', n, '10.0.0.3'), true);
+  assert.equal(take('modest', 15, '10.0.0.3'), false);
+});
+
+test('strangers in numbers do not take the places in which known callers are counted', () => {
+  const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 1000 } }, 2);
+  for (const ip of ['a', 'b', 'c']) limiter.take(asking({ ip }), 0);
+  const full = limiter.take(asking({ ip: 'd' }), 0);
+  assert.equal(!full.allowed && full.full, true);
+  assert.equal(limiter.take({ ...asking({ ip: 'd' }), known_as: 'e' }, 0).allowed, true);
 });
 
 test('a network of IPv6 counts as one address', () => {

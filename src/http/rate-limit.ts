@@ -1,5 +1,5 @@
 import type { RateLimits } from '../config.ts';
-import { partyOf } from '../core/party.ts';
+import { partyOf, siteOf } from '../core/party.ts';
 
 /** Whose requests are counted together. */
 type Per = 'total' | 'ip-address' | 'auth-token';
@@ -30,69 +30,102 @@ interface Quota {
 interface Counts {
   quotas: readonly [Quota, Quota, Quota];
   policy: string;
+  /** What each party has used of the quota for all, since that began anew. */
+  parties: Map<string, number>;
 }
 
-/** Of the quota for all: what an address may use and still is modest, and what is left to such. */
+/** Of the quota for all: what a party may always use, as long as there are few of them. */
 const MODEST = 0.01;
-const SPARE = 0.1;
+/** And what it may use however many there are, unless even a hundredth is less. */
+const LEAST = 5;
 
 /** Addresses that are counted at once over all endpoints, and tokens: some 20 MB each. */
 const MAX_WINDOWS = 100_000;
 /** More of a token's text than tells any two apart. */
 const MAX_TOKEN = 128;
 
+/** A request as far as it is counted. */
+export interface Counted {
+  endpoint: string;
+  lists: boolean;
+  remote_address: string;
+  /** The token's text; empty for none. */
+  token: string;
+  /** Whom a token that is good stands for; absent for a token that is not, and for none. */
+  known_as?: string | undefined;
+}
+
+/**
+ * Counts the requests of each endpoint, those of callers with a good token apart from all others:
+ * whatever nobody in particular asks for uses nothing up of what is for those who are known.
+ */
+export class RateLimiter {
+  readonly #known: Pool;
+  readonly #strangers: Pool;
+
+  /** @param most addresses that are counted at once, and tokens, and parties; of either kind */
+  constructor(limits: RateLimits, most = MAX_WINDOWS) {
+    this.#known = new Pool(limits, most);
+    this.#strangers = new Pool(limits, most);
+  }
+
+  /**
+   * Counts a request, unless one of its quotas is used up.
+   *
+   * @param now Unix milliseconds
+   */
+  take(request: Counted, now: number): QuotaVerdict {
+    const pool = request.known_as === undefined ? this.#strangers : this.#known;
+    return pool.take(request, now);
+  }
+}
+
 /**
  * Counts requests of each endpoint in windows of time: all of them, those of an address (or
  * network, see `partyOf`) and those of a token. Each node counts for itself, in memory. When the
- * quota for all is used up, a tenth more is for those who had little of it, so that one
- * address that asks without end does not close the endpoint to everybody.
+ * quota for all is used up, a party that had little of it still has its share, so that
+ * nobody who asks without end closes the endpoint to everybody.
  */
-export class RateLimiter {
+class Pool {
   readonly #limits: RateLimits;
   readonly #period_ms: number;
   readonly #most: number;
   readonly #endpoints = new Map<string, Counts>();
   #swept = Number.NEGATIVE_INFINITY;
   readonly #held = { total: 0, 'ip-address': 0, 'auth-token': 0 };
+  #parties = 0;
 
-  /** @param most addresses that are counted at once, and tokens */
-  constructor(limits: RateLimits, most = MAX_WINDOWS) {
+  constructor(limits: RateLimits, most: number) {
     this.#limits = limits;
     this.#period_ms = limits.period * 1000;
     this.#most = most;
   }
 
-  /**
-   * Counts a request, unless one of its quotas is used up.
-   *
-   * @param request.token the token's text; empty for none
-   * @param now Unix milliseconds
-   */
-  take(
-    request: { endpoint: string; lists: boolean; remote_address: string; token: string },
-    now: number,
-  ): QuotaVerdict {
-    const { quotas, policy } = this.#countsOf(request.endpoint, request.lists);
-    const [total, address, token] = quotas;
-    const ofAddress = this.#windowOf(address, partyOf(request.remote_address), now);
+  take(request: Counted, now: number): QuotaVerdict {
+    const counts = this.#countsOf(request.endpoint, request.lists);
+    const [total, address, token] = counts.quotas;
+    const ofAll = this.#windowOf(total, '', now);
+    if (ofAll?.used === 0) this.#forgetParties(counts);
     const windows: [Quota, Window | undefined][] = [
-      [total, this.#windowOf(total, '', now)],
-      [address, ofAddress],
+      [total, ofAll],
+      [address, this.#windowOf(address, partyOf(request.remote_address), now)],
     ];
-    const spare = ofAddress && isModest(total, ofAddress) ? Math.floor(total.limit * SPARE) : 0;
     if (request.token !== '') {
       // Anybody can make up tokens: when there are too many, those not seen before are not
       // counted, and the address that they come from is all the same.
       const window = this.#windowOf(token, request.token.slice(0, MAX_TOKEN), now);
       if (window) windows.push([token, window]);
     }
+    const party = request.known_as ?? siteOf(request.remote_address);
+    const share = this.#shareOf(counts, party);
     let least: { limit: number; left: number; ends: number } | undefined;
     for (const [{ per, limit }, window] of windows) {
       if (!window) {
         const retry_after = this.#limits.period;
         return { allowed: false, full: true, retry_after, headers: {} };
       }
-      const left = limit + (per === 'total' ? spare : 0) - window.used;
+      const own = limit - window.used;
+      const left = per === 'total' ? Math.max(own, share) : own;
       if (!least || left < least.left) least = { limit, left, ends: window.ends };
     }
     const { limit, left, ends } = least ?? { limit: 0, left: 0, ends: now };
@@ -100,11 +133,32 @@ export class RateLimiter {
     const remaining = left > 0 ? Math.min(left, limit) - 1 : 0;
     const headers = {
       ratelimit: `limit=${limit}, remaining=${remaining}, reset=${reset}`,
-      'ratelimit-policy': policy,
+      'ratelimit-policy': counts.policy,
     };
     if (left <= 0) return { allowed: false, full: false, retry_after: reset, headers };
     for (const [, window] of windows) if (window) window.used += 1;
+    this.#countParty(counts, party);
     return { allowed: true, headers };
+  }
+
+  /** What a party may still use of the quota for all, when the others have used it up. */
+  #shareOf({ quotas: [total], parties }: Counts, party: string): number {
+    const used = parties.get(party);
+    if (used === undefined && this.#parties >= this.#most) return 0;
+    const among = parties.size + (used === undefined ? 1 : 0);
+    return chooseShare(total.limit, among) - (used ?? 0);
+  }
+
+  #countParty({ parties }: Counts, party: string): void {
+    const used = parties.get(party);
+    if (used === undefined && this.#parties >= this.#most) return;
+    if (used === undefined) this.#parties += 1;
+    parties.set(party, (used ?? 0) + 1);
+  }
+
+  #forgetParties({ parties }: Counts): void {
+    this.#parties -= parties.size;
+    parties.clear();
   }
 
   #countsOf(endpoint: string, lists: boolean): Counts {
@@ -121,7 +175,7 @@ export class RateLimiter {
     const policy = quotas
       .map(({ per, limit }) => `${limit};w=${period};comment="${per}"`)
       .join(', ');
-    const counts = { quotas, policy };
+    const counts: Counts = { quotas, policy, parties: new Map() };
     this.#endpoints.set(endpoint, counts);
     return counts;
   }
@@ -149,10 +203,11 @@ export class RateLimiter {
   #sweep(now: number): void {
     if (now < this.#swept + SWEEP_MS && now >= this.#swept) return;
     this.#swept = now;
-    for (const { quotas } of this.#endpoints.values()) {
-      for (const { per, windows } of quotas) {
+    for (const counts of this.#endpoints.values()) {
+      for (const { per, windows } of counts.quotas) {
         for (const [who, window] of windows) {
           if (window.ends > now) continue;
+          if (per === 'total') this.#forgetParties(counts);
           windows.delete(who);
           this.#held[per] -= 1;
         }
@@ -163,6 +218,11 @@ export class RateLimiter {
 
 const SWEEP_MS = 1_000;
 
-function isModest(total: Quota, address: Window): boolean {
-  return address.used < total.limit * MODEST;
+/**
+ * The share of one among so many parties: the same for each, so that whoever uses everything up has no
+ * more of it than who comes last, and together, of a hundred parties, no more than the quota once more.
+ */
+function chooseShare(limit: number, among: number): number {
+  const modest = Math.floor(limit * MODEST);
+  return Math.min(modest, Math.max(LEAST, Math.floor(limit / among)));
 }

@@ -26,6 +26,23 @@ test('every answer of the broker tells of its quota, and one too many when to co
   assert.notEqual(wrong.headers.get('ratelimit'), null, 'refusals, too');
 });
 
+test('what is asked without a good token uses nothing up of those who have one', async (t) => {
+  const quotas = { total: 2, per_ip_address: 2, per_auth_token: 2 };
+  const client = await startTestServer(t, {
+    config: { rate_limits: { disable: false, period: 30, list: quotas, other: quotas } },
+  });
+  const ask = async (headers: Record<string, string>) =>
+    (await fetch(`${client.url}/v1/scopes?scope_id=global`, { headers })).status;
+  const made_up = { authorization: 'Bearer at_1234567890_made-up' };
+  assert.notEqual(await ask({}), 429);
+  assert.notEqual(await ask(made_up), 429);
+  assert.equal(await ask({}), 429);
+  assert.equal(await ask(made_up), 429);
+  assert.equal((await client.call('GET', 'scopes?scope_id=global')).status, 200);
+  assert.equal((await client.call('GET', 'scopes?scope_id=global')).status, 200);
+  assert.equal((await client.call('GET', 'scopes?scope_id=global')).status, 429);
+});
+
 test("limits are the broker's alone, and can be switched off", async (t) => {
   const client = await startTestServer(t, {
     config: { rate_limits: { ...RATE_LIMIT_DEFAULTS, disable: true } },
