@@ -5,7 +5,6 @@ import {
   ANY_SEGMENT,
   comparePrecedence,
   compilePattern,
-  matchesTail,
   type WildPattern,
 } from './path-pattern.ts';
 import {
@@ -15,6 +14,7 @@ import {
   type Policy,
   type PolicyCapability,
 } from './policy.ts';
+import { findFirst } from './wild-index.ts';
 
 /** What a caller's policies come to, made once and asked often. */
 export interface Acl {
@@ -26,6 +26,8 @@ export interface Acl {
   readonly headLengths: readonly number[];
   /** Unix seconds; from then on a stanza has run out and the Acl must be compiled anew. */
   readonly valid_until: number;
+  /** How many rules there are, each pattern counting once. */
+  readonly size: number;
 }
 
 /** All stanzas of one pattern, merged. */
@@ -90,21 +92,26 @@ const OPERATION_BITS: Readonly<Record<Operation, number>> = {
  * @param now Unix seconds, to leave out stanzas that have run out
  */
 export function compileAcl(policies: readonly Policy[], now: number): Acl {
-  const merged = new Map<string, Rule>();
+  const groups = new Map<string, Rule[]>();
   let valid_until = Number.POSITIVE_INFINITY;
-  for (const stanza of policies.flatMap(({ rules }) => rules)) {
-    if (stanza.pattern.selectors.length > 0) continue;
-    if (stanza.expiration !== undefined) {
-      if (stanza.expiration <= now) continue;
-      valid_until = Math.min(valid_until, stanza.expiration);
+  for (const { rules } of policies) {
+    for (const stanza of rules) {
+      if (stanza.pattern.selectors.length > 0) continue;
+      if (stanza.expiration !== undefined) {
+        if (stanza.expiration <= now) continue;
+        valid_until = Math.min(valid_until, stanza.expiration);
+      }
+      addTo(groups, stanza.pattern.form, ruleOf(stanza));
     }
-    const { form } = stanza.pattern;
-    const known = merged.get(form);
-    const rule = ruleOf(stanza);
-    merged.set(form, known ? mergeRules(known, rule) : rule);
   }
+  const root = policies.some((policy) => policy.root);
+  return indexRules(mergeGroups(groups), { root, valid_until });
+}
 
-  return indexRules(merged, { root: policies.some(({ root }) => root), valid_until });
+function addTo<Of>(groups: Map<string, Of[]>, key: string, one: Of): void {
+  const group = groups.get(key);
+  if (group) group.push(one);
+  else groups.set(key, [one]);
 }
 
 function indexRules(
@@ -119,16 +126,14 @@ function indexRules(
       exact.set(form, rule);
       continue;
     }
-    const bucket = byHead.get(pattern.head);
-    if (bucket) bucket.push({ pattern, rule });
-    else byHead.set(pattern.head, [{ pattern, rule }]);
+    addTo(byHead, pattern.head, { pattern, rule });
   }
   for (const bucket of byHead.values()) {
     bucket.sort((a, b) => comparePrecedence(a.pattern, b.pattern));
   }
   const headLengths = [...new Set([...byHead.keys()].map((head) => head.length))];
   headLengths.sort((a, b) => b - a);
-  return { ...facts, exact, byHead, headLengths };
+  return { ...facts, exact, byHead, headLengths, size: merged.size };
 }
 
 const spelt = new WeakMap<Acl, Map<string, Acl>>();
@@ -145,17 +150,25 @@ function canonicalAcl(acl: Acl, path: string, formed: readonly FormedSegment[]):
   const key = folding.map(({ at }) => at).join();
   const found = known.get(key);
   if (found) return found;
-  const merged = new Map<string, Rule>();
-  const add = (form: string, rule: Rule): void => {
-    const canonical = canonicalPattern(form, folding);
-    const same = merged.get(canonical);
-    merged.set(canonical, same ? mergeRules(same, rule) : rule);
-  };
-  for (const [form, rule] of acl.exact) add(form, rule);
-  for (const { pattern, rule } of [...acl.byHead.values()].flat()) add(pattern.form, rule);
-  const made = indexRules(merged, acl);
+  const made = foldNames(acl, folding);
   known.set(key, made);
   return made;
+}
+
+/** The rules themselves where every name is written in its one spelling, as most are. */
+function foldNames(acl: Acl, folding: readonly FormedSegment[]): Acl {
+  const groups = new Map<string, Rule[]>();
+  let differs = false;
+  const add = (form: string, rule: Rule): void => {
+    const canonical = canonicalPattern(form, folding);
+    differs ||= canonical !== form;
+    addTo(groups, canonical, rule);
+  };
+  for (const [form, rule] of acl.exact) add(form, rule);
+  for (const bucket of acl.byHead.values()) {
+    for (const { pattern, rule } of bucket) add(pattern.form, rule);
+  }
+  return differs ? indexRules(mergeGroups(groups), acl) : acl;
 }
 
 const NOTHING: ParameterRules = new Map();
@@ -189,18 +202,31 @@ function ruleOf(stanza: PathRule): Rule {
   };
 }
 
-function mergeRules(a: Rule, b: Rule): Rule {
-  if ((a.granted | b.granted) & DENY) return denial();
-  return {
-    granted: a.granted | b.granted,
-    allowed_parameters: mergeParameters(a.allowed_parameters, b.allowed_parameters),
-    denied_parameters: mergeParameters(a.denied_parameters, b.denied_parameters),
-    required_parameters: [...new Set([...a.required_parameters, ...b.required_parameters])],
-    min_wrapping_ttl: choose(Math.min, a.min_wrapping_ttl, b.min_wrapping_ttl),
-    max_wrapping_ttl: choose(Math.max, a.max_wrapping_ttl, b.max_wrapping_ttl),
-    pagination_limit: choose(Math.max, a.pagination_limit, b.pagination_limit),
-    unmet: a.unmet ?? b.unmet,
+function mergeGroups(groups: ReadonlyMap<string, readonly Rule[]>): Map<string, Rule> {
+  const merged = new Map<string, Rule>();
+  for (const [form, rules] of groups) merged.set(form, mergeRules(rules));
+  return merged;
+}
+
+/** All rules of one pattern at a time: one by one, each would copy what is merged already. */
+function mergeRules(rules: readonly Rule[]): Rule {
+  const [first = denial(), ...others] = rules;
+  if (others.length === 0) return first;
+  if (rules.some(({ granted }) => granted & DENY)) return denial();
+  const merged: Rule = {
+    ...first,
+    allowed_parameters: mergeParameters(rules.map((rule) => rule.allowed_parameters)),
+    denied_parameters: mergeParameters(rules.map((rule) => rule.denied_parameters)),
+    required_parameters: [...new Set(rules.flatMap((rule) => rule.required_parameters))],
   };
+  for (const rule of others) {
+    merged.granted |= rule.granted;
+    merged.min_wrapping_ttl = choose(Math.min, merged.min_wrapping_ttl, rule.min_wrapping_ttl);
+    merged.max_wrapping_ttl = choose(Math.max, merged.max_wrapping_ttl, rule.max_wrapping_ttl);
+    merged.pagination_limit = choose(Math.max, merged.pagination_limit, rule.pagination_limit);
+    merged.unmet ??= rule.unmet;
+  }
+  return merged;
 }
 
 /** A bound that only one of the two has stays: another stanza does not take it away by silence. */
@@ -235,9 +261,8 @@ function findWild(acl: Acl, path: string): WildRule | undefined {
     if (length > path.length) continue;
     const bucket = acl.byHead.get(path.slice(0, length));
     if (!bucket) continue;
-    for (const candidate of bucket) {
-      if (matchesTail(candidate.pattern, path)) return candidate;
-    }
+    const found = findFirst(bucket, path);
+    if (found) return found;
   }
   return undefined;
 }

@@ -126,7 +126,7 @@ test('a refusal names the parameter and not its value', () => {
 });
 
 test('merging unites values, and any value on either side stays any value', () => {
-  const merged = mergeParameters(
+  const merged = mergeParameters([
     new Map([
       ['a', ['1']],
       ['b', []],
@@ -138,7 +138,7 @@ test('merging unites values, and any value on either side stays any value', () =
       ['c', []],
       ['d', ['z']],
     ]),
-  );
+  ]);
   assert.deepEqual(Object.fromEntries(merged), { a: ['1', '2'], b: [], c: [], d: ['z'] });
 });
 

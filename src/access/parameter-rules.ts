@@ -118,16 +118,20 @@ function isThere(
 }
 
 /** Unites what several stanzas say about parameters; a name with any value stays with any value. */
-export function mergeParameters(a: ParameterRules, b: ParameterRules): ParameterRules {
-  if (b.size === 0) return a;
-  const merged = new Map(a);
-  for (const [name, values] of b) {
+export function mergeParameters(all: readonly ParameterRules[]): ParameterRules {
+  const [first, second] = all.filter(({ size }) => size > 0);
+  if (!second) return first ?? NO_PARAMETERS;
+  const merged = new Map<string, ParameterValue[]>();
+  for (const [name, values] of all.flatMap((rules) => [...rules])) {
     const known = merged.get(name);
-    const any = values.length === 0 || known?.length === 0;
-    merged.set(name, any ? [] : [...(known ?? []), ...values]);
+    if (!known) merged.set(name, [...values]);
+    else if (values.length === 0) known.length = 0;
+    else if (known.length > 0) for (const value of values) known.push(value);
   }
   return merged;
 }
+
+const NO_PARAMETERS: ParameterRules = new Map();
 
 /**
  * Whether a value sent is among those named. A text may be read as a list later, `a,b` or

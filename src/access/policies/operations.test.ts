@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Store } from '../../store/store.ts';
 import { judgeAccess } from '../acl.ts';
+import { POLICY_LIMITS } from '../policy-limits.ts';
 import { listPolicies, readAcl, readPolicy, removePolicy, writePolicy } from './operations.ts';
 
 const POLICY = 'path "pki/roles/*" { capabilities = ["read"] }';
@@ -96,5 +98,78 @@ eachEngine('policies', (open) => {
     const acl = await readAcl(app, ['nobody'], undefined);
     const look = { path: 'pki/roles/web', operation: 'read', sudoRequired: false } as const;
     assert.equal(judgeAccess(acl, look).allowed, false);
+  });
+
+  test('more than a policy may have is refused when it is written', async () => {
+    const { app, caller } = await openServer(open);
+    const stanza = 'path "a" { required_parameters = ["p"] } ';
+    const text = stanza.repeat(POLICY_LIMITS.stanzas + 1);
+    await assert.rejects(
+      writePolicy(app, caller, { name: 'big', text }),
+      refusal(/^policy: at most 2000 paths/),
+    );
+    await assert.rejects(
+      writePolicy(app, caller, { name: 'big', text: '#'.repeat(POLICY_LIMITS.text + 1) }),
+      refusal(/^policy: at most 262144 characters/),
+    );
+    assert.deepEqual(await listPolicies(app), ['default', 'root']);
+  });
+
+  test('a token of more policies than are read may do nothing, and is told so', async () => {
+    const { app, caller } = await openServer(open);
+    const rules = Array.from({ length: POLICY_LIMITS.stanzas }, (_, at) => `path "a/${at}" {}`);
+    const comment = `# ${'x'.repeat(200_000)}\n`;
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) {
+      await writePolicy(app, caller, { name, text: rules.join('\n') });
+      await writePolicy(app, caller, { name: `long-${name}`, text: comment + POLICY });
+    }
+    const forbidden = (message: RegExp) => (error: unknown) =>
+      error instanceof Failure && error.kind === 'forbidden' && message.test(error.message);
+    assert.ok(await readAcl(app, names.slice(1), undefined));
+    await assert.rejects(readAcl(app, names, undefined), forbidden(/12000 paths/));
+    const long = names.map((name) => `long-${name}`);
+    assert.ok(await readAcl(app, long.slice(1), undefined));
+    await assert.rejects(readAcl(app, long, undefined), forbidden(/bytes in all/));
+    // `root` is no text.
+    assert.equal((await readAcl(app, [...names, 'root'], undefined)).root, true);
+  });
+
+  test('more names than a statement takes are asked for in several', async () => {
+    const { app, caller } = await openServer(open);
+    await writePolicy(app, caller, { name: 'p69999', text: POLICY });
+    const names = Array.from({ length: 70_000 }, (_, at) => `p${at}`);
+    const look = { path: 'pki/roles/web', operation: 'read', sudoRequired: false } as const;
+    assert.equal(judgeAccess(await readAcl(app, names, undefined), look).allowed, true);
+    assert.equal(judgeAccess(await readAcl(app, names.slice(1), undefined), look).allowed, true);
+    assert.equal(
+      judgeAccess(await readAcl(app, names.slice(0, -1), undefined), look).allowed,
+      false,
+    );
+  });
+
+  test('what others are permitted is not worked out again for a change of a policy', async () => {
+    const { app, caller } = await openServer(open);
+    const person = (name: string): IdentityFacts => ({
+      entity: { id: 'e-1', name, metadata: {}, aliases: {} },
+      groups: [],
+    });
+    const own = 'path "secret/{{identity.entity.name}}" { capabilities = ["read"] }';
+    await writePolicy(app, caller, { name: 'mine', text: POLICY });
+    await writePolicy(app, caller, { name: 'own', text: own });
+    const read = (as?: IdentityFacts) => readAcl(app, ['mine', 'own'], as);
+    const [before, ofAnn] = [await read(), await read(person('ann'))];
+    await writePolicy(app, caller, { name: 'other', text: POLICY });
+    assert.equal(await read(), before);
+    assert.equal(await read(person('ann')), ofAnn);
+    const ofBob = await read(person('bob'));
+    const look = (path: string) => ({ path, operation: 'read', sudoRequired: false }) as const;
+    assert.equal(judgeAccess(ofBob, look('secret/bob')).allowed, true);
+    assert.equal(judgeAccess(ofBob, look('secret/ann')).allowed, false);
+    // Gone and written anew within the same second, with the same version.
+    await removePolicy(app, caller, { name: 'mine' });
+    await writePolicy(app, caller, { name: 'mine', text: 'path "a" { capabilities = ["read"] }' });
+    assert.equal(judgeAccess(await read(), look('pki/roles/web')).allowed, false);
+    assert.equal(judgeAccess(await read(person('bob')), look('a')).allowed, true);
   });
 });

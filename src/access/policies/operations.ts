@@ -1,7 +1,9 @@
-import type { App } from '../../app.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
+import { Kept, LastOf } from '../../core/kept.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { type Acl, compileAcl } from '../acl.ts';
@@ -10,15 +12,23 @@ import { DEFAULT_POLICY } from '../default-policies.ts';
 import {
   decodePolicyText,
   expandPolicy,
+  type PathRule,
   type Policy,
   parsePolicy,
   ROOT_POLICY,
 } from '../policy.ts';
 import {
+  judgeTokenRules,
+  judgeTokenTexts,
+  requireModestPolicy,
+  requireModestText,
+} from '../policy-limits.ts';
+import {
   deletePolicy,
   findPolicy,
   listPoliciesNamed,
   listPolicyNames,
+  measurePolicies,
   type StoredPolicy,
   savePolicy,
 } from './store.ts';
@@ -31,6 +41,7 @@ const BUILT_IN = ['default', 'root'];
  * nothing.
  *
  * @param names sorted, so that equal sets share one compilation
+ * @throws Failure `forbidden` when they are more than one token may have
  */
 export async function readAcl(
   app: App,
@@ -38,29 +49,137 @@ export async function readAcl(
   identity: IdentityFacts | undefined,
 ): Promise<Acl> {
   const key = JSON.stringify(names);
-  const now = Math.floor(app.now() / 1000);
-  const compile = async (): Promise<Acl> => {
-    const policies = await app.cached(`policies:${key}`, () => loadPolicies(app, names));
-    return compileAcl(
-      policies.map((policy) => expandPolicy(policy, identity)),
-      now,
-    );
-  };
   // Templates in paths make the permissions of every entity its own.
-  if (identity) return compile();
-  const acl = await app.cached(`acl:${key}`, compile);
-  return now < acl.valid_until ? acl : compile();
+  if (identity) return compile(app, names, key, identity);
+  const known = await app.cached('policies:acls', async () => keptAcls());
+  const acl = await known.get(key, () => compile(app, names, key, undefined));
+  return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
 }
 
-async function loadPolicies(app: App, names: readonly string[]): Promise<Policy[]> {
-  // Whatever a row may say: `root` is not a text.
-  if (names.includes('root')) return [ROOT_POLICY];
-  const stored = await listPoliciesNamed(app.db, names);
-  const policies = stored.map((policy) => parsePolicy(policy.body));
-  const isWritten = stored.some((policy) => policy.name === 'default');
-  if (names.includes('default') && !isWritten) policies.push(parsePolicy(DEFAULT_POLICY));
-  return policies;
+/** Rules that are kept compiled: each takes about half a kilobyte. */
+const MOST_RULES = 100_000;
+
+const keptAcls = (): Kept<Acl> => new Kept(MOST_RULES, ({ size }) => size + 1);
+
+/** What was compiled before configuration last changed, with what it was made of. */
+interface Compiled {
+  policies: readonly Policy[];
+  acl: Acl;
 }
+
+const compiledBefore = perApp(
+  () => new LastOf<Compiled>(MOST_RULES, ({ acl: { size } }) => size + 1),
+);
+
+async function compile(
+  app: App,
+  names: readonly string[],
+  key: string,
+  identity: IdentityFacts | undefined,
+): Promise<Acl> {
+  const lists = await app.cached('policies:lists', async () => new Kept(MOST_LISTS, weighList));
+  const loaded = await lists.get(key, () => loadPolicies(app, names));
+  if ('excess' in loaded) throw new Failure('forbidden', loaded.excess);
+  const policies: Policy[] = [];
+  for (const policy of loaded.policies) {
+    if (policy.rules.length > MANY_RULES) await nextTurn();
+    policies.push(expandPolicy(policy, identity));
+  }
+  const kept = compiledBefore(app);
+  const place = `${identity?.entity.id ?? ''} ${key}`;
+  const before = kept.find(place);
+  const now = nowSeconds(app);
+  // Most changes of configuration are about other policies and other people.
+  if (before && now < before.acl.valid_until && isSame(before.policies, policies)) {
+    return before.acl;
+  }
+  const acl = compileAcl(policies, now);
+  kept.set(place, { policies, acl });
+  return acl;
+}
+
+/** Looking through more takes a millisecond or longer, so that others come first. */
+const MANY_RULES = 200;
+
+/** Whether two lists of policies are the same stanzas for the same person. */
+function isSame(before: readonly Policy[], after: readonly Policy[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((policy, place) => {
+      const other = after[place];
+      if (policy === other) return true;
+      if (!other || policy.root !== other.root) return false;
+      return (
+        policy.rules.length === other.rules.length &&
+        policy.rules.every((rule, at) => isSameRule(rule, other.rules[at]))
+      );
+    })
+  );
+}
+
+/** What a stanza grants is a list of its own, which its expansion for somebody shares. */
+function isSameRule(rule: PathRule, other: PathRule | undefined): boolean {
+  return (
+    rule === other ||
+    (rule.capabilities === other?.capabilities && rule.pattern.form === other.pattern.form)
+  );
+}
+
+type Loaded = { policies: Policy[] } | { excess: string };
+
+/** Names and policies of the lists that are kept in one generation. */
+const MOST_LISTS = 50_000;
+
+const weighList = (loaded: Loaded): number =>
+  'policies' in loaded ? loaded.policies.length + 1 : 1;
+
+async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded> {
+  // Whatever a row may say: `root` is not a text.
+  if (names.includes('root')) return { policies: [ROOT_POLICY] };
+  const tooLong = judgeTokenTexts(await measurePolicies(app.db, names));
+  if (tooLong !== undefined) return { excess: tooLong };
+  const stored = await listPoliciesNamed(app.db, names);
+  const policies: Policy[] = [];
+  for (const { name, body } of stored) {
+    if (body.length > LONG_TEXT) await nextTurn();
+    policies.push(parseKept(app, name, body));
+  }
+  const isWritten = stored.some((policy) => policy.name === 'default');
+  if (names.includes('default') && !isWritten) policies.push(parsePolicyOnce(DEFAULT_POLICY));
+  const tooMany = judgeTokenRules(policies);
+  return tooMany === undefined ? { policies } : { excess: tooMany };
+}
+
+/** Reading a longer text takes a millisecond or longer. */
+const LONG_TEXT = 8192;
+
+/** Characters of policies that are kept parsed. */
+const MOST_PARSED = 8 * 1024 * 1024;
+
+const parsedBefore = perApp(
+  () => new LastOf<{ body: string; policy: Policy }>(MOST_PARSED, ({ body }) => body.length + 100),
+);
+
+/** The same text under a name is the same policy: what is made of it need not be made again. */
+function parseKept(app: App, name: string, body: string): Policy {
+  const kept = parsedBefore(app);
+  const before = kept.find(name);
+  if (before?.body === body) return before.policy;
+  const policy = parsePolicy(body);
+  kept.set(name, { body, policy });
+  return policy;
+}
+
+const builtIn = new Map<string, Policy>();
+
+/** For texts of the server's own. */
+function parsePolicyOnce(text: string): Policy {
+  const policy = builtIn.get(text) ?? parsePolicy(text);
+  builtIn.set(text, policy);
+  return policy;
+}
+
+const nowSeconds = (app: App): number => Math.floor(app.now() / 1000);
 
 /** Those of the names that no policy goes by. */
 export async function listUnknownPolicies(app: App, names: readonly string[]): Promise<string[]> {
@@ -112,8 +231,9 @@ export async function writePolicy(
   if (body.trim() === '') {
     throw new Failure('invalid', "'policy' parameter not supplied or empty");
   }
+  requireModestText(body);
   // Parsed for its refusals: what is stored can be read again.
-  parsePolicy(body);
+  requireModestPolicy(parsePolicy(body));
   const modified_at = Math.floor(app.now() / 1000);
   await app.commit(caller, [savePolicy({ name, body, modified_at }), ...bumpPermissionVersion()]);
   return name === input.name ? {} : { warnings: [`policy name was converted to "${name}"`] };

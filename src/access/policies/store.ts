@@ -1,4 +1,5 @@
 import { build, type Db } from '../../store/database.ts';
+import { inBlocks } from '../../store/in-blocks.ts';
 import { type Write, write } from '../../store/write.ts';
 
 /** A policy as it was written. */
@@ -15,10 +16,23 @@ export async function findPolicy(db: Db, name: string): Promise<StoredPolicy | u
   return db.selectFrom('policy').selectAll().where('name', '=', name).executeTakeFirst();
 }
 
-/** Those of the named policies that exist. */
+/** Those of the named policies that exist, by name. */
 export async function listPoliciesNamed(db: Db, names: readonly string[]): Promise<StoredPolicy[]> {
-  if (names.length === 0) return [];
-  return db.selectFrom('policy').selectAll().where('name', 'in', names).orderBy('name').execute();
+  return inBlocks(names.toSorted(), (some) =>
+    db.selectFrom('policy').selectAll().where('name', 'in', some).orderBy('name').execute(),
+  );
+}
+
+/** How many bytes the texts of the named policies have, without reading them. */
+export async function measurePolicies(db: Db, names: readonly string[]): Promise<number> {
+  const rows = await inBlocks(names, (some) =>
+    db
+      .selectFrom('policy')
+      .select((row) => row.fn<number | bigint>('octet_length', ['body']).as('bytes'))
+      .where('name', 'in', some)
+      .execute(),
+  );
+  return rows.reduce((sum, { bytes }) => sum + Number(bytes), 0);
 }
 
 export async function listPolicyNames(db: Db): Promise<string[]> {

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  ANY_REST,
+  ANY_SEGMENT,
+  comparePrecedence,
+  compilePattern,
+  matchesTail,
+} from './path-pattern.ts';
+import { findFirst } from './wild-index.ts';
+
+/** The same numbers at every run. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state >>> 8) % sides;
+  };
+}
+
+const WORDS = ['a', 'b', 'ab', 'abc', 'B', '', ANY_SEGMENT, ANY_SEGMENT];
+
+function bucketOf(roll: (sides: number) => number, count: number) {
+  const forms = new Set<string>();
+  for (let at = 0; at < count; at++) {
+    const segments = Array.from({ length: roll(5) }, () => WORDS[roll(WORDS.length)] ?? '');
+    const form = ['head', ANY_SEGMENT, ...segments].join('/');
+    const ends = form.endsWith(ANY_SEGMENT);
+    forms.add(!ends && roll(2) === 0 ? form + ANY_REST : form);
+  }
+  return [...forms]
+    .map((form) => ({ pattern: compilePattern(form) ?? assert.fail() }))
+    .sort((one, other) => comparePrecedence(one.pattern, other.pattern));
+}
+
+test('what is looked up is what is found by trying one rule after the other', () => {
+  const roll = dice(7);
+  let found = 0;
+  for (let round = 0; round < 40; round++) {
+    const bucket = bucketOf(roll, 10 + roll(150));
+    for (let at = 0; at < 200; at++) {
+      const segments = Array.from({ length: roll(6) }, () => WORDS[roll(6)] ?? '');
+      const path = `head/${segments.join('/')}`;
+      const expected = bucket.find(({ pattern }) => matchesTail(pattern, path));
+      assert.equal(findFirst(bucket, path), expected, path);
+      if (expected) found++;
+    }
+  }
+  assert.ok(found > 2000 && found < 7000, `${found} of 8000`);
+});

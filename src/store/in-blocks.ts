@@ -1,0 +1,18 @@
+/**
+ * Names or ids of one statement. SQLite takes 32,766 values in one and PostgreSQL 65,535, and a
+ * list that is stored may have grown beyond either.
+ */
+const AT_ONCE = 500;
+
+/** Asks about many things, some at a time; the answers in the order of the things. */
+export async function inBlocks<Thing, Row>(
+  things: readonly Thing[],
+  ask: (some: readonly Thing[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  if (things.length <= AT_ONCE) return things.length === 0 ? [] : ask(things);
+  const rows: Row[] = [];
+  for (let at = 0; at < things.length; at += AT_ONCE) {
+    for (const row of await ask(things.slice(at, at + AT_ONCE))) rows.push(row);
+  }
+  return rows;
+}
