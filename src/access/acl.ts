@@ -395,6 +395,23 @@ const SOME = '\u0004';
  */
 export function hasAccessBeneath(acl: Acl, prefix: string): boolean {
   if (acl.root) return true;
+  const answers = beneath.get(acl) ?? new Map<string, boolean>();
+  beneath.set(acl, answers);
+  const known = answers.get(prefix);
+  if (known !== undefined) return known;
+  if (answers.size >= MOST_PREFIXES) answers.clear();
+  const answer = findAccessBeneath(acl, prefix);
+  answers.set(prefix, answer);
+  return answer;
+}
+
+/** Answers by prefix: every rule is looked at for each of them. */
+const beneath = new WeakMap<Acl, Map<string, boolean>>();
+
+/** As many as there are mounts and endpoints with a name in their path. */
+const MOST_PREFIXES = 2000;
+
+function findAccessBeneath(acl: Acl, prefix: string): boolean {
   const bare = withoutSlash(prefix);
   for (const [path, rule] of acl.exact) {
     if (grants(rule) && (path === bare || path.startsWith(`${bare}/`))) return true;

@@ -5,6 +5,7 @@ import { endLeasesOfRevoked } from '../access/leases/ending/operations.ts';
 import { deleteLeasesOfMount, expireLeasesOfMount } from '../access/leases/store.ts';
 import { deleteTokensOfMount } from '../access/tokens/store.ts';
 import type { App } from '../app.ts';
+import { Breath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
 import type { Answer } from '../http/route.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
@@ -306,7 +307,9 @@ export async function readRemount(app: App, input: { id: string }): Promise<Answ
 /** What the caller may see of the mounts; without a token, those listed for everybody. */
 export async function listVisibleMounts(app: App, caller: Caller): Promise<Answer> {
   const groups: Record<MountKind, Record<string, unknown>> = { secret: {}, auth: {} };
+  const breath = new Breath();
   for (const mount of (await readMounts(app)).values()) {
+    await breath.take();
     if (caller.acl && hasAccessBeneath(caller.acl, fullPath(mount))) {
       groups[mount.kind][mount.path] = describeMount(mount);
     } else if (mount.config.listing_visibility === 'unauth') {

@@ -1,4 +1,5 @@
 import { type App, perApp } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { type Acl, compileAcl, listCapabilities } from '../acl.ts';
@@ -50,11 +51,19 @@ async function describeAll(app: App, token: Token, paths: readonly string[]): Pr
   return describe(app, permissions?.acl ?? compileAcl([], 0), paths);
 }
 
+/** Clients ask about what one page shows, which is some dozens. */
+const MOST_PATHS = 256;
+
 async function describe(app: App, acl: Acl, paths: readonly string[]): Promise<Answer> {
   if (paths.length === 0) throw new Failure('invalid', 'paths must be supplied');
+  if (paths.length > MOST_PATHS) {
+    throw new Failure('invalid', `paths: at most ${MOST_PATHS}, this request has ${paths.length}`);
+  }
   const names = namesOfPaths(app);
+  const breath = new Breath();
   const found: [path: string, capabilities: string[]][] = [];
   for (const path of paths) {
+    await breath.take();
     const formed = acl.root ? [] : await names.find(path.replace(/^\//, ''));
     found.push([path, listCapabilities(acl, path, formed)]);
   }

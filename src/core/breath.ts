@@ -1,0 +1,14 @@
+/** Work of more milliseconds than this lets others go first before it goes on. */
+const LONG = 5;
+
+/** For work in many small steps, which together may take long: others have their turn meanwhile. */
+export class Breath {
+  #since = performance.now();
+
+  /** To be called between two steps. */
+  async take(): Promise<void> {
+    if (performance.now() - this.#since < LONG) return;
+    await new Promise(setImmediate);
+    this.#since = performance.now();
+  }
+}
