@@ -120,11 +120,7 @@ export function pathParameters(route: DocumentedRoute): string[] {
 
 /** The schema of a route's input fields, those of the path among them. */
 export function inputSchema(route: Pick<DocumentedRoute, 'input'>): Json {
-  const known = inputSchemas.get(route.input);
-  if (known) return known;
-  const made = schemaOf(route.input, 'input');
-  inputSchemas.set(route.input, made);
-  return made;
+  return rememberedSchema(inputSchemas, route.input, 'input');
 }
 
 /** The schema of what travels in the query besides, or instead of, the input fields. */
@@ -134,6 +130,19 @@ export function querySchema(route: DocumentedRoute): Json {
 
 /** Declarations never change, and anybody may ask for the document as often as they like. */
 const inputSchemas = new WeakMap<z.ZodType, Json>();
+const outputSchemas = new WeakMap<z.ZodType, Json>();
+
+function rememberedSchema(
+  schemas: WeakMap<z.ZodType, Json>,
+  type: z.ZodType,
+  io: 'input' | 'output',
+): Json {
+  const known = schemas.get(type);
+  if (known) return known;
+  const made = schemaOf(type, io);
+  schemas.set(type, made);
+  return made;
+}
 
 function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
   return z.toJSONSchema(type, {
@@ -281,7 +290,8 @@ function schemasOf(route: DocumentedRoute): [string, Json][] {
     ]);
   }
   if (hasOutput(route)) {
-    named.push([schemaName(route, 'Response'), schemaOf(route.output, 'output')]);
+    const schema = rememberedSchema(outputSchemas, route.output, 'output');
+    named.push([schemaName(route, 'Response'), schema]);
   }
   return named;
 }

@@ -2,12 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Acl, hasAccessBeneath, listCapabilities } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
-import type { App } from '../app.ts';
+import { askerOf } from '../access/turns/operations.ts';
+import { type App, perApp } from '../app.ts';
 import { flag, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
 import type { BoundaryRoute } from './boundary-route.ts';
+import { KeptDocuments } from './kept-documents.ts';
 import {
   type DocumentedApi,
   type Drafted,
@@ -15,7 +17,7 @@ import {
   draftApi,
   writeOpenApi,
 } from './openapi.ts';
-import { type Answer, type AnyRoute, type LongBody, vaultRoute } from './route.ts';
+import { type Answer, type AnyRoute, vaultRoute } from './route.ts';
 import { BOUNDARY_STYLE } from './wire/boundary.ts';
 import { VAULT_STYLE } from './wire/vault.ts';
 
@@ -50,6 +52,8 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
   ];
 }
 
+const documentsOf = perApp(() => new KeptDocuments());
+
 /**
  * The operations that the caller could be permitted: all of them for a root token; without a
  * token, the public ones of the server itself and of mounts that are listed to everybody.
@@ -60,39 +64,54 @@ async function describeApi(
   declared: DeclaredRoutes,
   generic: boolean,
 ): Promise<Answer> {
-  const mounts = [...(await readMounts(app)).values()];
+  const mounts = await readMounts(app);
+  const body = await documentsOf(app).read(
+    { mounts, acl: caller.acl, form: generic ? 'generic' : 'mounted', asker: askerOf(caller) },
+    () => drawUp(caller.acl, declared, [...mounts.values()], generic),
+  );
+  return { raw: { content_type: 'application/json', body } };
+}
+
+async function drawUp(
+  acl: Acl | undefined,
+  declared: DeclaredRoutes,
+  mounts: readonly Mount[],
+  generic: boolean,
+): Promise<Uint8Array> {
   const apis = generic ? listGenericApis(declared, mounts) : listMountedApis(declared, mounts);
   const drafted: Drafted = { paths: new Map(), schemas: new Map() };
   for (const { mount, acl_path, ...api } of apis) {
-    if (mount !== undefined && !canSee(caller.acl, mount)) continue;
+    if (mount !== undefined && !canSee(acl, mount)) continue;
     const routes = api.routes.filter(
-      (route) => route.access === 'public' || mayUse(caller.acl, route, { ...api, at: acl_path }),
+      (route) => route.access === 'public' || mayUse(acl, route, { ...api, at: acl_path }),
     );
-    draftApi(drafted, { ...api, routes });
-    await nextTurn();
+    await draftInTurns(drafted, { ...api, routes });
   }
   // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
-  if (caller.acl) draftApi(drafted, brokerApi(declared));
-  return { raw: { content_type: 'application/json', body: await write(drafted) } };
+  if (acl) await draftInTurns(drafted, brokerApi(declared));
+  return write(drafted);
+}
+
+/** Routes that are described before others get their turn. */
+const ROUTES = 20;
+
+async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promise<void> {
+  for (let at = 0; at < api.routes.length; at += ROUTES) {
+    draftApi(drafted, { ...api, routes: api.routes.slice(at, at + ROUTES) });
+    await nextTurn();
+  }
 }
 
 /** Pieces that are written before others get their turn. */
 const ROUND = 100;
 
-async function write(drafted: Drafted): Promise<LongBody> {
+async function write(drafted: Drafted): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for (const text of writeOpenApi(drafted, COMPATIBLE_VERSION)) {
     pieces.push(Buffer.from(text));
     if (pieces.length % ROUND === 0) await nextTurn();
   }
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  return { length, pieces: () => gather(pieces) };
-}
-
-/** In fewer pieces: each is sent by itself. */
-function* gather(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
-  for (let at = 0; at < pieces.length; at += ROUND)
-    yield Buffer.concat(pieces.slice(at, at + ROUND));
+  return Buffer.concat(pieces);
 }
 
 interface MountedApi extends Omit<DocumentedApi, 'routes'> {

@@ -37,12 +37,31 @@ export function pemBody(der: Uint8Array, newline: string, end: string): Body {
     length: head.length + text + foot.length,
     *pieces() {
       yield Buffer.from(head);
-      for (let at = 0; at < bytes.length; at += PEM_PIECE) {
-        yield Buffer.from(encodeLines(bytes.subarray(at, at + PEM_PIECE), newline), 'latin1');
-      }
+      yield* der.length <= KEPT_DER ? keptText(der, newline) : encodePieces(bytes, newline);
       yield Buffer.from(foot);
     },
   };
+}
+
+function* encodePieces(bytes: Buffer, newline: string): Generator<Uint8Array, void, undefined> {
+  for (let at = 0; at < bytes.length; at += PEM_PIECE) {
+    yield Buffer.from(encodeLines(bytes.subarray(at, at + PEM_PIECE), newline), 'latin1');
+  }
+}
+
+/** Longest list of which the texts are kept; of longer ones they would take too much memory. */
+const KEPT_DER = 1 << 20;
+/** By list, and gone with it: anybody may read it as often as they like. */
+const texts = new WeakMap<Uint8Array, Map<string, readonly Uint8Array[]>>();
+
+function keptText(der: Uint8Array, newline: string): readonly Uint8Array[] {
+  const forms = texts.get(der) ?? new Map<string, readonly Uint8Array[]>();
+  texts.set(der, forms);
+  const known = forms.get(newline);
+  if (known) return known;
+  const made = [...encodePieces(Buffer.from(der.buffer, der.byteOffset, der.byteLength), newline)];
+  forms.set(newline, made);
+  return made;
 }
 
 function encodeLines(bytes: Buffer, newline: string): string {

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { KeptDocuments } from './kept-documents.ts';
+
+function setUp() {
+  const documents = new KeptDocuments();
+  const begun: (() => void)[] = [];
+  const read = (
+    mounts: object,
+    acl: object | undefined,
+    { form = 'a', party = '192.0.2.1', length = 1 } = {},
+  ): Promise<Uint8Array> =>
+    documents.read(
+      { mounts, acl, form, asker: { party } },
+      () => new Promise((resolve) => begun.push(() => resolve(new Uint8Array(length)))),
+    );
+  return { documents, begun, read };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('a document is drawn up once for all who may see the same, and anew after a change', async () => {
+  const { begun, read } = setUp();
+  const mounts = {};
+  const asked = Array.from({ length: 3_000 }, () => read(mounts, undefined));
+  await turn();
+  assert.equal(begun.length, 1);
+  begun[0]?.();
+  const [first] = await Promise.all(asked);
+  assert.equal(await read(mounts, undefined), first);
+  assert.equal(begun.length, 1);
+  const changed = read({}, undefined);
+  await turn();
+  assert.equal(begun.length, 2);
+  begun[1]?.();
+  assert.notEqual(await changed, first);
+});
+
+test('who may see something else gets something else, one after the other', async () => {
+  const { begun, read } = setUp();
+  const mounts = {};
+  const asked = [read(mounts, {}), read(mounts, {}), read(mounts, undefined, { form: 'b' })];
+  for (let n = 0; n < asked.length; n++) {
+    await turn();
+    assert.equal(begun.length, n + 1);
+    begun[n]?.();
+  }
+  assert.equal(new Set(await Promise.all(asked)).size, 3);
+});
+
+test('too many of one address are refused, and one of another is not', async () => {
+  const { begun, read } = setUp();
+  const mounts = {};
+  const asked = Array.from({ length: 40 }, () => read(mounts, {}).catch((error: Error) => error));
+  const other = read(mounts, {}, { party: '192.0.2.2' });
+  for (let at = 0; at < 18; at++) {
+    await turn();
+    begun[at]?.();
+  }
+  await other;
+  const refused = (await Promise.all(asked)).filter((one) => one instanceof Error);
+  assert.equal(refused.length, 40 - 17);
+  assert.match(String(refused[0]), /too many documents/);
+});
+
+test('few are kept, and of large ones fewer', async () => {
+  const { documents, begun, read } = setUp();
+  const mounts = {};
+  const each = async (length: number): Promise<void> => {
+    const reading = read(mounts, {}, { length });
+    await turn();
+    begun.at(-1)?.();
+    await reading;
+    await turn();
+  };
+  for (let n = 0; n < 30; n++) await each(1);
+  assert.equal(documents.count, 16);
+  for (let n = 0; n < 10; n++) await each(8 << 20);
+  assert.equal(documents.count, 4);
+});
