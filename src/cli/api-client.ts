@@ -3,6 +3,7 @@ import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { withoutTrailing } from '../core/edges.ts';
 import { Failure } from '../core/failure.ts';
+import { Gathering } from '../core/gathering.ts';
 import type { Arguments, FlagTable } from './arguments.ts';
 
 /** Flags of every command that talks to a running server. */
@@ -17,6 +18,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A request may take as long as making an RSA key or a long list does. */
 const TIMEOUT_MS = 60_000;
+/** Bytes of an answer: no command asks for more than a screen or a file can show. */
+const MOST_ANSWER = 64 << 20;
 
 /** The API of a running server, as its commands use it. */
 export interface ApiClient {
@@ -101,13 +104,19 @@ function send(
           ? requestTls(url, { ...options, ...(ca === undefined ? {} : { ca }) })
           : requestPlain(url, options);
       request.on('response', (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        const gathering = new Gathering({ limit: MOST_ANSWER });
+        response.on('data', (chunk: Buffer) => {
+          if (!request.destroyed && gathering.add(chunk)) {
+            request.destroy(
+              Object.assign(new Error('the answer is too long'), { code: 'EMSGSIZE' }),
+            );
+          }
+        });
         response.on('error', fail);
         response.on('end', () =>
           resolve({
             status: response.statusCode ?? 0,
-            text: Buffer.concat(chunks).toString('utf8'),
+            text: Buffer.from(gathering.bytes()).toString('utf8'),
           }),
         );
       });

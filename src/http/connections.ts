@@ -2,6 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionLimits } from '../config.ts';
 import { partyOf } from '../core/party.ts';
+import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
+import { GatheredRequest } from './request-body.ts';
 
 /** A connection, and what is asked on it. */
 interface Connection {
@@ -12,14 +14,21 @@ interface Connection {
   asked: Asked[];
   /** When it was last put to the end of its line. */
   moved: number;
+  /** Bytes of answers that are on their way. */
+  unsent: Hold;
 }
 
 interface Asked {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Milliseconds of a clock that only goes on. */
+  /** When it was begun: milliseconds of a clock that only goes on. */
   since: number;
 }
+
+/** Bytes of request bodies that are kept while they come and are worked on. */
+const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
+/** Bytes of answers that clients have not taken yet. */
+const UNSENT_BYTES = { total: 64 << 20, each: 32 << 20 };
 
 /** Requests that may wait on one connection for the answers before them. */
 const MAX_PIPELINED = 32;
@@ -38,9 +47,15 @@ export class Connections {
   readonly #parties = new Map<string, Map<string, Connection>>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
   #count = 0;
+  /** Bytes kept of requests. */
+  readonly bodies: SharedBytes;
+  /** Bytes kept of answers. */
+  readonly unsent: SharedBytes;
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits;
+    this.bodies = new SharedBytes(BODY_BYTES);
+    this.unsent = new SharedBytes(UNSENT_BYTES);
   }
 
   get count(): number {
@@ -60,23 +75,61 @@ export class Connections {
     return () => clearInterval(timer);
   }
 
-  /** @returns false for a request too many on its connection, which is closed then */
-  begin(request: IncomingMessage, response: ServerResponse): boolean {
+  /**
+   * Takes a request, and has it answered when those before it on its connection are: their answers have
+   * left the process then, so that nobody collects answers here that they do not read. One too many ends
+   * the connection.
+   */
+  begin(request: IncomingMessage, response: ServerResponse, answer: () => void): void {
     const connection = this.#bySocket.get(request.socket);
-    if (!connection) return true;
-    forgetAnswered(connection.asked);
-    if (connection.asked.length >= MAX_PIPELINED) {
+    if (!connection) {
+      answer();
+      return;
+    }
+    const { asked } = connection;
+    forgetAnswered(asked);
+    if (asked.length >= MAX_PIPELINED) {
       connection.socket.destroy();
-      return false;
+      return;
     }
+    this.#gather(request, response, connection.party);
     const now = performance.now();
-    connection.asked.push({ request, response, since: now });
-    if (now > connection.moved + MOVE_MS) {
-      connection.moved = now;
-      const mates = this.#parties.get(connection.party);
-      if (mates?.delete(connection.key)) mates.set(connection.key, connection);
-    }
-    return true;
+    const own: Asked = { request, response, since: now };
+    const before = asked.at(-1);
+    asked.push(own);
+    if (now > connection.moved + MOVE_MS) this.#move(connection, now);
+    if (before) {
+      before.response.once('close', () => {
+        own.since = performance.now();
+        if (!connection.socket.destroyed) answer();
+      });
+    } else answer();
+  }
+
+  /** Counts what the socket has not taken of an answer until the client has taken it. */
+  sent(response: ServerResponse, kept = 0): void {
+    const { socket } = response;
+    if (!socket) return;
+    const bytes = Math.max(socket.writableLength, kept);
+    const connection = bytes > 0 ? this.#bySocket.get(socket) : undefined;
+    if (!connection) return;
+    // Registered first: who is given up is closed at once.
+    response.once('close', () => connection.unsent.release());
+    if (!connection.unsent.grow(bytes)) connection.socket.destroy();
+  }
+
+  #gather(request: IncomingMessage, response: ServerResponse, party: string): void {
+    if (!(request instanceof GatheredRequest)) return;
+    request.gather((giveUp) => {
+      response.once('close', () => request.release());
+      return this.bodies.hold(party, giveUp);
+    });
+  }
+
+  #move(connection: Connection, now: number): void {
+    connection.moved = now;
+    const mates = this.#parties.get(connection.party);
+    if (mates?.delete(connection.key)) mates.set(connection.key, connection);
   }
 
   #admit(socket: Socket): void {
@@ -92,7 +145,8 @@ export class Connections {
       return;
     }
     const key = keyOf(socket);
-    const connection: Connection = { socket, party, key, asked: [], moved: 0 };
+    const unsent = this.unsent.hold(party, () => socket.destroy());
+    const connection: Connection = { socket, party, key, asked: [], moved: 0, unsent };
     const mates = this.#parties.get(party) ?? new Map<string, Connection>();
     mates.set(key, connection);
     this.#parties.set(party, mates);
@@ -102,6 +156,7 @@ export class Connections {
   }
 
   #remove(connection: Connection, key: string): void {
+    connection.unsent.release();
     const mates = this.#parties.get(connection.party);
     if (mates?.get(key) !== connection) return;
     mates.delete(key);

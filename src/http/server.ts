@@ -17,9 +17,11 @@ import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
 import { Connections } from './connections.ts';
+import { feedInTurns } from './feeding.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
+import { GatheredRequest } from './request-body.ts';
 import type { LongBody } from './route.ts';
 import { refusal as refuseBoundary } from './wire/boundary.ts';
 import { type Dressed, dressFailure, refusal } from './wire/vault.ts';
@@ -34,6 +36,8 @@ export interface HttpServer {
   listen(address: { host: string; port: number }): Promise<{ host: string; port: number }>;
   /** Reads the certificate files anew; new connections get the new certificate. */
   reloadTls(): void;
+  /** Bytes that are kept for clients now: of requests, and of answers that they have not taken. */
+  held(): { bodies: number; unsent: number };
   /** Takes no new request, lets those under way finish, then closes. */
   close(): Promise<void>;
 }
@@ -44,6 +48,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const limits = app.config.connections;
   const parser = {
     maxHeaderSize: MAX_HEADER_SIZE,
+    IncomingMessage: GatheredRequest,
     headersTimeout: Math.min(limits.header_ms, limits.request_ms),
     // Connections are looked at so often: what is late is so by half at the most.
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(limits.header_ms / 2)),
@@ -84,7 +89,8 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const sendSoon = batchSending(({ request, response, dressed }) => {
     try {
       if (isClosing) response.setHeader('connection', 'close');
-      send(request, response, dressed);
+      const kept = send(request, response, dressed);
+      connections.sent(response, kept);
     } catch (error) {
       fail(response, error);
     }
@@ -95,7 +101,6 @@ export function createServer(app: App, routers: Routers): HttpServer {
     allowed_hosts === undefined ||
     isOwnHost({ host: headers.host, local_address: socket.localAddress }, allowed_hosts);
   const answer: RequestListener = (request, response) => {
-    if (!connections.begin(request, response)) return;
     const read = readRequest(request, response);
     if (!isForUs(request)) {
       sendSoon({ request, response, dressed: refuseHost(read.url) });
@@ -125,8 +130,10 @@ export function createServer(app: App, routers: Routers): HttpServer {
   });
   const server = fastify.server as Server;
   app.onClose(connections.watch(server));
-  answerDirectly(server, (request) => !isClosing && isOfApi(request), answer);
+  const isDirect = (request: IncomingMessage): boolean => !isClosing && isOfApi(request);
+  answerDirectly(server, connections, isDirect, answer);
   acceptListVerb(server, tls !== undefined);
+  feedInTurns(server, tls !== undefined);
   return {
     fastify,
     async listen(address) {
@@ -145,6 +152,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
         setContext.call(fastify.server, files);
       }
     },
+    held: () => ({ bodies: connections.bodies.held, unsent: connections.unsent.held }),
     close() {
       isClosing = true;
       // Who was answered before the request was whole becomes idle only once the rest has come.
@@ -173,19 +181,23 @@ function readTls(tls: { cert_file: string; key_file: string }): { cert: Buffer; 
  */
 function answerDirectly(
   server: Server,
+  connections: Connections,
   isDirect: (request: IncomingMessage) => boolean,
   answer: RequestListener,
 ): void {
   const others = server.listeners('request');
   server.removeAllListeners('request');
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  const begin: RequestListener = (request, response) => {
     if (isDirect(request)) answer(request, response);
     else {
       // What the framework answers by itself has them, too.
       for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
       for (const other of others) other.call(server, request, response);
     }
-  });
+  };
+  server.on('request', (request: IncomingMessage, response: ServerResponse) =>
+    connections.begin(request, response, () => begin(request, response)),
+  );
 }
 
 const isOfApi = ({ url }: IncomingMessage): boolean => url?.startsWith('/v1/') ?? false;
@@ -199,49 +211,16 @@ function readRequest(
     url: request.originalUrl ?? request.url ?? '',
     headers: request.headers,
     remote_address: request.socket.remoteAddress ?? '',
-    readBody: (limit) => readBody(request, limit),
+    readBody: (limit) =>
+      request instanceof GatheredRequest
+        ? request.readBody(limit)
+        : Promise.reject(new Failure('invalid', 'the request has no body')),
     onGone(listener) {
       // Until it is answered a response closes for one reason only.
       response.once('close', listener);
       return () => response.off('close', listener);
     },
   };
-}
-
-const NO_BODY = new Uint8Array(0);
-
-/**
- * Reads a body whole.
- *
- * @throws Failure `too_large` as soon as more than `limit` bytes are announced or have come
- */
-function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
-  const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > limit) throw tooLarge(limit);
-  if (request.complete && request.readableLength === 0) return Promise.resolve(NO_BODY);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > limit) {
-        request.removeAllListeners('data');
-        request.resume();
-        reject(tooLarge(limit));
-        return;
-      }
-      chunks.push(chunk);
-    });
-    request.on('end', () =>
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)),
-    );
-    request.on('error', reject);
-    request.on('aborted', () => reject(new Failure('invalid', 'the request body ended early')));
-  });
-}
-
-function tooLarge(limit: number): Failure {
-  return new Failure('too_large', `the request body is larger than the ${limit} bytes taken here`);
 }
 
 const COMMON_HEADERS = {
@@ -256,6 +235,9 @@ interface Outgoing {
   dressed: Dressed;
 }
 
+/** Milliseconds of a turn that sending may take; then others come first. */
+const SEND_MS = 5;
+
 /**
  * Sends the answers of one turn of the event loop one after the other at its end. With a client on the
  * same machine that took a third off the CPU time of a read; the likely reason is that each
@@ -265,8 +247,16 @@ function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: Outgoin
   let waiting: Outgoing[] = [];
   const flush = (): void => {
     const batch = waiting;
-    waiting = [];
-    for (const outgoing of batch) sendOne(outgoing);
+    const until = performance.now() + SEND_MS;
+    let sent = 0;
+    for (const outgoing of batch) {
+      // The clock is looked at now and then only: a usual batch is of few answers.
+      if (sent > 0 && sent % 16 === 0 && performance.now() > until) break;
+      sendOne(outgoing);
+      sent += 1;
+    }
+    waiting = batch.slice(sent);
+    if (waiting.length > 0) setImmediate(flush);
   };
   return (outgoing) => {
     if (waiting.length === 0) setImmediate(flush);
@@ -274,7 +264,8 @@ function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: Outgoin
   };
 }
 
-function send(request: IncomingMessage, response: ServerResponse, dressed: Dressed): void {
+/** @returns bytes that are kept for the answer besides what the socket holds of it */
+function send(request: IncomingMessage, response: ServerResponse, dressed: Dressed): number {
   const { status, body } = dressed;
   const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...dressed.headers };
   if (status !== 204 && status !== 304) {
@@ -282,15 +273,31 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
       typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
   }
   if (dressed.cookies) headers['set-cookie'] = [...dressed.cookies];
-  // A refused upload is not read to its end; the connection cannot carry another request.
-  if (status === 413) headers.connection = 'close';
+  if (leavesRest(request, status)) headers.connection = 'close';
   response.writeHead(status, headers);
   if (request.method === 'HEAD' || body === undefined) response.end();
   // Text is given as text: head and body then leave in one packet and one system call.
-  else if (typeof body === 'string') response.end(body);
+  else if (typeof body === 'string') endWithText(response, body);
   else if (!('pieces' in body)) endWithBytes(response, body);
   else if (body.length <= SHORT_BODY) response.end(Buffer.concat([...body.pieces()]));
-  else pipeline(Readable.from(unhurried(body), { objectMode: false }), response, () => {});
+  else {
+    pipeline(Readable.from(unhurried(body), { objectMode: false }), response, () => {});
+    return PIECE_KEPT;
+  }
+  return 0;
+}
+
+/** Whether the rest of a request is not read to its end; the connection cannot carry another then. */
+function leavesRest(request: IncomingMessage, status: number): boolean {
+  if (status === 413) return true;
+  if (request instanceof GatheredRequest && request.isSpoilt) return true;
+  // A body of no announced length might go on for ever.
+  return !request.complete && request.headers['transfer-encoding'] !== undefined;
+}
+
+/** Longer text is turned into bytes here: the socket would take three times the room to do it. */
+function endWithText(response: ServerResponse, body: string): void {
+  response.end(body.length > SHORT_BODY ? Buffer.from(body) : body);
 }
 
 /** As text short bytes leave in one system call, too; copying longer ones would cost more than that. */
@@ -316,4 +323,6 @@ async function* unhurried(body: LongBody): AsyncGenerator<Uint8Array, void, unde
 }
 
 /** Bodies up to this length are sent in one piece, which is quicker. */
-const SHORT_BODY = 256 << 10;
+const SHORT_BODY = 64 << 10;
+/** What is kept of a longer one while it is sent, as a piece that waits. */
+const PIECE_KEPT = 32 << 10;

@@ -120,6 +120,11 @@ test('an answer that is no JSON, too long, or elsewhere is none', async () => {
   assert.equal(await kindOf({ ...plain, address: html }), 'malformed');
   const long = await serve((_request, response) => response.end(`"${'x'.repeat(2 << 20)}"`));
   assert.equal(await kindOf({ ...plain, address: long }), 'malformed');
+  const crumbs = await serve((_request, response) => {
+    response.flushHeaders();
+    response.socket?.write('1\r\n \r\n'.repeat(10_000));
+  });
+  assert.equal(await kindOf({ ...plain, address: crumbs }), 'malformed');
   const moved = await serve((_request, response) => {
     response.writeHead(307, { location: html }).end();
   });

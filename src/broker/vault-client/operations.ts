@@ -7,7 +7,9 @@ import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { Gathering } from '../../core/gathering.ts';
 import { parsePem } from '../../core/pem.ts';
+import { type Hold, SharedBytes } from '../../core/shared-bytes.ts';
 import {
   exportPrivateKey,
   isPrivateKeyLabel,
@@ -37,6 +39,9 @@ export interface VaultRequest {
 const TIMEOUT = 10_000;
 /** Bytes of an answer. */
 const MOST_BODY = 1 << 20;
+
+/** All answers that are coming, and those from one server: memory is the process's. */
+const answers = new SharedBytes({ total: 32 << 20, each: 8 << 20 });
 
 /** Bytes of an answer's head. */
 const MOST_HEAD = 16 << 10;
@@ -70,7 +75,9 @@ export async function askVault(
     ...(url.protocol === 'https:' ? tlsOptions(connection) : {}),
   };
   refuseLiteral(app, url);
-  const { status, text } = await exchange(url, options, body);
+  const { status, text } = await exchange(url, options, body, (giveUp) =>
+    answers.hold(url.host, giveUp),
+  );
   if (status >= 200 && status < 300) return parseVaultAnswer(text);
   const because = describeRefusal(text);
   const said = `the Vault server answered status ${status}${because === '' ? '' : `: ${because}`}`;
@@ -145,6 +152,7 @@ function exchange(
   url: URL,
   options: RequestOptions,
   body: string | undefined,
+  holdFor: (giveUp: () => void) => Hold,
 ): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error & { code?: unknown }): void =>
@@ -159,19 +167,20 @@ function exchange(
     }
     sent.on('error', fail);
     sent.on('response', (response) => {
-      const parts: Buffer[] = [];
-      let length = 0;
+      const giveUp = (): void => {
+        sent.destroy(new VaultFault('malformed', 'the answer of the Vault server is too long'));
+      };
+      const hold = holdFor(giveUp);
+      const gathering = new Gathering({ limit: MOST_BODY, hold });
       response.on('error', fail);
+      response.on('close', () => hold.release());
       response.on('data', (part: Buffer) => {
-        length += part.length;
-        if (length > MOST_BODY) {
-          sent.destroy(new VaultFault('malformed', 'the answer of the Vault server is too long'));
-        } else parts.push(part);
+        if (!sent.destroyed && gathering.add(part)) giveUp();
       });
       response.on('end', () =>
         resolve({
           status: response.statusCode ?? 0,
-          text: Buffer.concat(parts).toString('utf8'),
+          text: Buffer.from(gathering.bytes()).toString('utf8'),
         }),
       );
     });

@@ -1,0 +1,123 @@
+import { IncomingMessage } from 'node:http';
+import { Failure } from '../core/failure.ts';
+import { Gathering, type GatheringFault } from '../core/gathering.ts';
+import type { Hold } from '../core/shared-bytes.ts';
+
+/** Bytes that are taken of a body before anybody has said how many may come. */
+const EARLY = 64 << 10;
+/** No endpoint takes more. */
+const MOST = 1 << 20;
+const NO_BODY = new Uint8Array(0);
+
+interface Reader {
+  resolve(body: Uint8Array): void;
+  reject(because: Failure): void;
+}
+
+/**
+ * A request whose body is put together as it comes from the parser. The stream's own way keeps every
+ * chunk as an object until somebody reads it, and a chunk may be of one byte.
+ */
+export class GatheredRequest extends IncomingMessage {
+  #gathering: Gathering | undefined;
+  #hold: Hold | undefined;
+  #refused: Failure | undefined;
+  #reader: Reader | undefined;
+  #limit = MOST;
+  #isRead = false;
+
+  /** Whether the rest of the body is of no use, and the connection neither. */
+  get isSpoilt(): boolean {
+    return this.#refused !== undefined;
+  }
+
+  /** To be called before anything of the body comes. @param hold where its bytes are counted */
+  gather(hold: (giveUp: () => void) => Hold | undefined): void {
+    const announced = this.headers['content-length'];
+    if (announced === undefined && this.headers['transfer-encoding'] === undefined) return;
+    this.#hold = hold(() => this.#refuse('no_room'));
+    this.#gathering = new Gathering({
+      limit: MOST,
+      announced: announced === undefined ? undefined : Number(announced),
+      hold: this.#hold,
+    });
+  }
+
+  /** What the parser calls with each piece of the body, and with null after the last. */
+  override push(piece: unknown): boolean {
+    if (piece === null) {
+      this.#end();
+      return super.push(null);
+    }
+    if (!this.#gathering || !(piece instanceof Uint8Array)) return super.push(piece);
+    if (this.#refused) return false;
+    const fault = this.#gathering.add(piece);
+    if (fault) this.#refuse(fault);
+    else if (this.#gathering.length > this.#limit) this.#refuse('too_long');
+    return !this.#refused && (this.#isRead || this.#gathering.length < EARLY);
+  }
+
+  /**
+   * Reads the body whole.
+   *
+   * @throws Failure `too_large` as soon as more than `limit` bytes are announced or have come
+   */
+  readBody(limit: number): Promise<Uint8Array> {
+    const gathering = this.#gathering;
+    if (!gathering) return Promise.resolve(NO_BODY);
+    this.#limit = Math.min(limit, MOST);
+    this.#isRead = true;
+    const announced = Number(this.headers['content-length'] ?? 0);
+    if (Math.max(announced, gathering.length) > this.#limit) this.#refuse('too_long');
+    if (this.#refused) return Promise.reject(this.#refused);
+    if (this.complete) return Promise.resolve(gathering.bytes());
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+      this.resume();
+    });
+  }
+
+  /** Lets go of the body. */
+  release(): void {
+    this.#hold?.release();
+    this.#gathering?.drop();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#reader?.reject(new Failure('invalid', 'the request body ended early'));
+    this.#reader = undefined;
+    this.release();
+    super._destroy(error, callback);
+  }
+
+  #end(): void {
+    this.#hold?.settle();
+    if (!this.#gathering || this.#refused) return;
+    this.#reader?.resolve(this.#gathering.bytes());
+    this.#reader = undefined;
+  }
+
+  #refuse(fault: GatheringFault): void {
+    if (this.#refused) return;
+    this.#refused = refusalOf(fault, this.#limit);
+    this.release();
+    this.#reader?.reject(this.#refused);
+    this.#reader = undefined;
+  }
+}
+
+function refusalOf(fault: GatheringFault, limit: number): Failure {
+  switch (fault) {
+    case 'too_long':
+      return new Failure(
+        'too_large',
+        `the request body is larger than the ${limit} bytes taken here`,
+      );
+    case 'too_many_pieces':
+      return new Failure('invalid', 'the request body comes in too many small pieces');
+    case 'no_room':
+      return new Failure('rate_limited', 'too many request bodies are under way, try again', {
+        retry_after: 1,
+      });
+  }
+}
