@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { choice, shortList, stringMap } from '../../core/fields.ts';
 import { orNull, timeOf } from './entity.ts';
@@ -70,6 +71,25 @@ export function listGroupsAbove(tree: GroupTree, ids: readonly string[]): string
     }
   }
   return above;
+}
+
+/** Most policies that somebody has by an entity and all groups above it. */
+export const MOST_POLICIES = 1000;
+
+export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies`;
+
+/** The policies of some holders together, each once; undefined for more than anybody may have. */
+export async function unitePolicies(
+  holders: readonly { policies: readonly string[] }[],
+): Promise<ReadonlySet<string> | undefined> {
+  const united = new Set<string>();
+  const breath = new Breath();
+  for (const { policies } of holders) {
+    await breath.take();
+    for (const name of policies) united.add(name);
+    if (united.size > MOST_POLICIES) return undefined;
+  }
+  return united;
 }
 
 /**

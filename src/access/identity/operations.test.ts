@@ -6,7 +6,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { listAliasIds } from './aliases/operations.ts';
-import { listEntityIds, listNamesOfEntities } from './entities/operations.ts';
+import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities/operations.ts';
 import {
   listGroupIds,
   listNamesOfGroups,
@@ -185,5 +185,48 @@ eachEngine('identity', (open) => {
       /has an alias already/,
     );
     assert.deepEqual(await listMembers(app.db, group_id, 'entity'), []);
+  });
+
+  test('whoever has more policies than are read may do nothing, and is told so each time', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const { entity, effects } = await ensureEntityForAlias(app, mount, 'ann');
+    await app.commit(testCaller(mount), effects);
+    const caller = testCaller(mount);
+    const names = (word: string, count: number) =>
+      Array.from({ length: count }, (_, at) => `${word}${at}`);
+    const low = await writeGroup(app, caller, {
+      id: '',
+      name: 'low',
+      policies: names('low', 600),
+      member_entity_ids: [entity.id],
+    });
+    const low_id = String((low.data as Record<string, unknown>).id);
+    await writeGroup(app, caller, { id: '', name: 'same', policies: names('low', 600) });
+    const top = { id: '', name: 'top', member_group_ids: [low_id] };
+    await writeGroup(app, caller, { ...top, policies: names('top', 400) });
+    assert.equal((await listEntityPolicies(app, entity.id)).length, 1000);
+    const refused = (kind: string) => (error: unknown) =>
+      error instanceof Failure &&
+      error.kind === kind &&
+      /at most 1000 policies/.test(error.message);
+    await assert.rejects(
+      writeGroup(app, caller, { id: low_id, name: '', policies: names('low', 601) }),
+      refused('invalid'),
+    );
+    await assert.rejects(
+      writeEntityById(app, caller, { id: entity.id, name: '', policies: ['one-more'] }),
+      refused('invalid'),
+    );
+    // Grown from above, which nobody looks down from.
+    await writeGroup(app, caller, { ...top, policies: names('top', 401) });
+    for (let turn = 0; turn < 2; turn++) {
+      await assert.rejects(listEntityPolicies(app, entity.id), refused('forbidden'));
+      const token = { policies: ['default'], entity_id: entity.id, restricted: false };
+      await assert.rejects(readPermissions(app, token), refused('forbidden'));
+      assert.ok(await readPermissions(app, { ...token, restricted: true }));
+    }
+    await writeGroup(app, caller, { ...top, policies: [] });
+    assert.equal((await listEntityPolicies(app, entity.id)).length, 600);
   });
 });

@@ -1,4 +1,5 @@
 import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
@@ -8,7 +9,13 @@ import { readAcl } from '../policies/operations.ts';
 import { canonicalPolicies } from '../tokens/creation.ts';
 import type { Token } from '../tokens/token.ts';
 import type { AliasMount, Entity } from './entity.ts';
-import { type GroupTree, groupTree, listGroupsAbove } from './group.ts';
+import {
+  type GroupTree,
+  groupTree,
+  listGroupsAbove,
+  TOO_MANY_POLICIES,
+  unitePolicies,
+} from './group.ts';
 import {
   findAlias,
   findEntityById,
@@ -23,8 +30,11 @@ import {
 /** An entity with everything that decides what it may do. */
 export interface Person {
   entity: Entity;
-  /** Policies of the entity and of its groups: sorted, each once, never `root`. */
-  policies: readonly string[];
+  /**
+   * Policies of the entity and of its groups: sorted, each once, never `root`. Undefined for more
+   * than are read.
+   */
+  policies: readonly string[] | undefined;
   /** For templates. */
   facts: IdentityFacts;
   direct_group_ids: readonly string[];
@@ -45,9 +55,19 @@ export async function findEntity(app: App, id: string): Promise<Entity | undefin
   return findEntityById(app.db, id);
 }
 
-/** Policies that an entity has by itself and by its groups; none when there is no such entity. */
+/**
+ * Policies that an entity has by itself and by its groups; none when there is no such entity.
+ *
+ * @throws Failure `forbidden` when they are more than are read
+ */
 export async function listEntityPolicies(app: App, id: string): Promise<readonly string[]> {
-  return (await findPerson(app, id))?.policies ?? [];
+  const person = await findPerson(app, id);
+  return person ? requirePolicies(person) : [];
+}
+
+function requirePolicies({ policies }: Person): readonly string[] {
+  if (policies) return policies;
+  throw new Failure('forbidden', `permission denied: ${TOO_MANY_POLICIES}`);
 }
 
 /** An entity with its groups, remembered until configuration changes. */
@@ -82,9 +102,10 @@ export async function readPermissions(
 }
 
 async function loadPermissions(app: App, token: PermittedToken): Promise<Permissions | undefined> {
-  const person = await loadPerson(app, token.entity_id);
+  // Remembered also when it is refused: whoever has too many policies asks again at once.
+  const person = await findPerson(app, token.entity_id);
   if (!person || person.entity.disabled) return undefined;
-  const identity_policies = token.restricted ? [] : person.policies;
+  const identity_policies = token.restricted ? [] : requirePolicies(person);
   const names = canonicalPolicies([...token.policies, ...identity_policies]);
   const acl = await readAcl(app, names, person.facts);
   return { acl, identity: person.facts, identity_policies };
@@ -125,11 +146,9 @@ async function loadPerson(app: App, id: string): Promise<Person | undefined> {
   ];
   const inherited = listGroupsAbove(tree, direct);
   const groups = [...direct, ...inherited].flatMap((group) => tree.byId.get(group) ?? []);
-  const policies = canonicalPolicies([
-    ...entity.policies,
-    ...groups.flatMap((group) => group.policies),
-    // Refused when written; what is stored is not trusted with this.
-  ]).filter((name) => name !== 'root');
+  const united = await unitePolicies([entity, ...groups]);
+  // Refused when written; what is stored is not trusted with this.
+  const policies = united && canonicalPolicies([...united]).filter((name) => name !== 'root');
   const facts: IdentityFacts = {
     entity: {
       id,
@@ -150,6 +169,24 @@ async function loadPerson(app: App, id: string): Promise<Person | undefined> {
     groups: groups.map(({ id, name, metadata }) => ({ id, name, metadata })),
   };
   return { entity, policies, facts, direct_group_ids: direct, inherited_group_ids: inherited };
+}
+
+/**
+ * @param holder whose policies are being written
+ * @param group_ids groups that it is itself a member of
+ * @throws Failure `invalid` when it would have more by them and those above than are read
+ */
+export async function requireFewPolicies(
+  app: App,
+  holder: Pick<Entity, 'policies'>,
+  group_ids: readonly string[],
+): Promise<void> {
+  const tree = await readGroupTree(app);
+  const groups = [...group_ids, ...listGroupsAbove(tree, group_ids)].flatMap(
+    (id) => tree.byId.get(id) ?? [],
+  );
+  const united = await unitePolicies([holder, ...groups]);
+  if (!united) throw new Failure('invalid', `policies: ${TOO_MANY_POLICIES}`);
 }
 
 export async function readGroupTree(app: App): Promise<GroupTree> {

@@ -101,6 +101,9 @@ async function identityPolicies(app: App, token: Token): Promise<readonly string
  */
 export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
   const person = await ensureEntityForAlias(app, caller.mount, input.alias);
+  // Whoever has more policies than are read gets no token that could not be used. Who is new has
+  // none, and is not to be remembered as somebody who is not there.
+  if (person.effects.length === 0) await listEntityPolicies(app, person.entity.id);
   try {
     return await logInAs(app, caller, input, person);
   } catch (error) {

@@ -19,7 +19,7 @@ import {
 } from '../entity.ts';
 import { listGroupsAbove } from '../group.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
-import { findAliasMount, newEntity, readGroupTree } from '../operations.ts';
+import { findAliasMount, newEntity, readGroupTree, requireFewPolicies } from '../operations.ts';
 import {
   deleteEntity,
   deleteMemberships,
@@ -74,6 +74,7 @@ async function changeEntity(
 ): Promise<Answer> {
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
+  await requireFewPolicies(app, next, await listGroupsOf(app.db, 'entity', next.id));
   await app.commit(caller, [updateEntity(next), ...bumpPermissionVersion()]);
   return {};
 }

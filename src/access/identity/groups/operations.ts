@@ -16,7 +16,7 @@ import {
   type GroupSettings,
 } from '../group.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
-import { findAliasMount, randomName, readGroupTree } from '../operations.ts';
+import { findAliasMount, randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
 import {
   countEntityMembers,
   deleteGroup,
@@ -80,6 +80,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     policies: requireIdentityPolicies(policies),
     updated_at_ms: now,
   };
+  await requireFewPolicies(app, group, await listGroupsOf(app.db, 'group', group.id));
   await app.commit(caller, [
     existing ? updateGroup(group) : insertGroup(group),
     ...(await planMembers(app, group, input)),
