@@ -7,6 +7,8 @@ const SLICE = 2 << 10;
 const SHORT = 1 << 10;
 /** Milliseconds of a turn of the event loop that parsing may take. */
 const TURN_MS = 5;
+/** Bytes that wait for a later turn; beyond that memory matters more than time. */
+const MOST_WAITING = 32 << 20;
 
 type Bytes = Buffer<ArrayBuffer>;
 type Parse = (bytes: Bytes) => void;
@@ -36,8 +38,11 @@ class Turns {
   #until = 0;
   #isCounting = false;
   readonly #waiting = new Set<Feed>();
+  /** Bytes that have come and are not parsed. */
+  held = 0;
 
   get isOver(): boolean {
+    if (this.held > MOST_WAITING) return false;
     const now = performance.now();
     if (!this.#isCounting) {
       this.#isCounting = true;
@@ -81,6 +86,7 @@ class Feed {
       return;
     }
     this.#left.push(bytes);
+    this.#turns.held += bytes.length;
     // More than one: the turn was over before, and the socket was read on all the same.
     if (this.#left.length === 1) this.goOn();
     else this.#holdUp();
@@ -113,9 +119,11 @@ class Feed {
     const [first] = this.#left;
     // The parser of a socket that is gone may be another's by now.
     if (!first || this.#socket.destroyed) {
+      for (const { length } of this.#left) this.#turns.held -= length;
       this.#left = [];
       return;
     }
+    this.#turns.held -= Math.min(SLICE, first.length);
     if (first.length <= SLICE) this.#left.shift();
     else this.#left[0] = first.subarray(SLICE);
     this.#parse(first.subarray(0, SLICE));
