@@ -1,4 +1,5 @@
 import { build, type Db, prepared } from '../../store/database.ts';
+import { inBlocks } from '../../store/in-blocks.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
@@ -34,19 +35,22 @@ export async function listLogIns(
 
 /** Which of some rows of tokens are there. */
 export async function listTokenRows(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await db.selectFrom('token').select('id').where('id', 'in', ids).execute();
+  const rows = await inBlocks(ids, (some) =>
+    db.selectFrom('token').select('id').where('id', 'in', some).execute(),
+  );
   return new Set(rows.map((row) => row.id));
 }
 
 /** Which of some rows of tokens are those of log-ins that are there. */
 export async function listLogInsByToken(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('resource')
-    .select('unique_key')
-    .where('type', '=', 'auth-token')
-    .where('unique_key', 'in', ids)
-    .execute();
+  const rows = await inBlocks(ids, (some) =>
+    db
+      .selectFrom('resource')
+      .select('unique_key')
+      .where('type', '=', 'auth-token')
+      .where('unique_key', 'in', some)
+      .execute(),
+  );
   return new Set(rows.flatMap((row) => row.unique_key ?? []));
 }
 

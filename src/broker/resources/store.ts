@@ -1,6 +1,7 @@
 import { type Compilable, type Expression, type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import { build, type Db, type Prepared, prepared, preparedWrite } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
+import { compareIds, inBlocks } from '../../store/in-blocks.ts';
 import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
@@ -142,15 +143,19 @@ export async function listOwnedByAll(
   type: ResourceTypeName,
   owner_ids: readonly string[],
 ): Promise<Resource[]> {
-  if (owner_ids.length === 0) return [];
-  const rows = await db
-    .selectFrom('resource')
-    .selectAll()
-    .where('owner_id', 'in', owner_ids)
-    .where('type', '=', type)
-    .orderBy('created_ms')
-    .orderBy('id')
-    .execute();
+  const rows = await inBlocks(
+    [...new Set(owner_ids)],
+    (some) =>
+      db
+        .selectFrom('resource')
+        .selectAll()
+        .where('owner_id', 'in', some)
+        .where('type', '=', type)
+        .orderBy('created_ms')
+        .orderBy('id')
+        .execute(),
+    (a, b) => a.created_ms - b.created_ms || compareIds(a.id, b.id),
+  );
   return rows.map(resourceOf);
 }
 
@@ -202,14 +207,18 @@ export async function listLinksOfAll(
   from_ids: readonly string[],
   kinds: readonly LinkKind[],
 ): Promise<{ from_id: string; kind: string; to_id: string }[]> {
-  if (from_ids.length === 0) return [];
-  return db
-    .selectFrom('resource_link')
-    .selectAll()
-    .where('from_id', 'in', from_ids)
-    .where('kind', 'in', kinds)
-    .orderBy('to_id')
-    .execute();
+  return inBlocks(
+    [...new Set(from_ids)],
+    (some) =>
+      db
+        .selectFrom('resource_link')
+        .selectAll()
+        .where('from_id', 'in', some)
+        .where('kind', 'in', kinds)
+        .orderBy('to_id')
+        .execute(),
+    (a, b) => compareIds(a.to_id, b.to_id),
+  );
 }
 
 /** Links of one kind to many resources at once. */
@@ -218,14 +227,18 @@ export async function listLinksToAll(
   to_ids: readonly string[],
   kind: LinkKind,
 ): Promise<{ from_id: string; to_id: string }[]> {
-  if (to_ids.length === 0) return [];
-  return db
-    .selectFrom('resource_link')
-    .select(['from_id', 'to_id'])
-    .where('to_id', 'in', to_ids)
-    .where('kind', '=', kind)
-    .orderBy('from_id')
-    .execute();
+  return inBlocks(
+    [...new Set(to_ids)],
+    (some) =>
+      db
+        .selectFrom('resource_link')
+        .select(['from_id', 'to_id'])
+        .where('to_id', 'in', some)
+        .where('kind', '=', kind)
+        .orderBy('from_id')
+        .execute(),
+    (a, b) => compareIds(a.from_id, b.from_id),
+  );
 }
 
 /** Links of a kind, whole. For what is few and cached: members and principals. */

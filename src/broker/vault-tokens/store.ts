@@ -1,4 +1,5 @@
 import { build, type Db, prepared } from '../../store/database.ts';
+import { inBlocks } from '../../store/in-blocks.ts';
 import type { VaultTokenRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { VaultToken, VaultTokenStatus } from './token.ts';
@@ -31,13 +32,14 @@ export async function listLatestStatus(
   db: Db,
   store_ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  if (store_ids.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('vault_token')
-    .select(['store_id', 'status'])
-    .where('store_id', 'in', store_ids)
-    .where('replaced_at', 'is', null)
-    .execute();
+  const rows = await inBlocks(store_ids, (some) =>
+    db
+      .selectFrom('vault_token')
+      .select(['store_id', 'status'])
+      .where('store_id', 'in', some)
+      .where('replaced_at', 'is', null)
+      .execute(),
+  );
   return new Map(rows.map(({ store_id, status }) => [store_id, status]));
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { build, type Db } from '../../../store/database.ts';
+import { inBlocks } from '../../../store/in-blocks.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
 import type { ClosedReason, ConnectionEnds } from './connection.ts';
@@ -19,8 +20,9 @@ export async function listConnectionsById(
   db: Db,
   ids: readonly string[],
 ): Promise<SessionConnectionRow[]> {
-  if (ids.length === 0) return [];
-  return db.selectFrom('session_connection').selectAll().where('id', 'in', ids).execute();
+  return inBlocks([...new Set(ids)], (some) =>
+    db.selectFrom('session_connection').selectAll().where('id', 'in', some).execute(),
+  );
 }
 
 /** Ids of the open connections that some workers carry. */
@@ -29,15 +31,16 @@ export async function listOpenConnections(
   worker_ids: readonly string[],
   limit: number,
 ): Promise<string[]> {
-  if (worker_ids.length === 0) return [];
-  const rows = await db
-    .selectFrom('session_connection')
-    .select('id')
-    .where('worker_id', 'in', worker_ids)
-    .where('status', '<>', 'closed')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.id);
+  const rows = await inBlocks([...new Set(worker_ids)], (some) =>
+    db
+      .selectFrom('session_connection')
+      .select('id')
+      .where('worker_id', 'in', some)
+      .where('status', '<>', 'closed')
+      .limit(limit)
+      .execute(),
+  );
+  return rows.slice(0, limit).map((row) => row.id);
 }
 
 /**
