@@ -10,7 +10,7 @@ export function askerOf({ record, onGone }: Pick<Caller, 'record' | 'onGone'>): 
   return { party: partyOf(record.remote_address), onGone };
 }
 
-// A hash takes a thread and tens of MiB for some 20 ms. All that wait are through in three seconds,
+// A hash takes a thread and tens of MiB for 20 to 100 ms. All that wait are through in 3 to 15 seconds,
 // and whoever comes from an address of his own waits for one hash of each other address.
 const passwordTurnsOf = perApp(
   () =>

@@ -32,8 +32,10 @@ const NEVER = blocks([
   'fd00:ec2::254/128',
   'fd20:ce::254/128',
   '::/128',
-  // Teredo, which hides an IPv4 address; link-local; what was site-local; multicast.
+  // Teredo and translation of local use (RFC 8215), which hide an IPv4 address in places that differ;
+  // link-local; what was site-local; multicast.
   '2001::/32',
+  '64:ff9b:1::/48',
   'fe80::/10',
   'fec0::/10',
   'ff00::/8',
@@ -68,7 +70,7 @@ export function judgeReach(
 
 const refuse = (because: string): ReachVerdict => ({ allowed: false, because });
 
-/** An IPv4 address in any of the forms that lead to it over IPv6 (RFC 4291, 6052, 3056) as itself. */
+/** An IPv4 address in any of the forms that lead to it over IPv6 (RFC 4291, 6052, 3056, 5214) as itself. */
 function plainAddress(address: string): string {
   const [bare = ''] = address.split('%');
   if (isIPv4(bare) || isIP(bare) === 0) return bare;
@@ -80,7 +82,9 @@ function plainAddress(address: string): string {
   // Of the address itself, and not `::` or `::1`.
   const isCompatible = isZero(a, b, c, d, e, f) && g !== 0;
   const isNat64 = a === 0x64 && b === 0xff9b && isZero(c, d, e, f);
-  if (isMapped || isTranslated || isCompatible || isNat64) return dotted(g, h);
+  // ISATAP: within whatever network, of a global address or not.
+  const isTunnelled = (e === 0 || e === 0x200) && f === 0x5efe;
+  if (isMapped || isTranslated || isCompatible || isNat64 || isTunnelled) return dotted(g, h);
   if (a === 0x2002) return dotted(b ?? 0, c ?? 0);
   return groups.map((group) => group.toString(16)).join(':');
 }
