@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
 import { startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -137,6 +138,36 @@ for (const [conditions, attributes, saved, why] of atSaving) {
     if (saved) assert.equal((await use(answer.textAt('id'))).status, 200);
   });
 }
+
+test('a library without a ttl asks for none: the role says how long, and the session shortens it', async () => {
+  const secondsOf = async (attributes: object): Promise<number> => {
+    const library = (await ok(save(attributes))).textAt('id');
+    const issued = await ok(use(library));
+    const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/.exec(
+      issued.text.replaceAll('\\n', '\n'),
+    );
+    const { validToDate } = new X509Certificate(pem?.[0] ?? assert.fail(issued.text));
+    return (validToDate.getTime() - Date.now()) / 1000;
+  };
+  await permit('denied_parameters = { "ttl" = [] }');
+  const role = {
+    allow_any_name: true,
+    allow_subdomains: true,
+    key_type: 'ec',
+    allowed_uri_sans: '*',
+  };
+  await ok(root('POST', 'ssl/roles/web', { ...role, ttl: '5m' }));
+  const short = await secondsOf(NAME);
+  assert.ok(short > 200 && short <= 301, String(short));
+  assert.equal((await save({ ...NAME, ttl: '10m' })).status, 403);
+  // Longer than a session: the session's own end counts.
+  await ok(root('POST', 'ssl/roles/web', { ...role, ttl: '20h' }));
+  const whole = await secondsOf(NAME);
+  assert.ok(whole > 7 * 3600 && whole <= 8 * 3600 + 1, String(whole));
+  await permit('');
+  const own = await secondsOf({ ...NAME, ttl: '10m' });
+  assert.ok(own > 500 && own <= 601, String(own));
+});
 
 test('what a person fills in is judged when it is filled in', async () => {
   await permit(DENIED);

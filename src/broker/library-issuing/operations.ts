@@ -2,7 +2,6 @@ import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { insertLease } from '../../access/leases/store.ts';
 import { askerOf, makeKeyInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
-import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { holdMount } from '../../mounts/store.ts';
@@ -100,9 +99,6 @@ async function issueFromAuthority(
     throw new Failure('unresolved', `credential library ${library.id}: its authority is gone`);
   }
   const now = Math.floor(app.now() / 1000);
-  // A second less: the authority looks at the clock a little later than this.
-  const left = Math.max(1, session.expires_at - now - 1);
-  const wanted = parseDuration(attributes.ttl ?? '') ?? 0;
   const { role = '' } = attributes;
   const fields = fillIssueFields(attributes, facts);
   if (fields.common_name?.trim() === '') throw new UnfitValue('a name is empty');
@@ -110,11 +106,11 @@ async function issueFromAuthority(
   if (!saved_by || !(await mayIssue(app, saved_by, { mount, role, fields }))) {
     throw new UnfitValue(`whoever saved it may not ask for this at role "${role}"`);
   }
-  const input = issueSchema.parse({
-    ...fields,
-    ttl: wanted > 0 ? Math.min(wanted, left) : left,
-  });
-  const leaf = await planIssuance(app, { ...caller, mount }, { ...input, role });
+  // Nothing is asked for that was not judged: without a ttl the role's counts, and the session
+  // only shortens it.
+  const latest = Math.max(now + 1, session.expires_at);
+  const input = { ...issueSchema.parse(fields), role, latest };
+  const leaf = await planIssuance(app, { ...caller, mount }, input);
   if (leaf.role.no_store) {
     throw new Failure(
       'unresolved',

@@ -28,6 +28,8 @@ export interface LeafContext {
   mount: { default_ttl: number; max_ttl: number };
   /** Unix seconds. */
   now: number;
+  /** Unix seconds; see `ValidityRequest`. */
+  latest?: number | undefined;
   /** Of the caller, for templates; absent for a token without entity. */
   identity?: IdentityFacts | undefined;
 }
@@ -97,6 +99,7 @@ function planLeaf(
     role,
     mount: context.mount,
     issuer: { not_after: issuer.not_after, behavior: issuer.behavior },
+    latest: context.latest,
   });
   const metadata = parseMetadata(request.cert_metadata, role);
   const certificate: CertificatePlan = {

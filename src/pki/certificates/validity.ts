@@ -22,6 +22,8 @@ export interface ValidityRequest {
   mount: { default_ttl: number; max_ttl: number };
   /** Absent for a certificate that signs itself. */
   issuer?: { not_after: number; behavior: NotAfterBehavior };
+  /** Unix seconds, in time for no warning: what the certificate is for ends then. */
+  latest?: number | undefined;
 }
 
 export interface Validity {
@@ -73,7 +75,8 @@ export function planValidity(wanted: ValidityRequest): Validity {
   if (role.not_after !== '' && wanted.not_after !== '') {
     warnings.push('the not_after field was provided but the role has a not_after of its own');
   }
-  const asked = fixed === '' ? now + planTtl(wanted, warnings) : planEnd(fixed, wanted, warnings);
+  const planned = fixed === '' ? now + planTtl(wanted, warnings) : planEnd(fixed, wanted, warnings);
+  const asked = Math.min(planned, wanted.latest ?? planned);
   const bounded = boundByIssuer(asked, wanted, warnings);
   const notAfter = Math.min(bounded, LAST_TIME);
   if (bounded > LAST_TIME) {

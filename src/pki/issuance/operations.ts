@@ -33,6 +33,8 @@ interface Target {
   role: string;
   /** Of the path; without it the role's own counts. */
   issuer_ref?: string | undefined;
+  /** Unix seconds: no certificate ends later. */
+  latest?: number | undefined;
 }
 
 interface Ground {
@@ -86,7 +88,7 @@ async function decideSign(
   { role, context }: Ground,
 ): Promise<Subject & { plan: LeafPlan }> {
   if (isHeavyLeaf(role, input)) {
-    const { role: _, issuer_ref: __, ...request } = input;
+    const { role: _, issuer_ref: __, latest: ___, ...request } = input;
     const { plan, ...subject } = await planLeafOnThread(app, caller, {
       kind: 'sign',
       role,
@@ -113,7 +115,7 @@ async function decideIssue(
   { role, context }: Ground,
 ): Promise<{ plan: LeafPlan; key: KeyDescription }> {
   if (isHeavyLeaf(role, input)) {
-    const { role: _, issuer_ref: __, ...request } = input;
+    const { role: _, issuer_ref: __, latest: ___, ...request } = input;
     return planLeafOnThread(app, caller, { kind: 'issue', role, request, context });
   }
   const { key, ...plan } = planIssue(role, input, context);
@@ -127,7 +129,16 @@ async function readGround(app: App, caller: Caller, target: Target): Promise<Gro
   const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
   const { version } = authority.defaults;
   const held = holdGround({ mount_id, role: target.role, body, version });
-  return { role, held, issuer, key, context: contextOf(app, caller, authority, issuer, key) };
+  return {
+    role,
+    held,
+    issuer,
+    key,
+    context: {
+      ...contextOf(app, caller, authority, issuer, key),
+      latest: target.latest,
+    },
+  };
 }
 
 function contextOf(
