@@ -10,6 +10,7 @@ import {
   mayBeAllowed,
   type Operation,
 } from './acl.ts';
+import type { ParameterReader } from './parameter-rules.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
 
 const NOW = 1_800_000_000;
@@ -343,6 +344,42 @@ test('a list keeps to the largest page', () => {
   assert.equal(judge(acl, 'LIST x', { parameters: { limit: 11 } }), false);
   assert.equal(judge(acl, 'LIST x'), false);
   assert.equal(judge(acl, 'GET x'), true);
+});
+
+/** An endpoint with these fields, each read as a number where it can be. */
+const readerWith = (...names: string[]): ParameterReader => ({
+  knows: (name) => names.includes(name),
+  read: (name, value) => (names.includes(name) && value !== '' ? Number(value) : undefined),
+  namesOf: (name) => [name],
+});
+
+test('a list that has no pages is refused where a largest page is asked for', () => {
+  const acl = aclOf('path "x" { policy = "read" pagination_limit = 10 }');
+  const parameters = { limit: '10' };
+  assert.equal(judge(acl, 'LIST x', { parameters, reader: readerWith('limit') }), true);
+  assert.equal(judge(acl, 'LIST x', { parameters, reader: readerWith('after') }), false);
+  assert.equal(judge(acl, 'LIST x', { parameters: {}, reader: readerWith('limit') }), false);
+  const free = aclOf('path "x" { policy = "read" }');
+  assert.equal(judge(free, 'LIST x', { parameters, reader: readerWith('after') }), true);
+});
+
+test('rules on parameters bound a list by the fields that it has', () => {
+  const lists: [rule: string, fields: string[], sent: object, allowed: boolean][] = [
+    ['denied_parameters = { "name" = [] }', ['name'], { name: '1' }, false],
+    ['denied_parameters = { "name" = [] }', ['name', 'after'], { after: '1' }, true],
+    ['denied_parameters = { "name" = [] }', ['after'], { name: '1' }, true],
+    ['allowed_parameters = { "name" = [] }', ['name', 'role'], { role: '1' }, false],
+    ['allowed_parameters = { "name" = [] }', ['name', 'role'], { name: '1' }, true],
+    ['required_parameters = ["name"]', ['name'], {}, false],
+    ['required_parameters = ["name"]', ['name'], { name: '1' }, true],
+    ['required_parameters = ["common_name"]', ['name'], {}, true],
+  ];
+  for (const [rule, fields, sent, allowed] of lists) {
+    const acl = aclOf(`path "x" { policy = "read" ${rule} }`);
+    const parameters = { ...sent };
+    const judged = judge(acl, 'LIST x', { parameters, reader: readerWith(...fields) });
+    assert.equal(judged, allowed, `${rule}: ${JSON.stringify(sent)} of ${fields.join()}`);
+  }
 });
 
 test('what an identity is called never acts as a wildcard', () => {

@@ -324,18 +324,36 @@ function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
     return refuse(`the answer must be wrapped for at most ${max_wrapping_ttl} seconds`);
   }
   if (operation === 'delete') return ALLOWED;
-  if (operation === 'list') return judgePage(pagination_limit, parameters);
-  const because = judgeParameters(rule, parameters, request.reader);
+  const because =
+    operation === 'list'
+      ? (judgePage(pagination_limit, request) ?? judgeListParameters(rule, request))
+      : judgeParameters(rule, parameters, request.reader);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
+/** A list that has no pages cannot be bounded: it is refused where a bound is asked for. */
 function judgePage(
   most: number | undefined,
-  parameters: Readonly<Record<string, unknown>>,
-): AccessVerdict {
-  if (most === undefined) return ALLOWED;
-  const limit = Object.hasOwn(parameters, 'limit') ? Number(parameters.limit) : 0;
-  return limit > 0 && limit <= most ? ALLOWED : refuse(`a page has a limit of at most ${most}`);
+  { parameters = {}, reader }: AccessRequest,
+): string | undefined {
+  if (most === undefined) return undefined;
+  const sent = Object.hasOwn(parameters, 'limit') ? parameters.limit : 0;
+  const limit = Number(reader ? reader.read('limit', sent) : sent);
+  return limit > 0 && limit <= most ? undefined : `a page has a limit of at most ${most}`;
+}
+
+/**
+ * Lists mostly have no fields, and rules on parameters are written for what else a path is asked
+ * for: they bound a list by the fields that it has.
+ */
+function judgeListParameters(
+  rule: Rule,
+  { parameters = {}, reader }: AccessRequest,
+): string | undefined {
+  if (!reader) return undefined;
+  const known = Object.entries(parameters).filter(([name]) => reader.knows(name));
+  const required_parameters = rule.required_parameters.filter((name) => reader.knows(name));
+  return judgeParameters({ ...rule, required_parameters }, Object.fromEntries(known), reader);
 }
 
 /**
