@@ -14,6 +14,7 @@ import {
   signAsync,
   signSync,
   verify,
+  verifyAsync,
   withoutPss,
 } from './algorithms.ts';
 import { readDer } from './der-reader.ts';
@@ -105,6 +106,18 @@ const KEYS: Record<string, { privateKey: KeyObject; publicKey: KeyObject }> = {
   ed25519: generateKeyPairSync('ed25519'),
 };
 const data = Buffer.from('data');
+
+test('an RSA signature that begins with a zero is none without it', async () => {
+  const { privateKey, publicKey } = KEYS.rsa ?? assert.fail();
+  const name = 'SHA256WithRSAPSS';
+  // PSS is different each time; one in 256 begins so.
+  let signature = signSync(privateKey, name, data);
+  while (signature[0] !== 0) signature = signSync(privateKey, name, data);
+  assert.equal(verify(publicKey, name, data, signature), true);
+  assert.equal(verify(publicKey, name, data, signature.subarray(1)), false);
+  assert.equal(await verifyAsync(publicKey, name, data, signature), true);
+  assert.equal(await verifyAsync(publicKey, name, data, signature.subarray(1)), false);
+});
 
 for (const name of SIGNATURE_ALGORITHMS) {
   for (const [key_type, { privateKey, publicKey }] of Object.entries(KEYS)) {

@@ -235,7 +235,7 @@ export async function verifyAsync(
   signature: Uint8Array,
 ): Promise<boolean> {
   const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
-  if (publicKey.asymmetricKeyType !== key_type) return false;
+  if (publicKey.asymmetricKeyType !== key_type || !isWhole(publicKey, signature)) return false;
   const key = usesPss ? { key: publicKey, ...PSS_OPTIONS } : { key: publicKey };
   const { promise, resolve } = Promise.withResolvers<boolean>();
   try {
@@ -249,6 +249,15 @@ export async function verifyAsync(
   return promise;
 }
 
+/**
+ * Whether an RSA signature is as long as the modulus (RFC 8017 §8.1.2, §8.2.2). The library takes one
+ * without its leading zero, so that one certificate could have two forms.
+ */
+function isWhole({ asymmetricKeyDetails }: KeyObject, signature: Uint8Array): boolean {
+  const bits = asymmetricKeyDetails?.modulusLength;
+  return bits === undefined || signature.length === Math.ceil(bits / 8);
+}
+
 /** Says whether the signature is right; a key of another kind than the algorithm's makes it wrong. */
 export function verify(
   publicKey: KeyObject,
@@ -257,7 +266,7 @@ export function verify(
   signature: Uint8Array,
 ): boolean {
   const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
-  if (publicKey.asymmetricKeyType !== key_type) return false;
+  if (publicKey.asymmetricKeyType !== key_type || !isWhole(publicKey, signature)) return false;
   try {
     return verifyBytes(
       hash ?? null,
