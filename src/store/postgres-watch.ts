@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
@@ -93,7 +94,9 @@ export class ConfigWatch {
   async #confirm(): Promise<number> {
     // The look that is under way may have begun too long ago, or on a connection that was lost.
     for (let attempt = 0; attempt < 2 && this.#isStale(); attempt += 1) {
-      if (Date.now() - this.#failed_ms < PAUSE_MS) break;
+      // The database may be back by the end of the pause: nobody is refused for a look of before.
+      const pause_ms = this.#failed_ms + PAUSE_MS - Date.now();
+      if (pause_ms > 0) await delay(pause_ms);
       this.#lookAgain();
       await this.#looking;
     }
