@@ -67,6 +67,8 @@ export interface Caller {
   readonly onGone?: ((listener: () => void) => () => void) | undefined;
   /** What the permission rests on; absent for the server's own work. */
   standing?: Standing | undefined;
+  /** Whether what the path names was there when it was permitted; undefined where nobody asked. */
+  found?: boolean | undefined;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;
 }

@@ -416,8 +416,8 @@ function mayBePermitted(acl: Acl, { access }: AnyRoute, asked: AskedPath): boole
 async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permission): Promise<void> {
   if (route.access === 'public') return;
   const { capability, sudo, exists } = route.access;
-  const operation =
-    exists && !(await exists(app, caller, asked.params)) ? ('create' as const) : capability;
+  const found = exists && (await exists(app, caller, asked.params));
+  const operation = found === false ? ('create' as const) : capability;
   const verdict = judgeAccess(asked.acl, {
     ...asked.asked,
     operation,
@@ -427,6 +427,7 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
     ...(caller.wrap_ttl === undefined ? {} : { wrapTtl: caller.wrap_ttl }),
   });
   if (!verdict.allowed) throw new Failure('forbidden', 'permission denied');
+  caller.found = found;
 }
 
 function dress(

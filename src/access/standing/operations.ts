@@ -56,7 +56,7 @@ export async function commitFor(
     try {
       return await store.commit([...standing.guards(changes), ...effects]);
     } catch (error) {
-      if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+      if (!isConflict(error)) throw error;
       await store.refreshConfig();
       const renewed = await standing.renew();
       if (renewed.version === standing.version || attempt === ATTEMPTS) throw error;
@@ -64,3 +64,56 @@ export async function commitFor(
     }
   }
 }
+
+/** What a request would do, by what it has read. */
+export interface Planned<Result> {
+  effects: readonly Effect[];
+  result: Result;
+  /** Whether what it writes was there, where who may write it depends on that. */
+  found?: boolean;
+}
+
+/** Each attempt but the last means that somebody else's change of what was read was durable. */
+const PLANS = 8;
+
+/**
+ * Plans and commits. A plan rests on rows that it has read, and its effects are refused once one of
+ * them is another one (`saveAsRead`, `deleteAsRead`, a version, a hold): then everything is planned
+ * anew, and judged anew, by what is there now. What cannot be at all is told by the next plan.
+ *
+ * @param plan reads what it rests on from the database, whenever it is called; costly parts that
+ *   rest on nothing, such as the hash of a password, are made once, outside
+ * @throws Failure `conflict` after some attempts
+ */
+export async function commitPlanned<Result>(
+  app: Pick<App, 'commit'>,
+  caller: Caller,
+  plan: () => Promise<Planned<Result>>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { effects, result, found } = await plan();
+    try {
+      await requireJudged(caller, found);
+      await app.commit(caller, effects);
+      return result;
+    } catch (error) {
+      if (!isConflict(error) || attempt === PLANS) throw error;
+    }
+  }
+}
+
+/**
+ * Who may change a thing may perhaps not make one: what was permitted and what is planned have
+ * found the same.
+ *
+ * @throws Failure as the request would be refused if it came now; `conflict` to plan anew
+ */
+async function requireJudged(caller: Caller, found: boolean | undefined): Promise<void> {
+  const asPermitted = () => caller.found === undefined || caller.found === found;
+  if (found === undefined || asPermitted()) return;
+  caller.standing = await caller.standing?.renew();
+  if (!asPermitted()) throw new Failure('conflict', 'it comes and goes: try again');
+}
+
+const isConflict = (error: unknown): boolean =>
+  error instanceof Failure && error.kind === 'conflict';

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
+import type { Store } from '../../store/store.ts';
+import type { Write } from '../../store/write.ts';
+import type { Caller } from '../caller.ts';
+import { commitPlanned, type Planned } from './operations.ts';
+import type { Standing } from './standing.ts';
+
+const key = { name: 'web' };
+
+async function bodyIn({ db }: App): Promise<string | undefined> {
+  const row = await db.selectFrom('token_role').select('body').where('name', '=', key.name);
+  return (await row.executeTakeFirst())?.body;
+}
+
+const save = (read: string | undefined, body: string): Write =>
+  saveAsRead('token_role', {
+    key,
+    read: read === undefined ? read : { body: read },
+    next: { body },
+  });
+
+/** Adds a letter to the row, as somebody who was slower than `others`. */
+async function append(
+  app: App,
+  caller: Caller,
+  others: (attempt: number) => readonly Write[],
+): Promise<{ attempts: number; result: string }> {
+  let attempts = 0;
+  const result = await commitPlanned<string>(app, caller, async () => {
+    const read = await bodyIn(app);
+    attempts += 1;
+    const theirs = others(attempts);
+    if (theirs.length > 0) await app.store.commit(theirs);
+    const body = `${read ?? ''}+`;
+    return { effects: [save(read, body)], result: body, found: read !== undefined };
+  });
+  return { attempts, result };
+}
+
+async function openBench(open: () => Promise<Store>): Promise<{ app: App; caller: Caller }> {
+  const { app } = await openTestApp(await open());
+  return { app, caller: testCaller(await requireTestMount(app, 'auth/token/')) };
+}
+
+const isConflict = (error: unknown): boolean =>
+  error instanceof Failure && error.kind === 'conflict';
+
+eachEngine('a request that merges what it has read with what it was sent', (open) => {
+  test('is planned once when nobody was quicker', async () => {
+    const { app, caller } = await openBench(open);
+    assert.deepEqual(await append(app, caller, () => []), { attempts: 1, result: '+' });
+    assert.equal(await bodyIn(app), '+');
+  });
+
+  test('is planned anew on what others have left', async () => {
+    const { app, caller } = await openBench(open);
+    await app.store.commit([save(undefined, 'a')]);
+    const done = await append(app, caller, (attempt) => (attempt === 1 ? [save('a', 'b')] : []));
+    assert.deepEqual(done, { attempts: 2, result: 'b+' });
+    assert.equal(await bodyIn(app), 'b+');
+  });
+
+  test('starts from nothing once others have removed what it has read', async () => {
+    const { app, caller } = await openBench(open);
+    await app.store.commit([save(undefined, 'a')]);
+    const remove = deleteAsRead('token_role', { key, read: { body: 'a' } });
+    const done = await append(app, caller, (attempt) => (attempt === 1 ? [remove] : []));
+    assert.deepEqual(done, { attempts: 2, result: '+' });
+  });
+
+  test('gives up at last when somebody is always quicker, and has written nothing', async () => {
+    const { app, caller } = await openBench(open);
+    await app.store.commit([save(undefined, '0')]);
+    let attempts = 0;
+    const quicker = (attempt: number): Write[] => {
+      attempts = attempt;
+      return [save(String(attempt - 1), String(attempt))];
+    };
+    await assert.rejects(append(app, caller, quicker), isConflict);
+    assert.ok(attempts > 1 && attempts < 20, `${attempts} attempts`);
+    assert.equal(await bodyIn(app), String(attempts));
+  });
+
+  test('is refused by the error of its new plan', async () => {
+    const { app, caller } = await openBench(open);
+    const plan = async (): Promise<Planned<null>> => {
+      if ((await bodyIn(app)) !== undefined) throw new Failure('invalid', 'the name is in use');
+      await app.store.commit([save(undefined, 'theirs')]);
+      return { effects: [save(undefined, 'mine')], result: null };
+    };
+    await assert.rejects(commitPlanned(app, caller, plan), /the name is in use/);
+    assert.equal(await bodyIn(app), 'theirs');
+  });
+});
+
+/** A caller who was permitted by what was there, and is judged again by what is there then. */
+function judgedBy(caller: Caller, isThere: () => Promise<boolean>, may: 'change' | 'both'): Caller {
+  const standing: Standing = {
+    version: undefined,
+    guards: () => [],
+    renew: async () => {
+      caller.found = await isThere();
+      if (!caller.found && may === 'change') throw new Failure('forbidden', 'permission denied');
+      return standing;
+    },
+  };
+  caller.found = true;
+  caller.standing = standing;
+  return caller;
+}
+
+eachEngine('who may change a thing', (open) => {
+  for (const moment of ['before it was read', 'before it was written'] as const) {
+    for (const may of ['change', 'both'] as const) {
+      const makes = may === 'both';
+      test(`${makes ? 'and make' : 'and not make'} it ${makes ? 'makes' : 'does not make'} it, removed ${moment}`, async () => {
+        const bench = await openBench(open);
+        const { app } = bench;
+        const caller = judgedBy(bench.caller, async () => (await bodyIn(app)) !== undefined, may);
+        const late = moment === 'before it was written';
+        if (late) await app.store.commit([save(undefined, 'a')]);
+        const remove = deleteAsRead('token_role', { key, read: { body: 'a' } });
+        const done = append(app, caller, (attempt) => (late && attempt === 1 ? [remove] : []));
+        if (makes) assert.equal((await done).result, '+');
+        else await assert.rejects(done, /permission denied/);
+        assert.equal(await bodyIn(app), makes ? '+' : undefined);
+      });
+    }
+  }
+});
