@@ -5,7 +5,7 @@ import { eachEngine, eachPlace } from '../../test/support/engines.ts';
 import { Failure } from '../core/failure.ts';
 import { build } from './database.ts';
 import { preparedHold } from './held.ts';
-import { isHold, withoutLocks } from './holding.ts';
+import { isDeletion, isHold, withoutLocks } from './holding.ts';
 import { type Write, write } from './write.ts';
 
 const hold = preparedHold<{ name: string }>(
@@ -100,5 +100,18 @@ for (const [sql, held, without] of texts) {
   test(`${sql}: ${held ? 'holds' : 'changes'} rows`, () => {
     assert.equal(isHold(sql), held);
     assert.equal(withoutLocks(sql), without);
+  });
+}
+
+const deletions: [sql: string, deletes: boolean][] = [
+  ['delete from "a" where "id" = $1', true],
+  ['with recursive "t"("id") as (select "id" from "a") delete from "a" where "id" in ("t")', true],
+  ['with "t" as (select 1) insert into "a" select * from "t"', false],
+  ['insert into "a" ("delete from") values ($1)', false],
+  ['update "b" set "c" = $1', false],
+];
+for (const [sql, deletes] of deletions) {
+  test(`${sql}: ${deletes ? 'deletes' : 'does not delete'} rows`, () => {
+    assert.equal(isDeletion(sql), deletes);
   });
 }

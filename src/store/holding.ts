@@ -5,6 +5,11 @@ export function isHold(sql: string): boolean {
   return sql.startsWith('select ');
 }
 
+/** Whether a statement deletes rows, also one that first works out which. */
+export function isDeletion(sql: string): boolean {
+  return sql.startsWith('delete ') || (sql.startsWith('with ') && /\) delete from /.test(sql));
+}
+
 const LOCKS = [' for key share', ' for share', ' for update'];
 
 /** A query without its locking clause, for SQLite: there a write set has the database to itself. */

@@ -11,6 +11,7 @@ import {
   refuseAll,
 } from './batch.ts';
 import { bumpsConfigVersion, READ_CONFIG_VERSION } from './config-version.ts';
+import { isDeletion } from './holding.ts';
 import {
   Pipeline,
   type PipelineResult,
@@ -28,6 +29,12 @@ export const CONFIG_CHANNEL = 'gatehouse_config';
 
 /** How long a batch is tried again when other nodes are in its way. */
 const RETRY_MS = 5_000;
+
+/**
+ * How often a row that cannot be deleted is tried again. What refers to it was made in the moment of
+ * the deletion, and is seen by the next attempt; what is seen and still refers to it will not go.
+ */
+const DELETE_ATTEMPTS = 8;
 
 /** Longer than any batch takes; then the connection is given up and its outcome is unknown. */
 const PIPELINE_TIMEOUT_MS = 20_000;
@@ -61,6 +68,16 @@ class Interrupted extends Error {
   constructor(next: 'retry' | 'reconnect' | 'give_up', cause: Error) {
     super(cause.message, { cause });
     this.next = next;
+  }
+}
+
+/** A row was not deleted since another node has just made something that refers to it. */
+class StillReferred extends Interrupted {
+  readonly refusal: Refusal;
+
+  constructor(cause: Error, { conflict }: Write) {
+    super('retry', cause);
+    this.refusal = { kind: 'conflict', message: conflict ?? 'something still refers to it' };
   }
 }
 
@@ -133,6 +150,9 @@ export class PostgresWriter implements BatchWriter {
         return await this.#attempt(session, batch);
       } catch (error) {
         const next = error instanceof Interrupted ? error.next : 'give_up';
+        if (error instanceof StillReferred && batch.length === 1 && attempt >= DELETE_ATTEMPTS) {
+          if (await rolledBack(session)) return refuseAll(batch, error.refusal);
+        }
         if (next === 'retry' && (await rolledBack(session))) {
           // Fewer locks at once are in fewer others' way.
           if (attempt > 1 && batch.length > 1) return this.#runHalves(deadline, batch);
@@ -213,6 +233,10 @@ export class PostgresWriter implements BatchWriter {
     }
     const write = plan.writes[result.done.length - lead];
     if (write === undefined || !isStatementError(result.error)) throw interruption(result.error);
+    // Not the caller's mistake: who deletes cannot know what is being made.
+    if (result.error.code === FOREIGN_KEY && isDeletion(write.sql)) {
+      throw new StillReferred(result.error, write);
+    }
     return refusalOf(result.error, write);
   }
 
@@ -349,6 +373,8 @@ const PASSING = new Set([
   '55P03', // lock_not_available: lock_timeout
 ]);
 
+const FOREIGN_KEY = '23503'; // foreign_key_violation
+
 function interruption(error: ServerError): Interrupted {
   return new Interrupted(PASSING.has(error.code) ? 'retry' : 'give_up', error);
 }
@@ -362,7 +388,7 @@ function refusalOf(error: ServerError, write: Write): Refusal {
       const message = write.conflict ?? `it exists already: ${error.table ?? ''} (${columns})`;
       return { kind: 'conflict', message };
     }
-    case '23503':
+    case FOREIGN_KEY:
       return {
         kind: 'conflict',
         message: write.conflict ?? 'something it refers to does not exist any more',

@@ -8,6 +8,7 @@ import { Failure } from '../core/failure.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import { preparedWrite } from './database.ts';
 import { openStore, type Store } from './store.ts';
+import type { Write } from './write.ts';
 
 const insertSink = preparedWrite(
   (build, p: { name: string; seq: number }) =>
@@ -195,6 +196,55 @@ eachPlace('several nodes', (newPlace, engine) => {
     await store.commit([insertSink({ name: 'x', seq: 0 }), { audit: '{}' }]);
     assert.deepEqual(await sinks(store), { x: 0 });
     assert.equal(await chainLength(store, 'a'), 1);
+  });
+
+  test('delete what another is making something for, and only what still refers to it forbids that', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    await beside(place, (client) =>
+      client.query(`alter table audit_sink add unique (name);
+        create table leaf (sink text not null references audit_sink (name))`),
+    );
+    const cut: Write = {
+      sql: "with x as (select 'x' as sink) delete from leaf where sink in (select sink from x)",
+      parameters: [],
+    };
+    const fell: Write = { sql: "delete from audit_sink where name = 'x'", parameters: [], rows: 1 };
+    await store.commit([insertSink({ name: 'x', seq: 0 })]);
+    await beside(place, async (client) => {
+      await client.query("begin; insert into leaf values ('x')");
+      // The leaf is not there yet for the first statement, and is for what judges the second.
+      const felled = [store.commit([cut, fell]), store.commit([insertSink({ name: 'y', seq: 1 })])];
+      await seeWaiting(client, true);
+      await client.query('commit');
+      await Promise.all(felled);
+    });
+    assert.deepEqual(await sinks(store), { y: 1 });
+
+    const stays: Write = { ...fell, sql: "delete from audit_sink where name = 'y'" };
+    await beside(place, (client) => client.query("insert into leaf values ('y')"));
+    await assert.rejects(store.commit([stays]), {
+      kind: 'conflict',
+      message: 'something still refers to it',
+    });
+    const orphan: Write = { sql: "insert into leaf values ('z')", parameters: [] };
+    await assert.rejects(store.commit([orphan]), { kind: 'conflict', message: /does not exist/ });
+    await store.commit([insertSink({ name: 'z', seq: 2 }), orphan]);
+  });
+
+  test('no key keeps a row from being deleted: what refers to it goes with it, or lets go', async () => {
+    const place = await newPlace();
+    await place.open('a');
+    const { rows } = await beside(place, (client) =>
+      client.query(
+        "select conname, confdeltype as action from pg_constraint where contype = 'f' order by conname",
+      ),
+    );
+    assert.ok(rows.length > 5);
+    assert.deepEqual(
+      rows.filter(({ action }) => action !== 'c' && action !== 'n'),
+      [],
+    );
   });
 
   test('learn of each other’s changes of configuration', async () => {

@@ -25,12 +25,12 @@ import { requireTokenRole } from './roles/operations.ts';
 import { holdTokenRole } from './roles/store.ts';
 import { type LogIn, planLogIn } from './settings.ts';
 import {
+  deleteAlone,
   deleteTree,
   findToken,
   findTokenByAccessor,
   listAccessors,
   listExpired,
-  orphanChildren,
   renewToken,
 } from './store.ts';
 import type { Token } from './token.ts';
@@ -295,7 +295,7 @@ export async function revokeOrphan(
   if (openBatchToken(app, input.token)) throw unrevocable();
   const token = await findToken(app.db, tokenId(app, input.token));
   if (!token) throw new Failure('invalid', 'token to revoke not found');
-  return revoke(app, caller, [orphanChildren(token.id), ...planRevocation(token.id)]);
+  return revoke(app, caller, deleteAlone(token.id));
 }
 
 /** What hung on the tokens is dead with them, and ended before this is answered. */

@@ -1,5 +1,6 @@
 import type { Expression } from 'kysely';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import type { TokenRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Token, TokenBody } from './token.ts';
@@ -153,15 +154,24 @@ export function renewToken(id: string, times: { expires_at: number; renewed_at: 
 
 /**
  * Deletes a token with all that descend from it, in one statement: however deep the line is,
- * none of it outlives its origin.
+ * none of it outlives its origin. What another node makes below it meanwhile goes by the foreign key.
  */
 export function deleteTree(id: string): Write {
   return deleteTrees('id', id);
 }
 
-/** Makes orphans of a token's children. */
-export function orphanChildren(id: string): Write {
-  return write(build.updateTable('token').set({ parent_id: null }).where('parent_id', '=', id));
+const takeToken = preparedHold<{ id: string }>((from, { id }) =>
+  from.selectFrom('token').select('id').where('id', '=', id).forUpdate(),
+);
+
+/** Deletes a token alone: its children are orphans from then on, also those that are being made. */
+export function deleteAlone(id: string): Write[] {
+  return [
+    // Waits for children that other nodes are making, and keeps them from making more.
+    takeToken({ id }),
+    write(build.updateTable('token').set({ parent_id: null }).where('parent_id', '=', id)),
+    deleteTree(id),
+  ];
 }
 
 /** Deletes the tokens that log-ins through one auth mount made, with all that descend from them. */
