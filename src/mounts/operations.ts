@@ -3,6 +3,7 @@ import type { Caller } from '../access/caller.ts';
 import { deleteAliasesOfMount } from '../access/identity/store.ts';
 import { endLeasesOfRevoked } from '../access/leases/ending/operations.ts';
 import { deleteLeasesOfMount, expireLeasesOfMount } from '../access/leases/store.ts';
+import { commitPlanned } from '../access/standing/operations.ts';
 import { deleteTokensOfMount } from '../access/tokens/store.ts';
 import type { App } from '../app.ts';
 import { Breath } from '../core/breath.ts';
@@ -25,8 +26,11 @@ import {
 import {
   deleteMount,
   findRemount,
+  findStoredMount,
+  holdPlace,
   insertMount,
   insertRemount,
+  listMountPaths,
   listMounts,
   saveMount,
 } from './store.ts';
@@ -106,27 +110,26 @@ export function planFirstMounts(app: App): Effect[] {
 /** Mounts an engine at a path of its own. */
 export async function enableMount(app: App, caller: Caller, input: NewMount): Promise<Answer> {
   requireEngineType(input.kind, input.type);
-  const taken = [...(await readMounts(app)).values()].filter((mount) => mount.kind === input.kind);
-  const path = planMountPath(
-    input.kind,
-    input.path,
-    taken.map((mount) => mount.path),
-  );
-  const mount: Mount = {
-    id: app.newId(),
-    kind: input.kind,
-    path,
-    type: input.type,
-    accessor: accessorOf(app, input),
-    description: input.description,
-    local: input.local,
-    seal_wrap: input.seal_wrap,
-    external_entropy_access: input.external_entropy_access,
-    options: input.options,
-    config: planConfig(EMPTY_CONFIG, input.config),
-  };
-  await app.commit(caller, [insertMount(mount), bumpConfigVersion()]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const taken = await listMountPaths(app.db, input.kind);
+    const mount: Mount = {
+      id: app.newId(),
+      kind: input.kind,
+      path: planMountPath(input.kind, input.path, taken),
+      type: input.type,
+      accessor: accessorOf(app, input),
+      description: input.description,
+      local: input.local,
+      seal_wrap: input.seal_wrap,
+      external_entropy_access: input.external_entropy_access,
+      options: input.options,
+      config: planConfig(EMPTY_CONFIG, input.config),
+    };
+    return {
+      effects: [insertMount(mount), bumpConfigVersion(), holdPlace(mount)],
+      result: {},
+    };
+  });
 }
 
 /** Removes a mount; data under its id is out of reach at once, and deleted soon after. */
@@ -135,24 +138,33 @@ export async function disableMount(
   caller: Caller,
   input: { kind: MountKind; path: string },
 ): Promise<Answer> {
-  const mount = await findByPath(app, input);
-  if (!mount) return {};
-  requireRemovable(mount);
-  // Whoever came in this way goes with it, and so does what they made and were called. All of it
-  // comes after the mount itself: what was being made there is waited for, and goes, too.
+  const removed = await commitPlanned<Mount | undefined>(app, caller, async () => {
+    const stored = await findStoredMount(app.db, placeOf(input));
+    if (!stored) return { effects: [], result: undefined };
+    const { mount } = stored;
+    requireRemovable(mount);
+    return { effects: planRemoval(app, mount), result: mount };
+  });
+  if (removed?.kind === 'auth') await endLeasesOfRevoked(app, caller);
+  return {};
+}
+
+/**
+ * Whoever came in by a mount goes with it, and so does what they made and were called. All of it
+ * comes after the mount itself: what was being made there is waited for, and goes, too.
+ */
+function planRemoval(app: App, mount: Mount): Effect[] {
   const revocation =
     mount.kind === 'auth'
       ? [deleteTokensOfMount(mount.id), ...deleteAliasesOfMount(mount.accessor)]
       : [];
-  await app.commit(caller, [
-    deleteMount(mount.id),
+  return [
+    deleteMount(mount),
     ...revocation,
     deleteLeasesOfMount(mount.id),
     insertRemovedMount(mount.id, Math.floor(app.now() / 1000)),
     ...bumpPermissionVersion(),
-  ]);
-  if (mount.kind === 'auth') await endLeasesOfRevoked(app, caller);
-  return {};
+  ];
 }
 
 function requireRemovable(mount: Mount): void {
@@ -161,12 +173,16 @@ function requireRemovable(mount: Mount): void {
   }
 }
 
-async function findByPath(
-  app: App,
-  input: { kind: MountKind; path: string },
-): Promise<Mount | undefined> {
-  const path = `${input.path.replace(/\/$/, '')}/`;
-  const mount = (await readMounts(app)).get(fullPath({ kind: input.kind, path }));
+/** What a path in a request names. */
+interface Place {
+  kind: MountKind;
+  path: string;
+}
+
+const placeOf = ({ kind, path }: Place): Place => ({ kind, path: `${path.replace(/\/$/, '')}/` });
+
+async function findByPath(app: App, input: Place): Promise<Mount | undefined> {
+  const mount = (await readMounts(app)).get(fullPath(placeOf(input)));
   // `auth/up` as the path of a secret engine is not the way to log in that is mounted at `up`.
   return mount?.kind === input.kind ? mount : undefined;
 }
@@ -219,7 +235,7 @@ export async function readTune(
 }
 
 function untunable(input: { kind: MountKind; path: string }): Failure {
-  const path = fullPath({ kind: input.kind, path: `${input.path.replace(/\/$/, '')}/` });
+  const path = fullPath(placeOf(input));
   return new Failure('invalid', `tune of path "${path}" failed: no mount entry found`);
 }
 
@@ -235,16 +251,18 @@ export async function tuneMount(
     config: MountSettings;
   },
 ): Promise<Answer> {
-  const mount = await findByPath(app, input);
-  if (!mount) throw untunable(input);
-  const next: Mount = {
-    ...mount,
-    description: input.description ?? mount.description,
-    options: input.options ? { ...mount.options, ...input.options } : mount.options,
-    config: planConfig(mount.config, input.config),
-  };
-  await app.commit(caller, [saveMount(next, mount.path), bumpConfigVersion()]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const stored = await findStoredMount(app.db, placeOf(input));
+    if (!stored) throw untunable(input);
+    const { mount } = stored;
+    const next: Mount = {
+      ...mount,
+      description: input.description ?? mount.description,
+      options: input.options ? { ...mount.options, ...input.options } : mount.options,
+      config: planConfig(mount.config, input.config),
+    };
+    return { effects: [saveMount(next, stored), bumpConfigVersion()], result: {} };
+  });
 }
 
 /** Moves a mount; its data belongs to its id and does not move. */
@@ -253,44 +271,53 @@ export async function remount(
   caller: Caller,
   input: { from: string; to: string },
 ): Promise<Answer> {
-  const mounts = await readMounts(app);
-  const source = mounts.get(`${input.from.replace(/^\/|\/$/g, '')}/`);
-  if (!source) throw new Failure('invalid', `no matching mount at "${input.from}"`);
-  requireRemovable(source);
-  const target = input.to.replace(/^\/|\/$/g, '');
+  return commitPlanned<Answer>(app, caller, async () => {
+    const stored = await findStoredMount(app.db, sourceOf(input.from));
+    if (!stored) throw new Failure('invalid', `no matching mount at "${input.from}"`);
+    const source = stored.mount;
+    requireRemovable(source);
+    const path = await planTarget(app, source, input.to.replace(/^\/|\/$/g, ''));
+    const next: Mount = { ...source, path };
+    const id = app.newId();
+    const move = { id, source: fullPath(source), target: fullPath(next), status: 'success' };
+    return {
+      effects: [
+        saveMount(next, stored),
+        // Their ids begin with the old path (contract 4.4).
+        expireLeasesOfMount(source.id, Math.floor(app.now() / 1000)),
+        insertRemount(move),
+        ...bumpPermissionVersion(),
+        holdPlace(next),
+      ],
+      result: {
+        data: { migration_id: id },
+        warnings: [
+          'Mount migration has been queued. Progress will be reported in the server logs.',
+        ],
+      },
+    };
+  });
+}
+
+function sourceOf(from: string): Place {
+  const path = `${from.replace(/^\/|\/$/g, '')}/`;
+  return path.startsWith('auth/')
+    ? { kind: 'auth', path: path.slice('auth/'.length) }
+    : { kind: 'secret', path };
+}
+
+/** @throws Failure `invalid` for a path that the mount cannot have */
+async function planTarget(app: App, source: Mount, target: string): Promise<string> {
   if (source.kind === 'auth' && !target.startsWith('auth/')) {
     throw new Failure('invalid', `cannot remount auth mount to non-auth mount "${target}/"`);
   }
   const wanted = source.kind === 'auth' ? target.slice('auth/'.length) : target;
-  const others = [...mounts.values()].filter(
-    ({ kind, id }) => kind === source.kind && id !== source.id,
-  );
-  if (others.some(({ path }) => path === `${wanted}/`)) {
+  const taken = await listMountPaths(app.db, source.kind);
+  const others = taken.filter((path) => path !== source.path);
+  if (others.includes(`${wanted}/`)) {
     throw new Failure('invalid', `path already in use at "${target}/"`);
   }
-  const path = planMountPath(
-    source.kind,
-    wanted,
-    others.map((mount) => mount.path),
-  );
-  const id = app.newId();
-  const move = {
-    id,
-    source: fullPath(source),
-    target: fullPath({ kind: source.kind, path }),
-    status: 'success',
-  };
-  await app.commit(caller, [
-    saveMount({ ...source, path }, source.path),
-    // Their ids begin with the old path (contract 4.4).
-    expireLeasesOfMount(source.id, Math.floor(app.now() / 1000)),
-    insertRemount(move),
-    ...bumpPermissionVersion(),
-  ]);
-  return {
-    data: { migration_id: id },
-    warnings: ['Mount migration has been queued. Progress will be reported in the server logs.'],
-  };
+  return planMountPath(source.kind, wanted, others);
 }
 
 export async function readRemount(app: App, input: { id: string }): Promise<Answer> {

@@ -1,5 +1,7 @@
+import { saveAsRead } from '../store/as-read.ts';
 import { build, type Db } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
+import type { MountRow } from '../store/tables.ts';
 import { type Write, write } from '../store/write.ts';
 import type { Mount, MountConfig, MountKind } from './mount.ts';
 
@@ -14,13 +16,39 @@ interface Body {
   config: MountConfig;
 }
 
+/** A mount as it was read; by its text a write set can tell that it still is the same. */
+export interface StoredMount {
+  mount: Mount;
+  body: string;
+}
+
 export async function listMounts(db: Db): Promise<Mount[]> {
   const rows = await db.selectFrom('mount').selectAll().orderBy('path').execute();
-  return rows.map(({ body, kind, ...keys }) => ({
-    ...keys,
-    kind: kind as MountKind,
-    ...(JSON.parse(body) as Body),
-  }));
+  return rows.map(mountOf);
+}
+
+/** Paths of all mounts of a kind, each with its trailing slash. */
+export async function listMountPaths(db: Db, kind: MountKind): Promise<string[]> {
+  const query = db.selectFrom('mount').select('path').where('kind', '=', kind).orderBy('path');
+  return (await query.execute()).map(({ path }) => path);
+}
+
+/** The mount at a path, as it is now, whatever is cached. */
+export async function findStoredMount(
+  db: Db,
+  { kind, path }: Pick<Mount, 'kind' | 'path'>,
+): Promise<StoredMount | undefined> {
+  const row = await db
+    .selectFrom('mount')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('path', '=', path)
+    .executeTakeFirst();
+  return row && { mount: mountOf(row), body: row.body };
+}
+
+function mountOf({ body, kind, ...keys }: MountRow): Mount {
+  return { ...keys, kind: kind as MountKind, ...(JSON.parse(body) as Body) };
 }
 
 function bodyOf(mount: Mount): string {
@@ -56,23 +84,56 @@ export const holdAccessor = preparedHold<{ mount_accessor: string }>(
   { rows: 1, conflict: 'the mount was removed in the meantime' },
 );
 
-/** @param from the path that it was read at: it may have been moved since, or be gone */
-export function saveMount(mount: Mount, from: string): Write {
-  return write(
-    build
-      .updateTable('mount')
-      .set({ path: mount.path, body: bodyOf(mount) })
-      .where('id', '=', mount.id)
-      .where('path', '=', from),
-    {
-      rows: 1,
-      conflict: `path is already in use at ${mount.path}, or the mount was moved meanwhile`,
-    },
-  );
+/** Writes a mount whole, unless it was moved, changed or removed since it was read. */
+export function saveMount(next: Mount, { mount: { path }, body }: StoredMount): Write {
+  const { id, kind, type, accessor } = next;
+  return saveAsRead('mount', {
+    key: { id },
+    read: { path, body },
+    next: { kind, path: next.path, type, accessor, body: bodyOf(next) },
+  });
 }
 
-export function deleteMount(id: string): Write {
-  return write(build.deleteFrom('mount').where('id', '=', id));
+/**
+ * Refuses its write set if a mount lies in another one of its kind, or around one.
+ *
+ * It comes after `bumpConfigVersion`: whoever makes or moves a mount takes that row, so that the
+ * second of two sees here what the first has done.
+ */
+export function holdPlace({ id, kind, path }: Mount): Write {
+  const segments = path.split('/').slice(0, -1);
+  const around = segments.map((_, at) => `${segments.slice(0, at + 1).join('/')}/`);
+  // The character after the slash: all that begins with the path lies before it.
+  const end = `${segments.join('/')}0`;
+  const alone = build
+    .selectFrom('mount')
+    .select('mount.id')
+    .where('mount.id', '=', id)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('mount as other')
+            .select('other.id')
+            .where('other.kind', '=', kind)
+            .where('other.id', '<>', id)
+            .where(({ or, and, eb }) =>
+              or([
+                eb('other.path', 'in', around),
+                and([eb('other.path', '>', path), eb('other.path', '<', end)]),
+              ]),
+            ),
+        ),
+      ),
+    );
+  return write(alone, { rows: 1, conflict: `path is already in use at ${path}` });
+}
+
+/** Removes a mount from the path that it was read at: it may have been moved since, or be gone. */
+export function deleteMount({ id, path }: Pick<Mount, 'id' | 'path'>): Write {
+  return write(build.deleteFrom('mount').where('id', '=', id).where('path', '=', path), {
+    rows: 1,
+    conflict: 'the mount was moved or removed in the meantime',
+  });
 }
 
 export function insertRemount(move: {

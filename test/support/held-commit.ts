@@ -17,7 +17,9 @@ export class CommitHolder {
     ...real,
     commit: async (effects) => {
       const held = this.#held;
-      if (held && effects.some((effect) => pathOf(effect) === held.path)) {
+      // A record alone tells of a refusal, perhaps of one that was answered before.
+      const writes = !effects.every(isAuditEntry);
+      if (held && writes && effects.some((effect) => pathOf(effect) === held.path)) {
         this.#held = undefined;
         held.reached();
         await held.gone;

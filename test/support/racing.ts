@@ -85,6 +85,73 @@ export function raceAll(
   });
 }
 
+/** One of two requests that change the same things. */
+export interface Contender {
+  method: string;
+  path: string;
+  body?: object;
+}
+
+/** Two requests, and what has to be true of what they leave. */
+export interface Contest {
+  one: Contender;
+  other: Contender;
+  /** Reads what is there once both were answered. */
+  judge(answers: { quicker: Answered; slower: Answered }): Promise<void>;
+}
+
+export interface Answered {
+  by: Contender;
+  reply: Reply;
+}
+
+export interface ContestCase {
+  name: string;
+  setUp(bench: Bench): Promise<Contest>;
+}
+
+/** Runs each pair twice, on each engine: either is done while the other one is about to write. */
+export function contestAll(name: string, cases: readonly ContestCase[]): void {
+  eachPlace(name, (newPlace) => {
+    let bench: Bench;
+    const stops: (() => Promise<void>)[] = [];
+    before(async () => {
+      bench = await openBench(await newPlace(), (stop) => stops.push(stop));
+    });
+    after(async () => {
+      for (const stop of stops.reverse()) await stop();
+    });
+    for (const { name, setUp } of cases) {
+      for (const late of ['one', 'other'] as const) {
+        test(`${name}: ${late === 'one' ? 'the first' : 'the second'} is slower`, async () => {
+          const { one, other, judge } = await setUp(bench);
+          await judge(await contend(bench, late === 'one' ? [one, other] : [other, one]));
+        });
+      }
+    }
+  });
+}
+
+/** Lets one request decide, then the other one be done, then the first one write. */
+async function contend(
+  { maker, remover, holder }: Bench,
+  [late, early]: readonly [Contender, Contender],
+): Promise<{ quicker: Answered; slower: Answered }> {
+  const held = holder.hold(late.path);
+  const writing = maker.call(late.method, late.path, late.body);
+  const reply = await Promise.race([held.reached, writing]);
+  assert.equal(reply, undefined, `was to write: ${reply?.text}`);
+  const done = await remover.call(early.method, early.path, early.body).finally(held.letGo);
+  const answers = {
+    quicker: { by: early, reply: done },
+    slower: { by: late, reply: await writing },
+  };
+  assert.ok(done.status < 300, `${done.status} ${done.text}`);
+  // It was not the caller's mistake, and none of the server's either.
+  assert.notEqual(answers.slower.reply.status, 500, answers.slower.reply.text);
+  return answers;
+}
+
 async function openBench(
   place: Place,
   onStop: (stop: () => Promise<void>) => void,
