@@ -4,6 +4,7 @@ import type { Standing } from '../access/standing/standing.ts';
 import { systemCaller } from '../access/system-caller.ts';
 import { findLiving } from '../access/tokens/authentication/operations.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
+import type { Token } from '../access/tokens/token.ts';
 import { type App, perApp } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
 import { USUAL_WORDS } from '../broker/definition.ts';
@@ -122,9 +123,11 @@ async function answer(
   }
 
   const text = credentialsOf(request);
-  const refused = await takeQuota(app, route, request, { text, limits });
+  // Whether a token is good is told by a look at it; what it allows, and a use of it, come later.
+  const living = text === '' ? undefined : await findLiving(app, text);
+  const refused = takeQuota(app, route, request, { text, living }, limits);
   if (refused) return refused;
-  const known = await identify(app, text, request.remote_address);
+  const known = await identify(app, text, request.remote_address, living);
   trace.token = known.token;
   if (text !== '' && !known.token) {
     trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
@@ -135,7 +138,7 @@ async function answer(
   const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
   const standing = (permit: (again: BrokerCaller) => Promise<void>): Standing =>
     standingOf(known, async () => {
-      const again = await identify(app, text, request.remote_address, { again: true });
+      const again = await identify(app, text, request.remote_address, 'again');
       await permit({ ...caller, who: again.who });
       return again;
     });
@@ -177,17 +180,17 @@ function refuseOrigin(status: 204 | 403 | 405): Dressed {
 const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
 
 /** Counts a request; one too many is answered with when to come again, and no body (contract 1.11). */
-async function takeQuota(
+function takeQuota(
   app: App,
   { id, access }: BoundaryRoute,
   { remote_address }: HttpRequest,
-  { text, limits }: { text: string; limits: Record<string, string> },
-): Promise<Dressed | undefined> {
+  asker: { text: string; living: Token | undefined },
+  limits: Record<string, string>,
+): Dressed | undefined {
   if (app.config.rate_limits.disable) return undefined;
   const lists = access !== 'public' && access.action === 'list';
-  // Whether a token is good is told by a look at it; what it allows, and a use of it, come later.
-  const token = text === '' ? undefined : await findLiving(app, text);
-  const known_as = token && (token.entity_id || token.id);
+  const { text, living } = asker;
+  const known_as = living && (living.entity_id || living.id);
   const asked = { endpoint: id, lists, remote_address, token: text, known_as };
   const verdict = limiterOf(app).take(asked, app.now());
   Object.assign(limits, verdict.headers);

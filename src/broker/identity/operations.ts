@@ -1,7 +1,12 @@
 import type { Acl } from '../../access/acl.ts';
 import type { Caller, TokenFacts } from '../../access/caller.ts';
 import { readPermissionVersion } from '../../access/standing/operations.ts';
-import { authenticate, authenticateAgain } from '../../access/tokens/authentication/operations.ts';
+import {
+  type Authenticated,
+  authenticateAgain,
+  authenticateLiving,
+} from '../../access/tokens/authentication/operations.ts';
+import type { Token } from '../../access/tokens/token.ts';
 import type { App } from '../../app.ts';
 import { type AuthTokenBody, isOfLogIn, judgeUse } from '../auth-tokens/auth-token.ts';
 import { touchAuthToken } from '../auth-tokens/store.ts';
@@ -26,22 +31,23 @@ export interface Identified {
 /**
  * Finds out who a token's text stands for. One that is unknown, run out or revoked stands for
  * nobody: what everybody may do is answered all the same.
+ *
+ * @param living what `findLiving` said of the text when the request came, or `again` within it
  */
 export async function identify(
   app: App,
   text: string,
   remote_address: string,
-  { again }: { again: boolean } = { again: false },
+  living: Token | undefined | 'again',
 ): Promise<Identified> {
   // Before what it stands for, see there.
   const version = await readPermissionVersion(app);
   if (isRecoveryToken(text)) {
     // It is good for one request, and was looked at when that began.
-    const accepted = again || (await acceptRecoveryToken(app, text, remote_address));
+    const accepted = living === 'again' || (await acceptRecoveryToken(app, text, remote_address));
     return accepted ? recovery() : nobody(app, version);
   }
-  const ask = again ? authenticateAgain : authenticate;
-  const known = text === '' ? undefined : await ask(app, text, remote_address);
+  const known = await authenticateBy(app, text, remote_address, living);
   if (!known) return nobody(app, version);
   const { token, acl, identity, token_row } = known;
   const who = isOfLogIn(token)
@@ -51,6 +57,18 @@ export async function identify(
   const isRepair = who.authority.asker === 'recovery';
   const permission_version = isRepair ? known.permission_version : version;
   return { who, token, acl, identity, token_row, permission_version };
+}
+
+async function authenticateBy(
+  app: App,
+  text: string,
+  remote_address: string,
+  living: Token | undefined | 'again',
+): Promise<Authenticated | undefined> {
+  if (text === '') return undefined;
+  return living === 'again'
+    ? authenticateAgain(app, text, remote_address)
+    : authenticateLiving(app, living, text, remote_address);
 }
 
 async function nobody(app: App, permission_version: number): Promise<Identified> {

@@ -47,7 +47,17 @@ export async function authenticate(
   text: string,
   remote_address?: string,
 ): Promise<Authenticated | undefined> {
-  const known = await identifyToken(app, await findLiving(app, text), text, remote_address);
+  return authenticateLiving(app, await findLiving(app, text), text, remote_address);
+}
+
+/** As {@link authenticate}, of a text that {@link findLiving} was asked about in this request. */
+export async function authenticateLiving(
+  app: App,
+  living: Token | undefined,
+  text: string,
+  remote_address: string | undefined,
+): Promise<Authenticated | undefined> {
+  const known = await identifyToken(app, living, text, remote_address);
   const { num_uses = 0, id = '' } = known?.counted ?? {};
   if (num_uses > 0 && !(await takeUse(app, id))) return undefined;
   return known?.authenticated;
