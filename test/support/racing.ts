@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eachPlace, type Place } from './engines.ts';
 import { CommitHolder } from './held-commit.ts';
+import { TransactionHolder } from './held-transaction.ts';
 import { newDirectory, settingsOf } from './node-process.ts';
 import { type Client, callOver, type Reply, startTestServer } from './server.ts';
 
@@ -14,41 +15,48 @@ export interface Bench {
   /** Removes. */
   remover: Client;
   holder: CommitHolder;
+  /** Holds the maker's transactions, with two of them; undefined where only one can be open. */
+  transactions: TransactionHolder | undefined;
   /** A number that nothing else on the bench was named by. */
   next(): number;
 }
 
+/** What a table looks at whatever makes the thing. */
+export type Outcome = Pick<Reply, 'status' | 'text'>;
+
 /** Something that is made, and what it stands on. */
-export interface Race {
+export interface Race<Made extends Outcome = Reply> {
   /** The path of the request that makes it, as its record has it. */
   path: string;
-  make(): Promise<Reply>;
+  make(): Promise<Made>;
   remove(): Promise<Reply>;
   /** What was made before the removal has ended by it. */
-  ended?(made: Reply): Promise<void>;
+  ended?(made: Made): Promise<void>;
+  /** What there is, or is not, when the maker was refused. */
+  left?(): Promise<void>;
 }
 
-export interface RaceCase {
+export interface RaceCase<Made extends Outcome = Reply> {
   name: string;
   /** Statuses that refuse the maker once the other was quicker. */
   refused: readonly number[];
-  setUp(bench: Bench): Promise<Race>;
+  /** What is answered once the other was quicker, where that is no refusal. */
+  judge?(made: Made): void;
+  setUp(bench: Bench): Promise<Race<Made>>;
 }
 
 /** What is handed out and must not be. */
 const SECRETS = /BEGIN|hvs\.|at_\w+_s1|authorization_token/;
 
 /**
- * Runs each case in both orders, on each engine.
- *
- * @param judge what is answered once the other was quicker, where that is no refusal
+ * Runs each case in both orders, on each engine, and with both transactions open at once where there
+ * can be two.
  */
-export function raceAll(
+export function raceAll<Made extends Outcome = Reply>(
   name: string,
-  cases: readonly RaceCase[],
-  judge?: (made: Reply) => void,
+  cases: readonly RaceCase<Made>[],
 ): void {
-  eachPlace(name, (newPlace) => {
+  eachPlace(name, (newPlace, engine) => {
     let bench: Bench;
     const stops: (() => Promise<void>)[] = [];
     before(async () => {
@@ -57,7 +65,7 @@ export function raceAll(
     after(async () => {
       for (const stop of stops.reverse()) await stop();
     });
-    for (const { name, refused, setUp } of cases) {
+    for (const { name, refused, judge, setUp } of cases) {
       test(`${name}: removed between plan and commit, nothing is made`, async () => {
         const race = await setUp(bench);
         const held = bench.holder.hold(race.path);
@@ -71,6 +79,7 @@ export function raceAll(
         if (judge) return judge(made);
         assert.ok(refused.includes(made.status), `${made.status} ${made.text}`);
         assert.doesNotMatch(made.text, SECRETS);
+        await race.left?.();
       });
 
       test(`${name}: what was made before ends with it`, async () => {
@@ -81,8 +90,48 @@ export function raceAll(
         assert.ok(removed.status < 300, `${removed.status} ${removed.text}`);
         await race.ended?.(made);
       });
+
+      if (engine === 'sqlite') continue;
+      test(`${name}: at once, nothing is made or it ends`, async () => {
+        const race = await setUp(bench);
+        const [made, removed] = await overlap(bench, race);
+        assert.ok(removed.status < 300, `${removed.status} ${removed.text}`);
+        if (made.status < 300) return race.ended?.(made);
+        assert.ok(refused.includes(made.status), `${made.status} ${made.text}`);
+        assert.doesNotMatch(made.text, SECRETS);
+        await race.left?.();
+      });
     }
   });
+}
+
+/** The maker has written everything and is about to commit when the remover comes. */
+async function overlap<Made extends Outcome>(
+  { transactions }: Bench,
+  race: Race<Made>,
+): Promise<[Made, Reply]> {
+  assert.ok(transactions, 'two nodes');
+  await transactions.hold('a');
+  try {
+    const making = watched(race.make());
+    await transactions.untilWaiting('a', making.isDone);
+    const removing = watched(race.remove());
+    await transactions.untilWaiting('b', removing.isDone);
+    await transactions.letGo();
+    return await Promise.all([making.result, removing.result]);
+  } finally {
+    // No harm where it was let go before.
+    await transactions.letGo();
+  }
+}
+
+function watched<T>(result: Promise<T>): { result: Promise<T>; isDone(): boolean } {
+  let done = false;
+  const finish = (): void => {
+    done = true;
+  };
+  result.then(finish, finish);
+  return { result, isDone: () => done };
 }
 
 /** One of two requests that change the same things. */
@@ -172,9 +221,13 @@ async function openBench(
   assert.notEqual(root, '', made.text);
   const asRoot = (client: Client): Client => ({ ...client, call: callOver(client.url, root) });
   const maker = asRoot(a);
-  const remover = place.options().engine === 'postgres' ? asRoot(await start('b')) : maker;
+  const options = place.options();
+  const two = options.engine === 'postgres';
+  const remover = two ? asRoot(await start('b')) : maker;
+  const transactions = two ? await TransactionHolder.open(options.url) : undefined;
+  if (transactions) onStop(() => transactions.close());
   let count = 0;
-  return { maker, remover, holder, next: () => ++count };
+  return { maker, remover, holder, transactions, next: () => ++count };
 }
 
 /** A request that has to be granted. */
