@@ -1,3 +1,4 @@
+import { saveAsRead } from '../../store/as-read.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -61,7 +62,11 @@ export async function findConfig(
   return row?.body;
 }
 
-/** @param body JSON text */
+/**
+ * Belongs into a write set with {@link saveDefaults}, by whose version nobody else changes it.
+ *
+ * @param body JSON text
+ */
 export function saveConfig(mount_id: string, name: string, body: string): Write[] {
   const save = write(
     build
@@ -71,4 +76,13 @@ export function saveConfig(mount_id: string, name: string, body: string): Write[
     { rows: 1 },
   );
   return [save, bumpConfigVersion()];
+}
+
+/** @param texts.read the record that is being replaced, as it was read; undefined for none */
+export function saveConfigAsRead(
+  key: { mount_id: string; name: string },
+  { read, body }: { read: string | undefined; body: string },
+): Write[] {
+  const row = { key, read: read === undefined ? undefined : { body: read }, next: { body } };
+  return [saveAsRead('pki_config', row), bumpConfigVersion()];
 }

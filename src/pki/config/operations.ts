@@ -24,17 +24,37 @@ export async function writeIssuersConfig(
   caller: Caller,
   input: { default: string; default_follows_latest_issuer?: boolean | undefined },
 ): Promise<Answer<IssuersConfig>> {
-  requireExplicitRef('issuer', input.default);
+  // Left out, it falls to false: only root/replace keeps it.
+  const follows = input.default_follows_latest_issuer ?? false;
+  return chooseDefaultIssuer(app, caller, input.default, () => follows);
+}
+
+/** Makes another issuer the default one; `next` unless one is named. */
+export async function replaceDefaultIssuer(app: App, caller: Caller, input: { default: string }) {
+  return chooseDefaultIssuer(
+    app,
+    caller,
+    input.default,
+    ({ defaults }) => defaults.default_follows_latest_issuer,
+  );
+}
+
+async function chooseDefaultIssuer(
+  app: App,
+  caller: Caller,
+  ref: string,
+  followsLatest: (authority: Authority) => boolean,
+): Promise<Answer<IssuersConfig>> {
+  requireExplicitRef('issuer', ref);
   return changeAuthority<Answer<IssuersConfig>>(app, caller, (authority) => {
-    const issuer = findIssuer(authority, input.default);
+    const issuer = findIssuer(authority, ref);
     if (!issuer) {
       throw new Failure(
         'invalid',
-        `Error resolving issuer reference: unable to find PKI issuer for reference: ${input.default}`,
+        `Error resolving issuer reference: unable to find PKI issuer for reference: ${ref}`,
       );
     }
-    // Left out, it falls to false: only root/replace keeps it.
-    const follows = input.default_follows_latest_issuer ?? false;
+    const follows = followsLatest(authority);
     const warnings =
       issuer.key_id === ''
         ? [
@@ -49,15 +69,6 @@ export async function writeIssuersConfig(
         warnings,
       },
     };
-  });
-}
-
-/** Makes another issuer the default one; `next` unless one is named. */
-export async function replaceDefaultIssuer(app: App, caller: Caller, input: { default: string }) {
-  const { defaults } = await readAuthority(app, caller.mount.id);
-  return writeIssuersConfig(app, caller, {
-    default: input.default,
-    default_follows_latest_issuer: defaults.default_follows_latest_issuer,
   });
 }
 

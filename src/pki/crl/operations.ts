@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
+import { commitPlanned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import {
@@ -10,7 +11,7 @@ import { encodeListFrame } from '../../x509/crl.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { type Authority, resolveIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
-import { findConfig, saveConfig } from '../authority/store.ts';
+import { findConfig, saveConfigAsRead } from '../authority/store.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import { type RevocationState, readRevocationState, touchLists } from '../revocation/store.ts';
 import {
@@ -29,14 +30,22 @@ import { findCrl, type StoredCrl, type StoredSeal, saveCrl } from './store.ts';
 
 export function readCrlConfig(app: App, mount_id: string): Promise<CrlConfig> {
   return app.cached(`pki/crl/${mount_id}`, async () => {
-    const body = await findConfig(app.db, mount_id, 'crl');
-    return body === undefined ? DEFAULT_CRL_CONFIG : crlConfigSchema.parse(JSON.parse(body));
+    return parseCrlConfig(await findConfig(app.db, mount_id, 'crl'));
   });
 }
 
+function parseCrlConfig(body: string | undefined): CrlConfig {
+  return body === undefined ? DEFAULT_CRL_CONFIG : crlConfigSchema.parse(JSON.parse(body));
+}
+
 export async function writeCrlConfig(app: App, caller: Caller, patch: CrlPatch) {
-  const next = planCrlConfig(await readCrlConfig(app, caller.mount.id), patch);
-  await app.commit(caller, saveConfig(caller.mount.id, 'crl', JSON.stringify(next)));
+  const place = { mount_id: caller.mount.id, name: 'crl' };
+  const next = await commitPlanned<CrlConfig>(app, caller, async () => {
+    const read = await findConfig(app.db, place.mount_id, place.name);
+    const config = planCrlConfig(parseCrlConfig(read), patch);
+    const effects = saveConfigAsRead(place, { read, body: JSON.stringify(config) });
+    return { effects, result: config };
+  });
   return { data: next };
 }
 

@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
+import { commitPlanned } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -72,7 +73,8 @@ export async function writeRole(
   input: Role & { name: string },
 ): Promise<RoleAnswer> {
   const { name, ...fields } = input;
-  return keepRole(app, caller, name, planRole(fields));
+  const planned = planRole(fields);
+  return keepRole(app, caller, name, () => planned);
 }
 
 export async function updateRole(
@@ -81,22 +83,27 @@ export async function updateRole(
   input: RolePatch & { name: string },
 ): Promise<RoleAnswer> {
   const { name, ...patch } = input;
-  const existing = await findRole(app.db, caller.mount.id, name);
-  if (!existing)
+  return keepRole(app, caller, name, (existing) => {
+    if (existing) return patchRole(existing, patch);
     throw new Failure('invalid', `Unable to fetch role entry to patch: no role ${name}`);
-  return keepRole(app, caller, name, patchRole(existing, patch));
+  });
 }
 
+/** @param plan is told what there is now; called anew when that was changed before it is written */
 async function keepRole(
   app: App,
   caller: Caller,
   name: string,
-  planned: PlannedRole,
+  plan: (existing: Role | undefined) => PlannedRole,
 ): Promise<RoleAnswer> {
-  const { role, warnings } = planned;
-  const authority = await readAuthority(app, caller.mount.id);
+  const mount_id = caller.mount.id;
+  const authority = await readAuthority(app, mount_id);
+  const { role, warnings } = await commitPlanned<PlannedRole>(app, caller, async () => {
+    const read = await findStoredRole(app.db, mount_id, name);
+    const planned = plan(read?.role);
+    return { effects: saveRole(mount_id, name, { read, role: planned.role }), result: planned };
+  });
   const known = findIssuer(authority, role.issuer_ref) !== undefined;
-  await app.commit(caller, saveRole(caller.mount.id, name, role));
   return { data: describeRole(role), warnings: [...warnings, ...warnOfIssuer(role, known)] };
 }
 

@@ -1,3 +1,4 @@
+import { saveAsRead } from '../../store/as-read.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build, type Db } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -62,15 +63,17 @@ function parseRole(body: string): Role {
   return roleSchema.parse(JSON.parse(body));
 }
 
-export function saveRole(mount_id: string, name: string, role: Role): Write[] {
-  const body = JSON.stringify(role);
-  const save = write(
-    build
-      .insertInto('pki_role')
-      .values({ mount_id, name, body })
-      .onConflict((clash) => clash.columns(['mount_id', 'name']).doUpdateSet({ body })),
-    { rows: 1 },
-  );
+/** @param read the role that is being replaced, as it was read; undefined where there was none */
+export function saveRole(
+  mount_id: string,
+  name: string,
+  { read, role }: { read: StoredRole | undefined; role: Role },
+): Write[] {
+  const save = saveAsRead('pki_role', {
+    key: { mount_id, name },
+    read: read && { body: read.body },
+    next: { body: JSON.stringify(role) },
+  });
   return [save, bumpConfigVersion()];
 }
 
