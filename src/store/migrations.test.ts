@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { eachPlace } from '../../test/support/engines.ts';
 import { columnTypes } from './columns.ts';
 import { build } from './database.ts';
+import { roleIdKeys } from './migrations/0025-role-id-keys.ts';
 import { MIGRATIONS, planMigrations } from './migrations.ts';
 import { write } from './write.ts';
 
@@ -34,7 +35,7 @@ test('every text column of PostgreSQL is ordered by bytes', () => {
   }
 });
 
-eachPlace('a database', (newPlace) => {
+eachPlace('a database', (newPlace, engine) => {
   test('keeps what it holds when it is opened again', async () => {
     const place = await newPlace();
     const first = await place.open();
@@ -46,6 +47,40 @@ eachPlace('a database', (newPlace) => {
     const rows = await second.db.selectFrom('audit_sink').selectAll().execute();
     assert.deepEqual(rows, [{ name: 'file', node: 'a', seq: 4 }]);
     await second.close();
+  });
+
+  test('whose roles have IDs that fold to the same keeps both, one of them without the key', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    const run = (sql: string) => ({ sql, parameters: [] });
+    const role = (mount_id: string, name: string, role_id: string) => ({
+      sql: "insert into approle_role (mount_id, name, role_id, body) values ($1, $2, $3, '{}')",
+      parameters: [mount_id, name, role_id],
+    });
+    await store.commit([
+      run('drop index approle_role_id_key'),
+      run('alter table approle_role drop column role_id_key'),
+      role('m', 'a', 'Web-1'),
+      role('m', 'b', 'WEB-1'),
+      role('m', 'c', 'web-2'),
+      role('m', 'd', 'ÉTÉ'),
+      role('other', 'b', 'WEB-1'),
+      ...roleIdKeys.up(columnTypes(engine)).map(run),
+    ]);
+    const rows = store.db.selectFrom('approle_role').select(['mount_id', 'name', 'role_id_key']);
+    assert.deepEqual(
+      (await rows.orderBy('mount_id').orderBy('name').execute()).map((row) => Object.values(row)),
+      [
+        ['m', 'a', 'web-1'],
+        ['m', 'b', null],
+        ['m', 'c', 'web-2'],
+        ['m', 'd', null],
+        ['other', 'b', 'web-1'],
+      ],
+    );
+    const taken = build.updateTable('approle_role').set({ role_id_key: 'web-1' });
+    await assert.rejects(store.commit([write(taken.where('name', '=', 'c'))]), /exists already/);
+    await store.close();
   });
 
   test('of a later program is refused in one line, and left as it is', async () => {

@@ -18,6 +18,8 @@ import { endings } from './migrations/0017-endings.ts';
 import { shareHashes } from './migrations/0018-share-hashes.ts';
 import { lockout } from './migrations/0019-lockout.ts';
 import { nameKeys } from './migrations/0024-name-keys.ts';
+
+import { roleIdKeys } from './migrations/0025-role-id-keys.ts';
 import { tokenTrees } from './migrations/0027-token-trees.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
@@ -48,6 +50,7 @@ export const MIGRATIONS: readonly Migration[] = [
   shareHashes,
   lockout,
   nameKeys,
+  roleIdKeys,
   tokenTrees,
 ];
 

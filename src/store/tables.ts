@@ -310,10 +310,12 @@ interface UserpassUserRow {
   body: string;
 }
 
-interface ApproleRoleRow {
+export interface ApproleRoleRow {
   mount_id: string;
   name: string;
   role_id: string;
+  /** What no other role's ID folds to; null for one of before whose key another has. */
+  role_id_key: string | null;
   body: string;
 }
 

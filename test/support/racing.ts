@@ -139,6 +139,8 @@ export interface Contender {
   method: string;
   path: string;
   body?: object;
+  /** Who sends it; root unless given. */
+  token?: string;
 }
 
 /** Two requests, and what has to be true of what they leave. */
@@ -193,10 +195,12 @@ async function contend(
   [late, early]: readonly [Contender, Contender],
 ): Promise<{ quicker: Answered; slower: Answered }> {
   const held = holder.hold(late.path);
-  const writing = maker.call(late.method, late.path, late.body);
+  const send = (client: Client, { method, path, body, token }: Contender): Promise<Reply> =>
+    client.call(method, path, body, token === undefined ? {} : { token });
+  const writing = send(maker, late);
   const reply = await Promise.race([held.reached, writing]);
   assert.equal(reply, undefined, `was to write: ${reply?.text}`);
-  const done = await remover.call(early.method, early.path, early.body).finally(held.letGo);
+  const done = await send(remover, early).finally(held.letGo);
   const answers = {
     quicker: { by: early, reply: done },
     slower: { by: late, reply: await writing },

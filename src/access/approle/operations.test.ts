@@ -78,6 +78,42 @@ eachEngine('approle', (open) => {
     await write({ role_id: 'boss' });
   });
 
+  test('two roles whose IDs were the same in other letters before can be written, and no third is made', async () => {
+    const { app, caller, write } = await openServer(open);
+    await write({ role_id: 'Boss' });
+    const second = { role_name: 'second', role_id: '' };
+    await writeApprole(app, caller, second);
+    const rename =
+      "update approle_role set role_id = 'bOSS', role_id_key = null where name = 'second'";
+    await app.store.commit([{ sql: rename, parameters: [], rows: 1 }]);
+    const keys = async () => {
+      const rows = app.db.selectFrom('approle_role').select('role_id_key').orderBy('name');
+      return (await rows.execute()).map((row) => row.role_id_key);
+    };
+    await writeApprole(app, caller, { ...second, token_policies: ['less'] });
+    await write({ token_policies: ['less'] });
+    assert.deepEqual(await keys(), ['boss', null]);
+    const third = { role_name: 'third', role_id: 'BOSS' };
+    await assert.rejects(writeApprole(app, caller, third), refusal(/in use by another role/));
+    await write({ role_id: 'other' });
+    await assert.rejects(writeApprole(app, caller, third), refusal(/in use by another role/));
+    await writeApprole(app, caller, second);
+    assert.deepEqual(await keys(), ['other', 'boss']);
+  });
+
+  test('of two roles that take an ID at once, in other letters, one gets it', async () => {
+    const { app, caller } = await openServer(open);
+    const names = Array.from({ length: 6 }, (_, at) => `role-${at}`);
+    const written = await Promise.allSettled(
+      names.map((role_name, at) =>
+        writeApprole(app, caller, { role_name, role_id: at % 2 ? 'BOSS' : 'boss' }),
+      ),
+    );
+    const refused = written.filter((one) => one.status === 'rejected');
+    assert.equal(refused.length, names.length - 1);
+    for (const { reason } of refused) assert.match(String(reason), /in use by another role/);
+  });
+
   test("an ID that was given up, or that an alias has, is nobody else's entity", async () => {
     const { app, caller, write, make, logIn } = await openServer(open);
     const mine = { role_name: 'mine' };

@@ -9,6 +9,7 @@ import type { Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { nameKey } from '../identity/entity.ts';
 import { deleteAliasByName, findAlias } from '../identity/store.ts';
+import { commitPlanned } from '../standing/operations.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { logIn, type SucceededLogIn } from '../tokens/operations.ts';
@@ -18,6 +19,7 @@ import {
   isUsable,
   planSecretId,
   type SecretId,
+  type SecretIdBody,
   type SecretIdWish,
 } from './secret-id.ts';
 import {
@@ -31,7 +33,7 @@ import {
   holdSecretId,
   insertSecretId,
   listApproles,
-  listOtherRoleIds,
+  listIdsLike,
   listSecretIds,
   type RoleKey,
   type StoredApprole,
@@ -84,27 +86,30 @@ export async function writeApprole(
   input: RoleName & { role_id: string; policies?: string[] | undefined } & SentRole,
 ): Promise<Answer> {
   const { role_name: _name, role_id, policies, ...sent } = input;
-  const key = keyOf(caller, input);
-  const existing = await findApprole(app.db, key);
-  const rules = mergePatch(existing?.rules ?? approleSchema.parse({}), {
-    ...sent,
-    token_policies: sent.token_policies ?? policies,
+  const token_policies = sent.token_policies ?? policies;
+  const new_id = app.newId();
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = await findApprole(app.db, keyOf(caller, input));
+    const rules = mergePatch(existing?.rules ?? approleSchema.parse({}), {
+      ...sent,
+      token_policies,
+    });
+    checkApprole(rules);
+    const id = role_id || existing?.role_id || new_id;
+    const effects = await planRole(app, caller, input, { existing, role_id: id, rules });
+    return { effects, result: {}, found: existing !== undefined };
   });
-  checkApprole(rules);
-  if (role_id !== '') await requireOwnRoleId(app, caller, { key, role_id, existing });
-  const id = role_id || existing?.role_id || app.newId();
-  await app.commit(caller, [
-    saveApprole(key.mount_id, { name: key.name, role_id: id, rules }),
-    ...planNamesake(caller, existing, id),
-  ]);
-  return {};
 }
 
 export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
   const key = keyOf(caller, input);
-  const existing = await findApprole(app.db, key);
-  await app.commit(caller, [deleteApprole(key), ...planNamesake(caller, existing, undefined)]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = await findApprole(app.db, key);
+    const effects = existing
+      ? [deleteApprole(key, existing), ...planNamesake(caller, existing, undefined)]
+      : [];
+    return { effects, result: {} };
+  });
 }
 
 export async function readRoleId(app: App, caller: Caller, input: RoleName): Promise<Answer> {
@@ -118,34 +123,58 @@ export async function writeRoleId(
   input: RoleName & { role_id: string },
 ): Promise<Answer> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
-  const role = await requireRole(app, caller, input);
   const { role_id } = input;
-  await requireOwnRoleId(app, caller, { key: keyOf(caller, input), role_id, existing: role });
-  await app.commit(caller, [
-    saveApprole(caller.mount.id, { ...role, role_id }),
-    ...planNamesake(caller, role, role_id),
-  ]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = await requireRole(app, caller, input);
+    const wanted = { existing, role_id, rules: existing.rules };
+    return { effects: await planRole(app, caller, input, wanted), result: {} };
+  });
+}
+
+/** A role as it is to be, and as it was read. */
+interface WantedRole {
+  existing: StoredApprole | undefined;
+  role_id: string;
+  rules: Approle;
+}
+
+async function planRole(
+  app: App,
+  caller: Caller,
+  input: RoleName,
+  { existing, role_id, rules }: WantedRole,
+): Promise<Write[]> {
+  const key = keyOf(caller, input);
+  const role_id_key = await requireOwnRoleId(app, caller, { key, role_id, existing });
+  return [
+    saveApprole(key, existing, { role_id, role_id_key, rules }),
+    ...planNamesake(caller, existing, role_id),
+  ];
 }
 
 /**
  * Whoever logs in is the entity that the ID names, where letters count alike in either case: a
  * chosen ID is neither another role's, nor one that somebody goes by who is not this role.
+ *
+ * @returns what no other role's ID folds to. Two of before may fold to the same: as long as they
+ *   keep their IDs one of them has no key, and both can be written
  */
 async function requireOwnRoleId(
   app: App,
   caller: Caller,
   wanted: { key: RoleKey; role_id: string; existing: StoredApprole | undefined },
-): Promise<void> {
+): Promise<string | null> {
   const { key, role_id, existing } = wanted;
-  const taken = (await listOtherRoleIds(app.db, key)).map(nameKey);
-  if (taken.includes(nameKey(role_id))) {
-    throw new Failure('conflict', 'role_id is in use by another role');
-  }
-  if (existing && nameKey(existing.role_id) === nameKey(role_id)) return;
+  const folded = nameKey(role_id);
+  if (existing?.role_id === role_id && existing.role_id_key === folded) return folded;
+  const isTaken = (await listIdsLike(app.db, key, folded)).map(nameKey).includes(folded);
+  if (existing?.role_id === role_id) return isTaken ? null : folded;
+  if (isTaken) throw new Failure('conflict', 'role_id is in use by another role');
+  if (existing && nameKey(existing.role_id) === folded) return folded;
   if (await findAlias(app.db, caller.mount.accessor, role_id)) {
     throw new Failure('conflict', 'role_id is the name of an alias: it belongs to an entity');
   }
+  return folded;
 }
 
 /** An ID that is given up takes its alias along: who has the ID next is another entity. */
@@ -169,33 +198,40 @@ export async function createSecretId(
   caller: Caller,
   input: RoleName & SecretIdWish & { secret_id: string },
 ): Promise<Answer> {
-  const role = await requireRole(app, caller, input);
+  const key = keyOf(caller, input);
   const now = nowSeconds(app);
-  const body = planSecretId(role.rules, input, now);
   const secret_id = input.secret_id || app.newId();
-  const accessor = app.newId();
-  const secret: SecretId = {
-    ...body,
-    id: secretKey(app, caller.mount.id, secret_id),
-    accessor,
-    mount_id: caller.mount.id,
-    role: role.name,
-    expires_at: body.ttl > 0 ? now + body.ttl : undefined,
-    uses_left: body.num_uses,
+  const named = {
+    id: secretKey(app, key.mount_id, secret_id),
+    accessor: app.newId(),
+    mount_id: key.mount_id,
   };
-  const spent = (await listSecretIds(app.db, keyOf(caller, input)))
-    .filter((other) => !isUsable(other, now))
-    .map((other) => deleteSecretId(other.id));
-  await app.commit(caller, [...spent, insertSecretId(secret)]);
+  const body = await commitPlanned<SecretIdBody>(app, caller, async () => {
+    const role = await requireRole(app, caller, input);
+    const planned = planSecretId(role.rules, input, now);
+    const expires_at = planned.ttl > 0 ? now + planned.ttl : undefined;
+    const spent = (await listSecretIds(app.db, key)).filter((other) => !isUsable(other, now));
+    const known = await findSecretId(app.db, named.id);
+    if (known && !spent.some(({ id }) => id === known.id)) throw new Failure('conflict', KNOWN);
+    const secret = { ...planned, ...named, role: role.name, expires_at };
+    const effects = [
+      holdApprole({ ...key, role_id: role.role_id, body: role.body }),
+      ...spent.map(deleteSecretId),
+      insertSecretId({ ...secret, uses_left: planned.num_uses }),
+    ];
+    return { effects, result: planned };
+  });
   return {
     data: {
       secret_id,
-      secret_id_accessor: accessor,
+      secret_id_accessor: named.accessor,
       secret_id_num_uses: body.num_uses,
       secret_id_ttl: body.ttl,
     },
   };
 }
+
+const KNOWN = 'the secret ID exists already';
 
 export async function createCustomSecretId(
   app: App,
@@ -255,7 +291,7 @@ export async function destroySecretId(
   input: RoleName & { secret_id: string },
 ): Promise<Answer> {
   const secret = await findOfRole(app, caller, input);
-  if (secret) await app.commit(caller, [deleteSecretId(secret.id)]);
+  if (secret) await app.commit(caller, [deleteSecretId(secret)]);
   return {};
 }
 
@@ -273,7 +309,7 @@ export async function destroySecretIdAccessor(
   input: RoleName & { secret_id_accessor: string },
 ): Promise<Answer> {
   const secret = await requireOfRole(app, caller, input);
-  await app.commit(caller, [deleteSecretId(secret.id)]);
+  await app.commit(caller, [deleteSecretId(secret)]);
   return {};
 }
 
@@ -311,7 +347,13 @@ function throttleKey(caller: Caller, role_id: string): string {
 }
 
 /** What a role that is not there is looked at as, so that it takes as long. */
-const NO_ROLE: StoredApprole = { name: '', role_id: '', rules: approleSchema.parse({}) };
+const NO_ROLE: StoredApprole = {
+  name: '',
+  role_id: '',
+  role_id_key: null,
+  body: '',
+  rules: approleSchema.parse({}),
+};
 
 /** Finds out whose log-in it is, by the same steps whether there is such a role or not. */
 async function checkMachine(
@@ -350,7 +392,9 @@ async function checkMachine(
     // Counted with the token it is spent on, so that the last use is given to one of two.
     effects: [
       held,
-      secret.num_uses > 0 ? useSecretId(secret.id, REFUSED) : holdSecretId({ id: secret.id }),
+      secret.num_uses > 0
+        ? useSecretId(secret, REFUSED)
+        : holdSecretId({ id: secret.id, accessor: secret.accessor }),
     ],
   };
 }

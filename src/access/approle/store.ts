@@ -1,6 +1,7 @@
+import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import type { ApproleSecretIdRow } from '../../store/tables.ts';
+import type { ApproleRoleRow, ApproleSecretIdRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Approle, approleSchema } from './role.ts';
 import type { SecretId, SecretIdBody } from './secret-id.ts';
@@ -14,6 +15,10 @@ export interface RoleKey {
 export interface StoredApprole {
   name: string;
   role_id: string;
+  /** Null for one of before that has to share its key with another, until it is written. */
+  role_id_key: string | null;
+  /** As it is kept; by that and its ID a write set can tell that it still is the same. */
+  body: string;
   rules: Approle;
 }
 
@@ -36,10 +41,15 @@ export const holdApprole = preparedHold<{
   { rows: 1 },
 );
 
-/** Refuses its write set unless a secret ID is there. */
-export const holdSecretId = preparedHold<{ id: string }>(
-  (from, { id }) =>
-    from.selectFrom('approle_secret_id').select('id').where('id', '=', id).forKeyShare(),
+/** Refuses its write set unless a secret ID is there, and the same. */
+export const holdSecretId = preparedHold<{ id: string; accessor: string }>(
+  (from, { id, accessor }) =>
+    from
+      .selectFrom('approle_secret_id')
+      .select('id')
+      .where('id', '=', id)
+      .where('accessor', '=', accessor)
+      .forKeyShare(),
   { rows: 1 },
 );
 
@@ -57,23 +67,24 @@ export async function findApproleById(
   db: Db,
   mount_id: string,
   role_id: string,
-): Promise<(StoredApprole & { body: string }) | undefined> {
+): Promise<StoredApprole | undefined> {
   const row = await db
     .selectFrom('approle_role')
     .selectAll()
     .where('mount_id', '=', mount_id)
     .where('role_id', '=', role_id)
     .executeTakeFirst();
-  return row && { ...roleOf(row), body: row.body };
+  return row && roleOf(row);
 }
 
-/** The IDs of a mount's roles but one. */
-export async function listOtherRoleIds(db: Db, key: RoleKey): Promise<string[]> {
+/** The IDs of a mount's other roles that may fold to the same as one does. */
+export async function listIdsLike(db: Db, key: RoleKey, role_id_key: string): Promise<string[]> {
   const rows = await db
     .selectFrom('approle_role')
     .select('role_id')
     .where('mount_id', '=', key.mount_id)
     .where('name', '!=', key.name)
+    .where((row) => row.or([row('role_id_key', '=', role_id_key), row('role_id_key', 'is', null)]))
     .execute();
   return rows.map((row) => row.role_id);
 }
@@ -88,26 +99,27 @@ export async function listApproles(db: Db, mount_id: string): Promise<string[]> 
   return rows.map((row) => row.name);
 }
 
-export function saveApprole(mount_id: string, role: StoredApprole): Write {
-  const { name, role_id } = role;
-  const body = JSON.stringify(role.rules);
-  return write(
-    build
-      .insertInto('approle_role')
-      .values({ mount_id, name, role_id, body })
-      .onConflict((clash) => clash.columns(['mount_id', 'name']).doUpdateSet({ role_id, body })),
-    { rows: 1, conflict: 'role_id is in use by another role' },
-  );
+/**
+ * @param read the role as it was read, undefined where there was none
+ * @param next.role_id_key null where another of before has that key: such roles stay as they are
+ */
+export function saveApprole(
+  { mount_id, name }: RoleKey,
+  read: StoredApprole | undefined,
+  next: Pick<StoredApprole, 'role_id' | 'role_id_key' | 'rules'>,
+): Write {
+  const { rules, role_id, role_id_key } = next;
+  return saveAsRead('approle_role', {
+    key: { mount_id, name },
+    read: read && { role_id: read.role_id, body: read.body },
+    next: { role_id, role_id_key, body: JSON.stringify(rules) },
+  });
 }
 
 /** Its secret IDs go with it. */
-export function deleteApprole(key: RoleKey): Write {
-  return write(
-    build
-      .deleteFrom('approle_role')
-      .where('mount_id', '=', key.mount_id)
-      .where('name', '=', key.name),
-  );
+export function deleteApprole({ mount_id, name }: RoleKey, read: StoredApprole): Write {
+  const { role_id, body } = read;
+  return deleteAsRead('approle_role', { key: { mount_id, name }, read: { role_id, body } });
 }
 
 export async function findSecretId(db: Db, id: string): Promise<SecretId | undefined> {
@@ -159,24 +171,30 @@ export function insertSecretId(secret: SecretId): Write {
 }
 
 /** Takes one of the log-ins of a counted secret ID; refuses the set when none is left. */
-export function useSecretId(id: string, conflict: string): Write {
+export function useSecretId(
+  { id, accessor }: Pick<SecretId, 'id' | 'accessor'>,
+  conflict: string,
+): Write {
   return write(
     build
       .updateTable('approle_secret_id')
       .set((row) => ({ uses_left: row('uses_left', '-', 1) }))
       .where('id', '=', id)
+      .where('accessor', '=', accessor)
       .where('uses_left', '>', 0),
     { rows: 1, conflict },
   );
 }
 
-export function deleteSecretId(id: string): Write {
-  return write(build.deleteFrom('approle_secret_id').where('id', '=', id));
+/** By both, since the text that the id is made of may be another's by now. */
+export function deleteSecretId({ id, accessor }: Pick<SecretId, 'id' | 'accessor'>): Write {
+  return write(
+    build.deleteFrom('approle_secret_id').where('id', '=', id).where('accessor', '=', accessor),
+  );
 }
 
-function roleOf(row: { name: string; role_id: string; body: string }): StoredApprole {
-  const { name, role_id, body } = row;
-  return { name, role_id, rules: approleSchema.parse(JSON.parse(body)) };
+function roleOf({ mount_id: _mount, ...row }: ApproleRoleRow): StoredApprole {
+  return { ...row, rules: approleSchema.parse(JSON.parse(row.body)) };
 }
 
 function secretIdOf(row: ApproleSecretIdRow): SecretId {

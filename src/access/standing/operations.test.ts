@@ -66,12 +66,13 @@ eachEngine('a request that merges what it has read with what it was sent', (open
     assert.equal(await bodyIn(app), 'b+');
   });
 
-  test('starts from nothing once others have removed what it has read', async () => {
+  test('does not make anew what others have removed', async () => {
     const { app, caller } = await openBench(open);
     await app.store.commit([save(undefined, 'a')]);
     const remove = deleteAsRead('token_role', { key, read: { body: 'a' } });
-    const done = await append(app, caller, (attempt) => (attempt === 1 ? [remove] : []));
-    assert.deepEqual(done, { attempts: 2, result: '+' });
+    const done = append(app, caller, (attempt) => (attempt === 1 ? [remove] : []));
+    await assert.rejects(done, /removed by somebody else in the meantime/);
+    assert.equal(await bodyIn(app), undefined);
   });
 
   test('gives up at last when somebody is always quicker, and has written nothing', async () => {
@@ -100,37 +101,45 @@ eachEngine('a request that merges what it has read with what it was sent', (open
 });
 
 /** A caller who was permitted by what was there, and is judged again by what is there then. */
-function judgedBy(caller: Caller, isThere: () => Promise<boolean>, may: 'change' | 'both'): Caller {
+function judgedBy(caller: Caller, found: boolean, app: App, may: 'make' | 'both'): Caller {
   const standing: Standing = {
     version: undefined,
     guards: () => [],
     renew: async () => {
-      caller.found = await isThere();
-      if (!caller.found && may === 'change') throw new Failure('forbidden', 'permission denied');
+      caller.found = (await bodyIn(app)) !== undefined;
+      if (caller.found && may === 'make') throw new Failure('forbidden', 'permission denied');
       return standing;
     },
   };
-  caller.found = true;
+  caller.found = found;
   caller.standing = standing;
   return caller;
 }
 
-eachEngine('who may change a thing', (open) => {
-  for (const moment of ['before it was read', 'before it was written'] as const) {
-    for (const may of ['change', 'both'] as const) {
-      const makes = may === 'both';
-      test(`${makes ? 'and make' : 'and not make'} it ${makes ? 'makes' : 'does not make'} it, removed ${moment}`, async () => {
+eachEngine('what has come or gone since the request was permitted', (open) => {
+  for (const moment of ['read', 'written'] as const) {
+    for (const may of ['both', 'make'] as const) {
+      const denied = may === 'make';
+      test(`is ${denied ? 'not ' : ''}changed by who may ${denied ? 'only make' : 'change'} it, made before it was ${moment}`, async () => {
         const bench = await openBench(open);
         const { app } = bench;
-        const caller = judgedBy(bench.caller, async () => (await bodyIn(app)) !== undefined, may);
-        const late = moment === 'before it was written';
-        if (late) await app.store.commit([save(undefined, 'a')]);
-        const remove = deleteAsRead('token_role', { key, read: { body: 'a' } });
-        const done = append(app, caller, (attempt) => (late && attempt === 1 ? [remove] : []));
-        if (makes) assert.equal((await done).result, '+');
-        else await assert.rejects(done, /permission denied/);
-        assert.equal(await bodyIn(app), makes ? '+' : undefined);
+        const caller = judgedBy(bench.caller, false, app, may);
+        const made = [save(undefined, 'a')];
+        if (moment === 'read') await app.store.commit(made);
+        const late = moment === 'written' ? made : [];
+        const done = append(app, caller, (attempt) => (attempt === 1 ? late : []));
+        if (denied) await assert.rejects(done, /permission denied/);
+        else assert.equal((await done).result, 'a+');
+        assert.equal(await bodyIn(app), denied ? 'a' : 'a+');
       });
     }
   }
+
+  test('is not made anew, removed before it was read', async () => {
+    const bench = await openBench(open);
+    const { app } = bench;
+    const done = append(app, judgedBy(bench.caller, true, app, 'both'), () => []);
+    await assert.rejects(done, /removed by somebody else in the meantime/);
+    assert.equal(await bodyIn(app), undefined);
+  });
 });

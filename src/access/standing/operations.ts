@@ -69,7 +69,7 @@ export async function commitFor(
 export interface Planned<Result> {
   effects: readonly Effect[];
   result: Result;
-  /** Whether what it writes was there, where who may write it depends on that. */
+  /** Whether what it writes is there, where it would be made otherwise. */
   found?: boolean;
 }
 
@@ -82,18 +82,22 @@ const PLANS = 8;
  * anew, and judged anew, by what is there now. What cannot be at all is told by the next plan.
  *
  * @param plan reads what it rests on from the database, whenever it is called; costly parts that
- *   rest on nothing, such as the hash of a password, are made once, outside
- * @throws Failure `conflict` after some attempts
+ *   rest on nothing, such as the hash of a password, are made once
+ * @throws Failure `conflict` after some attempts, or when what was to be changed was removed
  */
 export async function commitPlanned<Result>(
   app: Pick<App, 'commit'>,
   caller: Caller,
   plan: () => Promise<Planned<Result>>,
 ): Promise<Result> {
+  let wasThere = caller.found ?? false;
   for (let attempt = 1; ; attempt += 1) {
     const { effects, result, found } = await plan();
+    if (found === false && wasThere) throw new Failure('conflict', REMOVED);
+    wasThere ||= found ?? false;
+    // Who may make a thing may perhaps not change one that has come meanwhile.
+    if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     try {
-      await requireJudged(caller, found);
       await app.commit(caller, effects);
       return result;
     } catch (error) {
@@ -102,18 +106,7 @@ export async function commitPlanned<Result>(
   }
 }
 
-/**
- * Who may change a thing may perhaps not make one: what was permitted and what is planned have
- * found the same.
- *
- * @throws Failure as the request would be refused if it came now; `conflict` to plan anew
- */
-async function requireJudged(caller: Caller, found: boolean | undefined): Promise<void> {
-  const asPermitted = () => caller.found === undefined || caller.found === found;
-  if (found === undefined || asPermitted()) return;
-  caller.standing = await caller.standing?.renew();
-  if (!asPermitted()) throw new Failure('conflict', 'it comes and goes: try again');
-}
+const REMOVED = 'it was removed by somebody else in the meantime';
 
 const isConflict = (error: unknown): boolean =>
   error instanceof Failure && error.kind === 'conflict';

@@ -2,15 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { disableMount, enableMount, readMounts } from '../../mounts/operations.ts';
 import type { Store } from '../../store/store.ts';
+import type { Caller } from '../caller.ts';
 import { authenticate } from '../tokens/authentication/operations.ts';
 import {
   listUsers,
   logInWithPassword,
   readUser,
   removeUser,
+  replacePolicies,
   resetPassword,
   writeUser,
 } from './operations.ts';
@@ -60,6 +63,71 @@ eachEngine('userpass', (open) => {
     await removeUser(app, caller, { username: 'Ann' });
     await writeUser(app, caller, { username: 'ann', password: 'correct horse' });
     assert.notEqual(await logIn(), first);
+  });
+
+  const again = { username: 'ann', password: 'battery staple', token_policies: ['less'] };
+  for (const [name, write, kept] of [
+    [
+      'a new password is not given to another user of the name',
+      (app, caller) => resetPassword(app, caller, { username: 'ann', password: 'late' }),
+      again,
+    ],
+    [
+      'a lifetime with a password is not given to another user of the name',
+      (app, caller) => writeUser(app, caller, { username: 'ann', password: 'late', token_ttl: 5 }),
+      again,
+    ],
+    [
+      'a lifetime leaves another user of the name their policies',
+      (app, caller) => writeUser(app, caller, { username: 'ann', password: '', token_ttl: 5 }),
+      again,
+    ],
+  ] satisfies [string, (app: App, caller: Caller) => Promise<unknown>, typeof again][]) {
+    test(`${name}, who came while it was under way`, async () => {
+      const { app, caller } = await openServer(open);
+      let isFirst = true;
+      const slow: App = {
+        ...app,
+        async commit(by, effects) {
+          if (isFirst) {
+            isFirst = false;
+            await removeUser(app, caller, kept);
+            await writeUser(app, caller, kept);
+          }
+          await app.commit(by, effects);
+        },
+      };
+      await write(slow, caller).catch((error: unknown) => {
+        assert.ok(error instanceof Failure && error.kind === 'conflict', String(error));
+      });
+      const { auth } = await logInWithPassword(app, caller, kept);
+      assert.deepEqual(auth?.policies, ['default', 'less']);
+    });
+  }
+
+  test('a password is hashed once, however often its write is planned', async () => {
+    const { app, caller } = await openServer(open);
+    let commits = 0;
+    let salts = 0;
+    const slow: App = {
+      ...app,
+      randomBytes(length) {
+        salts += 1;
+        return app.randomBytes(length);
+      },
+      async commit(by, effects) {
+        commits += 1;
+        if (commits < 3)
+          await replacePolicies(app, caller, { ...again, token_policies: [`p${commits}`] });
+        await app.commit(by, effects);
+      },
+    };
+    await resetPassword(slow, caller, again);
+    assert.deepEqual([commits, salts], [3, 1]);
+    assert.deepEqual((await logInWithPassword(app, caller, again)).auth?.policies, [
+      'default',
+      'p2',
+    ]);
   });
 
   test('the right password makes an orphan with the policies of the user', async () => {

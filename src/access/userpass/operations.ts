@@ -7,6 +7,7 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Caller } from '../caller.ts';
 import { deleteAliasByName } from '../identity/store.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
+import { commitPlanned } from '../standing/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
 import { logIn } from '../tokens/operations.ts';
 import { checkTokenSettings } from '../tokens/settings.ts';
@@ -17,10 +18,10 @@ import {
   findStoredUser,
   findUser,
   holdUser,
-  insertUser,
   listUserNames,
   parseUser,
-  updateUser,
+  type StoredUser,
+  saveUser,
 } from './store.ts';
 import { type User, userSchema } from './user.ts';
 
@@ -63,22 +64,8 @@ export async function writeUser(
   input: { username: string; password: string; policies?: string[] | undefined } & SentUser,
 ): Promise<Answer> {
   const { username: _name, password, policies, ...sent } = input;
-  const key = keyOf(caller, input);
-  const existing = await findUser(app.db, key.mount_id, key.name);
-  if (!existing && password === '') throw new Failure('invalid', 'missing password');
-  const user = mergePatch(existing ?? userSchema.parse({}), {
-    ...sent,
-    token_policies: sent.token_policies ?? policies,
-  });
-  checkTokenSettings(user);
-  const hash =
-    password === ''
-      ? undefined
-      : await hashInTurn(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
-  const effect =
-    existing || hash === undefined ? updateUser(key, user, hash) : insertUser(key, user, hash);
-  await app.commit(caller, [effect]);
-  return {};
+  const token_policies = sent.token_policies ?? policies;
+  return changeUser(app, caller, input, { ...sent, token_policies });
 }
 
 export async function resetPassword(
@@ -87,8 +74,7 @@ export async function resetPassword(
   input: { username: string; password: string },
 ): Promise<Answer> {
   if (input.password === '') throw new Failure('invalid', 'missing password');
-  await requireUser(app, caller, input);
-  return writeUser(app, caller, input);
+  return changeUser(app, caller, input, {}, requireUser);
 }
 
 export async function replacePolicies(
@@ -96,14 +82,45 @@ export async function replacePolicies(
   caller: Caller,
   input: { username: string; token_policies: string[] },
 ): Promise<Answer> {
-  await requireUser(app, caller, input);
-  return writeUser(app, caller, { ...input, password: '' });
+  const { username, token_policies } = input;
+  return changeUser(app, caller, { username, password: '' }, { token_policies }, requireUser);
 }
 
-async function requireUser(app: App, caller: Caller, input: { username: string }): Promise<void> {
-  const { mount_id, name } = keyOf(caller, input);
-  if (await findUser(app.db, mount_id, name)) return;
-  throw new Failure('invalid', 'username does not exist');
+function requireUser(stored: StoredUser | undefined): void {
+  if (!stored) throw new Failure('invalid', 'username does not exist');
+}
+
+const replaced = (): Failure =>
+  new Failure('conflict', 'the user, or the password, is another one by now: try again');
+
+/** @param check whether it may be done to what is there */
+async function changeUser(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+  sent: SentUser,
+  check: (stored: StoredUser | undefined) => void = () => {},
+): Promise<Answer> {
+  const key = keyOf(caller, input);
+  const { password } = input;
+  let hashed: string | undefined;
+  let first: StoredUser | undefined;
+  const hash = () => hashPassword(password, app.randomBytes(SALT_LENGTH));
+  return commitPlanned<Answer>(app, caller, async () => {
+    const stored = await findStoredUser(app.db, key.mount_id, key.name);
+    check(stored);
+    first ??= stored;
+    // Somebody else of that name, perhaps, and no password is given to whom it was not meant for.
+    if (password !== '' && first?.password_hash !== stored?.password_hash) throw replaced();
+    const user = mergePatch(stored ? parseUser(stored) : userSchema.parse({}), sent);
+    checkTokenSettings(user);
+    // Made once, however often it is planned: it takes longer than all else.
+    if (password !== '') hashed ??= await hashInTurn(app, caller, hash);
+    const password_hash = hashed ?? stored?.password_hash;
+    if (password_hash === undefined) throw new Failure('invalid', 'missing password');
+    const effects = [saveUser(key, stored, { user, password_hash })];
+    return { effects, result: {}, found: stored !== undefined };
+  });
 }
 
 export async function removeUser(

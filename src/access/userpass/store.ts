@@ -1,3 +1,4 @@
+import { saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -65,34 +66,18 @@ export async function listUserNames(db: Db, mount_id: string): Promise<string[]>
   return rows.map((row) => row.name);
 }
 
-export function insertUser(
-  key: { mount_id: string; name: string },
-  user: User,
-  password_hash: string,
+/** @param read the user as it was read, undefined where there was none */
+export function saveUser(
+  { mount_id, name }: { mount_id: string; name: string },
+  read: StoredUser | undefined,
+  next: { user: User; password_hash: string },
 ): Write {
-  return write(
-    build.insertInto('userpass_user').values({ ...key, password_hash, body: JSON.stringify(user) }),
-    { rows: 1, conflict: 'the user was created by somebody else in the meantime' },
-  );
-}
-
-/** @param password_hash a new one, or undefined to keep the one there is */
-export function updateUser(
-  key: { mount_id: string; name: string },
-  user: User,
-  password_hash: string | undefined,
-): Write {
-  return write(
-    build
-      .updateTable('userpass_user')
-      .set({
-        body: JSON.stringify(user),
-        ...(password_hash === undefined ? {} : { password_hash }),
-      })
-      .where('mount_id', '=', key.mount_id)
-      .where('name', '=', key.name),
-    { rows: 1, conflict: 'the user was deleted by somebody else in the meantime' },
-  );
+  const { user, password_hash } = next;
+  return saveAsRead('userpass_user', {
+    key: { mount_id, name },
+    read: read && { password_hash: read.password_hash, body: read.body },
+    next: { password_hash, body: JSON.stringify(user) },
+  });
 }
 
 export function deleteUser(key: { mount_id: string; name: string }): Write {

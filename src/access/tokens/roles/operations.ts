@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import type { Answer } from '../../../http/route.ts';
 import type { Caller } from '../../caller.ts';
+import { commitPlanned } from '../../standing/operations.ts';
 import { checkTokenRole, describeTokenRole, type TokenRole, tokenRoleSchema } from './role.ts';
 import {
   deleteTokenRole,
@@ -51,11 +52,13 @@ export async function writeTokenRole(
   input: { role_name: string } & { [Name in keyof TokenRole]?: TokenRole[Name] | undefined },
 ): Promise<Answer> {
   const { role_name, ...sent } = input;
-  const existing = await findTokenRole(app.db, role_name);
-  const role = mergePatch(existing ?? tokenRoleSchema.parse({}), sent);
-  checkTokenRole(role);
-  await app.commit(caller, [saveTokenRole(role_name, role)]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = await findStoredTokenRole(app.db, role_name);
+    const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
+    checkTokenRole(role);
+    const effects = [saveTokenRole(role_name, existing, role)];
+    return { effects, result: {}, found: existing !== undefined };
+  });
 }
 
 export async function removeTokenRole(

@@ -1,3 +1,4 @@
+import { saveAsRead } from '../../../store/as-read.ts';
 import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
 import { type Write, write } from '../../../store/write.ts';
@@ -42,15 +43,15 @@ export async function listTokenRoles(db: Db): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-export function saveTokenRole(name: string, role: TokenRole): Write {
-  const body = JSON.stringify(role);
-  return write(
-    build
-      .insertInto('token_role')
-      .values({ name, body })
-      .onConflict((clash) => clash.column('name').doUpdateSet({ body })),
-    { rows: 1 },
-  );
+/** @param read the role as it was read, undefined where there was none */
+export function saveTokenRole(
+  name: string,
+  read: StoredTokenRole | undefined,
+  role: TokenRole,
+): Write {
+  const was = read && { body: read.body };
+  const next = { body: JSON.stringify(role) };
+  return saveAsRead('token_role', { key: { name }, read: was, next });
 }
 
 export function deleteTokenRole(name: string): Write {
