@@ -1,7 +1,13 @@
+import { LastTurns } from './last-turns.ts';
+
 /** Who asks for costly work, as far as sharing it out is concerned. */
 export interface Asker {
   /** Those of one party share what one party may have; see `partyOf`. */
   party: string;
+  /** What the party lies in together with others that are likely one; the party itself unless told. */
+  site?: string;
+  /** Whose turn comes sooner the lower it is; 0 unless told. See `Places.preference`. */
+  rank?: number;
   /**
    * Calls a listener once the asker has gone before being answered.
    *
@@ -22,6 +28,16 @@ export interface Places {
   waiting: number;
   /** Of it, of one party. */
   waiting_each: number;
+  /**
+   * Whoever has waited so long is refused, and no more wait than are through in that time, as long as
+   * pieces of work have taken of late; without end unless told.
+   */
+  longest_wait_ms?: number;
+  /**
+   * The rank that each turn is for, over and over: when none of it waits, the turn is for the lowest
+   * that does. A rank that is never named has what is left; `[0]` unless told.
+   */
+  preference?: readonly number[];
 }
 
 /** Why somebody's turn did not come: too many wait, or the asker has gone. */
@@ -33,51 +49,70 @@ interface Waiting {
   drop(why: Turned): void;
 }
 
-/** What waits of one party, in the order of coming. */
+/** What waits of one party and rank, in the order of coming. */
 interface Line {
+  key: string;
   party: string;
+  site: string;
+  rank: number;
   entries: Waiting[];
-  /** Of all entries. */
-  weight: number;
 }
 
-const NOBODY: Line = { party: '', entries: [], weight: 0 };
+/** Of the durations of work, the part that the newest has in their mean. */
+const NEWEST = 1 / 8;
 
 /**
- * Lets few pieces of costly work go on at the same time. Whoever waits is served in turn by party, and
- * in the order of coming within a party, so that one who asks a thousand times waits for himself and
- * not everybody for him.
+ * Lets few pieces of costly work go on at the same time. Of those who wait and are of the rank whose turn it
+ * is, the site comes first that has had no turn for longest, within it the party, and within a party who
+ * came first: one who asks a thousand times waits for himself and not everybody for him, a network of many
+ * addresses has no more turns than one of a single address, and whoever has had no turn yet goes before
+ * those who come again and again.
  */
 export class FairTurns {
   readonly #places: Places;
   readonly #refuse: (why: Turned) => Error;
+  readonly #now: () => number;
+  readonly #preference: readonly number[];
   #running = 0;
   #waiting = 0;
-  readonly #runningOf = new Map<string, number>();
-  /** Whose turn is next stands first. */
+  #turn = 0;
+  /** How long pieces of work take, in milliseconds; 0 until one has ended. */
+  #usual_ms = 0;
+  readonly #runningOf = new Counts();
+  readonly #waitingOf = new Counts();
+  readonly #lastOfSite = new LastTurns();
+  readonly #lastOfParty = new LastTurns();
+  /** Who began to wait first stands first. */
   readonly #lines = new Map<string, Line>();
 
-  /** @param refuse makes what those hear whose turn does not come */
-  constructor(places: Places, refuse: (why: Turned) => Error) {
+  /**
+   * @param refuse makes what those hear whose turn does not come
+   * @param now milliseconds, for the time that work takes
+   */
+  constructor(places: Places, refuse: (why: Turned) => Error, now = () => performance.now()) {
     this.#places = places;
     this.#refuse = refuse;
+    this.#now = now;
+    this.#preference = places.preference ?? [0];
   }
 
   /** Does a piece of work when its turn comes. When it does not come, nothing was begun. */
   async take<Result>(asker: Asker, work: () => Promise<Result>): Promise<Result> {
-    const { party } = asker;
-    if (this.#mayRun(party)) this.#begin(party);
+    const { party, site = party } = asker;
+    if (this.#mayRun(party)) this.#begin(party, site);
     else await this.#wait(asker);
+    const start = this.#now();
     try {
       return await work();
     } finally {
+      this.#measure(this.#now() - start);
       this.#end(party);
     }
   }
 
   /** Whether an asker would be served or wait, and not be refused. */
-  hasPlaceFor({ party, weight = 1 }: Asker): boolean {
-    return this.#mayRun(party) || this.#findRoom(party, weight) !== 'none';
+  hasPlaceFor(asker: Asker): boolean {
+    return this.#mayRun(asker.party) || this.#findRoom(asker) !== 'none';
   }
 
   /** Weight of what waits now. */
@@ -92,100 +127,211 @@ export class FairTurns {
 
   #mayRun(party: string): boolean {
     const { at_once, at_once_each = at_once } = this.#places;
-    return this.#running < at_once && (this.#runningOf.get(party) ?? 0) < at_once_each;
+    return this.#running < at_once && this.#runningOf.get(party) < at_once_each;
   }
 
-  #begin(party: string): void {
+  #begin(party: string, site: string): void {
     this.#running += 1;
-    this.#runningOf.set(party, (this.#runningOf.get(party) ?? 0) + 1);
+    this.#runningOf.add(party, 1);
+    this.#turn += 1;
+    this.#lastOfSite.set(site, this.#turn);
+    this.#lastOfParty.set(party, this.#turn);
   }
 
   #end(party: string): void {
     this.#running -= 1;
-    const left = (this.#runningOf.get(party) ?? 0) - 1;
-    if (left > 0) this.#runningOf.set(party, left);
-    else this.#runningOf.delete(party);
+    this.#runningOf.add(party, -1);
     this.#goOn();
   }
 
-  /** Begins what waits and may run, the party first that has waited longest for its turn. */
+  #measure(took_ms: number): void {
+    if (this.#usual_ms === 0) this.#usual_ms = took_ms;
+    else this.#usual_ms += (took_ms - this.#usual_ms) * NEWEST;
+  }
+
+  /** Begins what waits and may run. */
   #goOn(): void {
-    for (const [party, line] of this.#lines) {
-      if (this.#running >= this.#places.at_once) return;
-      if (!this.#mayRun(party)) continue;
-      const next = line.entries[0];
-      if (!next) continue;
+    while (this.#running < this.#places.at_once) {
+      const line = this.#chooseNext();
+      const next = line?.entries[0];
+      if (!line || !next) return;
       this.#remove(line, next);
-      if (line.entries.length > 0) {
-        // To the end, where this loop comes by once more.
-        this.#lines.delete(party);
-        this.#lines.set(party, line);
-      }
       // Counted here, so that nobody comes in between.
-      this.#begin(party);
+      this.#begin(line.party, line.site);
       next.go();
     }
   }
 
-  #wait({ party, onGone, weight = 1 }: Asker): Promise<void> {
-    if (!this.#makeRoom(party, weight)) return Promise.reject(this.#refuse('refused'));
-    const line = this.#lines.get(party) ?? { party, entries: [], weight: 0 };
+  #chooseNext(): Line | undefined {
+    const wanted = this.#preference[this.#turn % this.#preference.length] ?? 0;
+    let best: Line | undefined;
+    for (const line of this.#lines.values()) {
+      if (!this.#mayRun(line.party)) continue;
+      if (!best || this.#goesBefore(line, best, wanted)) best = line;
+    }
+    return best;
+  }
+
+  #goesBefore(line: Line, other: Line, wanted: number): boolean {
+    if (line.rank !== other.rank) {
+      return line.rank === wanted || (other.rank !== wanted && line.rank < other.rank);
+    }
+    return this.#compareTurns(line, other) < 0;
+  }
+
+  /** Negative for who has had no turn for longer: the site, and within one the party. */
+  #compareTurns(
+    { party, site }: Pick<Line, 'party' | 'site'>,
+    other: Pick<Line, 'party' | 'site'>,
+  ): number {
+    if (site !== other.site) return this.#lastOfSite.get(site) - this.#lastOfSite.get(other.site);
+    return this.#lastOfParty.get(party) - this.#lastOfParty.get(other.party);
+  }
+
+  #wait(asker: Asker): Promise<void> {
+    if (!this.#makeRoom(asker)) return Promise.reject(this.#refuse('refused'));
+    const line = this.#lineOf(asker);
+    const { onGone, weight = 1 } = asker;
     return new Promise<void>((resolve, reject) => {
-      let forget = (): void => {};
+      const forget: (() => void)[] = [];
+      const leave = (): void => {
+        for (const one of forget) one();
+      };
       const entry: Waiting = {
         weight,
         go: () => {
-          forget();
+          leave();
           resolve();
         },
         drop: (because) => {
-          forget();
+          leave();
           this.#remove(line, entry);
           reject(this.#refuse(because));
         },
       };
-      line.entries.push(entry);
-      line.weight += weight;
-      this.#waiting += weight;
-      this.#lines.set(party, line);
-      if (onGone) forget = onGone(() => entry.drop('gone'));
+      this.#add(line, entry);
+      const { longest_wait_ms } = this.#places;
+      if (longest_wait_ms !== undefined) {
+        const timer = setTimeout(() => entry.drop('refused'), longest_wait_ms);
+        forget.push(() => clearTimeout(timer));
+      }
+      if (onGone) forget.push(onGone(() => entry.drop('gone')));
     });
   }
 
-  /** Finds a place for more work of a party, from the parties that have most when all are taken. */
-  #makeRoom(party: string, weight: number): boolean {
+  #lineOf({ party, site = party, rank = 0 }: Asker): Line {
+    const key = `${rank} ${party}`;
+    return this.#lines.get(key) ?? { key, party, site, rank, entries: [] };
+  }
+
+  /** Finds a place for more work of a party, from those that have most when all are taken. */
+  #makeRoom(asker: Asker): boolean {
     for (;;) {
-      const room = this.#findRoom(party, weight);
+      const room = this.#findRoom(asker);
       if (room === 'free') return true;
-      if (room === 'none') return false;
-      room.entries.at(-1)?.drop('refused');
+      const last = room === 'none' ? undefined : room.entries.at(-1);
+      if (!last) return false;
+      last.drop('refused');
     }
   }
 
   /** Whether there is a place for more work of a party, or whose last one has to give way first. */
-  #findRoom(party: string, weight: number): 'free' | 'none' | Line {
-    const { waiting, waiting_each } = this.#places;
-    const own = this.#lines.get(party)?.weight ?? 0;
-    if (own + weight > waiting_each) return 'none';
-    if (this.#waiting + weight <= waiting) return 'free';
-    const longest = this.#longest();
-    const last = longest.entries.at(-1)?.weight ?? 0;
-    // Only from somebody who still has as much afterwards: otherwise two would take turns in it.
-    return longest.weight - last >= own + weight ? longest : 'none';
+  #findRoom(asker: Asker): 'free' | 'none' | Line {
+    const { party, rank = 0, weight = 1 } = asker;
+    if (this.#weightOfParty(party) + weight > this.#places.waiting_each) {
+      const own = this.#worst((line) => line.party === party && line.rank > rank);
+      return own ?? 'none';
+    }
+    if (this.#waiting + weight <= this.#mostWaiting()) return 'free';
+    return (
+      this.#worst((line) => line.rank > rank) ??
+      this.#worst((line) => line.rank === rank && this.#hasMore(line, asker)) ??
+      this.#worst((line) => line.rank === rank && this.#comesLater(line, asker)) ??
+      'none'
+    );
   }
 
-  #longest(): Line {
-    let longest = NOBODY;
-    for (const line of this.#lines.values()) if (line.weight > longest.weight) longest = line;
-    return longest;
+  /** What is through before anybody has waited too long. */
+  #mostWaiting(): number {
+    const { at_once, waiting, longest_wait_ms } = this.#places;
+    if (longest_wait_ms === undefined || this.#usual_ms === 0) return waiting;
+    const through = Math.floor((at_once * longest_wait_ms) / this.#usual_ms);
+    return Math.min(waiting, Math.max(at_once, through));
+  }
+
+  /** Who gives way first: the highest rank, of it the site that has most, of that the party, and who came last. */
+  #worst(may: (line: Line) => boolean): Line | undefined {
+    let worst: Line | undefined;
+    for (const line of this.#lines.values()) {
+      if (may(line) && (!worst || this.#givesWayBefore(line, worst))) worst = line;
+    }
+    return worst;
+  }
+
+  #givesWayBefore(line: Line, other: Line): boolean {
+    if (line.rank !== other.rank) return line.rank > other.rank;
+    const sites = this.#weightOfSite(line.site) - this.#weightOfSite(other.site);
+    if (sites !== 0) return sites > 0;
+    const parties = this.#weightOfParty(line.party) - this.#weightOfParty(other.party);
+    return parties === 0 ? this.#compareTurns(line, other) >= 0 : parties > 0;
+  }
+
+  /** Whether a site, or another party of the same, has as much as the asker also without its last one. */
+  #hasMore(line: Line, { party, site = party, weight = 1 }: Asker): boolean {
+    // Otherwise two would take turns in giving way.
+    const last = line.entries.at(-1)?.weight ?? 0;
+    return line.site === site
+      ? this.#weightOfParty(line.party) - last >= this.#weightOfParty(party) + weight
+      : this.#weightOfSite(line.site) - last >= this.#weightOfSite(site) + weight;
+  }
+
+  /** Whether somebody of whom nothing waits yet would be served before, for having had no turn for longer. */
+  #comesLater(line: Line, { party, site = party, weight = 1 }: Asker): boolean {
+    const waits = line.site === site ? this.#weightOfParty(party) : this.#weightOfSite(site);
+    const last = line.entries.at(-1)?.weight ?? 0;
+    return waits === 0 && last >= weight && this.#compareTurns(line, { party, site }) > 0;
+  }
+
+  #weightOfParty(party: string): number {
+    return this.#waitingOf.get(`party ${party}`);
+  }
+
+  #weightOfSite(site: string): number {
+    return this.#waitingOf.get(`site ${site}`);
+  }
+
+  #add(line: Line, entry: Waiting): void {
+    line.entries.push(entry);
+    this.#lines.set(line.key, line);
+    this.#count(line, entry.weight);
   }
 
   #remove(line: Line, entry: Waiting): void {
     const at = line.entries.indexOf(entry);
     if (at < 0) return;
     line.entries.splice(at, 1);
-    line.weight -= entry.weight;
-    this.#waiting -= entry.weight;
-    if (line.entries.length === 0) this.#lines.delete(line.party);
+    this.#count(line, -entry.weight);
+    if (line.entries.length === 0) this.#lines.delete(line.key);
+  }
+
+  #count({ party, site }: Line, weight: number): void {
+    this.#waiting += weight;
+    this.#waitingOf.add(`party ${party}`, weight);
+    this.#waitingOf.add(`site ${site}`, weight);
+  }
+}
+
+/** Sums by key, of which those that are nothing take no memory. */
+class Counts {
+  readonly #sums = new Map<string, number>();
+
+  get(key: string): number {
+    return this.#sums.get(key) ?? 0;
+  }
+
+  add(key: string, by: number): void {
+    const sum = this.get(key) + by;
+    if (sum === 0) this.#sums.delete(key);
+    else this.#sums.set(key, sum);
   }
 }

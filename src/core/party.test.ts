@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupsOf, partyOf, siteOf } from './party.ts';
+import { groupsOf, networkOf, partyOf, siteOf } from './party.ts';
 
 const together: [address: string, other: string, same: boolean, why: string][] = [
   ['192.0.2.7', '192.0.2.7', true, 'an address with itself'],
@@ -33,6 +33,19 @@ test('a site is an address of IPv4, and a network of 48 bits of IPv6', () => {
   ];
   for (const [address, other, same] of cases) {
     assert.equal(siteOf(address) === siteOf(other), same, `${address} ${other}`);
+  }
+});
+
+test('a network is 24 bits of IPv4, and 48 of IPv6', () => {
+  const cases: [string, string, boolean][] = [
+    ['192.0.2.7', '::ffff:192.0.2.254', true],
+    ['192.0.2.7', '192.0.3.7', false],
+    ['2001:db8:1:2::1', '2001:db8:1:ffff::9', true],
+    ['2001:db8:1:2::1', '2001:db8:2:2::1', false],
+    ['', '192.0.2.7', false],
+  ];
+  for (const [address, other, same] of cases) {
+    assert.equal(networkOf(address) === networkOf(other), same, `${address} ${other}`);
   }
 });
 

@@ -35,6 +35,15 @@ export function siteOf(address: string): string {
   return `${party.split(':').slice(0, 3).join(':')}::/48`;
 }
 
+/**
+ * The smallest network that is routed by itself, and so the least that somebody with many addresses commonly has
+ * of them: 24 bits of IPv4, 48 of IPv6. For what only shares out who comes first: neighbours are not one.
+ */
+export function networkOf(address: string): string {
+  const site = siteOf(address);
+  return isIPv4(site) ? `${site.slice(0, site.lastIndexOf('.'))}.0/24` : site;
+}
+
 /** The eight groups of a valid IPv6 address. */
 export function groupsOf(address: string): number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);

@@ -13,7 +13,7 @@ export interface Wanted {
   /** What may be seen; undefined: what everybody may. The same object for the same policies. */
   acl: object | undefined;
   form: string;
-  asker: Pick<Asker, 'party'>;
+  asker: Pick<Asker, 'party' | 'site'>;
 }
 
 /**
@@ -28,7 +28,9 @@ export class KeptDocuments {
 
   /** @throws Failure `rate_limited` when too many others wait to be drawn up */
   read(wanted: Wanted, drawUp: () => Promise<Uint8Array>): Promise<Uint8Array> {
-    const { mounts, acl = EVERYBODY, form, asker } = wanted;
+    const { mounts, acl = EVERYBODY, form } = wanted;
+    // Others wait for the same document: that one has gone is no reason not to make it.
+    const { party, site = party } = wanted.asker;
     if (mounts !== this.#mounts) this.#kept = new Map();
     this.#mounts = mounts;
     const kept = this.#kept;
@@ -37,7 +39,7 @@ export class KeptDocuments {
     kept.set(acl, forms);
     const known = forms.get(form);
     if (known) return known.text;
-    const text = this.#turns.take({ party: asker.party }, drawUp);
+    const text = this.#turns.take({ party, site }, drawUp);
     const document: Document = { text, length: 0 };
     forms.set(form, document);
     this.#bound(kept, acl);

@@ -98,3 +98,52 @@ describe('while 80 connections of one address log in wrongly without end', () =>
     });
   }
 });
+
+// Each in a network of its own, of 24 bits.
+const MANY = Array.from({ length: 12 }, (_, n) => `127.1.${n}.1`);
+/** After so many failures an address is one of which nobody expects better. */
+const DOUBTED_AFTER = 3;
+
+describe('while 12 networks log in wrongly without end, on three connections each', () => {
+  for (const { api, right, wrong } of APIS) {
+    test(`right log-ins are checked next, from known and from new addresses: ${api}`, async () => {
+      const known = new Agent({ keepAlive: true, localAddress: ELSEWHERE });
+      assert.equal((await ask(known, right)).status, 200);
+      let checked = 0;
+      let isOver = false;
+      const doubted = Promise.withResolvers<void>();
+      const floods = MANY.flatMap((localAddress) => {
+        return [1, 2, 3].map(async (at) => {
+          const agent = new Agent({ keepAlive: true, localAddress });
+          for (let n = 0; !isOver; n++) {
+            const { status } = await ask(agent, wrong(`nobody-${localAddress}-${at}-${n}`));
+            if (status === 429) continue;
+            checked += 1;
+            if (checked >= MANY.length * (DOUBTED_AFTER + 2)) doubted.resolve();
+          }
+          agent.destroy();
+        });
+      });
+      await doubted.promise;
+      const overtaken: number[] = [];
+      const statuses: number[] = [];
+      const logIn = async (agent: Agent): Promise<void> => {
+        const before = checked;
+        statuses.push((await ask(agent, right)).status);
+        overtaken.push(checked - before);
+      };
+      for (let n = 0; n < 5; n++) {
+        await logIn(known);
+        const fresh = new Agent({ localAddress: `127.200.${api.length}.${n + 1}` });
+        await logIn(fresh);
+        fresh.destroy();
+      }
+      isOver = true;
+      await Promise.all(floods);
+      known.destroy();
+      assert.deepEqual(statuses, new Array(10).fill(200));
+      // Two were being checked, one more has a turn of its own, and as many may end meanwhile.
+      assert.ok(Math.max(...overtaken) <= 6, overtaken.join());
+    });
+  }
+});

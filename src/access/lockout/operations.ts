@@ -2,7 +2,7 @@ import { type App, perApp } from '../../app.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
-import { hashInTurn, refuseForNow } from '../turns/operations.ts';
+import { checkInTurn, refuseForNow } from '../turns/operations.ts';
 import { countFailures } from './lockout.ts';
 import {
   addFailure,
@@ -44,7 +44,7 @@ function rowId(app: App, { method_id, name }: LogInName): string {
  * Checks what somebody logs in with, unless too many have failed under that name of late. Names
  * that do not exist are counted and locked in the same way, so that neither tells.
  *
- * @param check answers undefined when it is wrong; waits for its turn, as `hashInTurn`
+ * @param check answers undefined when it is wrong; waits for its turn, as `checkInTurn`
  * @returns undefined when it is wrong or the name is locked; else what was found, and the effects
  *   to be committed with the log-in
  * @throws Failure `rate_limited` when too many are being checked
@@ -56,11 +56,11 @@ export async function attemptLogIn<Found>(
   check: () => Promise<Found | undefined>,
 ): Promise<{ found: Found; effects: Effect[] } | undefined> {
   const rules = app.config.user_lockout;
+  const id = rowId(app, name);
   if (rules.disable_lockout) {
-    const found = await hashInTurn(app, caller, check);
+    const found = await checkInTurn(app, caller, id, check);
     return found === undefined ? undefined : { found, effects: [] };
   }
-  const id = rowId(app, name);
   const nowSeconds = (): number => Math.floor(app.now() / 1000);
   const allPending = pendingOf(app);
   const pending = allPending.get(id) ?? { present: 0, running: 0, ended: 0, waiting: [] };
@@ -84,7 +84,7 @@ export async function attemptLogIn<Found>(
     }
     pending.running += 1;
     try {
-      const found = await hashInTurn(app, caller, check);
+      const found = await checkInTurn(app, caller, id, check);
       if (found !== undefined) return { found, effects: failures > 0 ? [clearFailures(id)] : [] };
       const now = nowSeconds();
       const since = now - rules.lockout_counter_reset;

@@ -1,43 +1,90 @@
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import { type Asker, FairTurns } from '../../core/fair-turns.ts';
-import { partyOf } from '../../core/party.ts';
+import { type Asker, FairTurns, type Places } from '../../core/fair-turns.ts';
+import { networkOf, partyOf, siteOf } from '../../core/party.ts';
 import { Patience } from '../../core/patience.ts';
 import type { Caller } from '../caller.ts';
+import { DOUBTED, LogInHistory, PROVED, type Rank, UNPROVED } from './history.ts';
 
 /** As whom a caller waits for costly work: the address that the request came from. */
 export function askerOf({ record, onGone }: Pick<Caller, 'record' | 'onGone'>): Asker {
-  return { party: partyOf(record.remote_address), onGone };
+  const { remote_address } = record;
+  return { party: partyOf(remote_address), site: siteOf(remote_address), onGone };
 }
 
-// A hash takes a thread and tens of MiB for 20 to 100 ms. All that wait are through in 3 to 15 seconds,
-// and whoever comes from an address of his own waits for one hash of each other address.
+// A hash takes a thread and tens of MiB for 20 to 100 ms, and longer where cores are busy. Half of the turns
+// are for those who have proved to be right, most others for those of whom nothing is known, whoever else waits.
+const PASSWORD_PLACES: Places = {
+  at_once: 2,
+  waiting: 256,
+  waiting_each: 64,
+  longest_wait_ms: 5_000,
+  preference: [PROVED, UNPROVED, PROVED, UNPROVED, PROVED, UNPROVED, PROVED, DOUBTED],
+};
+
 const passwordTurnsOf = perApp(
-  () =>
-    new FairTurns({ at_once: 2, waiting: 256, waiting_each: 64 }, (why) =>
-      why === 'gone' ? gone() : refuseForNow(),
-    ),
+  () => new FairTurns(PASSWORD_PLACES, (why) => (why === 'gone' ? gone() : refuseForNow())),
 );
 
+const historyOf = perApp(() => new LogInHistory());
+
 /**
- * Hashes a password, checks one, or derives a key from one, when it is the caller's turn: floods of
- * log-ins leave threads and memory to others, and their turn to those from elsewhere.
+ * Hashes a password, or derives a key from one, when it is the caller's turn: floods of log-ins leave
+ * threads and memory to others, and their turn to those from elsewhere.
  *
- * @throws Failure `rate_limited` when too many wait already, of that address or altogether
+ * @throws Failure `rate_limited` when too many wait already, of that address or altogether, or
+ *   when it waited for too long
  */
-export async function hashInTurn<Result>(
+export function hashInTurn<Result>(
   app: App,
   caller: Caller,
   hash: () => Promise<Result>,
 ): Promise<Result> {
+  // Whoever has a token has proved who they are.
+  return takePasswordTurn(app, caller, caller.token ? PROVED : UNPROVED, hash);
+}
+
+/**
+ * Checks a password as {@link hashInTurn}, and remembers from where it was right or wrong: who
+ * logged in from there before comes first, and those who were wrong come last.
+ *
+ * @param name any text that stands for the name in its method
+ * @param check answers undefined when it is wrong
+ */
+export async function checkInTurn<Found>(
+  app: App,
+  caller: Caller,
+  name: string,
+  check: () => Promise<Found | undefined>,
+): Promise<Found | undefined> {
+  const { remote_address } = caller.record;
+  const attempt = { name, party: partyOf(remote_address), network: networkOf(remote_address) };
+  const history = historyOf(app);
+  // A token is no proof here: anybody's may be sent with a log-in.
+  return takePasswordTurn(app, caller, history.rank(attempt, app.now()), async () => {
+    const found = await check();
+    // Before the next turn is chosen.
+    if (found === undefined) history.noteWrong(attempt, app.now());
+    else history.noteRight(attempt, app.now());
+    return found;
+  });
+}
+
+async function takePasswordTurn<Result>(
+  app: App,
+  caller: Caller,
+  rank: Rank,
+  work: () => Promise<Result>,
+): Promise<Result> {
   const turns = passwordTurnsOf(app);
-  const asker = askerOf(caller);
+  const site = networkOf(caller.record.remote_address);
+  const asker = { ...askerOf(caller), site, rank };
   if (!turns.hasPlaceFor(asker)) {
     // Told at once, whoever asks again at once would keep the event loop from everybody else.
     await patienceOf(app).wait(asker);
     throw refuseForNow();
   }
-  return turns.take(asker, hash);
+  return turns.take(asker, work);
 }
 
 const patienceOf = perApp((app) => {
