@@ -23,6 +23,7 @@ import {
 import { splitRandomness } from './shamir.ts';
 import { hashShares } from './share-hash.ts';
 import { findNewestTerm, findSeal, insertKey, insertSeal, listKeyring } from './store.ts';
+import { openBarrier } from './unsealing/operations.ts';
 
 interface SealMemory {
   /** Sealed by request: from then on only a restart opens a key file's seal. */
@@ -180,7 +181,7 @@ async function unsealByKeyFile(app: App, seal: Seal): Promise<void> {
   if (root_key === undefined) {
     throw new Failure('unavailable', `the key file "${path}" is not the one of this data`);
   }
-  await app.barrier.unlock(openKeyring(root_key, await listKeyring(app.db)));
+  await openBarrier(app, openKeyring(root_key, await listKeyring(app.db)));
 }
 
 /** Follows what other nodes do: they initialise the installation, and rotate its keys. */

@@ -1,4 +1,5 @@
 import { build, type Db, prepared } from '../store/database.ts';
+import { preparedHold } from '../store/held.ts';
 import { type Write, write } from '../store/write.ts';
 import type { KeyringRow } from './keyring.ts';
 import type { Seal, SealKind } from './seal.ts';
@@ -25,6 +26,8 @@ export function insertSeal(seal: Seal): Write {
   });
 }
 
+const REKEYED = 'the keys were changed in the meantime: start over';
+
 /**
  * Replaces the seal after a rekeying.
  *
@@ -38,8 +41,23 @@ export function replaceSeal(seal: Seal): Write {
       .updateTable('seal')
       .set({ shares, threshold, generation, root_key_sealed, recovery_hash_sealed, share_hashes })
       .where('generation', '=', generation - 1),
-    { rows: 1, conflict: 'the keys were changed by another node in the meantime: start over' },
+    { rows: 1, conflict: REKEYED },
   );
+}
+
+const holdGeneration = preparedHold<{ generation: number }>(
+  (from, { generation }) =>
+    // As its own at once: the write set may go on to fill in hashes.
+    from.selectFrom('seal').select('id').where('generation', '=', generation).forUpdate(),
+  { rows: 1, conflict: REKEYED },
+);
+
+/**
+ * Refuses its write set once a rekeying, on any node, has replaced the seal. Whatever shares authorise
+ * carries it: what is durable after the answer to a rekeying was authorised by the new shares.
+ */
+export function holdSeal({ generation }: Pick<Seal, 'generation'>): Write {
+  return holdGeneration({ generation });
 }
 
 /** Fills in the hashes of the shares where they are not known; of another seal than this, nothing. */

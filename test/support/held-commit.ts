@@ -10,7 +10,9 @@ export interface HeldCommit {
 
 /** Stands between a server and its store, and can hold a request between its plan and its commit. */
 export class CommitHolder {
-  #held: { path: string; reached(): void; gone: Promise<void> } | undefined;
+  #held:
+    | { path: string; what: 'change' | 'record'; reached(): void; gone: Promise<void> }
+    | undefined;
 
   /** Gives a server its store. */
   readonly over = (real: Store): Store => ({
@@ -18,8 +20,8 @@ export class CommitHolder {
     commit: async (effects) => {
       const held = this.#held;
       // A record alone tells of a refusal, perhaps of one that was answered before.
-      const writes = !effects.every(isAuditEntry);
-      if (held && writes && effects.some((effect) => pathOf(effect) === held.path)) {
+      const what = effects.every(isAuditEntry) ? 'record' : 'change';
+      if (held?.what === what && effects.some((effect) => pathOf(effect) === held.path)) {
         this.#held = undefined;
         held.reached();
         await held.gone;
@@ -28,11 +30,11 @@ export class CommitHolder {
     },
   });
 
-  /** Holds the next write set that carries the record of a request to this path. */
-  hold(path: string): HeldCommit {
+  /** Holds the next write set, or the next record alone, of a request to this path. */
+  hold(path: string, what: 'change' | 'record' = 'change'): HeldCommit {
     const reached = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
-    this.#held = { path, reached: reached.resolve, gone: gone.promise };
+    this.#held = { path, what, reached: reached.resolve, gone: gone.promise };
     return { reached: reached.promise, letGo: gone.resolve };
   }
 }

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
-import { createRootToken } from '../../access/tokens/minting/operations.ts';
+import { prepareRootToken } from '../../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import { isCurrentKey, requireShare } from '../proof.ts';
 import type { Seal } from '../seal.ts';
 import { deriveHashes } from '../share-hash.ts';
-import { saveShareHashes } from '../store.ts';
+import { holdSeal, saveShareHashes } from '../store.ts';
 import { encodeToken, oneTimePassword, TOKEN_LENGTH, TOKEN_RANDOMNESS } from '../token-format.ts';
 import { recordFirst, requireSeal } from '../unsealing/operations.ts';
 
@@ -158,8 +158,12 @@ export async function updateRootGeneration(
   caller.recorded = false;
   const hashes = proveShares(app, seal, attempt);
   memoryOf(app).attempt = undefined;
-  if (hashes) await app.commit(caller, [saveShareHashes(seal, hashes)]);
-  const { client_token } = await createRootToken(app, caller);
+  const { client_token, effects } = prepareRootToken(app);
+  await app.commit(caller, [
+    holdSeal(seal),
+    ...(hashes ? [saveShareHashes(seal, hashes)] : []),
+    ...effects,
+  ]);
   return {
     ...statusOf(attempt, seal.threshold),
     progress: seal.threshold,

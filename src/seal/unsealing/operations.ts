@@ -9,12 +9,12 @@ import {
   startGathering,
   wipeGathering,
 } from '../gathering.ts';
-import { openKeyring } from '../keyring.ts';
+import { type Keyring, openKeyring, wipeKeyring } from '../keyring.ts';
 import { requireShare } from '../proof.ts';
 import { openRootKey, type Seal } from '../seal.ts';
 import { deriveHashes } from '../share-hash.ts';
 import type { SealFacts } from '../status.ts';
-import { findSeal, listKeyring, saveShareHashes } from '../store.ts';
+import { findSeal, holdSeal, listKeyring, saveShareHashes } from '../store.ts';
 
 /** Shares for this node, which people bring one by one. */
 const memoryOf = perApp<{ unsealing: Gathering | undefined }>(() => ({ unsealing: undefined }));
@@ -98,9 +98,20 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   if (root_key === undefined) throw new Failure('invalid', 'Unseal failed, invalid key');
 
   const opened = openKeyring(root_key, keyring);
-  await app.commit(caller, hashes ? [saveShareHashes(seal, hashes)] : []);
-  await app.barrier.unlock(opened);
+  try {
+    await app.commit(caller, [holdSeal(seal), ...(hashes ? [saveShareHashes(seal, hashes)] : [])]);
+  } catch (error) {
+    wipeKeyring(opened);
+    throw error;
+  }
+  await openBarrier(app, opened);
   return readSealFacts(app);
+}
+
+/** Unseals this node, with the keys as they are now: others may have been added since they were read. */
+export async function openBarrier(app: App, keyring: Keyring): Promise<void> {
+  await app.barrier.unlock(keyring);
+  app.barrier.reload(await listKeyring(app.db));
 }
 
 /** The gathering under way; one for the shares of before a rekeying is at its end. */
