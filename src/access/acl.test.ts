@@ -10,7 +10,7 @@ import {
   mayBeAllowed,
   type Operation,
 } from './acl.ts';
-import type { ParameterReader } from './parameter-rules.ts';
+import type { ParameterReader } from './parameter-forms.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
 
 const NOW = 1_800_000_000;
@@ -350,6 +350,7 @@ test('a list keeps to the largest page', () => {
 const readerWith = (...names: string[]): ParameterReader => ({
   knows: (name) => names.includes(name),
   read: (name, value) => (names.includes(name) && value !== '' ? Number(value) : undefined),
+  also: () => [],
   namesOf: (name) => [name],
 });
 

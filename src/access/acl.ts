@@ -1,5 +1,6 @@
 import { canonicalNames, canonicalPattern, type FormedSegment, foldingNames } from './name-form.ts';
-import { judgeParameters, mergeParameters, type ParameterReader } from './parameter-rules.ts';
+import type { ParameterReader } from './parameter-forms.ts';
+import { judgeParameters, mergeParameters } from './parameter-rules.ts';
 import {
   ANY_REST,
   ANY_SEGMENT,

@@ -12,7 +12,9 @@ import {
   text,
   timestampText,
 } from '../core/fields.ts';
-import { judgeParameters, mergeParameters, type ParameterReader } from './parameter-rules.ts';
+import type { ParameterReader } from './parameter-forms.ts';
+import { readerOfFields } from './parameter-reader.ts';
+import { judgeParameters, mergeParameters } from './parameter-rules.ts';
 import type { ParameterValue } from './policy.ts';
 
 type Values = Record<string, ParameterValue[]>;
@@ -154,11 +156,7 @@ const shape: Record<string, z.ZodType> = {
   text: text(''),
   old_list: list([]),
 };
-const reader: ParameterReader = {
-  knows: (name) => Object.hasOwn(shape, name),
-  read: (name, value) => shape[name]?.safeParse(value).data,
-  namesOf: (name) => (name.endsWith('list') ? ['list', 'old_list'] : [name]),
-};
+const reader = readerOfFields(shape, { old_list: 'list' });
 
 const readings: typeof cases = [
   [{ denied: { flag: [true] } }, { flag: true }, false, 'as it is'],
@@ -248,3 +246,9 @@ for (const [what, denied, item] of LONG_LISTS) {
     );
   });
 }
+
+test('a pattern for what is no text is held against what is read of it', () => {
+  assert.equal(isAllowed({ allowed: { flag: ['tr*'] } }, { flag: 't' }, reader), true);
+  assert.equal(isAllowed({ allowed: { flag: ['tr*'] } }, { flag: 'f' }, reader), false);
+  assert.equal(isAllowed({ allowed: { ttl: ['1*'] } }, { ttl: '1h' }, reader), false, '3600');
+});

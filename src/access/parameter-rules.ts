@@ -1,8 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parseDuration } from '../core/durations.ts';
-import { parseTimestamp } from '../core/timestamps.ts';
-import { parseIpAddress } from '../x509/ip-addresses.ts';
-import { parseSerial } from '../x509/serial.ts';
+import { foldName } from '../core/fold.ts';
+import {
+  holdsEntries,
+  isGlob,
+  isSameInstant,
+  itemsNamed,
+  listItems,
+  MAX_ITEMS,
+  matchesGlob,
+  NO_READER,
+  type ParameterReader,
+  readSent,
+  type Sent,
+  spellingsOf,
+  textOf,
+} from './parameter-forms.ts';
 import type { ParameterRules, ParameterValue } from './policy.ts';
 
 /** The three conditions on parameters of a rule; names in lower case. */
@@ -12,40 +24,10 @@ export interface ParameterConditions {
   required_parameters: readonly string[];
 }
 
-/** How the endpoint that is asked reads its fields. */
-export interface ParameterReader {
-  knows(name: string): boolean;
-  /** What is made of a value; undefined for one that the endpoint refuses. */
-  read(name: string, value: unknown): unknown;
-  /** All names of the field that has this one, itself among them. */
-  namesOf(name: string): readonly string[];
-}
-
-/** Of an endpoint whose fields are not known. */
-const NO_READER: ParameterReader = {
-  knows: () => false,
-  read: () => undefined,
-  namesOf: (name) => [name],
-};
-
-/** A parameter as it was sent, and as the endpoint reads it. */
-interface Sent {
-  /** Lower case. */
-  name: string;
-  /** All names of its field, lower case. */
-  names: readonly string[];
-  value: unknown;
-  /** Undefined for what the endpoint does not know or refuses. */
-  read: unknown;
-  /** What a value of the policy would be read as. */
-  readNamed(named: ParameterValue): unknown;
-  forms(): Forms;
-}
-
 /**
  * Says why a request's parameters are refused, or undefined if they are not (contract 5.4). The
- * reason names parameters and never has a value in it. A value counts as what was sent and as
- * what the endpoint reads of it: neither `"t"` nor `1` gets past a rule about `true`.
+ * reason names parameters and never has a value in it. A value counts as what the endpoint makes
+ * of it, and is denied by what was sent, too: neither `"t"` nor `1` gets past a rule about `true`.
  *
  * @param parameters as sent; names are compared without regard to case
  */
@@ -80,24 +62,10 @@ export function judgeParameters(
     });
     if (rules.length === 0 && !others) return `parameter "${each.name}" is not allowed`;
     const isBeyond = (values: readonly ParameterValue[]): boolean =>
-      values.length > 0 && !isAllowed(values, each.value) && !isReadAllowed(values, each);
+      values.length > 0 && !isAllowed(values, each);
     if (rules.some(isBeyond)) return `parameter "${each.name}" is not allowed with this value`;
   }
   return undefined;
-}
-
-function readSent(written: string, value: unknown, reader: ParameterReader): Sent {
-  const known = reader.knows(written);
-  const read = known ? reader.read(written, value) : undefined;
-  let forms: Forms | undefined;
-  return {
-    name: written.toLowerCase(),
-    names: (known ? reader.namesOf(written) : [written]).map((name) => name.toLowerCase()),
-    value,
-    read,
-    readNamed: (named) => (known ? reader.read(written, named) : undefined),
-    forms: () => (forms ??= formsOf([value, read])),
-  };
 }
 
 /**
@@ -134,11 +102,27 @@ export function mergeParameters(all: readonly ParameterRules[]): ParameterRules 
 const NO_PARAMETERS: ParameterRules = new Map();
 
 /**
- * Whether a value sent is among those named. A text may be read as a list later, `a,b` or
+ * Whether what the endpoint reads is what it would read of a value named, or a list of such. What
+ * it refuses to read is compared as it was sent.
+ */
+function isAllowed(allowed: readonly ParameterValue[], sent: Sent): boolean {
+  const { read, readNamed, value } = sent;
+  if (read === undefined) return isNamed(allowed, value);
+  if (allowed.some((named) => named === '*' || isDeepStrictEqual(readNamed(named), read))) {
+    return true;
+  }
+  const items = allowed.flatMap((named) => itemsNamed(named, sent));
+  if (!Array.isArray(read)) return isNamed(items, textOf(read) ?? read);
+  if (read.length === 0 || read.length > MAX_ITEMS) return false;
+  return read.every((item) => items.some((named) => isValue(named, item)));
+}
+
+/**
+ * Whether a value is among those named. A text may be read as a list later, `a,b` or
  * `["a","b"]`, so a pattern lets such a text pass only where some pattern fits each item of it:
  * `*.example.com` must not let in `evil.test,www.example.com`.
  */
-function isAllowed(allowed: readonly ParameterValue[], sent: unknown): boolean {
+function isNamed(allowed: readonly unknown[], sent: unknown): boolean {
   const named = allowed.filter((each) => isValue(each, sent));
   const items = listItems(sent);
   if (items === undefined || named.some((each) => each === sent || each === '*')) {
@@ -149,45 +133,10 @@ function isAllowed(allowed: readonly ParameterValue[], sent: unknown): boolean {
   );
 }
 
-/** The items of a text that can be read as a list; undefined for any other value. */
-function listItems(sent: unknown): readonly unknown[] | undefined {
-  if (typeof sent !== 'string') return undefined;
-  const text = sent.trim();
-  if (text.startsWith('[') && text.endsWith(']')) {
-    const parsed = parseList(text);
-    if (parsed) return parsed.map(trimmed);
-  }
-  return text.includes(',') ? text.split(',', MAX_ITEMS + 1).map(trimmed) : undefined;
-}
-
-/** No field takes a list of more items, and looking at each takes time: a text of more never passes. */
-const MAX_ITEMS = 10_000;
-
-function parseList(text: string): unknown[] | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return Array.isArray(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const trimmed = (value: unknown): unknown => (typeof value === 'string' ? value.trim() : value);
-
-/** Whether a value sent is the one a rule names; a list is compared whole, element by element. */
-function isValue(named: ParameterValue, sent: unknown): boolean {
+/** Whether a value is the one a rule names; a list is compared whole, element by element. */
+function isValue(named: unknown, sent: unknown): boolean {
   if (typeof named === 'string') return typeof sent === 'string' && matchesGlob(named, sent);
-  return isSame(named, sent);
-}
-
-/** Whether what the endpoint reads is what it would read of a value named, or a list of such. */
-function isReadAllowed(allowed: readonly ParameterValue[], { read, readNamed }: Sent): boolean {
-  if (read === undefined) return false;
-  if (allowed.some((named) => named === '*' || isDeepStrictEqual(readNamed(named), read))) {
-    return true;
-  }
-  if (!Array.isArray(read) || read.length === 0 || read.length > MAX_ITEMS) return false;
-  return read.every((item) => allowed.some((named) => isValue(named, item)));
+  return isDeepStrictEqual(named, sent);
 }
 
 /**
@@ -197,70 +146,21 @@ function isReadAllowed(allowed: readonly ParameterValue[], { read, readNamed }: 
  * boolean or number are no ways around a denial either.
  */
 function isDenied(named: ParameterValue, sent: Sent): boolean {
-  const { texts, lists, hasValue } = sent.forms();
+  const { texts, lists, hasValue } = sent.forms;
   if (!texts) return true;
-  if (isList(named)) return [...lists].some((list) => isSame(named, list)) || isReadAs(named, sent);
-  const wanted = textOf(named)?.toLowerCase();
-  if (wanted === undefined) return sent.value === null;
-  const isGlob = typeof named === 'string' && named.includes('*');
-  const isNamed = isGlob
-    ? [...texts].some((text) => matchesGlob(wanted, text))
-    : spellingsOf(wanted).some((text) => texts.has(text)) || hasValue(wanted);
-  if (isNamed) return true;
-  return isSameInstant(wanted, sent) || isReadAs(named, sent);
-}
-
-/** A text, and the same without the dot that may end a name of a host. */
-function spellingsOf(text: string): string[] {
-  return text.length > 1 && text.endsWith('.') ? [text, text.slice(0, -1)] : [text];
-}
-
-/** What has many texts for one value: addresses and serial numbers. */
-const VALUES: readonly ((text: string) => Uint8Array | undefined)[] = [parseIpAddress, parseSerial];
-
-const readAsHex = (parse: (typeof VALUES)[number], text: string): string | undefined =>
-  parse(text)?.toHex();
-
-/** A value's texts in lower case, those of its items too, and the lists that it is or is read as. */
-interface Forms {
-  /** Undefined when there are more than can be looked at. */
-  texts: ReadonlySet<string> | undefined;
-  lists: readonly (readonly unknown[])[];
-  /** Whether one of the texts is the address, or the serial number, that another text is. */
-  hasValue(wanted: string): boolean;
-}
-
-function formsOf(values: readonly unknown[]): Forms {
-  const sent = new Set<string>();
-  const lists: (readonly unknown[])[] = [];
-  for (const value of values) {
-    const items = Array.isArray(value) ? value : listItems(value);
-    if (items && items.length > MAX_ITEMS) {
-      return { texts: undefined, lists: [], hasValue: () => true };
-    }
-    if (Array.isArray(value)) lists.push(value);
-    for (const each of [value, ...(items ?? [])]) {
-      const text = textOf(each)?.toLowerCase();
-      if (text !== undefined) sent.add(text);
-    }
+  if (isList(named)) {
+    return lists.some((list) => isDeepStrictEqual(named, list)) || isReadAs(named, sent);
   }
-  const texts = new Set(sent);
-  for (const text of sent) for (const spelling of spellingsOf(text.trim())) texts.add(spelling);
-  return { texts, lists, hasValue: findValues(sent) };
-}
-
-/** Reads thousands of texts only once a rule names something of the kind. */
-function findValues(texts: ReadonlySet<string>): Forms['hasValue'] {
-  const known = new Map<(typeof VALUES)[number], ReadonlySet<string | undefined>>();
-  return (wanted) =>
-    VALUES.some((parse) => {
-      const value = readAsHex(parse, wanted);
-      if (value === undefined) return false;
-      const own =
-        known.get(parse) ?? new Set([...texts].map((text) => readAsHex(parse, text.trim())));
-      known.set(parse, own);
-      return own.has(value);
-    });
+  const wanted = textOf(named);
+  if (wanted === undefined) return sent.value === null;
+  const meant = itemsNamed(named, sent).flatMap((item) => textOf(item) ?? []);
+  for (const text of meant.map(foldName)) {
+    const isThere = isGlob(named)
+      ? [...texts].some((each) => matchesGlob(text, each))
+      : spellingsOf(text).some((each) => texts.has(each)) || hasValue(text);
+    if (isThere) return true;
+  }
+  return isSameInstant(wanted, sent) || isReadAs(named, sent);
 }
 
 /** Whether what is read is what the endpoint would read of a value named. */
@@ -274,57 +174,6 @@ function isReadAs(named: ParameterValue, { read, readNamed }: Sent): boolean {
   return meant.length === 1 && items.includes(meant[0]);
 }
 
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string'
-    ? value
-    : typeof value === 'number' || typeof value === 'boolean'
-      ? String(value)
-      : undefined;
-
-/** Whether a value is the same length of time, or time: `1h` and 3600, `…T12:00:00Z` and `…+01:00`. */
-function isSameInstant(named: string, { value, read }: Sent): boolean {
-  if (named === '') return false;
-  return [parseDuration, parseTimestamp].some((parse) => {
-    const instant = parse(named);
-    if (instant === undefined) return false;
-    return [value, read].some((each) => {
-      const text = typeof each === 'boolean' ? undefined : textOf(each)?.trim();
-      return text && parse(text) === instant;
-    });
-  });
-}
-
-/** Whether a map has every entry of another. */
-function holdsEntries(whole: unknown, part: unknown): boolean {
-  if (typeof whole !== 'object' || typeof part !== 'object' || !whole || !part) return false;
-  if (Array.isArray(whole) || Array.isArray(part)) return false;
-  const entries = Object.entries(part);
-  return (
-    entries.length > 0 &&
-    entries.every(([key, value]) => isDeepStrictEqual(Reflect.get(whole, key), value))
-  );
-}
-
-function isSame(named: ParameterValue, sent: unknown): boolean {
-  if (!isList(named)) return named === sent;
-  return (
-    Array.isArray(sent) &&
-    sent.length === named.length &&
-    named.every((item, place) => isSame(item, sent[place]))
-  );
-}
-
 function isList(value: ParameterValue): value is readonly ParameterValue[] {
   return Array.isArray(value);
-}
-
-/** A `*` at either end of the pattern stands for anything; elsewhere it stands for itself. */
-function matchesGlob(pattern: string, text: string): boolean {
-  if (pattern === '*') return true;
-  const open = pattern.startsWith('*');
-  const closed = pattern.endsWith('*');
-  if (open && closed) return text.includes(pattern.slice(1, -1));
-  if (open) return text.endsWith(pattern.slice(1));
-  if (closed) return text.startsWith(pattern.slice(0, -1));
-  return pattern === text;
 }

@@ -78,6 +78,29 @@ export function decodePolicyText(sent: string): string {
   }
 }
 
+/** {@link decodePolicyText} of a text that may be none: then it stays as it is. */
+export function unpackPolicyText(sent: string): string {
+  try {
+    return decodePolicyText(sent);
+  } catch {
+    return sent;
+  }
+}
+
+const ESCAPE =
+  /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([0-3][0-7]{2})|(["\\/]))/g;
+
+/** A text with its escapes read, wherever they stand; to look for words in. */
+export function readEscapes(text: string): string {
+  return text.replaceAll(ESCAPE, (written: string, ...found: (string | undefined)[]) => {
+    const [short, long, byte, octal, plain] = found;
+    if (plain !== undefined) return plain;
+    const hex = short ?? long ?? byte;
+    const code = Number.parseInt(hex ?? octal ?? '', hex === undefined ? 8 : 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : written;
+  });
+}
+
 /**
  * Reads the text of a policy, HCL or JSON: `path "<pattern>" { capabilities = ["read"] … }`.
  *

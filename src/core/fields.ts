@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { comparedBy, eachText } from './comparison.ts';
 import { parseDuration } from './durations.ts';
-import { parseTimestamp } from './timestamps.ts';
+import { formatTimestamp, parseTimestamp } from './timestamps.ts';
 
 /**
  * The kinds of input field that requests have. Each converts what clients are known to send
@@ -123,11 +124,19 @@ const MAX_DURATION_TEXT = 64;
  * A length of time that is kept, and read back, as the text it was written in; a number becomes
  * its decimal text. Whether it parses is for the rules of the record to say (`parseDuration`).
  */
-export const durationText: FieldKind<string> = fieldKind({
-  accepts: 'a duration as text, such as "90s", "72h" or "7d"',
-  convert: (value) => convertText(value, MAX_DURATION_TEXT),
-  output: z.string(),
-});
+export const durationText: FieldKind<string> = comparedBy(
+  fieldKind({
+    accepts: 'a duration as text, such as "90s", "72h" or "7d"',
+    convert: (value) => convertText(value, MAX_DURATION_TEXT),
+    output: z.string(),
+  }),
+  {
+    form: eachText((written) => {
+      const seconds = parseDuration(written);
+      return seconds === undefined ? written : Math.trunc(seconds);
+    }),
+  },
+);
 
 /**
  * A list of strings: an array, or one string with commas between the items, or one string that
@@ -169,16 +178,24 @@ function complainOfList(value: unknown, { items, characters }: ListBounds): stri
 }
 
 /** An RFC 3339 timestamp kept as text, e.g. `2030-01-31T12:00:00Z`; empty for none. */
-export const timestampText: FieldKind<string> = fieldKind({
-  accepts: 'an RFC 3339 timestamp, such as "2030-01-31T12:00:00Z"',
-  convert: (value) => {
-    const written = typeof value === 'string' ? value : undefined;
-    return written === '' || (written !== undefined && parseTimestamp(written) !== undefined)
-      ? written
-      : undefined;
+export const timestampText: FieldKind<string> = comparedBy(
+  fieldKind({
+    accepts: 'an RFC 3339 timestamp, such as "2030-01-31T12:00:00Z"',
+    convert: (value) => {
+      const written = typeof value === 'string' ? value : undefined;
+      return written === '' || (written !== undefined && parseTimestamp(written) !== undefined)
+        ? written
+        : undefined;
+    },
+    output: z.string(),
+  }),
+  {
+    form: eachText((written) => {
+      const seconds = parseTimestamp(written);
+      return seconds === undefined ? written : formatTimestamp(seconds);
+    }),
   },
-  output: z.string(),
-});
+);
 
 /** An instant in Unix seconds, sent as that number or as an RFC 3339 timestamp. */
 export const instant: FieldKind<number> = fieldKind({

@@ -1,5 +1,5 @@
+import type { ParameterReader } from '../access/parameter-forms.ts';
 import { readerOfFields } from '../access/parameter-reader.ts';
-import type { ParameterReader } from '../access/parameter-rules.ts';
 import type { AnyRoute } from './route.ts';
 
 const readers = new WeakMap<AnyRoute, ParameterReader>();

@@ -276,7 +276,7 @@ export async function remount(
     if (!stored) throw new Failure('invalid', `no matching mount at "${input.from}"`);
     const source = stored.mount;
     requireRemovable(source);
-    const path = await planTarget(app, source, input.to.replace(/^\/|\/$/g, ''));
+    const path = await planTarget(app, source, input.to);
     const next: Mount = { ...source, path };
     const id = app.newId();
     const move = { id, source: fullPath(source), target: fullPath(next), status: 'success' };
@@ -300,7 +300,7 @@ export async function remount(
 }
 
 function sourceOf(from: string): Place {
-  const path = `${from.replace(/^\/|\/$/g, '')}/`;
+  const path = `${from}/`;
   return path.startsWith('auth/')
     ? { kind: 'auth', path: path.slice('auth/'.length) }
     : { kind: 'secret', path };

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
-import { flag, integer, optional, shortList, stringMap, text } from '../core/fields.ts';
+import { flag, integer, optional, stringMap, text } from '../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../http/route.ts';
+import { leaseTtl, mountPath, settingList } from './field-kinds.ts';
 import type { MountKind } from './mount.ts';
 import {
   describeMounts,
@@ -20,26 +21,31 @@ import {
 import type { MountSettings } from './rules.ts';
 
 const path = text().describe('Where the engine is mounted, with or without a trailing slash.');
-const ttl = z.union([z.string().max(64), z.number(), z.null()]).optional();
 const settings = {
-  default_lease_ttl: ttl.describe('Seconds, text such as "8760h", or "system". 0: the server\'s.'),
-  max_lease_ttl: ttl.describe('Seconds, text such as "87600h", or "system". 0: the server\'s.'),
+  default_lease_ttl: optional(leaseTtl()).describe(
+    'Seconds, text such as "8760h", or "system". 0: the server\'s.',
+  ),
+  max_lease_ttl: optional(leaseTtl()).describe(
+    'Seconds, text such as "87600h", or "system". 0: the server\'s.',
+  ),
   force_no_cache: optional(flag()).describe(
     'Kept and answered; nothing is cached beyond its truth here.',
   ),
   listing_visibility: optional(text()).describe(
     '"unauth" lists the mount to everybody, "hidden" or "" does not.',
   ),
-  passthrough_request_headers: optional(shortList()).describe(
+  passthrough_request_headers: optional(settingList()).describe(
     'Request headers the engine may see.',
   ),
-  allowed_response_headers: optional(shortList()).describe('Response headers the engine may set.'),
-  audit_non_hmac_request_keys: optional(shortList()).describe('Kept for clients that set it.'),
-  audit_non_hmac_response_keys: optional(shortList()).describe('Kept for clients that set it.'),
-  allowed_managed_keys: optional(shortList()).describe(
+  allowed_response_headers: optional(settingList()).describe(
+    'Response headers the engine may set.',
+  ),
+  audit_non_hmac_request_keys: optional(settingList()).describe('Kept for clients that set it.'),
+  audit_non_hmac_response_keys: optional(settingList()).describe('Kept for clients that set it.'),
+  allowed_managed_keys: optional(settingList()).describe(
     'Names of managed keys that the mount may use.',
   ),
-  delegated_auth_accessors: optional(shortList()).describe(
+  delegated_auth_accessors: optional(settingList()).describe(
     'Auth mounts that protocols of this mount may log in with.',
   ),
   token_type: optional(text()).describe('Auth mounts: what kind of token a log-in makes.'),
@@ -96,10 +102,11 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       access: { capability: 'update', sudo },
       path_forms: rest,
       audit: ['path', 'type', 'description'],
+      old_names: { plugin_name: 'type' },
       input: z.object({
         path,
         type: text('').describe('The kind of engine.'),
-        plugin_name: optional(text()).describe('Old way to name the kind.'),
+        plugin_name: optional(text()).describe('Old name of type.'),
         description: optional(text()).describe('For people.'),
         config: z
           .preprocess((value) => value ?? {}, z.object(settings))
@@ -180,7 +187,10 @@ export const mountSystemRoutes: AnyRoute[] = [
     summary: 'Move a mount to another path',
     access: { capability: 'update', sudo: true },
     audit: ['from', 'to'],
-    input: z.object({ from: text(), to: text() }),
+    input: z.object({
+      from: mountPath().describe('Where the mount is; with "auth/" before it for an auth method.'),
+      to: mountPath().describe('Where it shall be.'),
+    }),
     output: z.object({ migration_id: z.string() }),
     failures: ['invalid', 'conflict'],
     run: remount,

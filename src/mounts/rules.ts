@@ -1,4 +1,3 @@
-import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { type Mount, type MountConfig, type MountKind, SYSTEM_LEASE_TTL } from './mount.ts';
@@ -83,8 +82,9 @@ export function requireEngineType(kind: MountKind, type: string): void {
 
 /** Settings as requests carry them; what is absent stays as it is. */
 export interface MountSettings {
-  default_lease_ttl?: unknown;
-  max_lease_ttl?: unknown;
+  /** Seconds, 0 for the server's; the empty text leaves it as it is. */
+  default_lease_ttl?: number | string | undefined;
+  max_lease_ttl?: number | string | undefined;
   force_no_cache?: boolean | undefined;
   listing_visibility?: string | undefined;
   passthrough_request_headers?: string[] | undefined;
@@ -101,17 +101,13 @@ const VISIBILITIES = ['', 'hidden', 'unauth'] as const;
 /**
  * Applies settings to a mount's configuration.
  *
- * @throws Failure `invalid` for times that are none or contradict each other
+ * @throws Failure `invalid` for times that contradict each other
  */
 export function planConfig(config: MountConfig, settings: MountSettings): MountConfig {
   const next: MountConfig = { ...config };
-  if (settings.default_lease_ttl !== undefined) {
-    next.default_lease_ttl =
-      leaseTtl('default', settings.default_lease_ttl) ?? config.default_lease_ttl;
-  }
-  if (settings.max_lease_ttl !== undefined) {
-    next.max_lease_ttl = leaseTtl('max', settings.max_lease_ttl) ?? config.max_lease_ttl;
-  }
+  const { default_lease_ttl, max_lease_ttl } = settings;
+  if (typeof default_lease_ttl === 'number') next.default_lease_ttl = default_lease_ttl;
+  if (typeof max_lease_ttl === 'number') next.max_lease_ttl = max_lease_ttl;
   const max = next.max_lease_ttl || SYSTEM_LEASE_TTL;
   if (next.default_lease_ttl > max) {
     throw new Failure(
@@ -150,25 +146,6 @@ export const LISTS = [
   'allowed_managed_keys',
   'delegated_auth_accessors',
 ] as const;
-
-/** @returns seconds, 0 for the server's; undefined for the empty text, with which clients tune what they leave as it is */
-function leaseTtl(which: 'default' | 'max', value: unknown): number | undefined {
-  if (value === '' || value === null) return undefined;
-  if (value === 'system') return 0;
-  const seconds =
-    typeof value === 'number'
-      ? value
-      : typeof value === 'string'
-        ? parseDuration(value)
-        : undefined;
-  if (seconds === undefined || !Number.isFinite(seconds) || seconds < 0) {
-    throw new Failure(
-      'invalid',
-      `unable to parse ${which} TTL of "${String(value)}": seconds, or text such as "8760h"`,
-    );
-  }
-  return Math.trunc(seconds);
-}
 
 /** The entry of `sys/mounts` and `sys/auth` (contract 4.4). */
 export function describeMount(mount: Mount): Record<string, unknown> {

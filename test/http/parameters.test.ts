@@ -15,6 +15,7 @@ const ok = async (reply: Promise<Reply>): Promise<Reply> => {
 };
 await ok(root('POST', 'sys/mounts/pki', { type: 'pki' }));
 await ok(root('POST', 'sys/auth/up', { type: 'userpass' }));
+await ok(root('POST', 'sys/auth/ar', { type: 'approle' }));
 await ok(root('POST', 'pki/roles/there', {}));
 const all = 'capabilities = ["create", "read", "update", "patch", "delete", "list", "sudo"]';
 const policy = `
@@ -64,6 +65,97 @@ for (const [method, path, body, status] of cases) {
     assert.equal(answer.status < 300 ? 200 : answer.status, status, answer.text);
   });
 }
+
+const deniedToo: [path: string, denied: string, bodies: object[], permitted: object][] = [
+  [
+    'sys/remount',
+    'from = ["moved", "auth/up2"]',
+    [
+      { from: 'moved/', to: 'moved2' },
+      { from: '/moved', to: 'moved2' },
+      { from: 'moved//', to: 'moved2' },
+      { from: '/auth/up2/', to: 'auth/up3' },
+    ],
+    { from: 'moving/', to: '/moving2/' },
+  ],
+  ['sys/mounts/other', 'type = ["pki"]', [{ plugin_name: 'pki' }, { type: 'pki' }], {}],
+  ['sys/auth/other', 'type = ["userpass"]', [{ plugin_name: 'userpass' }], { plugin_name: 'cert' }],
+  [
+    'sys/mounts/pki/tune',
+    'max_lease_ttl = ["87600h"]',
+    [{ max_lease_ttl: '315360000.5' }, { max_lease_ttl: '3650d' }, { max_lease_ttl: 315_360_000 }],
+    { max_lease_ttl: '3651d' },
+  ],
+  [
+    'pki/issue/any',
+    'common_name = ["xn--bcher-kva.example"] "alt_names" = ["*.bücher.example"] "other_sans" = ["1.2.3;UTF8:a"]',
+    [
+      { common_name: 'bücher.example' },
+      { common_name: 'a.test', alt_names: 'b.test, www.xn--bcher-kva.example' },
+      { common_name: 'a.test', other_sans: '1.2.3; utf-8 :a' },
+    ],
+    { common_name: 'kaffee.example' },
+  ],
+  [
+    'pki/roles/other',
+    'issuer_ref = ["default"] "policy_identifiers" = ["1.2.3"]',
+    [{ issuer_ref: '' }, { policy_identifiers: ['{"oid":"1.2.3"}'] }],
+    { issuer_ref: 'web', policy_identifiers: ['1.2.4'] },
+  ],
+  [
+    'auth/ar/role/a',
+    'token_bound_cidrs = ["0.0.0.0/0"]',
+    [{ token_bound_cidrs: '1.2.3.4/0' }, { token_bound_cidrs: ['0.0.0.0/00'] }],
+    { token_bound_cidrs: '0.0.0.0/1' },
+  ],
+  [
+    'sys/policies/acl/foo',
+    'policy = ["*sudo*"]',
+    [
+      'path "x" { capabilities = ["su\\u0064o"] }',
+      btoa('path "x" { capabilities = ["sudo"] }'),
+    ].map((text) => ({ policy: text })),
+    { policy: 'path "x" { capabilities = ["read"] }' },
+  ],
+];
+for (const [path, denied, bodies, permitted] of deniedToo) {
+  test(`what ${path} may not be sent it may not be sent in other words`, async () => {
+    const text = `path "${path}" { ${all}\n denied_parameters = { ${denied} } }`;
+    const named = path.replaceAll('/', '-');
+    await ok(root('POST', `sys/policies/acl/${named}`, { policy: text }));
+    const narrow = await ok(root('POST', 'auth/token/create', { policies: [named] }));
+    const as = { token: narrow.textAt('auth.client_token') };
+    for (const body of bodies) {
+      const answer = await client.call('POST', path, body, as);
+      assert.equal(answer.status, 403, `${JSON.stringify(body)} ${answer.text}`);
+    }
+    assert.notEqual((await client.call('POST', path, permitted, as)).status, 403);
+  });
+}
+
+test('a mount is moved from and to paths with slashes at either end', async () => {
+  await ok(root('POST', 'sys/mounts/here', { type: 'pki' }));
+  await ok(root('POST', 'sys/remount', { from: '/here/', to: 'there/' }));
+  assert.equal((await root('GET', 'sys/mounts/there')).status, 200);
+  assert.equal((await root('GET', 'sys/mounts/here')).status, 400);
+});
+
+test('a lease time is left as it is by an empty text, and is the server\'s by the word "system"', async () => {
+  const tune = async (body: object) => {
+    await ok(root('POST', 'sys/mounts/tuned/tune', body));
+    return Number((await root('GET', 'sys/mounts/tuned')).textAt('config.max_lease_ttl'));
+  };
+  await ok(root('POST', 'sys/mounts/tuned', { type: 'pki', config: { max_lease_ttl: '2h' } }));
+  assert.equal(await tune({ max_lease_ttl: '' }), 7200);
+  assert.equal(await tune({ max_lease_ttl: null }), 7200);
+  assert.equal(await tune({ max_lease_ttl: '86400.9' }), 86_400);
+  assert.equal(await tune({ max_lease_ttl: 'system' }), 0);
+  for (const wrong of ['-1', 'soon', -1, true, '1w']) {
+    const answer = await root('POST', 'sys/mounts/tuned/tune', { max_lease_ttl: wrong });
+    assert.equal(answer.status, 400, String(wrong));
+    assert.match(answer.text, /max_lease_ttl/);
+  }
+});
 
 test('a form is judged by what is read of it, too', async () => {
   const send = (text: string) =>

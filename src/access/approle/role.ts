@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { duration, flag, integer, patchOf, shortList } from '../../core/fields.ts';
+import { duration, flag, integer, patchOf } from '../../core/fields.ts';
 import { requireCidrs } from '../tokens/addresses.ts';
+import { blockList } from '../tokens/field-kinds.ts';
 import { checkTokenSettings, tokenSettingFields } from '../tokens/settings.ts';
 
 export const approleFields = {
   bind_secret_id: flag(true).describe('A log-in needs a secret ID, not the role ID alone.'),
   local_secret_ids: flag(false).describe('Kept and answered.'),
-  secret_id_bound_cidrs: shortList([]).describe('Addresses to log in from. Empty: all.'),
+  secret_id_bound_cidrs: blockList([]).describe('Addresses to log in from. Empty: all.'),
   secret_id_num_uses: integer(0).describe('Log-ins a secret ID is good for. 0: unlimited.'),
   secret_id_ttl: duration(0).describe('How long a secret ID lives. Seconds; 0: for ever.'),
   ...tokenSettingFields,

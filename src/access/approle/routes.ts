@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { duration, integer, optional, shortList, text } from '../../core/fields.ts';
+import { duration, integer, optional, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { blockList, policyList } from '../tokens/field-kinds.ts';
 import {
   createCustomSecretId,
   createSecretId,
@@ -19,6 +20,7 @@ import {
   writeRoleId,
 } from './operations.ts';
 import { approleFields, approlePatch } from './role.ts';
+import { metadataText } from './secret-id.ts';
 
 const role_name = text().describe('Name of the role; upper case counts as lower case.');
 const role_id = text('').describe('What a machine names the role by when it logs in.');
@@ -27,9 +29,11 @@ const secret_id_accessor = text('').describe('Accessor of the secret ID.');
 const anything = z.record(z.string(), z.unknown());
 
 const wishFields = {
-  metadata: text('').describe('JSON object with string values, as text; goes to the tokens.'),
-  cidr_list: shortList([]).describe('Addresses to log in from. Empty: those of the role.'),
-  token_bound_cidrs: shortList([]).describe('Addresses to use its tokens from.'),
+  metadata: metadataText('').describe(
+    'JSON object with string values, as text; goes to the tokens.',
+  ),
+  cidr_list: blockList([]).describe('Addresses to log in from. Empty: those of the role.'),
+  token_bound_cidrs: blockList([]).describe('Addresses to use its tokens from.'),
   num_uses: optional(integer()).describe("Log-ins it is good for; by default the role's."),
   ttl: optional(duration()).describe("How long it lives; by default the role's. Seconds."),
 };
@@ -73,7 +77,7 @@ export const approleRoutes: AnyRoute[] = [
     input: approlePatch.extend({
       role_name,
       role_id,
-      policies: optional(shortList()).describe('Old name of token_policies.'),
+      policies: optional(policyList()).describe('Old name of token_policies.'),
     }),
     output: anything,
     failures: ['invalid', 'conflict'],

@@ -1,4 +1,6 @@
+import { comparedBy } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
+import { text } from '../../core/fields.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { areWithin, requireCidrs } from '../tokens/addresses.ts';
 import type { Approle } from './role.ts';
@@ -73,21 +75,36 @@ function isBeyond(wanted: number, limit: number): boolean {
   return limit > 0 && (wanted === 0 || wanted > limit);
 }
 
-function parseMetadata(text: string): Record<string, string> {
-  if (text === '') return {};
+function parseMetadata(sent: string): Record<string, string> {
+  const found = findMetadata(sent);
+  if (!found) throw refuse('metadata must be a JSON object with string values, as text');
+  return found;
+}
+
+function findMetadata(sent: string): Record<string, string> | undefined {
+  if (sent === '') return {};
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = JSON.parse(sent);
   } catch {
-    parsed = undefined;
+    return undefined;
   }
-  const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
-  const entries = isObject ? Object.entries(parsed as object) : [];
-  if (!isObject || !entries.every(([, value]) => typeof value === 'string')) {
-    throw refuse('metadata must be a JSON object with string values, as text');
-  }
-  return Object.fromEntries(entries);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+  const entries: [string, unknown][] = Object.entries(parsed);
+  const texts = entries.flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' ? [[name, value]] : [],
+  );
+  return texts.length === entries.length ? Object.fromEntries(texts) : undefined;
 }
+
+/** A JSON object as text: compared by its members, however it is written. */
+export const metadataText = comparedBy(text, {
+  form: (read) => (typeof read === 'string' ? (findMetadata(read) ?? read) : read),
+  also(sent) {
+    const found = findMetadata(sent);
+    return found ? [JSON.stringify(found)] : [];
+  },
+});
 
 /** Says whether a secret ID can still be used. */
 export function isUsable(

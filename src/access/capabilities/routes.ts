@@ -1,11 +1,17 @@
 import { z } from 'zod';
+import { comparedBy, eachText } from '../../core/comparison.ts';
 import { shortList, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { describeOfAccessor, describeOfToken, describeOwn } from './operations.ts';
 
+/** A slash before a path says nothing. */
+const pathList = comparedBy(shortList, {
+  form: eachText((path) => path.replace(/^\//, '')),
+});
+
 const pathFields = {
-  paths: shortList([]).describe('Paths as policies write them, e.g. `pki/issue/web`.'),
-  path: shortList([]).describe('Old name of paths.'),
+  paths: pathList([]).describe('Paths as policies write them, e.g. `pki/issue/web`.'),
+  path: pathList([]).describe('Old name of paths.'),
 };
 const anything = z.record(z.string(), z.unknown());
 

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { flag, shortList, stringMap } from '../../core/fields.ts';
+import { flag, stringMap } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { canonicalPolicies } from '../tokens/creation.ts';
+import { policyList } from '../tokens/field-kinds.ts';
 
 /** What an operator says of an entity. */
 export const entityFields = {
   metadata: stringMap({}).describe('Names with values, for templates. At most 64.'),
-  policies: shortList([]).describe('Policies of every token that stands for the entity.'),
+  policies: policyList([]).describe('Policies of every token that stands for the entity.'),
   disabled: flag(false).describe('Refuse its tokens and its log-ins.'),
 };
 const entitySchema = z.object(entityFields);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
-import { choice, shortList, stringMap } from '../../core/fields.ts';
+import { choice, stringMap } from '../../core/fields.ts';
+import { policyList } from '../tokens/field-kinds.ts';
 import { orNull, timeOf } from './entity.ts';
 
 export const GROUP_TYPES = ['internal', 'external'] as const;
@@ -12,7 +13,7 @@ export const groupFields = {
     'Internal groups have members that are named; external ones those an auth mount puts there.',
   ),
   metadata: stringMap({}).describe('Names with values, for templates. At most 64.'),
-  policies: shortList([]).describe('Policies of the tokens of all its members.'),
+  policies: policyList([]).describe('Policies of the tokens of all its members.'),
 };
 const groupSchema = z.object(groupFields);
 export type GroupSettings = z.output<typeof groupSchema>;

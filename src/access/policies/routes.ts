@@ -1,7 +1,15 @@
 import { z } from 'zod';
+import { comparedBy, eachText } from '../../core/comparison.ts';
 import { longText, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { readEscapes, unpackPolicyText } from '../policy.ts';
 import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
+
+/** A policy is one text, whatever it is packed in; escapes hide no word of it. */
+const policyText = comparedBy(longText, {
+  form: eachText(unpackPolicyText),
+  also: (policy) => (policy.includes('\\') ? [readEscapes(policy)] : []),
+});
 
 const name = text().describe('Name of the policy; upper case counts as lower case.');
 /** Policy names may hold anything but a slash. */
@@ -52,8 +60,8 @@ function routesAt(
       old_names: { rules: 'policy' },
       input: z.object({
         name,
-        policy: longText('').describe('The rules as HCL or JSON, or base64 of either.'),
-        rules: longText('').describe('Old name of policy.'),
+        policy: policyText('').describe('The rules as HCL or JSON, or base64 of either.'),
+        rules: policyText('').describe('Old name of policy.'),
       }),
       output: anything,
       failures: ['invalid'],

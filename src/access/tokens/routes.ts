@@ -1,15 +1,8 @@
 import { z } from 'zod';
-import {
-  duration,
-  flag,
-  integer,
-  optional,
-  shortList,
-  stringMap,
-  text,
-} from '../../core/fields.ts';
+import { duration, flag, integer, optional, stringMap, text } from '../../core/fields.ts';
 import { type AnyRoute, type Route, vaultRoute } from '../../http/route.ts';
 import type { TokenWish } from './creation.ts';
+import { displayText, policyList, tokenTypeText } from './field-kinds.ts';
 import {
   createToken,
   listTokenAccessors,
@@ -35,7 +28,7 @@ const role_name = text().describe('The token role to make it by.');
 
 const wishFields = {
   id: text('').describe('The text of the token, instead of a random one. Needs sudo.'),
-  policies: shortList([]).describe("Policies of the token; by default those of the caller's."),
+  policies: policyList([]).describe("Policies of the token; by default those of the caller's."),
   meta: optional(stringMap()).describe('Shown when the token is looked up, and in audit records.'),
   no_parent: flag(false).describe('Make an orphan. Needs sudo.'),
   no_default_policy: flag(false).describe('Do not add the policy "default".'),
@@ -44,9 +37,9 @@ const wishFields = {
   lease: duration(0).describe('Old name of ttl.'),
   explicit_max_ttl: duration(0).describe('No renewal goes beyond this. Seconds; 0: no bound.'),
   period: duration(0).describe('Each renewal gives this much, without end. Needs sudo.'),
-  display_name: text('').describe('Shown when the token is looked up.'),
+  display_name: displayText('').describe('Shown when the token is looked up.'),
   num_uses: integer(0).describe('Requests it is good for. 0: unlimited.'),
-  type: text('').describe('"service" or "batch".'),
+  type: tokenTypeText('').describe('"service" or "batch".'),
   entity_alias: text('').describe("One of the role's allowed_entity_aliases."),
 };
 const wishSchema = z.object(wishFields);

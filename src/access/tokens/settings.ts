@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { choice, duration, flag, integer, shortList } from '../../core/fields.ts';
+import { choice, duration, flag, integer } from '../../core/fields.ts';
 import { requireCidrs } from './addresses.ts';
 import { type Creation, canonicalPolicies, planned } from './creation.ts';
+import { blockList, policyList } from './field-kinds.ts';
 import { planLifetime } from './lifetime.ts';
 import { TOKEN_TYPES } from './roles/role.ts';
 import type { TokenType } from './token.ts';
@@ -11,8 +12,8 @@ import type { TokenType } from './token.ts';
 export const tokenSettingFields = {
   token_ttl: duration(0).describe("How long its tokens live. Seconds; 0: the mount's default."),
   token_max_ttl: duration(0).describe('Renewals go no further. Seconds; 0: the mount maximum.'),
-  token_policies: shortList([]).describe('Policies of its tokens.'),
-  token_bound_cidrs: shortList([]).describe('Addresses to log in from and use its tokens from.'),
+  token_policies: policyList([]).describe('Policies of its tokens.'),
+  token_bound_cidrs: blockList([]).describe('Addresses to log in from and use its tokens from.'),
   token_explicit_max_ttl: duration(0).describe('No token lives longer. Seconds; 0: no bound.'),
   token_no_default_policy: flag(false).describe('Its tokens do not get the policy "default".'),
   token_num_uses: integer(0).describe('Requests that each token is good for. 0: unlimited.'),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { optional, patchOf, shortList, text } from '../../core/fields.ts';
+import { optional, patchOf, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { policyList } from '../tokens/field-kinds.ts';
 import {
   isUser,
   listUsers,
@@ -16,7 +17,7 @@ import { userFields } from './user.ts';
 const username = text().describe('Name of the user; upper case counts as lower case.');
 const name_forms = { username: 'lower_case' } as const;
 const password = text('').describe('Password of the user.');
-const policies = optional(shortList()).describe('Old name of token_policies.');
+const policies = optional(policyList()).describe('Old name of token_policies.');
 const anything = z.record(z.string(), z.unknown());
 
 export const userpassRoutes: AnyRoute[] = [
@@ -94,7 +95,7 @@ export const userpassRoutes: AnyRoute[] = [
     old_names: { policies: 'token_policies' },
     input: z.object({
       username,
-      token_policies: optional(shortList()).describe('Policies of its tokens.'),
+      token_policies: optional(policyList()).describe('Policies of its tokens.'),
       policies,
     }),
     output: anything,

@@ -3,20 +3,30 @@ import {
   choice,
   duration,
   flag,
-  integer,
   list,
   longText,
   optional,
   text,
   timestampText,
 } from '../../core/fields.ts';
+import { keySize, signatureSize } from '../keys/field-kinds.ts';
+import {
+  addressList,
+  extKeyUsageList,
+  keyFormatText,
+  keyUsageList,
+  namesText,
+  nameText,
+  otherSanList,
+  pemText,
+} from './field-kinds.ts';
 
 /** How an answer is encoded (contract 2.1.1). */
 export const outputFields = {
   format: choice(['pem', 'der', 'pem_bundle'], 'pem', {
     complaint: () => 'the "format" path parameter must be "pem", "der", or "pem_bundle"',
   }).describe('Encoding of the answer: "pem", "der" (in base64), or "pem_bundle".'),
-  private_key_format: text('der').describe(
+  private_key_format: keyFormatText('der').describe(
     'Form of private_key: "der", the traditional one of its kind, or "pkcs8".',
   ),
 };
@@ -24,11 +34,11 @@ export type Format = z.output<typeof outputFields.format>;
 
 /** Names beside the common one. */
 export const nameFields = {
-  common_name: text('').describe('Common name of the subject.'),
-  alt_names: longText('').describe('DNS names and e-mail addresses, with commas between them.'),
-  ip_sans: list([]).describe('IP addresses.'),
+  common_name: nameText('').describe('Common name of the subject.'),
+  alt_names: namesText('').describe('DNS names and e-mail addresses, with commas between them.'),
+  ip_sans: addressList([]).describe('IP addresses.'),
   uri_sans: list([]).describe('URIs.'),
-  other_sans: list([]).describe('Other names, each "<oid>;UTF8:<value>".'),
+  other_sans: otherSanList([]).describe('Other names, each "<oid>;UTF8:<value>".'),
   exclude_cn_from_sans: flag(false).describe('Leave the common name out of the alternative names.'),
   serial_number: text('').describe('The serialNumber attribute of the subject.'),
 };
@@ -57,13 +67,13 @@ export const issueFields = {
   key_type: optional(choice(['rsa', 'ec', 'ed25519'])).describe(
     'Type of key, where the role leaves it open.',
   ),
-  key_bits: integer(0).describe('Size of the key, where the role leaves it open.'),
+  key_bits: keySize(0).describe('Size of the key, where the role leaves it open.'),
 };
 export const issueSchema = z.object(issueFields);
 export type IssueRequest = z.output<typeof issueSchema>;
 
 const csrField = {
-  csr: longText('').describe('The request to be signed, PKCS #10 in PEM.'),
+  csr: pemText('').describe('The request to be signed, PKCS #10 in PEM.'),
 };
 
 /** The body of `sign/:role`. */
@@ -75,14 +85,16 @@ export type SignRequest = z.output<typeof signSchema>;
 export const verbatimFields = {
   ...leafFields,
   ...csrField,
-  key_usage: list(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
+  key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
     'Key usages, where the request has none.',
   ),
-  ext_key_usage: list([]).describe('Extended key usages by name, where the request has none.'),
+  ext_key_usage: extKeyUsageList([]).describe(
+    'Extended key usages by name, where the request has none.',
+  ),
   ext_key_usage_oids: list([]).describe(
     'Extended key usages by object identifier, where the request has none.',
   ),
-  signature_bits: integer(0).describe(
+  signature_bits: signatureSize(0).describe(
     'SHA-2 size of the signature, where the issuer has an RSA key: 256, 384 or 512; 0: 256.',
   ),
   use_pss: flag(false).describe('Sign with RSASSA-PSS, where the issuer has an RSA key.'),

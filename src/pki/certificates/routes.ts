@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { choice, instant, integer, optional, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { referenceText } from '../keys/field-kinds.ts';
+import { nameText, serialText } from './field-kinds.ts';
 import {
   listCertificateSerials,
   readCaChain,
@@ -45,11 +47,13 @@ function rawRoute(id: string, path: `/v1/${string}`, summary: string, run: RawRe
 }
 
 const searchFields = {
-  name: optional(text()).describe(
+  name: optional(nameText()).describe(
     'A common name or alternative name, in any case; "*.example.com" is everything beneath it.',
   ),
-  serial_number: optional(text()).describe('A serial number; other conditions are then ignored.'),
-  issuer_ref: optional(text()).describe('Id or name of the issuer, or "default".'),
+  serial_number: optional(serialText()).describe(
+    'A serial number; other conditions are then ignored.',
+  ),
+  issuer_ref: optional(referenceText()).describe('Id or name of the issuer, or "default".'),
   role: optional(text()).describe('Name of the role.'),
   state: optional(choice(['valid', 'expired', 'revoked'] as const)).describe(
     'valid: neither expired nor revoked. expired: past its end, revoked or not.',

@@ -44,7 +44,7 @@ export function isNotAfterBound(text: string): boolean {
 }
 
 /** Backdating that applies where a role has 0. */
-const DEFAULT_BACKDATING = 30;
+export const DEFAULT_BACKDATING = 30;
 
 /** 9999-12-31T23:59:59Z, the last moment a certificate can name (RFC 5280 §4.1.2.5). */
 const LAST_TIME = 253_402_300_799;

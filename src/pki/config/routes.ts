@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { flag, optional, patchOf, text } from '../../core/fields.ts';
+import { flag, optional, patchOf } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { urlSettingFields, urlSettingsSchema } from '../authority/urls.ts';
+import { referenceText } from '../keys/field-kinds.ts';
 import {
   readIssuersConfig,
   readKeysConfig,
@@ -39,7 +40,7 @@ export const configRoutes: readonly AnyRoute[] = [
     summary: 'Choose the default issuer',
     access: { capability: 'update' },
     input: z.object({
-      default: text('').describe('Id or name of an issuer.'),
+      default: referenceText('').describe('Id or name of an issuer.'),
       default_follows_latest_issuer: optional(flag()).describe(
         'Let each new issuer with a key become the default one. False when left out.',
       ),
@@ -55,7 +56,7 @@ export const configRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/root/replace',
     summary: 'Make another issuer the default one',
     access: { capability: 'update' },
-    input: z.object({ default: text('next').describe('Id or name of an issuer.') }),
+    input: z.object({ default: referenceText('next').describe('Id or name of an issuer.') }),
     output: issuersConfig,
     failures: ['invalid', 'conflict'],
     audit: ['default'],
@@ -78,7 +79,7 @@ export const configRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/config/keys',
     summary: 'Choose the default key',
     access: { capability: 'update' },
-    input: z.object({ default: text('').describe('Id or name of a key.') }),
+    input: z.object({ default: referenceText('').describe('Id or name of a key.') }),
     output: keysConfig,
     failures: ['invalid', 'conflict'],
     audit: ['default'],

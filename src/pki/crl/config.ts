@@ -1,7 +1,18 @@
 import { z } from 'zod';
+import { comparedBy } from '../../core/comparison.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
 import { durationText, flag, integer, mergePatch, patchOf } from '../../core/fields.ts';
+
+/** Most entries of a list where nothing else is said, and where it is bounded by what is no number of them. */
+const MAX_ENTRIES = 100_000;
+
+const boundOf = (entries: number): number =>
+  entries === 0 || entries < -1 ? MAX_ENTRIES : entries;
+
+const entryCount = comparedBy(integer, {
+  form: (read) => (typeof read === 'number' ? boundOf(read) : read),
+});
 
 /** How a mount's revocation lists are made; durations stay in the words they were written in. */
 export const crlFields = {
@@ -24,7 +35,9 @@ export const crlFields = {
   cross_cluster_revocation: flag(false).describe('Not available: needs several clusters.'),
   unified_crl: flag(false).describe('Not available: needs several clusters.'),
   unified_crl_on_existing_paths: flag(false).describe('Not available: needs several clusters.'),
-  max_crl_entries: integer(100_000).describe('Most entries of a CRL; -1: as many as there are.'),
+  max_crl_entries: entryCount(MAX_ENTRIES).describe(
+    'Most entries of a CRL; -1: as many as there are.',
+  ),
 };
 export const crlConfigSchema = z.object(crlFields);
 export type CrlConfig = z.output<typeof crlConfigSchema>;
@@ -55,9 +68,7 @@ export function crlSeconds(
  */
 export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
   const next = mergePatch(present, patch);
-  if (next.max_crl_entries === 0 || next.max_crl_entries < -1) {
-    next.max_crl_entries = DEFAULT_CRL_CONFIG.max_crl_entries;
-  }
+  next.max_crl_entries = boundOf(next.max_crl_entries);
   const expiry = crlSeconds(next, 'expiry');
   const ocsp_expiry = crlSeconds(next, 'ocsp_expiry');
   const grace = crlSeconds(next, 'auto_rebuild_grace_period');

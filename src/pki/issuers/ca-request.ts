@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { duration, flag, integer, list } from '../../core/fields.ts';
+import { flag, integer, list } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
+import { backdating, keyUsageList, rangeList } from '../certificates/field-kinds.ts';
 import { requireOtherSan, splitNames } from '../certificates/names.ts';
 import { endFields, nameFields, outputFields } from '../certificates/request.ts';
+import { signatureSize } from '../keys/field-kinds.ts';
 import { toAsciiDnsName, toAsciiHostName } from '../roles/host-name.ts';
 
 const subjectList = (what: string) => list([]).describe(`${what} values of the subject.`);
@@ -14,7 +16,7 @@ export const caSubjectFields = {
   ...outputFields,
   ...nameFields,
   ...endFields,
-  not_before_duration: duration(30).describe('Seconds by which notBefore lies in the past.'),
+  not_before_duration: backdating(30).describe('Seconds by which notBefore lies in the past.'),
   ou: subjectList('OU'),
   organization: subjectList('O'),
   country: subjectList('C'),
@@ -28,14 +30,16 @@ export type CaSubjectRequest = z.output<typeof caSubjectSchema>;
 
 /** How a CA certificate is signed, and what it permits those beneath it (2.1.5). */
 export const caIssueFields = {
-  signature_bits: integer(0).describe('SHA-2 size of the signature of an RSA key; 0: 256.'),
+  signature_bits: signatureSize(0).describe('SHA-2 size of the signature of an RSA key; 0: 256.'),
   use_pss: flag(false).describe('Sign with RSASSA-PSS, where the key is an RSA key.'),
   max_path_length: integer(-1).describe('How many CAs may follow in a chain; -1: any number.'),
-  key_usage: list([]).describe('Key usages besides CertSign and CRLSign, e.g. DigitalSignature.'),
+  key_usage: keyUsageList([]).describe(
+    'Key usages besides CertSign and CRLSign, e.g. DigitalSignature.',
+  ),
   permitted_dns_domains: list([]).describe('Domains that certificates beneath may name.'),
   excluded_dns_domains: list([]).describe('Domains that certificates beneath may not name.'),
-  permitted_ip_ranges: list([]).describe('IP ranges, in CIDR form, that they may name.'),
-  excluded_ip_ranges: list([]).describe('IP ranges, in CIDR form, that they may not name.'),
+  permitted_ip_ranges: rangeList([]).describe('IP ranges, in CIDR form, that they may name.'),
+  excluded_ip_ranges: rangeList([]).describe('IP ranges, in CIDR form, that they may not name.'),
   permitted_email_addresses: list([]).describe('E-mail addresses or hosts they may name.'),
   excluded_email_addresses: list([]).describe('E-mail addresses or hosts they may not name.'),
   permitted_uri_domains: list([]).describe('Hosts of URIs they may name.'),

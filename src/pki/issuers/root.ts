@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { integer, optional, text } from '../../core/fields.ts';
+import { optional, text } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import {
@@ -12,6 +12,7 @@ import {
 } from '../authority/urls.ts';
 import { planCertificate } from '../certificates/plan.ts';
 import { planValidity } from '../certificates/validity.ts';
+import { keySize, newNameText, referenceText } from '../keys/field-kinds.ts';
 import {
   CA_KEY_USAGES,
   caIssueFields,
@@ -24,11 +25,11 @@ import {
 /** The body of `root/generate/:exported` (contract 2.4.1); key_type and key_bits stay unresolved. */
 export const rootFields = {
   ...caSubjectFields,
-  issuer_name: optional(text()).describe('A name for the issuer, unique in the mount.'),
-  key_name: optional(text()).describe('A name for the key, unique in the mount.'),
-  key_ref: text('default').describe('With "existing": the key to be used, by id or name.'),
+  issuer_name: optional(newNameText()).describe('A name for the issuer, unique in the mount.'),
+  key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
+  key_ref: referenceText('default').describe('With "existing": the key to be used, by id or name.'),
   key_type: optional(text()).describe('rsa (default), ec or ed25519.'),
-  key_bits: optional(integer()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
+  key_bits: optional(keySize()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
   ...caIssueFields,
 };
 const rootSchema = z.object(rootFields);

@@ -1,9 +1,11 @@
+import { asSet, comparedBy } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { choice, flag, shortList, text } from '../../core/fields.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { type Authority, resolveIssuer } from '../authority/authority.ts';
 import { checkUrls, urlFields } from '../authority/urls.ts';
+import { newNameText, referenceList } from '../keys/field-kinds.ts';
 import {
   type Issuer,
   type IssuerSettings,
@@ -12,16 +14,21 @@ import {
   type Usage,
 } from './issuer.ts';
 
+/** Reading is always among them, and their order says nothing. */
+const usageList = comparedBy(shortList, {
+  form: (read) => asSet((usage) => usage)(Array.isArray(read) ? [...read, 'read-only'] : read),
+});
+
 /** What a client can change of an issuer. */
 export const issuerFields = {
-  issuer_name: text('').describe('A name, unique in the mount; empty for none.'),
+  issuer_name: newNameText('').describe('A name, unique in the mount; empty for none.'),
   leaf_not_after_behavior: choice(NOT_AFTER_BEHAVIORS, 'err').describe(
     'When a certificate would outlive the issuer: refuse it, end it with the issuer, or permit it.',
   ),
-  manual_chain: shortList([]).describe(
+  manual_chain: referenceList([]).describe(
     'The chain as issuers, this one first ("self" means it too); empty: worked out.',
   ),
-  usage: shortList([...USAGES]).describe(
+  usage: usageList([...USAGES]).describe(
     'What the issuer may be used for: read-only, issuing-certificates, crl-signing, ocsp-signing.',
   ),
   revocation_signature_algorithm: text('').describe(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { choice, integer, optional, text } from '../../core/fields.ts';
+import { choice, optional, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { keySize, newNameText } from './field-kinds.ts';
 import { generateStoredKey, listKeyInfo, readKey, removeKey, updateKey } from './operations.ts';
 
 const key_ref = text().describe('Id or name of the key, or "default".');
@@ -31,9 +32,9 @@ export const keyRoutes: readonly AnyRoute[] = [
       exported: choice(['internal', 'exported', 'kms'] as const).describe(
         '"exported" answers the private key, once; "internal" never does.',
       ),
-      key_name: optional(text()).describe('A name for the key, unique in the mount.'),
+      key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
       key_type: choice(['rsa', 'ec', 'ed25519'] as const, 'rsa').describe('Type of key.'),
-      key_bits: integer(0).describe('Size; 0: 2048 for RSA, 256 for EC.'),
+      key_bits: keySize(0).describe('Size; 0: 2048 for RSA, 256 for EC.'),
     }),
     output: keySchema.extend({ private_key: z.string().optional() }),
     failures: ['invalid', 'conflict'],
@@ -64,7 +65,7 @@ export const keyRoutes: readonly AnyRoute[] = [
     access: { capability: 'update' },
     input: z.object({
       key_ref,
-      key_name: optional(text()).describe('The new name; empty for none.'),
+      key_name: optional(newNameText()).describe('The new name; empty for none.'),
     }),
     output: keySchema,
     failures: ['invalid', 'unresolved', 'conflict'],

@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { integer, longText, optional, text } from '../../core/fields.ts';
+import { integer, optional, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { pemText, serialText } from '../certificates/field-kinds.ts';
 import { listRevoked, revokeCertificate, revokeWithKey } from './operations.ts';
 
 const which = {
-  serial_number: optional(text()).describe(
+  serial_number: optional(serialText()).describe(
     'Serial number, hex in pairs set apart by colons or hyphens; this or certificate.',
   ),
-  certificate: optional(longText()).describe('The certificate, PEM; this or serial_number.'),
+  certificate: optional(pemText()).describe('The certificate, PEM; this or serial_number.'),
 };
 const revoked = z.object({
   revocation_time: z.int(),
@@ -37,7 +38,7 @@ export const revocationRoutes: AnyRoute[] = [
     audit: ['serial_number'],
     input: z.object({
       ...which,
-      private_key: longText('').describe('The private key of the certificate, PEM.'),
+      private_key: pemText('').describe('The private key of the certificate, PEM.'),
     }),
     output: revoked,
     failures: ['invalid'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { fieldKind } from '../../core/fields.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
@@ -9,12 +10,35 @@ import { isOid } from '../../x509/der.ts';
  * such as `{"oid":"1.2.3","cps":"https://ca.test/cps"}`. Sent as a list, as a comma list of
  * object identifiers, or as one JSON text of an array of such objects.
  */
-export const policyIdentifierList = fieldKind<string[]>({
-  accepts:
-    'a list of at most 1000 object identifiers, or a JSON list of objects with "oid" and "cps" or "notice"',
-  convert: convertPolicies,
-  output: z.array(z.string()),
-});
+export const policyIdentifierList = comparedBy(
+  fieldKind<string[]>({
+    accepts:
+      'a list of at most 1000 object identifiers, or a JSON list of objects with "oid" and "cps" or "notice"',
+    convert: convertPolicies,
+    output: z.array(z.string()),
+  }),
+  { form: eachText(policyForm), also: identifierOf },
+);
+
+/** A policy without qualifiers is its identifier; one with them has one order of its members. */
+function policyForm(written: string): string {
+  try {
+    const { oid, cps, notice } = parsePolicy(written);
+    return cps === undefined && notice === undefined ? oid : JSON.stringify({ oid, cps, notice });
+  } catch {
+    return written;
+  }
+}
+
+/** Whoever may not name a policy may not name it with qualifiers either. */
+function identifierOf(form: string): string[] {
+  if (!form.startsWith('{')) return [];
+  try {
+    return [parsePolicy(form).oid];
+  } catch {
+    return [];
+  }
+}
 
 /** More than any certificate states. */
 const MAX_POLICIES = 1000;

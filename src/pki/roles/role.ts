@@ -1,32 +1,58 @@
 import { z } from 'zod';
+import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import {
   choice,
   duration,
   flag,
-  integer,
   list,
   mergePatch,
   patchOf,
   text,
   timestampText,
 } from '../../core/fields.ts';
+import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
 import { isOid } from '../../x509/der.ts';
+import {
+  backdating,
+  domainList,
+  extKeyUsageList,
+  foldedList,
+  keyUsageList,
+  otherSanList,
+} from '../certificates/field-kinds.ts';
 import { warnOfUnknownUsages } from '../certificates/usages.ts';
 import { isNotAfterBound } from '../certificates/validity.ts';
+import { keySize, referenceText, signatureSize } from '../keys/field-kinds.ts';
 import { resolveKeyParameters } from '../keys/key-parameters.ts';
 import { parseOtherSan } from './other-san.ts';
 import { parsePolicyIdentifiers, policyIdentifierList } from './policy-identifiers.ts';
 
+/** None stands for both; their order and case say nothing. */
+const commonNameKinds = comparedBy(list, {
+  form: (read) =>
+    Array.isArray(read) && read.length === 0
+      ? ['email', 'hostname']
+      : asSet((kind) => kind.toLowerCase())(read),
+});
+
+/** A word, or a timestamp that is compared by the time it is; none is `permit`. */
+const notAfterBound = comparedBy(text, {
+  form: eachText((bound) => {
+    const last = parseTimestamp(bound);
+    return last === undefined ? bound || 'permit' : formatTimestamp(last);
+  }),
+});
+
 /** What a role of this mount lets its users ask for; the fields and defaults of contract 2.3. */
 export const roleFields = {
-  issuer_ref: text('default').describe(
+  issuer_ref: referenceText('default').describe(
     'Issuer that signs for this role: "default", a name or an id. Kept as given and looked up at each use.',
   ),
   ttl: duration(0).describe('Validity when a request names none. Seconds; 0: the mount default.'),
   max_ttl: duration(0).describe('Longest validity that is granted. Seconds; 0: the mount maximum.'),
   allow_localhost: flag(true).describe('Permit the names "localhost" and "localdomain".'),
-  allowed_domains: list([]).describe('Domains that the rules below refer to.'),
+  allowed_domains: domainList([]).describe('Domains that the rules below refer to.'),
   allowed_domains_template: flag(false).describe(
     'Fill in identity templates, such as {{identity.entity.name}}, in allowed_domains.',
   ),
@@ -53,13 +79,13 @@ export const roleFields = {
   allowed_uri_sans_template: flag(false).describe(
     'Fill in identity templates in allowed_uri_sans.',
   ),
-  allowed_other_sans: list([]).describe(
+  allowed_other_sans: otherSanList([]).describe(
     'Other names permitted, each "<oid>;UTF8:<value>" where "*" in the value stands for any text; a lone "*" permits all.',
   ),
   allowed_serial_numbers: list([]).describe(
     'Subject serial numbers that may be asked for; "*" stands for any text. None by default.',
   ),
-  allowed_user_ids: list([]).describe(
+  allowed_user_ids: foldedList([]).describe(
     'User ids permitted in the subject, in any letter case; "*" stands for any text. None by default.',
   ),
   server_flag: flag(true).describe('Certificates are for server authentication.'),
@@ -69,17 +95,17 @@ export const roleFields = {
   key_type: choice(['rsa', 'ec', 'ed25519', 'any'], 'rsa', {
     complaint: (sent) => `unknown key type ${sent}`,
   }).describe('Type of key; "any" for signing requests with keys of every type.'),
-  key_bits: integer(0).describe(
+  key_bits: keySize(0).describe(
     'Size of the key; 0: the usual one. RSA 2048, 3072, 4096 or 8192; EC 224, 256, 384 or 521.',
   ),
-  signature_bits: integer(0).describe(
+  signature_bits: signatureSize(0).describe(
     'SHA-2 size of the signature, where the issuer has an RSA key: 256, 384 or 512; 0: 256.',
   ),
   use_pss: flag(false).describe('Sign with RSASSA-PSS, where the issuer has an RSA key.'),
-  key_usage: list(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
+  key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
     'Key usages of certificates, e.g. DigitalSignature; an empty list leaves the extension out.',
   ),
-  ext_key_usage: list([]).describe('Extended key usages by name, e.g. TimeStamping.'),
+  ext_key_usage: extKeyUsageList([]).describe('Extended key usages by name, e.g. TimeStamping.'),
   ext_key_usage_oids: list([]).describe('Extended key usages by object identifier.'),
   use_csr_common_name: flag(true).describe(
     'When signing, take the common name of the request instead of the parameter.',
@@ -102,7 +128,7 @@ export const roleFields = {
   ),
   no_store_metadata: flag(false).describe('Refuse cert_metadata instead of storing it.'),
   require_cn: flag(true).describe('Refuse requests without a common name.'),
-  cn_validations: list(['email', 'hostname']).describe(
+  cn_validations: commonNameKinds(['email', 'hostname']).describe(
     'Kinds of common name that are accepted: "email", "hostname"; or "disabled" alone, for any.',
   ),
   policy_identifiers: policyIdentifierList([]).describe(
@@ -111,11 +137,11 @@ export const roleFields = {
   basic_constraints_valid_for_non_ca: flag(false).describe(
     'State in certificates that their subject is no CA, instead of leaving it out.',
   ),
-  not_before_duration: duration(30).describe('Seconds by which notBefore lies in the past.'),
+  not_before_duration: backdating(30).describe('Seconds by which notBefore lies in the past.'),
   not_after: timestampText('').describe(
     'Fixed end of every certificate, e.g. "2030-01-31T12:00:00Z", instead of a TTL; max_ttl does not bound it.',
   ),
-  not_after_bound: text('permit').describe(
+  not_after_bound: notAfterBound('permit').describe(
     'What a request may name as not_after: "permit" for any time, with a warning beyond max_ttl; "ttl-limited" for no later than the TTL would end; "forbid" for none; or a timestamp, after which no certificate ends.',
   ),
   serial_number_source: choice(['json-csr', 'json'], 'json-csr').describe(

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Failure } from '../../../core/failure.ts';
 import { choice, duration, flag, integer, shortList, text } from '../../../core/fields.ts';
 import { requireCidrs } from '../addresses.ts';
+import { blockList, policyList } from '../field-kinds.ts';
 
 export const TOKEN_TYPES = [
   'default-service',
@@ -13,12 +14,12 @@ export const TOKEN_TYPES = [
 
 /** What a token role says about the tokens that are made through it. */
 export const tokenRoleFields = {
-  allowed_policies: shortList([]).describe(
+  allowed_policies: policyList([]).describe(
     'Policies that its tokens may have. Empty: see the globs.',
   ),
-  disallowed_policies: shortList([]).describe('Policies that its tokens may not have.'),
-  allowed_policies_glob: shortList([]).describe('As allowed_policies, with "*" for any text.'),
-  disallowed_policies_glob: shortList([]).describe(
+  disallowed_policies: policyList([]).describe('Policies that its tokens may not have.'),
+  allowed_policies_glob: policyList([]).describe('As allowed_policies, with "*" for any text.'),
+  disallowed_policies_glob: policyList([]).describe(
     'As disallowed_policies, with "*" for any text.',
   ),
   allowed_entity_aliases: shortList([]).describe('Entity aliases that its tokens may be tied to.'),
@@ -29,7 +30,7 @@ export const tokenRoleFields = {
   explicit_max_ttl: duration(0).describe('Old name of token_explicit_max_ttl.'),
   token_period: duration(0).describe('Each renewal gives this much, without end. Seconds; 0: no.'),
   token_explicit_max_ttl: duration(0).describe('No token lives longer. Seconds; 0: no such bound.'),
-  token_bound_cidrs: shortList([]).describe(
+  token_bound_cidrs: blockList([]).describe(
     'Addresses that its tokens may be used from. Empty: all.',
   ),
   token_num_uses: integer(0).describe('Requests that each token is good for. 0: unlimited.'),

@@ -1,0 +1,204 @@
+import { isDeepStrictEqual } from 'node:util';
+import { parseDuration } from '../core/durations.ts';
+import { foldName } from '../core/fold.ts';
+import { parseTimestamp } from '../core/timestamps.ts';
+import { parseIpAddress } from '../x509/ip-addresses.ts';
+import { parseSerial } from '../x509/serial.ts';
+import type { ParameterValue } from './policy.ts';
+
+/** How the endpoint that is asked reads its fields. */
+export interface ParameterReader {
+  knows(name: string): boolean;
+  /** What a value comes to; undefined for one that the endpoint refuses. */
+  read(name: string, value: unknown): unknown;
+  /** More that a text which was read says. */
+  also(name: string, text: string): readonly string[];
+  /** All names of the field that has this one, itself among them. */
+  namesOf(name: string): readonly string[];
+}
+
+/** Of an endpoint whose fields are not known. */
+export const NO_READER: ParameterReader = {
+  knows: () => false,
+  read: () => undefined,
+  also: () => [],
+  namesOf: (name) => [name],
+};
+
+/** A parameter as it was sent, and as the endpoint reads it. */
+export interface Sent {
+  /** Lower case. */
+  name: string;
+  /** All names of its field, lower case. */
+  names: readonly string[];
+  value: unknown;
+  /** Undefined for what the endpoint does not know or refuses. */
+  readonly read: unknown;
+  /** What a value of the policy would be read as. */
+  readNamed(named: ParameterValue): unknown;
+  readonly forms: Forms;
+}
+
+/** @param written with the letter case that it came in */
+export function readSent(written: string, value: unknown, reader: ParameterReader): Sent {
+  const known = reader.knows(written);
+  let read: { of: unknown } | undefined;
+  let forms: Forms | undefined;
+  return {
+    name: written.toLowerCase(),
+    names: (known ? reader.namesOf(written) : [written]).map((name) => name.toLowerCase()),
+    value,
+    get read() {
+      read ??= { of: known ? reader.read(written, value) : undefined };
+      return read.of;
+    },
+    readNamed: (named) => (known ? reader.read(written, named) : undefined),
+    get forms() {
+      forms ??= formsOf(value, this.read, (text) => reader.also(written, text));
+      return forms;
+    },
+  };
+}
+
+/** The items of a text that can be read as a list; undefined for any other value. */
+export function listItems(sent: unknown): readonly unknown[] | undefined {
+  if (typeof sent !== 'string') return undefined;
+  const text = sent.trim();
+  if (text.startsWith('[') && text.endsWith(']')) {
+    const parsed = parseList(text);
+    if (parsed) return parsed.map(trimmed);
+  }
+  return text.includes(',') ? text.split(',', MAX_ITEMS + 1).map(trimmed) : undefined;
+}
+
+/** No field takes a list of more items, and looking at each takes time: a text of more never passes. */
+export const MAX_ITEMS = 10_000;
+
+function parseList(text: string): unknown[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return Array.isArray(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const trimmed = (value: unknown): unknown => (typeof value === 'string' ? value.trim() : value);
+
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string'
+    ? value
+    : typeof value === 'number' || typeof value === 'boolean'
+      ? String(value)
+      : undefined;
+
+export const isGlob = (named: unknown): named is string =>
+  typeof named === 'string' && (named.startsWith('*') || named.endsWith('*'));
+
+/** A `*` at either end of the pattern stands for anything; elsewhere it stands for itself. */
+export function matchesGlob(pattern: string, text: string): boolean {
+  if (pattern === '*') return true;
+  const open = pattern.startsWith('*');
+  const closed = pattern.endsWith('*');
+  if (open && closed) return text.includes(pattern.slice(1, -1));
+  if (open) return text.endsWith(pattern.slice(1));
+  if (closed) return text.startsWith(pattern.slice(0, -1));
+  return pattern === text;
+}
+
+/** A text, and the same without the dot that may end a name of a host. */
+export function spellingsOf(text: string): string[] {
+  return text.length > 1 && text.endsWith('.') ? [text, text.slice(0, -1)] : [text];
+}
+
+/** What has many texts for one value: addresses and serial numbers. */
+const VALUES: readonly ((text: string) => Uint8Array | undefined)[] = [parseIpAddress, parseSerial];
+
+const readAsHex = (parse: (typeof VALUES)[number], text: string): string | undefined =>
+  parse(text)?.toHex();
+
+/** A value's texts in lower case, those of its items too, and the lists that it is or is read as. */
+export interface Forms {
+  /** Undefined when there are more than can be looked at. */
+  texts: ReadonlySet<string> | undefined;
+  lists: readonly (readonly unknown[])[];
+  /** Whether one of the texts is the address, or the serial number, that another text is. */
+  hasValue(wanted: string): boolean;
+}
+
+const TOO_MANY: Forms = { texts: undefined, lists: [], hasValue: () => true };
+
+function formsOf(value: unknown, read: unknown, also: (text: string) => readonly string[]): Forms {
+  const sent = new Set<string>();
+  const lists: (readonly unknown[])[] = [];
+  for (const whole of [value, read]) {
+    const items = Array.isArray(whole) ? whole : listItems(whole);
+    if (items && items.length > MAX_ITEMS) return TOO_MANY;
+    if (Array.isArray(whole)) lists.push(whole);
+    for (const each of [whole, ...(items ?? [])]) {
+      const text = textOf(each);
+      if (text !== undefined) sent.add(foldName(text));
+    }
+  }
+  for (const each of Array.isArray(read) ? read : [read]) {
+    const text = textOf(each);
+    if (text === undefined) continue;
+    for (const other of also(text)) sent.add(foldName(other));
+  }
+  const texts = new Set(sent);
+  for (const text of sent) for (const spelling of spellingsOf(text.trim())) texts.add(spelling);
+  return { texts, lists, hasValue: findValues(sent) };
+}
+
+/** Reads thousands of texts only once a rule names something of the kind. */
+function findValues(texts: ReadonlySet<string>): Forms['hasValue'] {
+  const known = new Map<(typeof VALUES)[number], ReadonlySet<string | undefined>>();
+  return (wanted) =>
+    VALUES.some((parse) => {
+      const value = readAsHex(parse, wanted);
+      if (value === undefined) return false;
+      const own =
+        known.get(parse) ?? new Set([...texts].map((text) => readAsHex(parse, text.trim())));
+      known.set(parse, own);
+      return own.has(value);
+    });
+}
+
+/** What of a value named stands for one item: itself, and what the endpoint would read of it. */
+export function itemsNamed(named: ParameterValue, { readNamed }: Sent): unknown[] {
+  const meant = readNamed(named);
+  const [item, ...more]: unknown[] = Array.isArray(meant) ? meant : [meant];
+  const isOne = item !== undefined && more.length === 0 && item !== named;
+  // A pattern that is read as one stays one: `*.bücher.example` is a pattern of A-labels.
+  if (isGlob(named))
+    return isOne && isGlob(item) && sameEnds(named, item) ? [named, item] : [named];
+  return isOne ? [named, item] : [named];
+}
+
+function sameEnds(one: string, other: string): boolean {
+  return one.startsWith('*') === other.startsWith('*') && one.endsWith('*') === other.endsWith('*');
+}
+
+/** Whether a value is the same length of time, or time: `1h` and 3600, `…T12:00:00Z` and `…+01:00`. */
+export function isSameInstant(named: string, { value, read }: Sent): boolean {
+  if (named === '') return false;
+  return [parseDuration, parseTimestamp].some((parse) => {
+    const instant = parse(named);
+    if (instant === undefined) return false;
+    return [value, read].some((each) => {
+      const text = typeof each === 'boolean' ? undefined : textOf(each)?.trim();
+      return text && parse(text) === instant;
+    });
+  });
+}
+
+/** Whether a map has every entry of another. */
+export function holdsEntries(whole: unknown, part: unknown): boolean {
+  if (typeof whole !== 'object' || typeof part !== 'object' || !whole || !part) return false;
+  if (Array.isArray(whole) || Array.isArray(part)) return false;
+  const entries = Object.entries(part);
+  return (
+    entries.length > 0 &&
+    entries.every(([key, value]) => isDeepStrictEqual(Reflect.get(whole, key), value))
+  );
+}

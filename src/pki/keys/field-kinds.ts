@@ -1,0 +1,32 @@
+import { comparedBy, eachText } from '../../core/comparison.ts';
+import { type FieldKind, integer, shortList, text } from '../../core/fields.ts';
+
+/** Which issuer or key is meant; none is the default one, which has its word in any case. */
+const reference = (ref: string): string =>
+  ref === '' || ref.toLowerCase() === 'default' ? 'default' : ref;
+
+export const referenceText: FieldKind<string> = comparedBy(text, { form: eachText(reference) });
+export const referenceList: FieldKind<string[]> = comparedBy(shortList, {
+  form: eachText(reference),
+});
+
+/** A name that an issuer or key is given; blanks around it do not count. */
+export const newNameText: FieldKind<string> = comparedBy(text, {
+  form: eachText((name) => name.trim()),
+});
+
+/**
+ * A size that may be left open with 0. A denial of the usual size denies 0, too, and the other way
+ * around: which size is the usual one is for another field to say.
+ */
+function openSize(usual: readonly number[]): FieldKind<number> {
+  const sizes = usual.map(String);
+  return comparedBy(integer, {
+    also: (size) => (size === '0' ? sizes : sizes.includes(size) ? ['0'] : []),
+  });
+}
+
+/** 0: 2048 of an RSA key, 256 of an EC key. */
+export const keySize = openSize([2048, 256]);
+/** 0: SHA-256. */
+export const signatureSize = openSize([256]);
