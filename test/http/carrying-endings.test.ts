@@ -11,7 +11,7 @@ import {
 } from '../../src/broker/sessions/connections/operations.ts';
 import { findSession } from '../../src/broker/sessions/store.ts';
 import { Failure } from '../../src/core/failure.ts';
-import { newPlace, type Place, versionOf } from '../support/broker-places.ts';
+import { newPlace, type Place, type PlaceWishes, versionOf } from '../support/broker-places.ts';
 import { type Bench, must, type Outcome, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -72,7 +72,11 @@ const deleting =
   ({ remover }: Bench, place: Place): Promise<Reply> =>
     remover.call('DELETE', `${plural}/${id(place)}`);
 
-type End = [name: string, end: (bench: Bench, place: Place, id: string) => Promise<Reply>];
+type End = [
+  name: string,
+  end: (bench: Bench, place: Place, id: string) => Promise<Reply>,
+  wishes?: PlaceWishes,
+];
 
 /** Whoever cancels names a version, and an activation makes another one. */
 async function cancel(bench: Bench, _place: Place, id: string): Promise<Reply> {
@@ -86,7 +90,7 @@ async function cancel(bench: Bench, _place: Place, id: string): Promise<Reply> {
 const ends: End[] = [
   ['its cancellation', cancel],
   ['its target', deleting('targets', ({ target }) => target)],
-  ['its log-in', deleting('auth-tokens', ({ token }) => tokenIdOf(token))],
+  ['its log-in', deleting('auth-tokens', ({ token }) => tokenIdOf(token)), { own: true }],
 ];
 
 /** What else ends a session does so by the same statements. */
@@ -101,8 +105,8 @@ const otherEnds: End[] = [
         host_source_ids: [host_set],
       }),
   ],
-  ['its user', deleting('users', ({ person }) => person.user)],
-  ['its auth method', deleting('auth-methods', ({ person }) => person.method)],
+  ['its user', deleting('users', ({ person }) => person.user), { own: true }],
+  ['its auth method', deleting('auth-methods', ({ person }) => person.method), { own: true }],
 ];
 
 async function requireOver({ remover }: Bench, id: string): Promise<void> {
@@ -111,11 +115,11 @@ async function requireOver({ remover }: Bench, id: string): Promise<void> {
 }
 
 function carrying([step, path, before]: (typeof STEPS)[number]): RaceCase<Outcome>[] {
-  return [...ends, ...(before === 0 ? otherEnds : [])].map(([name, end]) => ({
+  return [...ends, ...(before === 0 ? otherEnds : [])].map(([name, end, wishes]) => ({
     name: `${step} and ${name}`,
     refused: [403, 409],
     async setUp(bench: Bench) {
-      const place = await newPlace(bench);
+      const place = await newPlace(bench, wishes);
       const at = `targets/${place.target}:authorize-session`;
       const made = await must(bench.maker.call('POST', at, {}, { token: place.token }));
       const id = made.textAt('session_id');

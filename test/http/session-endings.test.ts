@@ -1,7 +1,7 @@
 // What ends sessions, and what becomes of those that are being made at that moment.
 
 import assert from 'node:assert/strict';
-import { newPlace, type Place } from '../support/broker-places.ts';
+import { newPlace, type Place, type PlaceWishes } from '../support/broker-places.ts';
 import { type Bench, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -40,16 +40,6 @@ const losses: [
       }),
     true,
   ],
-  ['its user', [401], deleting('users', ({ person }) => person.user), true],
-  ['its account', [401], deleting('accounts', ({ person }) => person.account), true],
-  ['its auth method', [401], deleting('auth-methods', ({ person }) => person.method), true],
-  ['its log-in', [401], deleting('auth-tokens', ({ token }) => tokenIdOf(token)), true],
-  [
-    'its log-in, revoked on the other API',
-    [401],
-    ({ remover }, { token }) => remover.call('POST', 'auth/token/revoke', { token }),
-    false,
-  ],
   ['the role that allows it', [403], deleting('roles', ({ role }) => role), false],
 ];
 
@@ -59,7 +49,6 @@ const verb =
     remover.call('POST', path(place), body(place));
 
 losses.push(
-  ['the org of everything', [401, 404], deleting('scopes', ({ person }) => person.org), true],
   [
     'every host of its host set',
     [404],
@@ -75,15 +64,6 @@ losses.push(
     verb(
       ({ target }) => `targets/${target}:set-host-sources`,
       () => ({ version: 3, host_source_ids: [] }),
-    ),
-    true,
-  ],
-  [
-    'the account of its log-in, taken from the user',
-    [401],
-    verb(
-      ({ person }) => `users/${person.user}:set-accounts`,
-      () => ({ version: 2, account_ids: [] }),
     ),
     true,
   ],
@@ -116,6 +96,30 @@ losses.push(
   ],
 );
 
+/** What ends whoever it is for. */
+const ofPerson: typeof losses = [
+  ['its user', [401], deleting('users', ({ person }) => person.user), true],
+  ['its account', [401], deleting('accounts', ({ person }) => person.account), true],
+  ['its auth method', [401], deleting('auth-methods', ({ person }) => person.method), true],
+  ['its log-in', [401], deleting('auth-tokens', ({ token }) => tokenIdOf(token)), true],
+  [
+    'its log-in, revoked on the other API',
+    [401],
+    ({ remover }, { token }) => remover.call('POST', 'auth/token/revoke', { token }),
+    false,
+  ],
+  ['the org of everything', [401, 404], deleting('scopes', ({ person }) => person.org), true],
+  [
+    'the account of its log-in, taken from the user',
+    [401],
+    verb(
+      ({ person }) => `users/${person.user}:set-accounts`,
+      () => ({ version: 2, account_ids: [] }),
+    ),
+    true,
+  ],
+];
+
 /** Of somebody who has the role by a group. */
 const byGroup: typeof losses = [
   ['the group that has the role', [403], deleting('groups', ({ group }) => group), false],
@@ -140,12 +144,12 @@ const byGroup: typeof losses = [
 ];
 
 const sessionsOf =
-  (permitted: 'user' | 'group') =>
+  (wishes: PlaceWishes) =>
   ([name, refused, remove, ends]: (typeof losses)[number]): RaceCase => ({
     name: `a session and ${name}`,
     refused,
     async setUp(bench: Bench) {
-      const place = await newPlace(bench, permitted);
+      const place = await newPlace(bench, wishes);
       const path = `targets/${place.target}:authorize-session`;
       return {
         path,
@@ -156,7 +160,11 @@ const sessionsOf =
     },
   });
 
-const sessions = [...losses.map(sessionsOf('user')), ...byGroup.map(sessionsOf('group'))];
+const sessions = [
+  ...losses.map(sessionsOf({})),
+  ...ofPerson.map(sessionsOf({ own: true })),
+  ...byGroup.map(sessionsOf({ permitted: 'group' })),
+];
 
 async function requireCanceled({ remover }: Bench, made: Reply): Promise<void> {
   const id = made.textAt('session_id');

@@ -54,10 +54,39 @@ export interface Place {
   target: string;
 }
 
-/** @param permitted who the role is given to */
-export async function newPlace(bench: Bench, permitted: 'user' | 'group' = 'user'): Promise<Place> {
-  const { call } = bench.maker;
+/** Somebody who is logged in and stays so: hashing passwords for every place would take longest. */
+const somebody = new WeakMap<Bench, Promise<LoggedIn>>();
+
+interface LoggedIn {
+  person: Person;
+  token: string;
+}
+
+async function logInNew(bench: Bench): Promise<LoggedIn> {
   const person = await newPerson(bench);
+  return { person, token: (await must(logIn(bench, person))).textAt('attributes.token') };
+}
+
+function shared(bench: Bench): Promise<LoggedIn> {
+  const known = somebody.get(bench) ?? logInNew(bench);
+  somebody.set(bench, known);
+  return known;
+}
+
+/** How a place differs from others. */
+export interface PlaceWishes {
+  /** Who the role is given to. */
+  permitted?: 'user' | 'group';
+  /** Nobody else depends on the person, their org and their log-in. */
+  own?: boolean;
+}
+
+export async function newPlace(
+  bench: Bench,
+  { permitted = 'user', own = false }: PlaceWishes = {},
+): Promise<Place> {
+  const { call } = bench.maker;
+  const { person, token } = await (own ? logInNew(bench) : shared(bench));
   const project = await make(bench, 'scopes', { scope_id: person.org });
   const group = await make(bench, 'groups', { scope_id: person.org });
   const member_ids = [person.user];
@@ -97,7 +126,6 @@ export async function newPlace(bench: Bench, permitted: 'user' | 'group' = 'user
       brokered_credential_source_ids,
     }),
   );
-  const token = (await must(logIn(bench, person))).textAt('attributes.token');
   return {
     person,
     token,
