@@ -3,10 +3,10 @@ import { Failure } from '../../core/failure.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
-import type { Effect } from '../../store/write.ts';
+import type { Effect, Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import type { Footing, Standing } from './standing.ts';
-import { holdFooting, takeFooting } from './store.ts';
+import { byVersion, holdFooting, takeFooting } from './store.ts';
 
 /**
  * The version of what is permitted. It is read before what it stands for, in every generation of
@@ -14,6 +14,14 @@ import { holdFooting, takeFooting } from './store.ts';
  */
 export function readPermissionVersion(app: App): Promise<number> {
   return app.cached('permission-version', () => findPermissionVersion(app.db));
+}
+
+/**
+ * Refuses a write set that rests on what somebody else is permitted, once anybody may be permitted
+ * less; it is asked for before that is looked at.
+ */
+export async function holdPermissions(app: App): Promise<Write> {
+  return byVersion({ version: await readPermissionVersion(app) });
 }
 
 /** Stands for a request that was permitted. */

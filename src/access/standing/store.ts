@@ -24,7 +24,8 @@ const byMount = preparedHold<{ mount_id: string; path: string }>(
   ONE,
 );
 
-const byVersion = preparedHold<{ version: number }>(
+/** Refuses its write set once somebody may be permitted less. */
+export const byVersion = preparedHold<{ version: number }>(
   (from, p) =>
     from
       .selectFrom('permission_version')

@@ -36,7 +36,7 @@ export const authTokenDefinition: Definition = {
   checkChange() {},
   planChange: async () => ({}),
   planRemoval: async (app, _caller, resource) => [
-    ...(await planLoss(app, { log_ins: { ids: [resource.id] } })),
+    ...planLoss(app, { log_ins: { ids: [resource.id] } }),
     deleteTreesOf(tokenRowsOf({ ids: [resource.id] })),
   ],
   async describe(_app, _caller, tokens) {
@@ -142,7 +142,7 @@ export async function endLogIns(app: App, of: LogInsOf): Promise<Effect[]> {
   const ids = logInsOf(of);
   return [
     ...takeResources({ ids }),
-    ...(await planLoss(app, { log_ins: of })),
+    ...planLoss(app, { log_ins: of }),
     deleteTreesOf(tokenRowsOf(of)),
     ...removeResources({ ids }, app.now()),
   ];

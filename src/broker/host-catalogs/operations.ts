@@ -25,7 +25,7 @@ export const hostCatalogDefinition: Definition = {
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
-  planRemoval: (app, _caller, { id }) => planLoss(app, { host_catalog_id: id }),
+  planRemoval: async (app, _caller, { id }) => planLoss(app, { host_catalog_id: id }),
   describe: async (_app, _caller, catalogs) => catalogs.map(() => ({})),
 };
 

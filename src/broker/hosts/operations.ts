@@ -50,7 +50,7 @@ export const hostDefinition: Definition = {
   async planChange(_app, _caller, { item, mask }) {
     return mask.includes(FIELD) ? { body: bodyOf(item) } : {};
   },
-  planRemoval: (app, _caller, { id }) => planLoss(app, { host_ids: [id] }),
+  planRemoval: async (app, _caller, { id }) => planLoss(app, { host_ids: [id] }),
   async describe(app, _caller, hosts) {
     const links = await listLinksToAll(
       app.db,

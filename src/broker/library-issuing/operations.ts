@@ -1,5 +1,6 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { insertLease } from '../../access/leases/store.ts';
+import { holdPermissions } from '../../access/standing/operations.ts';
 import { askerOf, makeKeyInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -102,6 +103,7 @@ async function issueFromAuthority(
   const { role = '' } = attributes;
   const fields = fillIssueFields(attributes, facts);
   if (fields.common_name?.trim() === '') throw new UnfitValue('a name is empty');
+  const permitted = await holdPermissions(app);
   // What is filled in counts as if whoever saved the library had sent it.
   if (!saved_by || !(await mayIssue(app, saved_by, { mount, role, fields }))) {
     throw new UnfitValue(`whoever saved it may not ask for this at role "${role}"`);
@@ -131,7 +133,7 @@ async function issueFromAuthority(
   const credential = { ...leaf.answer };
   return {
     found: { source: sourceOf(library), secret: credential, credential },
-    effects: [holdMount({ id: mount.id }), ...leaf.effects, lease],
+    effects: [permitted, holdMount({ id: mount.id }), ...leaf.effects, lease],
     // Nobody has seen it: uncommitted, it is nothing.
     giveBack: async () => {},
   };

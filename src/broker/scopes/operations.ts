@@ -91,7 +91,7 @@ export const scopeDefinition: Definition = {
     const scope_ids = listSubtree(await readScopeTree(app), resource.id);
     return [
       ...takeResources({ scope_ids }),
-      ...(await planLoss(app, { scope_ids })),
+      ...planLoss(app, { scope_ids }),
       revokeTokensIn(scope_ids),
       ...removeResources({ scope_ids }, app.now()),
     ];

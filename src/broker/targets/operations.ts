@@ -63,10 +63,10 @@ export const targetDefinition: Definition = {
       );
     }
     const loses = (resource.body as TargetBody).address !== '' && body.address === '';
-    const effects = loses ? await planLoss(app, { address_of: resource.id }) : [];
+    const effects = loses ? planLoss(app, { address_of: resource.id }) : [];
     return { body, effects };
   },
-  planRemoval: (app, _caller, { id }) => planLoss(app, { target_id: id }),
+  planRemoval: async (app, _caller, { id }) => planLoss(app, { target_id: id }),
 
   async describe(app, _caller, targets, how) {
     return Promise.all(

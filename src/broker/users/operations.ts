@@ -46,7 +46,7 @@ export const userDefinition: Definition = {
     }
     return [
       ...(await endLogIns(app, { user_id: resource.id })),
-      ...(await planLoss(app, { user_id: resource.id })),
+      ...planLoss(app, { user_id: resource.id }),
       clearOwner(resource.id),
     ];
   },

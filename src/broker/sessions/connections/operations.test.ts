@@ -201,7 +201,7 @@ eachEngine('sessions', (open) => {
     await assert.rejects(activateAt(app, late), refused('conflict'));
     await assert.rejects(lookUpSession(app, WORKER, late), refused('forbidden'));
     await assert.rejects(activateAt(app, 's_none'), refused('forbidden'));
-    await app.store.commit(await planLoss(app, { log_ins: { ids: ['at_1'] } }));
+    await app.store.commit(planLoss(app, { log_ins: { ids: ['at_1'] } }));
     await assert.rejects(activateAt(app, lost, 1), refused('conflict'));
   });
 
@@ -364,7 +364,7 @@ eachEngine('sessions', (open) => {
       await cancelCarriedSession(app, caller(), ended);
       await runDue(app);
       const before = await findResource(app.db, live);
-      await app.store.commit(await planLoss(app, loss));
+      await app.store.commit(planLoss(app, loss));
       const session = await findSession(app.db, live);
       assert.equal(session?.status, 'canceling');
       assert.equal(session.canceling_ms, app.now());
@@ -410,7 +410,7 @@ eachEngine('sessions', (open) => {
         () => runDue(app),
         async () => wait(1000),
         async () => wait(roll(4) === 0 ? 3_600_000 : 1000),
-        async () => app.store.commit(await planLoss(app, { address_of: 'ttcp_1' })),
+        async () => app.store.commit(planLoss(app, { address_of: 'ttcp_1' })),
       ];
       let before = await findSession(app.db, id);
       for (let step = 0; step < 25; step += 1) {

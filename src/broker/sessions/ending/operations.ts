@@ -6,15 +6,14 @@ import {
   revokeSessionCredentials,
 } from '../../session-credentials/operations.ts';
 import { deleteSessions, listDue, terminate } from '../store.ts';
-import { cancelAffected, type Loss, listAffected, listGroundless, listLive } from './store.ts';
+import { cancelAffected, type Loss, listGroundless, listLive } from './store.ts';
 
 /**
  * What cancels the sessions that depend on something that is being removed, for the write set
  * that removes it; it stands before the removal there.
  */
-export async function planLoss(app: App, loss: Loss): Promise<Effect[]> {
-  const ids = await listAffected(app.db, loss);
-  return [...cancelAffected(loss, app.now()), ...endCredentials(app, ids)];
+export function planLoss(app: App, loss: Loss): Effect[] {
+  return cancelAffected(loss, app.now());
 }
 
 /** What ends the credentials of sessions that end; they are taken back when that is durable. */
@@ -84,6 +83,6 @@ export interface GroundPage {
 export async function planGroundless(app: App, after: string): Promise<GroundPage> {
   const live = await listLive(app.db, after, PAGE);
   const ended = live.length === 0 ? [] : await listGroundless(app.db, live);
-  const effects = ended.length === 0 ? [] : await planLoss(app, { session_ids: ended });
+  const effects = ended.length === 0 ? [] : planLoss(app, { session_ids: ended });
   return { effects, ended, last: live.length < PAGE ? undefined : live.at(-1) };
 }

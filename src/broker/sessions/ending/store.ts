@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import { build, type Db } from '../../../store/database.ts';
 import type { SessionRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
 import { type LogInsOf, logInsOf } from '../../auth-tokens/store.ts';
+import { SESSION_LEASES } from '../../vault-leases/lease.ts';
 import { LIVE_STATUSES } from '../session.ts';
 import { laterThanBefore } from '../store.ts';
 
@@ -84,20 +86,31 @@ const hostsOf = (host_set_id: string) =>
     .where('from_id', '=', host_set_id)
     .where('kind', '=', 'host-set-host');
 
-/** Ids of the sessions that would be canceled by a loss. */
-export async function listAffected(db: Db, loss: Loss): Promise<string[]> {
-  const rows = await db
+/**
+ * What ends the credentials of the sessions of a loss, also of those that were authorized since it
+ * was decided: their leases are due, and what was kept for a worker goes.
+ *
+ * @param now Unix seconds
+ */
+function endCredentialsOf(loss: Loss, now: number): Write[] {
+  const beneath = (end: '/' | '0') => sql<string>`${`${SESSION_LEASES}/`} || session.id || ${end}`;
+  const leases = build
     .selectFrom('session')
-    .select('id')
-    .where('id', 'in', affected(loss))
-    .where('status', 'in', LIVE_STATUSES)
-    .execute();
-  return rows.map((row) => row.id);
+    .innerJoin('lease', (join) =>
+      join.on('lease.id', '>=', beneath('/')).on('lease.id', '<', beneath('0')),
+    )
+    .select('lease.id')
+    .where('session.id', 'in', affected(loss))
+    .where('lease.expires_at', '>', now);
+  return [
+    write(build.updateTable('lease').set({ expires_at: now }).where('id', 'in', leases)),
+    write(build.deleteFrom('session_credential').where('session_id', 'in', affected(loss))),
+  ];
 }
 
 /**
- * Cancels the sessions that depend on what is being removed, and takes its id out of them. It
- * comes before the removal in the same write set. Versions stay; `updated_ms` grows.
+ * Cancels the sessions that depend on what is being removed, ends their credentials, and takes its
+ * id out of them. It comes before the removal in the same write set. Versions stay; `updated_ms` grows.
  */
 export function cancelAffected(loss: Loss, now: number): Write[] {
   const sessions = () => affected(loss);
@@ -115,6 +128,7 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
         .where('id', 'in', sessions())
         .where('status', 'in', LIVE_STATUSES),
     ),
+    ...endCredentialsOf(loss, Math.floor(now / 1000)),
   ];
   const lost = lostColumns(loss);
   if (lost) {
