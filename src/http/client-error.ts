@@ -1,9 +1,11 @@
-import { STATUS_CODES } from 'node:http';
+import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { COMMON_HEADERS } from './common-headers.ts';
 
 /** Why the parser gave a connection up; each is answered in the API's own form (contract 1.4). */
 const REFUSALS: Readonly<Record<string, { status: number; because: string }>> = {
   HPE_INVALID_METHOD: { status: 405, because: 'unsupported operation: the verb is not known' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, because: 'the chunk extensions are too long' },
   HPE_HEADER_OVERFLOW: { status: 431, because: 'the request line and headers are too long' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, because: 'the request did not arrive in time' },
 };
@@ -20,8 +22,7 @@ export function clientErrorResponse(code: string | undefined): string {
   const body = `${JSON.stringify({ errors: [because] })}\n`;
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'cache-control: no-store',
-    'x-content-type-options: nosniff',
+    ...Object.entries(COMMON_HEADERS).map(([name, value]) => `${name}: ${value}`),
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
@@ -33,6 +34,13 @@ export function clientErrorResponse(code: string | undefined): string {
 /** Answers on a connection that no request came from, and ends it. */
 export function refuseClient(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
-  if (socket.writable) socket.write(clientErrorResponse(error.code));
+  // In the middle of an answer it would be read as part of that.
+  if (socket.writable && !isBeingAnswered(socket)) socket.write(clientErrorResponse(error.code));
   socket.destroy(error);
+}
+
+/** Whether an answer is on its way here whose head has left: Node keeps it under this name. */
+function isBeingAnswered(socket: Socket): boolean {
+  const message: unknown = Reflect.get(socket, '_httpMessage');
+  return message instanceof ServerResponse && message.headersSent;
 }

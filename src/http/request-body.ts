@@ -25,6 +25,8 @@ export class GatheredRequest extends IncomingMessage {
   #reader: Reader | undefined;
   #limit = MOST;
   #isRead = false;
+  /** Asks the client for a body that it keeps until it is wanted (`Expect: 100-continue`). */
+  askForBody: (() => void) | undefined;
 
   /** Whether the rest of the body is of no use, and the connection neither. */
   get isSpoilt(): boolean {
@@ -71,6 +73,8 @@ export class GatheredRequest extends IncomingMessage {
     if (Math.max(announced, gathering.length) > this.#limit) this.#refuse('too_long');
     if (this.#refused) return Promise.reject(this.#refused);
     if (this.complete) return Promise.resolve(gathering.bytes());
+    this.askForBody?.();
+    this.askForBody = undefined;
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject };
       this.resume();

@@ -16,9 +16,11 @@ import { isOwnHost } from '../core/host.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
+import { COMMON_HEADERS } from './common-headers.ts';
 import { Connections } from './connections.ts';
 import { feedInTurns } from './feeding.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
+import { faultOfHost } from './host-header.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { type HttpRequest, handle, type Routers } from './pipeline.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -52,6 +54,8 @@ export function createServer(app: App, routers: Routers): HttpServer {
     headersTimeout: Math.min(limits.header_ms, limits.request_ms),
     // Connections are looked at so often: what is late is so by half at the most.
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(limits.header_ms / 2)),
+    // Node's own refusal has none of our headers; see `faultOfHost`.
+    requireHostHeader: false,
   };
   const options = {
     logger: false,
@@ -103,7 +107,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const answer: RequestListener = (request, response) => {
     const read = readRequest(request, response);
     if (!isForUs(request)) {
-      sendSoon({ request, response, dressed: refuseHost(read.url) });
+      sendSoon({ request, response, dressed: refuseAll(read.url, NOT_OURS) });
       return;
     }
     if (isHealthTarget(read.url)) {
@@ -129,9 +133,13 @@ export function createServer(app: App, routers: Routers): HttpServer {
     send(request.raw, reply.raw, dressed);
   });
   const server = fastify.server as Server;
+  // A head is bounded by its length. Of more fields than a number the rest would not be seen here.
+  server.maxHeadersCount = 0;
   app.onClose(connections.watch(server));
   const isDirect = (request: IncomingMessage): boolean => !isClosing && isOfApi(request);
-  answerDirectly(server, connections, isDirect, answer);
+  const refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault): void =>
+    sendSoon({ request, response, dressed: refuseAll(request.url ?? '', fault) });
+  answerDirectly(server, connections, { isDirect, answer, refuse });
   acceptListVerb(server, tls !== undefined);
   feedInTurns(server, tls !== undefined);
   return {
@@ -162,13 +170,28 @@ export function createServer(app: App, routers: Routers): HttpServer {
   };
 }
 
-/** Before anything else is looked at, in the words of whichever API the path belongs to. */
-function refuseHost(target: string): Dressed {
-  const because = "this server does not answer to the name in the request's Host header";
-  return isBoundaryTarget(target)
-    ? refuseBoundary(421, { kind: 'InvalidArgument', message: because })
-    : refusal(421, [because]);
+/** What keeps a request from being looked at at all. */
+interface Fault {
+  status: 400 | 417 | 421;
+  because: string;
 }
+
+/** In the words of whichever API the path belongs to. What follows on the connection is not read. */
+function refuseAll(target: string, { status, because }: Fault): Dressed {
+  const dressed = isBoundaryTarget(target)
+    ? refuseBoundary(status, { kind: 'InvalidArgument', message: because })
+    : refusal(status, [because]);
+  return { ...dressed, headers: { ...dressed.headers, connection: 'close' } };
+}
+
+const NOT_OURS: Fault = {
+  status: 421,
+  because: "this server does not answer to the name in the request's Host header",
+};
+const UNKNOWN_EXPECTATION: Fault = {
+  status: 417,
+  because: 'the only expectation that is met is 100-continue',
+};
 
 function readTls(tls: { cert_file: string; key_file: string }): { cert: Buffer; key: Buffer } {
   return { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) };
@@ -182,21 +205,40 @@ function readTls(tls: { cert_file: string; key_file: string }): { cert: Buffer; 
 function answerDirectly(
   server: Server,
   connections: Connections,
-  isDirect: (request: IncomingMessage) => boolean,
-  answer: RequestListener,
+  ways: {
+    isDirect: (request: IncomingMessage) => boolean;
+    answer: RequestListener;
+    refuse(request: IncomingMessage, response: ServerResponse, fault: Fault): void;
+  },
 ): void {
   const others = server.listeners('request');
   server.removeAllListeners('request');
   const begin: RequestListener = (request, response) => {
-    if (isDirect(request)) answer(request, response);
+    const because = faultOfHost(request.rawHeaders, request.httpVersion);
+    if (because !== undefined) ways.refuse(request, response, { status: 400, because });
+    else if (ways.isDirect(request)) ways.answer(request, response);
     else {
       // What the framework answers by itself has them, too.
       for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
       for (const other of others) other.call(server, request, response);
     }
   };
-  server.on('request', (request: IncomingMessage, response: ServerResponse) =>
-    connections.begin(request, response, () => begin(request, response)),
+  const inTurn =
+    (next: RequestListener): RequestListener =>
+    (request, response) =>
+      connections.begin(request, response, () => next(request, response));
+  server.on('request', inTurn(begin));
+  server.on(
+    'checkContinue',
+    inTurn((request, response) => {
+      // Only whoever may have the body read is to send it; Node would ask everybody for it at once.
+      if (request instanceof GatheredRequest) request.askForBody = () => response.writeContinue();
+      begin(request, response);
+    }),
+  );
+  server.on(
+    'checkExpectation',
+    inTurn((request, response) => ways.refuse(request, response, UNKNOWN_EXPECTATION)),
   );
 }
 
@@ -222,12 +264,6 @@ function readRequest(
     },
   };
 }
-
-const COMMON_HEADERS = {
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-  'strict-transport-security': 'max-age=31536000; includeSubDomains',
-};
 
 interface Outgoing {
   request: IncomingMessage;
