@@ -195,8 +195,6 @@ async function contend(
   [late, early]: readonly [Contender, Contender],
 ): Promise<{ quicker: Answered; slower: Answered }> {
   const held = holder.hold(late.path);
-  const send = (client: Client, { method, path, body, token }: Contender): Promise<Reply> =>
-    client.call(method, path, body, token === undefined ? {} : { token });
   const writing = send(maker, late);
   const reply = await Promise.race([held.reached, writing]);
   assert.equal(reply, undefined, `was to write: ${reply?.text}`);
@@ -208,6 +206,9 @@ async function contend(
   assert.ok(done.status < 300, `${done.status} ${done.text}`);
   return answers;
 }
+
+const send = ({ call }: Client, { method, path, body, token }: Contender): Promise<Reply> =>
+  call(method, path, body, token === undefined ? {} : { token });
 
 async function openBench(
   place: Place,

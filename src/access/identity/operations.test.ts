@@ -7,12 +7,8 @@ import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { listAliasIds } from './aliases/operations.ts';
 import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities/operations.ts';
-import {
-  listGroupIds,
-  listNamesOfGroups,
-  writeGroup,
-  writeGroupAlias,
-} from './groups/operations.ts';
+import { writeGroupAlias } from './group-aliases/operations.ts';
+import { listGroupIds, listNamesOfGroups, writeGroup } from './groups/operations.ts';
 import {
   ensureEntityForAlias,
   findEntity,

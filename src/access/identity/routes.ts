@@ -20,17 +20,19 @@ import { entityFields } from './entity.ts';
 import { groupFields } from './group.ts';
 import {
   listGroupAliasIds,
+  readGroupAlias,
+  removeGroupAlias,
+  writeGroupAlias,
+} from './group-aliases/operations.ts';
+import {
   listGroupIds,
   listNamesOfGroups,
   lookUpGroup,
-  readGroupAlias,
   readGroupById,
   readGroupByName,
-  removeGroupAlias,
   removeGroupById,
   removeGroupByName,
   writeGroup,
-  writeGroupAlias,
 } from './groups/operations.ts';
 
 const anything = z.record(z.string(), z.unknown());

@@ -1,12 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import type {
-  IdentityAliasRow,
-  IdentityEntityRow,
-  IdentityGroupAliasRow,
-  IdentityGroupRow,
-} from '../../store/tables.ts';
+import type { IdentityAliasRow, IdentityEntityRow, IdentityGroupRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Alias, type Entity, type EntitySettings, nameKey } from './entity.ts';
 import type { Group, GroupAlias, GroupSettings } from './group.ts';
@@ -104,9 +101,12 @@ export function updateEntity(entity: Entity): Write {
   );
 }
 
-/** Its aliases go with it; see also {@link deleteMemberships}. */
-export function deleteEntity(id: string): Write {
-  return write(build.deleteFrom('identity_entity').where('id', '=', id));
+/**
+ * Removes an entity that is still called what it was when it was read: it may have been found by its
+ * name. Its aliases go with it; see also {@link deleteMemberships}.
+ */
+export function deleteEntity({ id, name }: Pick<Entity, 'id' | 'name'>): Write {
+  return deleteAsRead('identity_entity', { key: { id }, read: { name } }, CHANGED);
 }
 
 const byFactors = prepared<{ mount_accessor: string; name_key: string }, IdentityAliasRow>(
@@ -176,7 +176,7 @@ function aliasRow({ custom_metadata, ...alias }: Alias): IdentityAliasRow {
   return { ...alias, name_key: nameKey(alias.name), body: JSON.stringify(custom_metadata) };
 }
 
-const ALIAS_TAKEN =
+export const ALIAS_TAKEN =
   'entity_alias: the name is in use on this mount, or the entity has an alias of this mount already';
 
 export function insertAlias(alias: Alias): Write {
@@ -186,12 +186,17 @@ export function insertAlias(alias: Alias): Write {
   });
 }
 
-export function updateAlias(alias: Alias): Write {
-  const { id, ...row } = aliasRow(alias);
-  return write(build.updateTable('identity_alias').set(row).where('id', '=', id), {
-    rows: 1,
-    conflict: ALIAS_TAKEN,
-  });
+/** @param read the alias as it was read */
+export function updateAlias(alias: Alias, read: Alias): Write {
+  const { id, ...next } = aliasRow(alias);
+  const row = { key: { id }, read: comparableAlias(read), next };
+  return saveAsRead('identity_alias', row, ALIAS_TAKEN);
+}
+
+/** Without its key, which an older program may have folded in another way. */
+function comparableAlias(alias: Alias): Omit<IdentityAliasRow, 'id' | 'name_key'> {
+  const { id: _, name_key: __, ...row } = aliasRow(alias);
+  return row;
 }
 
 export function deleteAlias(id: string): Write {
@@ -284,9 +289,9 @@ export function updateGroup(group: Group): Write {
   );
 }
 
-/** Its members and its alias go with it; see also {@link deleteMemberships}. */
-export function deleteGroup(id: string): Write {
-  return write(build.deleteFrom('identity_group').where('id', '=', id));
+/** As {@link deleteEntity}; its members and its alias go with it. */
+export function deleteGroup({ id, name }: Pick<Group, 'id' | 'name'>): Write {
+  return deleteAsRead('identity_group', { key: { id }, read: { name } }, CHANGED);
 }
 
 export type MemberKind = 'entity' | 'group';
@@ -384,6 +389,32 @@ export function replaceMembers(
   ];
 }
 
+/**
+ * Refuses its write set if a group is a member of itself, however far up.
+ *
+ * It comes after `bumpPermissionVersion`: whoever changes groups takes that row, so that the second of
+ * two sees here what the first has done.
+ */
+export const holdAcyclic = preparedHold<{ id: string }>(
+  (from, { id }) =>
+    from
+      .selectFrom('identity_group')
+      .select('identity_group.id')
+      .where('identity_group.id', '=', id)
+      .where(
+        sql<boolean>`not exists (
+          with recursive upward (id) as (
+            select group_id from identity_group_member where member_id = ${id} and kind = 'group'
+            union
+            select above.group_id from identity_group_member as above
+              join upward on above.member_id = upward.id where above.kind = 'group'
+          )
+          select 1 from upward where upward.id = ${id}
+        )`,
+      ),
+  { rows: 1, conflict: 'a group would be a member of itself (cyclic relationship)' },
+);
+
 /** Takes an entity or a group out of every group. */
 export function deleteMemberships(kind: MemberKind, member_id: string): Write {
   return write(
@@ -423,16 +454,14 @@ export async function findGroupAlias(
     .executeTakeFirst();
 }
 
-/** Writes an alias whole; a group has one. */
-export function saveGroupAlias(alias: IdentityGroupAliasRow): Write {
-  const { id, ...rest } = alias;
-  return write(
-    build
-      .insertInto('identity_group_alias')
-      .values(alias)
-      .onConflict((clash) => clash.column('id').doUpdateSet(rest)),
-    { rows: 1, conflict: 'the name is in use on this mount, or the group has an alias already' },
-  );
+export const GROUP_ALIAS_TAKEN =
+  'the name is in use on this mount, or the group has an alias already';
+
+/** @param read the alias that is being replaced, as it was read; undefined for a new one */
+export function saveGroupAlias(alias: GroupAlias, read: GroupAlias | undefined): Write {
+  const { id, ...next } = alias;
+  const row = { key: { id }, read, next };
+  return saveAsRead('identity_group_alias', row, GROUP_ALIAS_TAKEN);
 }
 
 export function deleteGroupAlias(id: string): Write {

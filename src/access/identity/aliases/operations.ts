@@ -3,16 +3,20 @@ import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
+import type { Write } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
+import { commitPlanned, type Planned } from '../../standing/operations.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity } from '../entity.ts';
 import { findAliasMount, newEntity } from '../operations.ts';
 import {
+  ALIAS_TAKEN,
   deleteAlias,
   findAlias,
   findAliasById,
   findEntityById,
   insertAlias,
   insertEntity,
+  listAliases,
   listAllAliases,
   updateAlias,
 } from '../store.ts';
@@ -28,24 +32,35 @@ interface SentAlias {
 /** Makes an alias, or changes the one that its id, or its name on its mount, stands for. */
 export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<Answer> {
   if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
-  const existing = await findExisting(app, input);
-  const entity = await findOwner(app, input);
-  if (existing) {
-    const next: Alias = {
-      ...existing,
-      name: input.name || existing.name,
-      mount_accessor: await requireAccessor(app, input.mount_accessor || existing.mount_accessor),
-      entity_id: entity?.id ?? existing.entity_id,
-      custom_metadata: input.custom_metadata ?? existing.custom_metadata,
-      updated_at_ms: app.now(),
-    };
-    await app.commit(caller, [
-      holdAccessor({ mount_accessor: next.mount_accessor }),
-      updateAlias(next),
-      ...bumpPermissionVersion(),
-    ]);
-    return { data: { id: next.id, canonical_id: next.entity_id } };
-  }
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = await findExisting(app, input);
+    const entity = await findOwner(app, input);
+    return existing ? planChange(app, input, existing, entity) : planNew(app, input, entity);
+  });
+}
+
+async function planChange(
+  app: App,
+  input: SentAlias,
+  existing: Alias,
+  entity: Entity | undefined,
+): Promise<Planned<Answer>> {
+  const next: Alias = {
+    ...existing,
+    name: input.name || existing.name,
+    mount_accessor: await requireAccessor(app, input.mount_accessor || existing.mount_accessor),
+    entity_id: entity?.id ?? existing.entity_id,
+    custom_metadata: input.custom_metadata ?? existing.custom_metadata,
+    updated_at_ms: app.now(),
+  };
+  return planAlias(app, next, [updateAlias(next, existing)]);
+}
+
+async function planNew(
+  app: App,
+  input: SentAlias,
+  entity: Entity | undefined,
+): Promise<Planned<Answer>> {
   if (input.name === '') throw new Failure('invalid', 'missing alias name: name is needed');
   const mount_accessor = await requireAccessor(app, input.mount_accessor);
   const owner = entity ?? newEntity(app, { metadata: {}, policies: [], disabled: false });
@@ -59,13 +74,24 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
     created_at_ms: now,
     updated_at_ms: now,
   };
-  await app.commit(caller, [
-    ...(entity ? [] : [insertEntity(owner)]),
-    holdAccessor({ mount_accessor: alias.mount_accessor }),
-    insertAlias(alias),
-    ...bumpPermissionVersion(),
-  ]);
-  return { data: { id: alias.id, canonical_id: owner.id } };
+  return planAlias(app, alias, [...(entity ? [] : [insertEntity(owner)]), insertAlias(alias)]);
+}
+
+async function planAlias(
+  app: App,
+  alias: Alias,
+  writes: readonly Write[],
+): Promise<Planned<Answer>> {
+  const { id, entity_id, mount_accessor } = alias;
+  const clashes = [
+    await findAlias(app.db, mount_accessor, alias.name),
+    ...(await listAliases(app.db, entity_id)),
+  ].filter((other) => other && other.id !== id && other.mount_accessor === mount_accessor);
+  if (clashes.length > 0) throw new Failure('conflict', ALIAS_TAKEN);
+  return {
+    effects: [holdAccessor({ mount_accessor }), ...writes, ...bumpPermissionVersion()],
+    result: { data: { id, canonical_id: entity_id } },
+  };
 }
 
 async function findExisting(app: App, input: SentAlias): Promise<Alias | undefined> {

@@ -6,6 +6,7 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Caller } from '../../caller.ts';
+import { commitPlanned, type Planned } from '../../standing/operations.ts';
 import {
   type Alias,
   checkMetadata,
@@ -46,12 +47,16 @@ export async function writeEntity(
   const { id, name, ...sent } = input;
   if (id !== '') return writeEntityById(app, caller, input);
   checkName('name', name);
-  const existing = name === '' ? undefined : await findEntityByName(app.db, name);
-  if (existing) return changeEntity(app, caller, existing, sent);
-  const settings = planSettings({ metadata: {}, policies: [], disabled: false }, sent);
-  const entity = newEntity(app, { ...settings, name });
-  await app.commit(caller, [insertEntity(entity), bumpConfigVersion()]);
-  return { data: { id: entity.id, name: entity.name, aliases: null } };
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = name === '' ? undefined : await findEntityByName(app.db, name);
+    if (existing) return planChange(app, existing, sent);
+    const settings = planSettings({ metadata: {}, policies: [], disabled: false }, sent);
+    const entity = newEntity(app, { ...settings, name });
+    return {
+      effects: [insertEntity(entity), bumpConfigVersion()],
+      result: { data: { id: entity.id, name: entity.name, aliases: null } },
+    };
+  });
 }
 
 export async function writeEntityById(
@@ -60,23 +65,26 @@ export async function writeEntityById(
   input: { id: string; name: string } & SentSettings,
 ): Promise<Answer> {
   const { id, name, ...sent } = input;
-  const existing = await findEntityById(app.db, id);
-  if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
-  checkName('name', name);
-  return changeEntity(app, caller, { ...existing, name: name || existing.name }, sent);
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = await findEntityById(app.db, id);
+    if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
+    checkName('name', name);
+    if (name !== '') await requireFreeName(app, id, name);
+    return planChange(app, { ...existing, name: name || existing.name }, sent);
+  });
 }
 
-async function changeEntity(
-  app: App,
-  caller: Caller,
-  entity: Entity,
-  sent: SentSettings,
-): Promise<Answer> {
+async function requireFreeName(app: App, id: string, name: string): Promise<void> {
+  const other = await findEntityByName(app.db, name);
+  if (!other || other.id === id) return;
+  throw new Failure('conflict', `entity name is already in use: ${name}`);
+}
+
+async function planChange(app: App, entity: Entity, sent: SentSettings): Promise<Planned<Answer>> {
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
   await requireFewPolicies(app, next, await listGroupsOf(app.db, 'entity', next.id));
-  await app.commit(caller, [updateEntity(next), ...bumpPermissionVersion()]);
-  return {};
+  return { effects: [updateEntity(next), ...bumpPermissionVersion()], result: {} };
 }
 
 function planSettings(existing: EntitySettings, sent: SentSettings): EntitySettings {
@@ -123,7 +131,7 @@ export async function removeEntityById(
   caller: Caller,
   input: { id: string },
 ): Promise<Answer> {
-  return removeEntities(app, caller, [await findEntityById(app.db, input.id)]);
+  return removeEntities(app, caller, async () => [await findEntityById(app.db, input.id)]);
 }
 
 export async function removeEntityByName(
@@ -131,7 +139,7 @@ export async function removeEntityByName(
   caller: Caller,
   input: { name: string },
 ): Promise<Answer> {
-  return removeEntities(app, caller, [await findEntityByName(app.db, input.name)]);
+  return removeEntities(app, caller, async () => [await findEntityByName(app.db, input.name)]);
 }
 
 export async function removeEntityBatch(
@@ -142,22 +150,27 @@ export async function removeEntityBatch(
   if (input.entity_ids.length === 0) {
     throw new Failure('invalid', 'missing entity ids to delete: entity_ids is a list of ids');
   }
-  const found: (Entity | undefined)[] = [];
-  for (const id of input.entity_ids) found.push(await findEntityById(app.db, id));
-  return removeEntities(app, caller, found);
+  const ids = new Set(input.entity_ids);
+  return removeEntities(app, caller, async () => {
+    const found: (Entity | undefined)[] = [];
+    for (const id of ids) found.push(await findEntityById(app.db, id));
+    return found;
+  });
 }
 
 /** Tokens that stand for a removed entity are refused from then on. */
 async function removeEntities(
   app: App,
   caller: Caller,
-  entities: readonly (Entity | undefined)[],
+  find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
-  const effects = entities.flatMap((entity) =>
-    entity ? [deleteEntity(entity.id), deleteMemberships('entity', entity.id)] : [],
-  );
-  if (effects.length > 0) await app.commit(caller, [...effects, ...bumpPermissionVersion()]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const effects = (await find()).flatMap((entity) =>
+      entity ? [deleteEntity(entity), deleteMemberships('entity', entity.id)] : [],
+    );
+    if (effects.length > 0) effects.push(...bumpPermissionVersion());
+    return { effects, result: {} };
+  });
 }
 
 /** Ids with what they are called, so that a list can be read by people. */

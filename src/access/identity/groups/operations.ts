@@ -2,25 +2,18 @@ import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import type { Answer } from '../../../http/route.ts';
-import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import { requireAccessor } from '../aliases/operations.ts';
-import { checkMetadata, checkName, requireIdentityPolicies, timeOf } from '../entity.ts';
-import {
-  checkMemberGroups,
-  describeGroup,
-  type Group,
-  type GroupAlias,
-  type GroupSettings,
-} from '../group.ts';
+import { commitPlanned } from '../../standing/operations.ts';
+import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
+import { checkMemberGroups, describeGroup, type Group, type GroupSettings } from '../group.ts';
+import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
-import { findAliasMount, randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
+import { randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
 import {
   countEntityMembers,
   deleteGroup,
-  deleteGroupAlias,
   deleteMemberships,
   findAliasOfGroup,
   findEntityById,
@@ -28,13 +21,12 @@ import {
   findGroupAliasById,
   findGroupById,
   findGroupByName,
+  holdAcyclic,
   insertGroup,
-  listGroupAliases,
   listGroupNames,
   listGroupsOf,
   listMembers,
   replaceMembers,
-  saveGroupAlias,
   updateGroup,
 } from '../store.ts';
 
@@ -51,7 +43,27 @@ interface SentGroup {
 /** Makes a group, or changes the one that is named; what is left out stays. */
 export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<Answer> {
   checkName('name', input.name);
-  const existing = await findExisting(app, input);
+  return commitPlanned<Answer>(app, caller, async () => {
+    // What is above the group, and in it, is looked up among what is cached.
+    await app.store.refreshConfig();
+    const existing = await findExisting(app, input);
+    const group = planGroup(app, existing, input);
+    await requireFreeName(app, group);
+    await requireFewPolicies(app, group, await listGroupsOf(app.db, 'group', group.id));
+    const nests = (input.member_group_ids ?? []).length > 0;
+    return {
+      effects: [
+        existing ? updateGroup(group) : insertGroup(group),
+        ...(await planMembers(app, group, input)),
+        ...bumpPermissionVersion(),
+        ...(nests ? [holdAcyclic({ id: group.id })] : []),
+      ],
+      result: { data: { id: group.id, name: group.name } },
+    };
+  });
+}
+
+function planGroup(app: App, existing: Group | undefined, input: SentGroup): Group {
   const now = app.now();
   const base: Group = existing ?? {
     id: app.newId(),
@@ -72,7 +84,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     policies: input.policies,
   });
   checkMetadata('metadata', metadata);
-  const group: Group = {
+  return {
     ...base,
     name: input.name || base.name,
     type,
@@ -80,13 +92,12 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     policies: requireIdentityPolicies(policies),
     updated_at_ms: now,
   };
-  await requireFewPolicies(app, group, await listGroupsOf(app.db, 'group', group.id));
-  await app.commit(caller, [
-    existing ? updateGroup(group) : insertGroup(group),
-    ...(await planMembers(app, group, input)),
-    ...bumpPermissionVersion(),
-  ]);
-  return { data: { id: group.id, name: group.name } };
+}
+
+async function requireFreeName(app: App, { id, name }: Group): Promise<void> {
+  const other = await findGroupByName(app.db, name);
+  if (!other || other.id === id) return;
+  throw new Failure('conflict', `group name is already in use: ${name}`);
 }
 
 async function findExisting(app: App, input: SentGroup): Promise<Group | undefined> {
@@ -152,7 +163,7 @@ export async function removeGroupById(
   caller: Caller,
   input: { id: string },
 ): Promise<Answer> {
-  return removeGroup(app, caller, await findGroupById(app.db, input.id));
+  return removeGroup(app, caller, () => findGroupById(app.db, input.id));
 }
 
 export async function removeGroupByName(
@@ -160,17 +171,26 @@ export async function removeGroupByName(
   caller: Caller,
   input: { name: string },
 ): Promise<Answer> {
-  return removeGroup(app, caller, await findGroupByName(app.db, input.name));
+  return removeGroup(app, caller, () => findGroupByName(app.db, input.name));
 }
 
-async function removeGroup(app: App, caller: Caller, group: Group | undefined): Promise<Answer> {
-  if (!group) return {};
-  await app.commit(caller, [
-    deleteGroup(group.id),
-    deleteMemberships('group', group.id),
-    ...bumpPermissionVersion(),
-  ]);
-  return {};
+async function removeGroup(
+  app: App,
+  caller: Caller,
+  find: () => Promise<Group | undefined>,
+): Promise<Answer> {
+  return commitPlanned<Answer>(app, caller, async () => {
+    const group = await find();
+    if (!group) return { effects: [], result: {} };
+    return {
+      effects: [
+        deleteGroup(group),
+        deleteMemberships('group', group.id),
+        ...bumpPermissionVersion(),
+      ],
+      result: {},
+    };
+  });
 }
 
 export async function listGroupIds(app: App): Promise<Answer> {
@@ -210,88 +230,4 @@ async function findLookedUp(app: App, lookup: Lookup): Promise<Group | undefined
       ? await findGroupAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
       : await findGroupAliasById(app.db, lookup.alias_id);
   return alias && findGroupById(app.db, alias.group_id);
-}
-
-/** Makes an alias of an external group, or changes one. */
-export async function writeGroupAlias(
-  app: App,
-  caller: Caller,
-  input: { id: string; name: string; mount_accessor: string; canonical_id: string },
-): Promise<Answer> {
-  const existing =
-    input.id === ''
-      ? await findGroupAlias(app.db, input.mount_accessor, input.name)
-      : await findGroupAliasById(app.db, input.id);
-  if (!existing && input.id !== '') {
-    throw new Failure('invalid', `id: there is no group alias "${input.id}"`);
-  }
-  const name = input.name || existing?.name;
-  if (!name) throw new Failure('invalid', 'missing alias name: name is needed');
-  const group_id = input.canonical_id || (existing?.group_id ?? '');
-  const group = await findGroupById(app.db, group_id);
-  if (!group) throw new Failure('invalid', `canonical_id: there is no group "${group_id}"`);
-  if (group.type !== 'external') {
-    throw new Failure('invalid', 'alias can be set only for external groups');
-  }
-  const now = app.now();
-  const alias: GroupAlias = {
-    id: existing?.id ?? app.newId(),
-    group_id,
-    mount_accessor: await requireAccessor(
-      app,
-      input.mount_accessor || (existing?.mount_accessor ?? ''),
-    ),
-    name,
-    created_at_ms: existing?.created_at_ms ?? now,
-    updated_at_ms: now,
-  };
-  await app.commit(caller, [
-    holdAccessor({ mount_accessor: alias.mount_accessor }),
-    saveGroupAlias(alias),
-    ...bumpPermissionVersion(),
-  ]);
-  return { data: { id: alias.id, canonical_id: group_id } };
-}
-
-async function describeGroupAlias(app: App, alias: GroupAlias): Promise<Record<string, unknown>> {
-  const mount = await findAliasMount(app, alias.mount_accessor);
-  return {
-    canonical_id: alias.group_id,
-    creation_time: timeOf(alias.created_at_ms),
-    id: alias.id,
-    last_update_time: timeOf(alias.updated_at_ms),
-    merged_from_canonical_ids: null,
-    metadata: null,
-    mount_accessor: alias.mount_accessor,
-    mount_path: mount?.path ?? '',
-    mount_type: mount?.type ?? '',
-    name: alias.name,
-  };
-}
-
-export async function readGroupAlias(
-  app: App,
-  _caller: Caller,
-  input: { id: string },
-): Promise<Answer> {
-  const alias = await findGroupAliasById(app.db, input.id);
-  if (!alias) throw new Failure('not_found', '');
-  return { data: await describeGroupAlias(app, alias) };
-}
-
-export async function removeGroupAlias(
-  app: App,
-  caller: Caller,
-  input: { id: string },
-): Promise<Answer> {
-  await app.commit(caller, [deleteGroupAlias(input.id), ...bumpPermissionVersion()]);
-  return {};
-}
-
-export async function listGroupAliasIds(app: App): Promise<Answer> {
-  const aliases = await listGroupAliases(app.db);
-  if (aliases.length === 0) throw new Failure('not_found', '');
-  const key_info: Record<string, unknown> = {};
-  for (const alias of aliases) key_info[alias.id] = await describeGroupAlias(app, alias);
-  return { data: { keys: aliases.map(({ id }) => id), key_info } };
 }

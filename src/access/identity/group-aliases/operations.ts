@@ -1,0 +1,137 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { Answer } from '../../../http/route.ts';
+import { holdAccessor } from '../../../mounts/store.ts';
+import { bumpPermissionVersion } from '../../../store/permission-version.ts';
+import type { Caller } from '../../caller.ts';
+import { commitPlanned } from '../../standing/operations.ts';
+import { requireAccessor } from '../aliases/operations.ts';
+import { timeOf } from '../entity.ts';
+import type { GroupAlias } from '../group.ts';
+import { findAliasMount } from '../operations.ts';
+import {
+  deleteGroupAlias,
+  findAliasOfGroup,
+  findGroupAlias,
+  findGroupAliasById,
+  findGroupById,
+  GROUP_ALIAS_TAKEN,
+  listGroupAliases,
+  saveGroupAlias,
+} from '../store.ts';
+
+interface SentGroupAlias {
+  id: string;
+  name: string;
+  mount_accessor: string;
+  canonical_id: string;
+}
+
+/** Makes an alias of an external group, or changes one. */
+export async function writeGroupAlias(
+  app: App,
+  caller: Caller,
+  input: SentGroupAlias,
+): Promise<Answer> {
+  return commitPlanned<Answer>(app, caller, async () => {
+    const existing = await findExisting(app, input);
+    const alias = await planGroupAlias(app, input, existing);
+    return {
+      effects: [
+        holdAccessor({ mount_accessor: alias.mount_accessor }),
+        saveGroupAlias(alias, existing),
+        ...bumpPermissionVersion(),
+      ],
+      result: { data: { id: alias.id, canonical_id: alias.group_id } },
+    };
+  });
+}
+
+async function findExisting(app: App, input: SentGroupAlias): Promise<GroupAlias | undefined> {
+  if (input.id === '') return findGroupAlias(app.db, input.mount_accessor, input.name);
+  const alias = await findGroupAliasById(app.db, input.id);
+  if (!alias) throw new Failure('invalid', `id: there is no group alias "${input.id}"`);
+  return alias;
+}
+
+async function planGroupAlias(
+  app: App,
+  input: SentGroupAlias,
+  existing: GroupAlias | undefined,
+): Promise<GroupAlias> {
+  const name = input.name || existing?.name;
+  if (!name) throw new Failure('invalid', 'missing alias name: name is needed');
+  const group_id = input.canonical_id || (existing?.group_id ?? '');
+  const group = await findGroupById(app.db, group_id);
+  if (!group) throw new Failure('invalid', `canonical_id: there is no group "${group_id}"`);
+  if (group.type !== 'external') {
+    throw new Failure('invalid', 'alias can be set only for external groups');
+  }
+  const now = app.now();
+  const accessor = input.mount_accessor || (existing?.mount_accessor ?? '');
+  const alias: GroupAlias = {
+    id: existing?.id ?? app.newId(),
+    group_id,
+    mount_accessor: await requireAccessor(app, accessor),
+    name,
+    created_at_ms: existing?.created_at_ms ?? now,
+    updated_at_ms: now,
+  };
+  await requireFree(app, alias);
+  return alias;
+}
+
+async function requireFree(app: App, { id, group_id, mount_accessor, name }: GroupAlias) {
+  const others = [
+    await findAliasOfGroup(app.db, group_id),
+    await findGroupAlias(app.db, mount_accessor, name),
+  ];
+  if (others.every((other) => !other || other.id === id)) return;
+  throw new Failure('conflict', GROUP_ALIAS_TAKEN);
+}
+
+export async function describeGroupAlias(
+  app: App,
+  alias: GroupAlias,
+): Promise<Record<string, unknown>> {
+  const mount = await findAliasMount(app, alias.mount_accessor);
+  return {
+    canonical_id: alias.group_id,
+    creation_time: timeOf(alias.created_at_ms),
+    id: alias.id,
+    last_update_time: timeOf(alias.updated_at_ms),
+    merged_from_canonical_ids: null,
+    metadata: null,
+    mount_accessor: alias.mount_accessor,
+    mount_path: mount?.path ?? '',
+    mount_type: mount?.type ?? '',
+    name: alias.name,
+  };
+}
+
+export async function readGroupAlias(
+  app: App,
+  _caller: Caller,
+  input: { id: string },
+): Promise<Answer> {
+  const alias = await findGroupAliasById(app.db, input.id);
+  if (!alias) throw new Failure('not_found', '');
+  return { data: await describeGroupAlias(app, alias) };
+}
+
+export async function removeGroupAlias(
+  app: App,
+  caller: Caller,
+  input: { id: string },
+): Promise<Answer> {
+  await app.commit(caller, [deleteGroupAlias(input.id), ...bumpPermissionVersion()]);
+  return {};
+}
+
+export async function listGroupAliasIds(app: App): Promise<Answer> {
+  const aliases = await listGroupAliases(app.db);
+  if (aliases.length === 0) throw new Failure('not_found', '');
+  const key_info: Record<string, unknown> = {};
+  for (const alias of aliases) key_info[alias.id] = await describeGroupAlias(app, alias);
+  return { data: { keys: aliases.map(({ id }) => id), key_info } };
+}
