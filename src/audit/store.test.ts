@@ -9,6 +9,7 @@ import {
   listAuditNodes,
   listCursors,
   listRecordsAfter,
+  listStampsAfter,
   readChainStart,
   readLastSeq,
   saveCursor,
@@ -39,6 +40,27 @@ eachEngine('the audit tables', (open) => {
     assert.equal(await readLastSeq(store.db, 'a'), 5);
     assert.equal(await readLastSeq(store.db, 'b'), 0);
     assert.deepEqual(await listAuditNodes(store.db), ['a']);
+  });
+
+  test('a page has as many records as its bytes allow, and always one', async () => {
+    const store = await open({ node_name: 'a' });
+    const large = (mebibytes: number) => `{"n":"${'x'.repeat(mebibytes * 1024 * 1024)}"}`;
+    for (const mebibytes of [1, 2, 2, 5, 5, 0, 0]) {
+      await store.commit([{ audit: large(mebibytes) }]);
+    }
+    const pages: number[][] = [];
+    for (let seq = 0; ; ) {
+      const page = await listRecordsAfter(store.db, { node: 'a', seq, limit: 100 });
+      if (page.length === 0) break;
+      pages.push(page.map((row) => row.seq));
+      seq = page.at(-1)?.seq ?? 0;
+    }
+    assert.deepEqual(pages, [[1, 2], [3], [4], [5], [6, 7]]);
+    const stamps = await listStampsAfter(store.db, { node: 'a', seq: 5, limit: 100 });
+    assert.deepEqual(
+      stamps.map((row) => row.seq),
+      [6, 7],
+    );
   });
 
   test('each sink of each node has its own cursor', async () => {

@@ -6,22 +6,60 @@ export interface TimedRecord extends ChainedRecord {
   time_ms: number;
 }
 
-const recordsAfter = prepared((build, p: { node: string; seq: number; limit: number }) =>
+/** The most bytes of records in one page, but for a single record that has more. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+const sizesAfter = prepared((build, p: { node: string; seq: number; limit: number }) =>
   build
     .selectFrom('audit_entry')
-    .select(['seq', 'time_ms', 'record', 'prev_hash', 'hash'])
+    .select((row) => ['seq', row.fn<number>('octet_length', ['record']).as('bytes')])
     .where('node', '=', p.node)
     .where('seq', '>', p.seq)
     .orderBy('seq')
     .limit(p.limit),
 );
 
-/** Records of a node's chain after the one numbered `seq`, in order. */
-export function listRecordsAfter(
+const recordsBetween = prepared((build, p: { node: string; seq: number; last: number }) =>
+  build
+    .selectFrom('audit_entry')
+    .select(['seq', 'time_ms', 'record', 'prev_hash', 'hash'])
+    .where('node', '=', p.node)
+    .where('seq', '>', p.seq)
+    .where('seq', '<=', p.last)
+    .orderBy('seq'),
+);
+
+/**
+ * Records of a node's chain after the one numbered `seq`, in order: at most `limit`, and at most
+ * 4 MiB of them, since a record may have as much as the request that it is of. Empty at the end.
+ */
+export async function listRecordsAfter(
   db: Db,
   from: { node: string; seq: number; limit: number },
 ): Promise<TimedRecord[]> {
-  return recordsAfter.all(db, from);
+  let last: number | undefined;
+  let bytes = 0;
+  for (const row of await sizesAfter.all(db, from)) {
+    bytes += Number(row.bytes);
+    if (last !== undefined && bytes > PAGE_BYTES) break;
+    last = row.seq;
+  }
+  return last === undefined ? [] : recordsBetween.all(db, { node: from.node, seq: from.seq, last });
+}
+
+/** As {@link listRecordsAfter}, without the records themselves. */
+export function listStampsAfter(
+  db: Db,
+  from: { node: string; seq: number; limit: number },
+): Promise<Pick<TimedRecord, 'seq' | 'time_ms' | 'hash'>[]> {
+  return db
+    .selectFrom('audit_entry')
+    .select(['seq', 'time_ms', 'hash'])
+    .where('node', '=', from.node)
+    .where('seq', '>', from.seq)
+    .orderBy('seq')
+    .limit(from.limit)
+    .execute();
 }
 
 /** The names of all nodes that have records, of those that are gone too. */

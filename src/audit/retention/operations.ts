@@ -5,10 +5,9 @@ import {
   cutChain,
   listAuditNodes,
   listCursors,
-  listRecordsAfter,
+  listStampsAfter,
   readChainStart,
   readLastSeq,
-  type TimedRecord,
 } from '../store.ts';
 
 /** Records deleted in one write set. */
@@ -43,8 +42,9 @@ async function findCut(
   limits: { upTo: number; before_ms: number },
 ): Promise<ChainHead | undefined> {
   const { seq } = await readChainStart(app.db, node);
-  const rows = await listRecordsAfter(app.db, { node, seq, limit: PAGE });
-  const isOld = (row: TimedRecord) => row.seq <= limits.upTo && row.time_ms < limits.before_ms;
+  const rows = await listStampsAfter(app.db, { node, seq, limit: PAGE });
+  const isOld = (row: { seq: number; time_ms: number }) =>
+    row.seq <= limits.upTo && row.time_ms < limits.before_ms;
   const kept = rows.findIndex((row) => !isOld(row));
   return rows[(kept < 0 ? rows.length : kept) - 1];
 }

@@ -159,7 +159,7 @@ function createStep(
       await store.commit([saveCursor({ name, node, seq: taken })]);
       saved = taken;
     }
-    return rows.length === BATCH;
+    return rows.length > 0;
   };
 }
 

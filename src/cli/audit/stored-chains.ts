@@ -8,7 +8,7 @@ import { openReading } from '../../store/reading.ts';
 import type { StoreOptions } from '../../store/store.ts';
 import { addRecord, type ChainFinding, newFinding } from './finding.ts';
 
-/** Records read at a time: the memory needed is that of so many, however long the chain. */
+/** Records read at a time. */
 const PAGE = 1000;
 
 /**
@@ -70,6 +70,6 @@ async function checkChain(
       addRecord(finding, record, record.time_ms);
       sought(record.hash);
     }
-    if (page.length < PAGE) return finding;
+    if (page.length === 0) return finding;
   }
 }
