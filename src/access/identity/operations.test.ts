@@ -155,6 +155,22 @@ eachEngine('identity', (open) => {
     assert.equal(own?.acl.root, true);
   });
 
+  test('lists of policies that read alike are different permissions', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const { entity, effects } = await ensureEntityForAlias(app, mount, 'ann');
+    await app.commit(testCaller(mount), effects);
+    const isRoot = async (policies: string[], restricted: boolean) =>
+      (await readPermissions(app, { policies, entity_id: entity.id, restricted }))?.acl.root;
+    for (const restricted of [false, true]) {
+      assert.equal(await isRoot(['a', 'root'], restricted), true);
+      for (const name of ['a root', 'a,root', 'a","root', '["a","root"]']) {
+        assert.equal(await isRoot([name], restricted), false, name);
+      }
+      assert.equal(await isRoot(['a', 'root'], restricted), true);
+    }
+  });
+
   test('what a mount called somebody goes with the mount', async () => {
     const { app } = await openTestApp(await open());
     const mount = await requireTestMount(app, 'auth/token/');

@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
+import { Kept } from '../../core/kept.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
@@ -72,9 +73,20 @@ function requirePolicies({ policies }: Person): readonly string[] {
 
 /** An entity with its groups, remembered until configuration changes. */
 export async function findPerson(app: App, id: string): Promise<Person | undefined> {
-  const known = await generation<Person | undefined>(app, 'identity:persons');
-  return remember(known, id, () => loadPerson(app, id));
+  const known = await app.cached('identity:persons', async () => new Kept(MOST_BYTES, weighPerson));
+  return (await known.get(id, async () => ({ person: await loadPerson(app, id) }))).person;
 }
+
+/** What is remembered of persons and of their permissions: about as many bytes of either. */
+const MOST_BYTES = 32 * 1024 * 1024;
+const RULE_BYTES = 512;
+
+// What there is no person or no permission for is remembered, too, and takes little.
+const weighPerson = ({ person }: { person: Person | undefined }): number =>
+  RULE_BYTES + (person ? JSON.stringify(person).length : 0);
+
+const weighPermissions = ({ permissions }: { permissions: Permissions | undefined }): number =>
+  RULE_BYTES * (1 + (permissions?.acl.size ?? 0));
 
 /**
  * What a token is permitted at this moment.
@@ -91,11 +103,14 @@ export async function readPermissions(
     const acl = await readAcl(app, token.policies, undefined);
     return { acl, identity: undefined, identity_policies: [] };
   }
-  const known = await generation<Permissions | undefined>(app, 'identity:permissions');
-  const kind = token.restricted ? 'restricted' : 'whole';
-  const key = `${token.entity_id} ${kind} ${token.policies.join(' ')}`;
+  const known = await app.cached(
+    'identity:permissions',
+    async () => new Kept(MOST_BYTES, weighPermissions),
+  );
+  // A policy's name may hold whatever would separate it from the next one.
+  const key = JSON.stringify([token.entity_id, token.restricted, token.policies]);
   const load = () => loadPermissions(app, token);
-  const permissions = await remember(known, key, load);
+  const { permissions } = await known.get(key, async () => ({ permissions: await load() }));
   // A stanza may have run out since.
   const isCurrent = !permissions || Math.floor(app.now() / 1000) < permissions.acl.valid_until;
   return isCurrent ? permissions : load();
@@ -109,31 +124,6 @@ async function loadPermissions(app: App, token: PermittedToken): Promise<Permiss
   const names = canonicalPolicies([...token.policies, ...identity_policies]);
   const acl = await readAcl(app, names, person.facts);
   return { acl, identity: person.facts, identity_policies };
-}
-
-/** How many entries one generation keeps; then it begins again. */
-const MOST_REMEMBERED = 5000;
-
-/**
- * Values loaded since configuration last changed. What is loaded before a change goes into the
- * map of before, so that nothing old is ever found in the new one.
- */
-async function generation<T>(app: App, name: string): Promise<Map<string, Promise<T>>> {
-  return app.cached(name, async () => new Map<string, Promise<T>>());
-}
-
-function remember<T>(
-  known: Map<string, Promise<T>>,
-  key: string,
-  load: () => Promise<T>,
-): Promise<T> {
-  const found = known.get(key);
-  if (found) return found;
-  if (known.size >= MOST_REMEMBERED) known.clear();
-  const loading = load();
-  known.set(key, loading);
-  loading.catch(() => known.delete(key));
-  return loading;
 }
 
 async function loadPerson(app: App, id: string): Promise<Person | undefined> {

@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { Issuer } from '../issuers/issuer.ts';
-import type { Key } from '../keys/key.ts';
+import { hasFormOfId, type Key } from '../keys/key.ts';
 import type { ClusterPaths, UrlSettings } from './urls.ts';
 
 /** Which issuer and key of a mount are meant by `default`, and the version of its whole set. */
@@ -42,8 +42,8 @@ function findByRef<Thing extends { name: string }>(
   ref: string,
 ): Thing | undefined {
   if (ref.toLowerCase() === 'default') return things.get(byDefault);
-  const known = ref.length === 36 ? things.get(ref) : undefined;
-  if (known || ref === '') return known;
+  if (hasFormOfId(ref)) return things.get(ref);
+  if (ref === '') return undefined;
   for (const thing of things.values()) if (thing.name === ref) return thing;
   return undefined;
 }

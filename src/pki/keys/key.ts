@@ -38,10 +38,19 @@ export function checkNewName(
   return name;
 }
 
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether a reference to an issuer or a key can only be an ID. */
+export const hasFormOfId = (ref: string): boolean => ID.test(ref);
+
 /** @throws Failure `invalid` for a reserved name or one that could not stand in a path */
 export function checkName(what: 'issuer' | 'key', name: string): void {
   if (name.toLowerCase() === 'default') {
     throw new Failure('invalid', `reserved keyword 'default' can not be used as ${what} name`);
+  }
+  // It would take the place of what has the ID, once that is removed.
+  if (hasFormOfId(name)) {
+    throw new Failure('invalid', `${what} name must not have the form of an ID (a UUID)`);
   }
   if (!NAME.test(name) || name.length > 255) {
     throw new Failure(

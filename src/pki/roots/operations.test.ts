@@ -92,6 +92,8 @@ const refusals: [fields: Record<string, unknown>, phrase: RegExp, why: string][]
   [{ issuer_name: '' }, /expected non-empty issuer name/, 'C3: an empty name is no name'],
   [{ issuer_name: 'a b' }, /invalid characters/, 'a name that cannot stand in a path'],
   [{ key_name: 'default' }, /reserved keyword 'default'/, 'default is no name of a key either'],
+  [{ issuer_name: '6F1c0b2e-0000-4000-8000-0123456789ab' }, /form of an ID/, 'an ID is no name'],
+  [{ key_name: '6f1c0b2e-0000-4000-8000-0123456789ab' }, /form of an ID/, "nor a key's"],
   [{ exported: 'kms' }, /managed keys are not available/, 'no managed keys here'],
   [{ exported: 'nonsense' }, /"exported" path parameter must be/, 'another way'],
   [{ key_type: 'dsa' }, /unknown key type/, 'a type nobody has'],
