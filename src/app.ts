@@ -37,6 +37,11 @@ export interface App {
    */
   commit(caller: Caller, effects: readonly Effect[]): Promise<void>;
   /**
+   * As {@link App.commit}, for a write set that was planned by what the caller may do, or is: when
+   * that was changed meanwhile and the caller may go on, it is a `conflict`, to be planned anew.
+   */
+  commitOnce(caller: Caller, effects: readonly Effect[]): Promise<void>;
+  /**
    * Configuration that the hot path needs, loaded once and forgotten when any node changes
    * configuration (`config_version`). Never for anything that must be exact at each request.
    */

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import type { Caller } from './access/caller.ts';
 import { namesOfPaths } from './access/capabilities/operations.ts';
-import { commitFor } from './access/standing/operations.ts';
+import { commitFor, commitOnceFor } from './access/standing/operations.ts';
 import type { App } from './app.ts';
 import { startFeeding } from './audit/devices/jobs.ts';
 import { createTrail } from './audit/operations.ts';
@@ -120,6 +120,10 @@ function buildApp(
     newId: () => randomUUID(),
     async commit(caller: Caller, effects) {
       await commitFor(store, caller, [...effects, audit.entryOf(caller)]);
+      caller.recorded = true;
+    },
+    async commitOnce(caller, effects) {
+      await commitOnceFor(store, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     cached: cacheOver(store, barrier),

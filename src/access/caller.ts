@@ -48,13 +48,13 @@ export interface RecordFacts {
 export interface Caller {
   readonly request_id: string;
   /** Undefined on public endpoints and for the server's own periodic work. */
-  readonly token: TokenFacts | undefined;
-  /** Undefined exactly when `token` is. */
-  readonly acl: Acl | undefined;
+  token: TokenFacts | undefined;
+  /** Undefined exactly when `token` is. Replaced, as token and identity are, when it is judged again. */
+  acl: Acl | undefined;
   /** The mount that the path led to. */
   readonly mount: Mount;
   /** Values for `{{identity.…}}` templates; undefined without an entity. */
-  readonly identity: IdentityFacts | undefined;
+  identity: IdentityFacts | undefined;
   /** Request headers that the mount passes through, lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** Seconds asked for with X-Vault-Wrap-TTL. */

@@ -19,7 +19,8 @@ export interface Who {
 }
 
 export interface BrokerCaller extends Caller {
-  readonly who: Who;
+  /** Replaced when the request is judged again. */
+  who: Who;
 }
 
 /** What somebody hears who may not: to log in, or that logging in does not help. */

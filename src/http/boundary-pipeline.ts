@@ -140,6 +140,8 @@ async function answer(
     standingOf(known, async () => {
       const again = await identify(app, text, request.remote_address, 'again');
       await permit({ ...caller, who: again.who });
+      const { who, token, acl, identity } = again;
+      Object.assign(caller, { who, token, acl, identity });
       return again;
     });
   const result = await permitAndRun(app, caller, route, {

@@ -189,6 +189,8 @@ async function answer(
     const again = await authenticateAgain(app, text, request.remote_address);
     if (!again) throw new Failure('unauthenticated', 'permission denied');
     await permit(app, caller, route, { ...permission, acl: again.acl });
+    const { token, acl, identity } = again;
+    Object.assign(caller, { token, acl, identity });
     return again;
   });
   const result = await route.run(app, caller, input);

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { Caller } from '../../src/access/caller.ts';
-import { commitFor } from '../../src/access/standing/operations.ts';
+import { commitFor, commitOnceFor } from '../../src/access/standing/operations.ts';
 import type { App } from '../../src/app.ts';
 import { createTrail } from '../../src/audit/operations.ts';
 import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';
@@ -44,6 +44,10 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     newId: () => randomUUID(),
     async commit(caller, effects) {
       await commitFor(store, caller, [...effects, audit.entryOf(caller)]);
+      caller.recorded = true;
+    },
+    async commitOnce(caller, effects) {
+      await commitOnceFor(store, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     async cached<T>(key: string, load: () => Promise<T>): Promise<T> {

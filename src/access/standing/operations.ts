@@ -47,7 +47,9 @@ const ATTEMPTS = 50;
 
 /**
  * Makes a write set durable if the caller may still do that by then. When what is permitted was
- * changed meanwhile, the request is judged again.
+ * changed meanwhile, the request is judged again, and the same set is tried again: what it rests on
+ * besides is in its own conditions. A set that was planned by what the caller may do, or is, has to
+ * go by {@link commitOnceFor}.
  *
  * @throws Failure as the request would be refused if it came now; `conflict` for a reason of the
  *   write set's own
@@ -57,20 +59,62 @@ export async function commitFor(
   caller: Caller,
   effects: readonly Effect[],
 ): Promise<void> {
-  const changes = bumpsPermission(effects);
   for (let attempt = 1; ; attempt += 1) {
-    const { standing } = caller;
-    if (!standing) return store.commit(effects);
     try {
-      return await store.commit([...standing.guards(changes), ...effects]);
+      return await commitOnceFor(store, caller, effects);
     } catch (error) {
-      if (!isConflict(error)) throw error;
-      await store.refreshConfig();
-      const renewed = await standing.renew();
-      if (renewed.version === standing.version || attempt === ATTEMPTS) throw error;
-      caller.standing = renewed;
+      if (!(error instanceof JudgedAnew) || attempt === ATTEMPTS) throw error;
     }
   }
+}
+
+/** A refused write set of a request that may go on, by what is permitted now. */
+class JudgedAnew extends Failure {
+  constructor(refusal: Failure) {
+    super('conflict', refusal.message, { ...refusal.detail, cause: refusal });
+  }
+}
+
+/**
+ * As {@link commitFor}, once: whoever planned the set plans anew.
+ *
+ * @throws Failure `conflict` also when what is permitted was changed, and the request still is
+ */
+export async function commitOnceFor(
+  store: Pick<Store, 'commit' | 'refreshConfig'>,
+  caller: Caller,
+  effects: readonly Effect[],
+): Promise<void> {
+  const { standing } = caller;
+  if (!standing) return store.commit(effects);
+  try {
+    return await store.commit([...standing.guards(bumpsPermission(effects)), ...effects]);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    await store.refreshConfig();
+    const renewed = await standing.renew();
+    caller.standing = renewed;
+    throw renewed.version === standing.version ? error : new JudgedAnew(error);
+  }
+}
+
+/**
+ * Has a verdict that an operation gave by what the caller may do, or is, given again whenever the
+ * request is judged again.
+ *
+ * @param judge throws when the caller may not, by what the caller has now
+ */
+export function judgeWith(caller: Caller, judge: () => void): void {
+  judge();
+  const also = (standing: Standing): Standing => ({
+    ...standing,
+    renew: async () => {
+      const renewed = await standing.renew();
+      judge();
+      return also(renewed);
+    },
+  });
+  if (caller.standing) caller.standing = also(caller.standing);
 }
 
 /** What a request would do, by what it has read. */
@@ -81,8 +125,40 @@ export interface Planned<Result> {
   found?: boolean;
 }
 
-/** Each attempt but the last means that somebody else's change of what was read was durable. */
+/** Each but the last means that somebody else's change of what was read was durable. */
 const PLANS = 8;
+
+/** Lets so many conflicts pass, and those that only had the request judged again besides. */
+function patience(plans: number): (error: unknown) => void {
+  let left = plans;
+  let all = ATTEMPTS;
+  return (error) => {
+    if (!isConflict(error)) throw error;
+    all -= 1;
+    if (!(error instanceof JudgedAnew)) left -= 1;
+    if (left === 0 || all === 0) throw error;
+  };
+}
+
+/**
+ * Tries again what a conflict has ended: what plans anew, and commits by `commitOnce`.
+ *
+ * @param plans how often at most, not counting those by which the request was judged again
+ * @throws Failure `conflict` after so many
+ */
+export async function settle<Result>(
+  attempt: () => Promise<Result>,
+  plans: number,
+): Promise<Result> {
+  const bear = patience(plans);
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      bear(error);
+    }
+  }
+}
 
 /**
  * Plans and commits. A plan rests on rows that it has read, and its effects are refused once one of
@@ -94,27 +170,29 @@ const PLANS = 8;
  * @throws Failure `conflict` after some attempts, or when what was to be changed was removed
  */
 export async function commitPlanned<Result>(
-  app: Pick<App, 'commit'>,
+  app: Pick<App, 'commitOnce'>,
   caller: Caller,
   plan: () => Promise<Planned<Result>>,
 ): Promise<Result> {
+  const bear = patience(PLANS);
   let wasThere = caller.found ?? false;
-  for (let attempt = 1; ; attempt += 1) {
+  for (;;) {
     const { effects, result, found } = await plan();
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
     // Who may make a thing may perhaps not change one that has come meanwhile.
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     try {
-      await app.commit(caller, effects);
+      await app.commitOnce(caller, effects);
       return result;
     } catch (error) {
-      if (!isConflict(error) || attempt === PLANS) throw error;
+      bear(error);
     }
   }
 }
 
 const REMOVED = 'it was removed by somebody else in the meantime';
 
-const isConflict = (error: unknown): boolean =>
-  error instanceof Failure && error.kind === 'conflict';
+function isConflict(error: unknown): error is Failure {
+  return error instanceof Failure && error.kind === 'conflict';
+}

@@ -10,6 +10,7 @@ import { ensureEntityForAlias, listEntityPolicies } from '../identity/operations
 import { holdEntity } from '../identity/store.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
+import { commitPlanned } from '../standing/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
@@ -41,32 +42,28 @@ export async function createToken(
   caller: Caller,
   input: { wish: TokenWish; orphan: boolean; role_name?: string },
 ): Promise<Answer> {
-  const { token: parent, acl } = requireAuthenticated(caller);
-  const role =
-    input.role_name === undefined
-      ? undefined
-      : { name: input.role_name, ...(await requireTokenRole(app, input.role_name)) };
+  const { role_name, wish } = input;
   const path = `${fullPath(caller.mount)}${creationPath(input)}`;
-  const { token: plan, warnings } = planToken({
-    wish: input.wish,
-    parent,
-    sudo: acl.root || listCapabilities(acl, path).includes('sudo'),
-    orphan: input.orphan,
-    role,
-    ...effectiveLeaseTtls(caller.mount.config),
-    now: nowSeconds(app),
+  const { minted, warnings } = await commitPlanned(app, caller, async () => {
+    const { token: parent, acl } = requireAuthenticated(caller);
+    const role =
+      role_name === undefined
+        ? undefined
+        : { name: role_name, ...(await requireTokenRole(app, role_name)) };
+    const { token: plan, warnings } = planToken({
+      wish,
+      parent,
+      sudo: acl.root || listCapabilities(acl, path).includes('sudo'),
+      orphan: input.orphan,
+      role,
+      ...effectiveLeaseTtls(caller.mount.config),
+      now: nowSeconds(app),
+    });
+    const minted = mintToken(app, plan, wish.id);
+    const effects = [...(role ? [holdTokenRole(role)] : []), ...minted.effects];
+    return { effects, result: { minted, warnings } };
   });
-  const minted = mintToken(app, plan, input.wish.id);
-  const unknown = await listUnknownPolicies(app, plan.policies);
-  try {
-    await app.commit(caller, [...(role ? [holdTokenRole(role)] : []), ...minted.effects]);
-  } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict' || !role) throw error;
-    // By another role, or by none, it would be another token.
-    const { body } = await requireTokenRole(app, role.name);
-    if (body === role.body) throw error;
-    return createToken(app, caller, input);
-  }
+  const unknown = await listUnknownPolicies(app, minted.token.policies);
   return answerMinted(app, minted, [
     ...warnings,
     ...unknown.map((name) => `Policy "${name}" does not exist`),

@@ -88,13 +88,13 @@ eachEngine('userpass', (open) => {
       let isFirst = true;
       const slow: App = {
         ...app,
-        async commit(by, effects) {
+        async commitOnce(by, effects) {
           if (isFirst) {
             isFirst = false;
             await removeUser(app, caller, kept);
             await writeUser(app, caller, kept);
           }
-          await app.commit(by, effects);
+          await app.commitOnce(by, effects);
         },
       };
       await write(slow, caller).catch((error: unknown) => {
@@ -115,11 +115,11 @@ eachEngine('userpass', (open) => {
         salts += 1;
         return app.randomBytes(length);
       },
-      async commit(by, effects) {
+      async commitOnce(by, effects) {
         commits += 1;
         if (commits < 3)
           await replacePolicies(app, caller, { ...again, token_policies: [`p${commits}`] });
-        await app.commit(by, effects);
+        await app.commitOnce(by, effects);
       },
     };
     await resetPassword(slow, caller, again);

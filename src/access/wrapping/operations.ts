@@ -5,6 +5,7 @@ import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
 import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
+import { judgeWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { mintToken } from '../tokens/minting/operations.ts';
 import { planRevocation } from '../tokens/operations.ts';
@@ -84,10 +85,12 @@ function unusable(): Failure {
  * The endpoints are open to whoever has a wrapping token. Who comes with a token of their own
  * besides, must be allowed to use them.
  */
-function requirePermission({ acl, record }: Caller): void {
-  if (!acl) return;
-  const asked = { path: record.path, operation: 'update' as const, sudoRequired: false };
-  if (!judgeAccess(acl, asked).allowed) throw new Failure('forbidden', 'permission denied');
+function requirePermission(caller: Caller): void {
+  const asked = { path: caller.record.path, operation: 'update' as const, sudoRequired: false };
+  judgeWith(caller, () => {
+    if (!caller.acl || judgeAccess(caller.acl, asked).allowed) return;
+    throw new Failure('forbidden', 'permission denied');
+  });
 }
 
 function openWrapped(app: App, row: WrappedAnswerRow): WrappedAnswer {

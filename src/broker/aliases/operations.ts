@@ -1,3 +1,4 @@
+import { judgeWith } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BoundaryRequest } from '../../http/boundary-route.ts';
@@ -175,8 +176,10 @@ export async function planAliases(
     const scope = await requireScope(app, scope_id);
     const { parent_scope_id } = scope;
     const place = { scope_id, parent_scope_id, type: 'alias' } as const;
-    const { authorized } = caller.who.authority.judge({ ...place, action: 'create' });
-    if (!authorized) throw new Failure('forbidden', 'Forbidden.');
+    judgeWith(caller, () => {
+      const { authorized } = caller.who.authority.judge({ ...place, action: 'create' });
+      if (!authorized) throw new Failure('forbidden', 'Forbidden.');
+    });
     const fault = faultOfValue(value);
     if (fault !== undefined) refuseField('with_aliases', fault, IN_REQUEST);
     if (host_id !== '' && !isIdOf(host_id, 'host')) {

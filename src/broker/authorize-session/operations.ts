@@ -1,3 +1,4 @@
+import { settle } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BoundaryRequest, Located } from '../../http/boundary-route.ts';
@@ -100,19 +101,18 @@ export async function authorizeSession(
 ): Promise<Record<string, unknown>> {
   if (!hasLogIn(caller)) throw new Failure('forbidden', 'Forbidden.');
   let { target } = request;
-  for (let attempt = 1; ; attempt += 1) {
-    const session = await planSession(app, caller, { ...request, target });
-    try {
-      return await commitSession(app, caller, { ...request, target }, session);
-    } catch (error) {
-      if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-      target = await requireUnchangedPlace(app, caller, target);
-      if (attempt === ATTEMPTS) {
-        throw new Failure('unavailable', 'the target is being changed, try again', {
-          cause: error,
-        });
-      }
-    }
+  let isFirst = true;
+  try {
+    return await settle(async () => {
+      if (!isFirst) target = await requireUnchangedPlace(app, caller, target);
+      isFirst = false;
+      const session = await planSession(app, caller, { ...request, target });
+      return commitSession(app, caller, { ...request, target }, session);
+    }, ATTEMPTS);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    await requireUnchangedPlace(app, caller, target);
+    throw new Failure('unavailable', 'the target is being changed, try again', { cause: error });
   }
 }
 
@@ -235,7 +235,7 @@ async function commitSession(
   });
   Object.assign(caller.record.outcome, { session_id: id, target_id: target.id });
   try {
-    await app.commit(caller, [
+    await app.commitOnce(caller, [
       ...insertSession({
         id,
         scope_id: scope.id,

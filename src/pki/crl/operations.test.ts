@@ -24,6 +24,9 @@ function asNode(app: App, store: Store): App {
     async commit(_caller, effects) {
       await store.commit(effects);
     },
+    async commitOnce(_caller, effects) {
+      await store.commit(effects);
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../../access/caller.ts';
 import { planLease } from '../../access/leases/operations.ts';
+import { settle } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -52,21 +53,14 @@ export async function issueCertificate(
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
-  return settle(async () => commitSigned(app, caller, await planIssuance(app, caller, input)));
+  return settle(
+    async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
+    ATTEMPTS,
+  );
 }
 
 /** What is changed while a certificate is being made makes another one necessary. */
 const ATTEMPTS = 4;
-
-async function settle<Result>(attempt: () => Promise<Result>): Promise<Result> {
-  for (let left = ATTEMPTS; ; left -= 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!(error instanceof Failure) || error.kind !== 'conflict' || left === 1) throw error;
-    }
-  }
-}
 
 /** Signs a CSR within the bounds of a role. */
 export async function signCsr(
@@ -78,7 +72,7 @@ export async function signCsr(
     const ground = await readGround(app, caller, input);
     const { plan, ...subject } = await decideSign(app, caller, input, ground);
     return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
-  });
+  }, ATTEMPTS);
 }
 
 async function decideSign(
@@ -274,9 +268,15 @@ async function commitSigned(
   // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
   // the record of the request still comes first.
   const leased = leaseOf(app, caller, role, { serial, not_after });
-  await app.commit(caller, [...effects, ...(leased?.effects ?? [])]);
+  const all = [...effects, ...(leased?.effects ?? [])];
+  // Names may have been granted to who the caller was.
+  if (isTemplated(role)) await app.commitOnce(caller, all);
+  else await app.commit(caller, all);
   return { data: answer, warnings, ...(leased && { lease: leased.lease }) };
 }
+
+const isTemplated = (role: Role): boolean =>
+  role.allowed_domains_template || role.allowed_uri_sans_template;
 
 /** What revokes the certificate when the token that asked for it ends. */
 function leaseOf(
