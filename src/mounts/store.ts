@@ -47,8 +47,18 @@ export async function findStoredMount(
   return row && { mount: mountOf(row), body: row.body };
 }
 
+/** The text that a mount was read from. */
+const texts = new WeakMap<Mount, string>();
+
 function mountOf({ body, kind, ...keys }: MountRow): Mount {
-  return { ...keys, kind: kind as MountKind, ...(JSON.parse(body) as Body) };
+  const mount = { ...keys, kind: kind as MountKind, ...(JSON.parse(body) as Body) };
+  texts.set(mount, body);
+  return mount;
+}
+
+/** What the row of a mount says, for write sets that rest on its settings; none if it was not read. */
+export function storedTextOf(mount: Mount): string | undefined {
+  return texts.get(mount);
 }
 
 function bodyOf(mount: Mount): string {

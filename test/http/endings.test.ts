@@ -1,8 +1,10 @@
 // What ends with a removal on the authority's side, and what is being made at that moment.
 
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
 import { CommitHolder } from '../support/held-commit.ts';
+import { makeCsr } from '../support/leaves.ts';
 import { type Bench, callAs, must, type Race, type RaceCase, raceAll } from '../support/racing.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
@@ -118,6 +120,89 @@ const issuance: RaceCase[] = [
       }),
   },
 ];
+
+/** A CSR that is signed. */
+function signing(name: string, remove: (bench: Bench, mount: string) => Promise<Reply>): RaceCase {
+  return {
+    name: `a signature and ${name}`,
+    refused: [400, 500],
+    async setUp(bench) {
+      const mount = await mountAuthority(bench);
+      const path = `${mount}/sign/web`;
+      const body = { csr: makeCsr({ subject: { common_name: 'a.test' } }) };
+      return {
+        path,
+        make: () => bench.maker.call('POST', path, body),
+        remove: () => remove(bench, mount),
+      };
+    },
+  };
+}
+
+const signatures: RaceCase[] = [
+  signing('its role', ({ remover }, mount) => remover.call('DELETE', `${mount}/roles/web`)),
+  signing('what its role allows', ({ remover }, mount) =>
+    remover.call('POST', `${mount}/roles/web`, { ...ROLE, allow_any_name: false }),
+  ),
+  signing('its issuer', ({ remover }, mount) => remover.call('DELETE', `${mount}/issuer/default`)),
+  signing('what its issuer is for', ({ remover }, mount) =>
+    remover.call('POST', `${mount}/issuer/default`, { usage: 'read-only' }),
+  ),
+  signing('every issuer and key', ({ remover }, mount) => remover.call('DELETE', `${mount}/root`)),
+];
+
+/** A certificate is as what it rests on is when it is durable. */
+const changed: RaceCase[] = [
+  {
+    name: 'an issuance and the default issuer',
+    refused: [],
+    judge: (made) => assert.equal(commonNameOf(made.textAt('data.issuing_ca')), 'CN=Other'),
+    setUp: (bench) =>
+      issuing(bench, async ({ mount }) => {
+        const root = { common_name: 'Other', key_type: 'ec', issuer_name: 'other' };
+        await must(bench.remover.call('POST', `${mount}/root/generate/internal`, root));
+        return bench.remover.call('POST', `${mount}/config/issuers`, { default: 'other' });
+      }),
+  },
+  {
+    name: 'an issuance and the addresses that its authority names',
+    refused: [],
+    judge: (made) =>
+      assert.match(
+        new X509Certificate(made.textAt('data.certificate')).infoAccess ?? '',
+        /a\.test/,
+      ),
+    setUp: (bench) =>
+      issuing(bench, ({ mount }) =>
+        bench.remover.call('POST', `${mount}/config/urls`, { ocsp_servers: ['http://a.test'] }),
+      ),
+  },
+  {
+    name: 'an issuance and how long its mount lets things be',
+    refused: [],
+    judge: (made) => {
+      const { validFromDate, validToDate } = new X509Certificate(made.textAt('data.certificate'));
+      // Certificates begin half a minute before they are made.
+      assert.ok(validToDate.getTime() - validFromDate.getTime() <= 90_000, made.text);
+    },
+    setUp: (bench) =>
+      issuing(bench, ({ mount }) =>
+        bench.remover.call('POST', `sys/mounts/${mount}/tune`, { max_lease_ttl: '60s' }),
+      ),
+  },
+  {
+    name: 'an issuance and what the policy allows',
+    refused: [403],
+    setUp: (bench) =>
+      issuing(bench, ({ policy, mount }) =>
+        bench.remover.call('PUT', `sys/policies/acl/${policy}`, {
+          policy: `path "${mount}/*" { capabilities = ["update"] denied_parameters = { common_name = ["a.test"] } }`,
+        }),
+      ),
+  },
+];
+
+const commonNameOf = (pem: string): string => new X509Certificate(pem).subject;
 
 /** Something that is written into an authority, while it is removed. */
 function writing(name: string, write: (mount: string) => [path: string, body: object]): RaceCase {
@@ -419,7 +504,7 @@ const tokens: RaceCase[] = [
   },
 ];
 
-raceAll('what is made with an authority', [...issuance, ...writings]);
+raceAll('what is made with an authority', [...issuance, ...signatures, ...changed, ...writings]);
 raceAll('who logs in', logIns);
 raceAll('what is made with a token', tokens);
 

@@ -8,6 +8,8 @@ import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Mount } from '../../mounts/mount.ts';
+import { insertMount } from '../../mounts/store.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { isSignedBy, parseCertificate } from '../../x509/certificate.ts';
 import { findExtension } from '../../x509/extensions.ts';
@@ -31,6 +33,7 @@ before(async () => {
   store = await openStore({ engine: 'sqlite', directory });
   ({ app } = await openTestApp(store));
   mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
+  await store.commit([insertMount(mount), bumpConfigVersion()]);
   const root = z.object({ exported: z.string(), ...rootFields });
   for (const name of ['root', 'int']) {
     const body = { exported: 'internal', common_name: name, key_type: 'ec', issuer_name: name };

@@ -5,7 +5,9 @@ import { settle } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
-import { effectiveLeaseTtls } from '../../mounts/mount.ts';
+import { effectiveLeaseTtls, fullPath, type Mount } from '../../mounts/mount.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import { storedTextOf } from '../../mounts/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
@@ -117,22 +119,31 @@ async function decideIssue(
 }
 
 async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
-  const mount_id = caller.mount.id;
+  const mount = await readMountOf(app, caller);
+  const mount_id = mount.id;
   const { role, body } = await requireRole(app, caller, target.role);
   const authority = await readAuthority(app, mount_id);
   const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
   const { version } = authority.defaults;
-  const held = holdGround({ mount_id, role: target.role, body, version });
+  const settings = storedTextOf(mount) ?? '';
+  const held = holdGround({ mount_id, role: target.role, body, version, settings });
   return {
     role,
     held,
     issuer,
     key,
     context: {
-      ...contextOf(app, caller, authority, issuer, key),
+      ...contextOf(app, { ...caller, mount }, authority, issuer, key),
       latest: target.latest,
     },
   };
+}
+
+/** As it is now: it may have been tuned since the request came. */
+async function readMountOf(app: App, { mount }: Caller): Promise<Mount> {
+  const present = (await readMounts(app)).get(fullPath(mount));
+  if (present?.id !== mount.id) throw new Failure('not_found', 'the mount was moved or removed');
+  return present;
 }
 
 function contextOf(

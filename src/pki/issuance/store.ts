@@ -1,9 +1,8 @@
 import { preparedHold } from '../../store/held.ts';
 
 /**
- * Refuses its write set unless the role is what it was, and the mount's issuers, keys and defaults
- * are those that the certificate was decided on. That the mount itself is there is for the caller's
- * standing to say.
+ * Refuses its write set unless the role and the mount's settings are what they were, and the mount's
+ * issuers, keys and defaults are those that the certificate was decided on.
  */
 export const holdGround = preparedHold<{
   mount_id: string;
@@ -11,16 +10,20 @@ export const holdGround = preparedHold<{
   /** The role's text. */
   body: string;
   version: number;
+  /** The mount's text. */
+  settings: string;
 }>(
   (from, p) =>
     from
-      .selectFrom(['pki_role', 'pki_authority'])
+      .selectFrom(['pki_role', 'pki_authority', 'mount'])
       .select('pki_role.name')
       .where('pki_role.mount_id', '=', p.mount_id)
       .where('pki_role.name', '=', p.role)
       .where('pki_role.body', '=', p.body)
       .where('pki_authority.mount_id', '=', p.mount_id)
       .where('pki_authority.version', '=', p.version)
+      .where('mount.id', '=', p.mount_id)
+      .where('mount.body', '=', p.settings)
       .forShare(),
   { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
 );
