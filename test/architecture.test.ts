@@ -143,3 +143,33 @@ test('only the entry acts on import, and nothing imports it', () => {
   });
   assert.deepEqual(acting, []);
 });
+
+/** The tables that `on conflict … do update` may write, and why nothing that others did is lost. */
+const UPSERTS: Readonly<Record<string, string>> = {
+  'src/access/cubbyhole/store.ts cubbyhole': 'each write says the whole value',
+  'src/access/lockout/store.ts login_failure': 'counts, in the statement',
+  'src/access/policies/store.ts policy': 'each write says the whole policy; its version counts',
+  'src/audit/store.ts audit_cut': "the job's fence is in the write set",
+  'src/audit/store.ts audit_sink': 'each node feeds its own sinks, one step after the other',
+  'src/broker/workers/store.ts worker_status': 'each worker says the whole of its own row',
+  'src/pki/authority/store.ts pki_authority': 'only while the version is what was read',
+  'src/pki/authority/store.ts pki_config': "the authority's version is in the write set",
+  'src/pki/certificates/store.ts pki_count': 'counts, in the statement',
+  'src/pki/crl/store.ts pki_crl': 'only in place of an older list that covers less',
+  'src/pki/revocation/store.ts pki_revision': 'counts, or only grows, in the statement',
+};
+
+test('a row that is merged with what was sent is never written by an upsert: see saveAsRead', () => {
+  const found = files.flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split(/\.insertInto\(/)
+      .slice(1)
+      .filter((statement) => /doUpdateSet|\bon conflict\b.*\bdo update\b/is.test(statement))
+      .map((statement) => `${file} ${/^'(\w+)'/.exec(statement)?.[1]}`),
+  );
+  assert.deepEqual([...new Set(found)].sort(), Object.keys(UPSERTS).sort());
+  const written = files.filter((file) =>
+    /['"`][^'"`]*\bon conflict\b[^'"`]*\bdo update\b/i.test(readFileSync(file, 'utf8')),
+  );
+  assert.deepEqual(written, [], 'written out in SQL');
+});

@@ -165,7 +165,7 @@ async function keepToken(
 
 async function renewToken(app: App, turn: Turn, token: VaultToken, now: number): Promise<void> {
   const save = (state: Parameters<typeof saveTokenState>[1]): Promise<unknown> =>
-    app.store.commit([turn.fence(), saveTokenState(token.id, state)]);
+    app.store.commit([turn.fence(), saveTokenState(token, state)]);
   try {
     const renewed = await askAwake(app, openConnection(app, token), {
       method: 'PUT',

@@ -94,7 +94,7 @@ eachEngine('tokens of Vault stores', (open) => {
     const store = await open();
     await store.commit([insertVaultToken(token('vt_1', 'csvlt_1'))]);
     await store.commit([
-      saveTokenState('vt_1', { renew_at: 30, expires_at: 40 }),
+      saveTokenState(token('vt_1', 'csvlt_1'), { renew_at: 30, expires_at: 40 }),
       saveTokenSecret('vt_1', Uint8Array.of(2, 3)),
     ]);
     const found = await findVaultToken(store.db, 'vt_1');
@@ -103,5 +103,23 @@ eachEngine('tokens of Vault stores', (open) => {
     await store.commit([deleteVaultToken('vt_1')]);
     assert.equal(await findVaultToken(store.db, 'vt_1'), undefined);
     await assert.rejects(store.commit([saveTokenSecret('vt_1', Uint8Array.of(2))]), Failure);
+  });
+
+  test('that are reached in another way are not what was found out by the former one', async () => {
+    const store = await open();
+    const before = token('vt_1', 'csvlt_1');
+    await store.commit([insertVaultToken(before)]);
+    const statusNow = async () => (await findVaultToken(store.db, 'vt_1'))?.status;
+    await store.commit([saveTokenState(before, { status: 'revoked' })]);
+    assert.equal(await statusNow(), 'revoked');
+    await store.commit([saveTokenSecret('vt_1', Uint8Array.of(2, 3))]);
+    assert.equal(await statusNow(), 'current');
+    await store.commit([saveTokenState(before, { status: 'expired' })]);
+    assert.equal(await statusNow(), 'current');
+    await store.commit([replaceToken('vt_1', 5)]);
+    const late = { ...before, secret_sealed: Uint8Array.of(2, 3) };
+    await store.commit([saveTokenState(late, { status: 'expired' })]);
+    assert.equal(await statusNow(), 'maintaining');
+    await assert.rejects(store.commit([saveTokenSecret('vt_1', Uint8Array.of(4))]), Failure);
   });
 });

@@ -84,17 +84,31 @@ export function replaceToken(id: string, now: number): Write {
   );
 }
 
+/** How a token is reached, now that it was tried: what was found out by another way is forgotten. */
 export function saveTokenSecret(id: string, secret_sealed: Uint8Array): Write {
-  return write(build.updateTable('vault_token').set({ secret_sealed }).where('id', '=', id), {
-    rows: 1,
-  });
+  return write(
+    build
+      .updateTable('vault_token')
+      .set({ secret_sealed, status: 'current' })
+      .where('id', '=', id)
+      .where('replaced_at', 'is', null),
+    { rows: 1 },
+  );
 }
 
+/** Notes what became of a token, unless it is reached in another way by now, or is another one's. */
 export function saveTokenState(
-  id: string,
+  { id, status, secret_sealed }: Pick<VaultToken, 'id' | 'status' | 'secret_sealed'>,
   state: { status?: VaultTokenStatus; renew_at?: number; expires_at?: number },
 ): Write {
-  return write(build.updateTable('vault_token').set(state).where('id', '=', id));
+  return write(
+    build
+      .updateTable('vault_token')
+      .set(state)
+      .where('id', '=', id)
+      .where('status', '=', status)
+      .where('secret_sealed', '=', secret_sealed),
+  );
 }
 
 export function deleteVaultToken(id: string): Write {

@@ -95,7 +95,13 @@ const touch = preparedWrite(
       .values({ mount_id: p.mount_id, revision: 0, epoch: 0, lists_modified_at_ms: p.now_ms })
       .onConflict((clash) =>
         clash.column('mount_id').doUpdateSet((row) => ({
-          lists_modified_at_ms: row.ref('excluded.lists_modified_at_ms'),
+          // What one node has said is not taken back by another one that was slower.
+          lists_modified_at_ms: row
+            .case()
+            .when('pki_revision.lists_modified_at_ms', '<', p.now_ms)
+            .then(row.ref('excluded.lists_modified_at_ms'))
+            .else(row.ref('pki_revision.lists_modified_at_ms'))
+            .end(),
         })),
       ),
   { rows: 1 },
