@@ -121,6 +121,10 @@ export function createTrail(options: TrailOptions): AuditTrail {
         tallying.timer.unref();
       }
     },
+    keep(request, end) {
+      waiting.push(buildRecord(request, options.now(), end));
+      schedule().catch(() => {});
+    },
     count(route) {
       counts.set(route, (counts.get(route) ?? 0) + 1);
     },

@@ -21,6 +21,11 @@ export interface AuditTrail {
    * a flood of them leaves some whole records and the number of the rest. Never waits, never throws.
    */
   refuse(request: RecordedRequest, end: RecordedEnd): void;
+  /**
+   * Notes what is done whether or not it can be recorded now: it waits in memory. For what is rare.
+   * Never waits, never throws.
+   */
+  keep(request: RecordedRequest, end: RecordedEnd): void;
   /** Counts a public read that leaves no record. */
   count(route: string): void;
   counts(): ReadonlyMap<string, number>;

@@ -16,7 +16,9 @@ import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
+import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
+import { sealWithoutDatabase } from './emergency.ts';
 import { parseFormBody, parseJsonBody } from './json.ts';
 import { readerOf } from './parameters.ts';
 import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
@@ -84,6 +86,10 @@ async function answerOrRefuse(
   try {
     return await answer(app, routers, request, trace);
   } catch (thrown) {
+    const { method, url } = request;
+    const asked = { method, url, text: tokenOf(request) };
+    const sealed = await sealWithoutDatabase(app, asked, trace, thrown);
+    if (sealed) return sealed;
     const error = await recordRefusal(app, trace, thrown).then(
       () => thrown,
       (unrecorded: unknown) => unrecorded,
@@ -136,7 +142,9 @@ async function answer(
         ? undefined
         : await authenticate(app, text, request.remote_address);
   trace.token = known?.token;
+  if (known) rememberSealer(app, known);
   if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
+    forgetSealer(app, text);
     trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }
   if (!isPublicPath && !known) {

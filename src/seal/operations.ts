@@ -3,6 +3,7 @@ import { systemCaller } from '../access/system-caller.ts';
 import { findLiving } from '../access/tokens/authentication/operations.ts';
 import { createRootToken, prepareRootToken } from '../access/tokens/minting/operations.ts';
 import { type App, perApp } from '../app.ts';
+import type { RecordedRequest } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
@@ -196,11 +197,57 @@ async function refreshKeys(app: App): Promise<void> {
   if (seal?.kind === 'keyfile') await unsealByKeyFile(app, seal);
 }
 
-/** Seals this node: its keys are wiped. The record of it is durable first. */
-export async function sealServer(app: App, caller: Caller): Promise<void> {
-  await app.commit(caller, []);
+/**
+ * Seals this node: its keys are wiped. The record of it is durable first, unless the database does not
+ * take it: whoever seals in an emergency does not wait for that.
+ *
+ * @returns whether the record is durable
+ * @throws Failure as the caller would be refused
+ */
+export async function sealServer(app: App, caller: Caller): Promise<boolean> {
+  const recorded = await recordSealing(app, caller);
+  await lockServer(app);
+  return recorded;
+}
+
+/** As {@link sealServer}, for somebody who is known although nothing could be looked up. */
+export async function sealUnrecorded(app: App, request: RecordedRequest): Promise<void> {
+  keepRecord(app, request, 'the database cannot be asked');
+  await lockServer(app);
+}
+
+async function lockServer(app: App): Promise<void> {
   memoryOf(app).sealed_by_request = true;
   await app.barrier.lock();
+}
+
+/** So long the database has for the record, in milliseconds. */
+const PATIENCE = 3_000;
+
+async function recordSealing(app: App, caller: Caller): Promise<boolean> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('the database takes too long')), PATIENCE);
+  try {
+    await Promise.race([app.commit(caller, []), late.promise]);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure && error.kind !== 'unavailable') throw error;
+    keepRecord(app, caller, error instanceof Error ? error.message : String(error));
+    caller.recorded = true;
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The log says at once what the audit trail says when the database is there again. */
+function keepRecord(app: App, request: RecordedRequest, why: string): void {
+  const { token, record } = request;
+  app.log.error(
+    { why, accessor: token?.accessor, remote_address: record.remote_address },
+    'sealed by request before that could be recorded',
+  );
+  app.audit.keep(request, { status: 'done' });
 }
 
 /** Makes a new generation of data keys. Values sealed before stay readable. */

@@ -12,6 +12,10 @@ import { shareText } from './share-text.ts';
 import { health, LEADER, sealStatus } from './status.ts';
 import { readSealFacts, unseal } from './unsealing/operations.ts';
 
+/** What whoever seals is told where there is no record yet. */
+export const UNRECORDED =
+  "sealed, but the database did not take the record: it is kept in memory until it does, and is in the server's log";
+
 const anything = z.record(z.string(), z.unknown());
 const statusCode = (state: string) =>
   optional(integer()).describe(`Status code to answer with when the server is ${state}.`);
@@ -113,8 +117,7 @@ export const sealRoutes: AnyRoute[] = [
     output: anything,
     failures: ['forbidden'],
     run: async (app, caller) => {
-      await sealServer(app, caller);
-      return {};
+      return (await sealServer(app, caller)) ? {} : { warnings: [UNRECORDED] };
     },
   }),
   vaultRoute({
