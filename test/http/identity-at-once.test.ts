@@ -20,6 +20,8 @@ interface Place {
   make(path: string, body: object): Promise<string>;
   get(path: string): ReturnType<Bench['maker']['call']>;
   field(path: string, field: string): Promise<unknown>;
+  /** What a way to log in calls somebody. */
+  aliasesOf(path: string, accessor: string): Promise<string[]>;
   /** The accessor of a new way to log in. */
   newAccessor(): Promise<string>;
 }
@@ -38,6 +40,13 @@ function placeIn({ maker, next }: Bench): Place {
     make: async (path, body) =>
       (await must(maker.call('POST', `identity/${path}`, body))).textAt('data.id'),
     field: async (path, field) => (await must(get(path))).field(`data.${field}`),
+    aliasesOf: async (path, accessor) => {
+      const list = await maker.call('LIST', `identity/${path}/id`);
+      const info = list.status === 404 ? {} : (list.field('data.key_info') as object);
+      return Object.entries(info).flatMap(([id, one]) =>
+        one.mount_accessor === accessor ? [id] : [],
+      );
+    },
     newAccessor: async () => {
       const path = `up${next()}`;
       await must(maker.call('POST', `sys/auth/${path}`, { type: 'userpass' }));
@@ -158,25 +167,14 @@ const named = (kind: 'entity' | 'group'): ContestCase[] => [
     }),
     /id: there is no/,
   ),
-  ...contest(`a ${kind} of a name and its removal: nothing of what it was`, async (at) => {
-    await at.make(kind, { name: at.named('again'), ...MADE });
-    const path = `${kind}/name/${at.named('again')}`;
-    return {
-      requests: [
-        ['POST', path, { metadata: { a: 'b' } }],
-        ['DELETE', path],
-      ],
-      async judge({ slower }) {
-        granted(slower);
-        if (slower.by.method === 'DELETE') {
-          assert.equal((await at.get(path)).status, 404);
-        } else {
-          assert.deepEqual(await at.field(path, 'policies'), []);
-          assert.deepEqual(await at.field(path, 'metadata'), { a: 'b' });
-        }
-      },
-    };
-  }),
+  ...removed(
+    `a change of one ${kind} by its name`,
+    async ({ make, named }) => {
+      await make(kind, { name: named('by'), ...MADE });
+      return { path: `${kind}/name/${named('by')}`, change: { metadata: { a: 'b' } } };
+    },
+    /was removed/,
+  ),
   ...contest(`a ${kind} gets another name and the old one is removed`, async (at) => {
     const id = await at.make(kind, { name: at.named('old'), ...MADE });
     const rename: Request = ['POST', `${kind}/id/${id}`, { name: at.named('other') }];
@@ -329,6 +327,25 @@ const aliases = ({ path, of }: AliasKind): ContestCase[] => [
       return { path: `${path}/id/${id}`, change: { name: named('bob') } };
     },
     /id: there is no/,
+  ),
+  ...contest(
+    `a change of one ${path} by its name and its removal: it stays removed`,
+    async (at) => {
+      const common = { name: at.named('ann'), mount_accessor: await at.newAccessor() };
+      const id = await at.make(path, { ...common, canonical_id: await at.make(...of) });
+      return {
+        requests: [
+          ['POST', path, { ...common, canonical_id: await at.make(...of) }],
+          ['DELETE', `${path}/id/${id}`],
+        ],
+        async judge({ slower }) {
+          if (slower.by.method === 'POST') refused(slower, /was removed/);
+          else granted(slower);
+          assert.equal((await at.get(`${path}/id/${id}`)).status, 404);
+          assert.deepEqual(await at.aliasesOf(path, common.mount_accessor), []);
+        },
+      };
+    },
   ),
   ...contest(`one ${path} made by two: it is of whom was said last`, async (at) => {
     const mount_accessor = await at.newAccessor();

@@ -101,7 +101,8 @@ async function keepRole(
   const { role, warnings } = await commitPlanned<PlannedRole>(app, caller, async () => {
     const read = await findStoredRole(app.db, mount_id, name);
     const planned = plan(read?.role);
-    return { effects: saveRole(mount_id, name, { read, role: planned.role }), result: planned };
+    const effects = saveRole(mount_id, name, { read, role: planned.role });
+    return { effects, result: planned, found: read !== undefined };
   });
   const known = findIssuer(authority, role.issuer_ref) !== undefined;
   return { data: describeRole(role), warnings: [...warnings, ...warnOfIssuer(role, known)] };

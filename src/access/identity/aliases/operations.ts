@@ -35,7 +35,10 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
     const entity = await findOwner(app, input);
-    return existing ? planChange(app, input, existing, entity) : planNew(app, input, entity);
+    const plan = existing
+      ? await planChange(app, input, existing, entity)
+      : await planNew(app, input, entity);
+    return { ...plan, found: existing !== undefined };
   });
 }
 

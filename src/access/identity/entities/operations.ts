@@ -49,12 +49,13 @@ export async function writeEntity(
   checkName('name', name);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
-    if (existing) return planChange(app, existing, sent);
+    if (existing) return { ...(await planChange(app, existing, sent)), found: true };
     const settings = planSettings({ metadata: {}, policies: [], disabled: false }, sent);
     const entity = newEntity(app, { ...settings, name });
     return {
       effects: [insertEntity(entity), bumpConfigVersion()],
       result: { data: { id: entity.id, name: entity.name, aliases: null } },
+      found: false,
     };
   });
 }

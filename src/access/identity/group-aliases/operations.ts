@@ -43,6 +43,7 @@ export async function writeGroupAlias(
         ...bumpPermissionVersion(),
       ],
       result: { data: { id: alias.id, canonical_id: alias.group_id } },
+      found: existing !== undefined,
     };
   });
 }

@@ -59,6 +59,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
         ...(nests ? [holdAcyclic({ id: group.id })] : []),
       ],
       result: { data: { id: group.id, name: group.name } },
+      found: existing !== undefined,
     };
   });
 }
