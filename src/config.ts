@@ -110,7 +110,7 @@ export interface ConnectionLimits {
 
 export const CONNECTION_DEFAULTS: ConnectionLimits = {
   max_connections: 8_192,
-  max_connections_per_address: 4_096,
+  max_connections_per_address: 1_024,
   header_ms: 15_000,
   request_ms: 60_000,
   idle_ms: 75_000,

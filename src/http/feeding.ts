@@ -1,21 +1,24 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { partyOf } from '../core/party.ts';
+import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
 
 /** Bytes that the parser is given at once: some hundred chunks of a body at most. */
 const SLICE = 2 << 10;
 /** What is no longer is parsed as it comes: a usual request. */
 const SHORT = 1 << 10;
-/** Milliseconds of a turn of the event loop that parsing may take. */
+/** Milliseconds of a turn of the event loop that parsing, and what it begins, may take. */
 const TURN_MS = 5;
-/** Bytes that wait for a later turn; beyond that memory matters more than time. */
-const MOST_WAITING = 32 << 20;
+/** Bytes that wait for a later turn, in all and of one address. */
+const WAITING_BYTES = { total: 32 << 20, each: 16 << 20 };
 
 type Bytes = Buffer<ArrayBuffer>;
 type Parse = (bytes: Bytes) => void;
 
 /**
  * Gives the parser what comes in slices, and others a turn between them. By itself it reads all that
- * a socket has, of one socket after the other, and 64 KiB can be ten thousand chunks of a byte.
+ * a socket has, of one socket after the other, and 64 KiB can be ten thousand chunks of a byte; so can a
+ * little from each of thousands of sockets. Those that have to wait go on by their addresses in turn.
  * Call after everything else listens to the sockets' bytes.
  */
 export function feedInTurns(server: Server, secure: boolean): void {
@@ -37,12 +40,11 @@ export function feedInTurns(server: Server, secure: boolean): void {
 class Turns {
   #until = 0;
   #isCounting = false;
-  readonly #waiting = new Set<Feed>();
-  /** Bytes that have come and are not parsed. */
-  held = 0;
+  /** By party; the one whose turn is next stands first, and of it the socket that has waited longest. */
+  readonly #waiting = new Map<string, Set<Feed>>();
+  readonly #kept = new SharedBytes(WAITING_BYTES);
 
   get isOver(): boolean {
-    if (this.held > MOST_WAITING) return false;
     const now = performance.now();
     if (!this.#isCounting) {
       this.#isCounting = true;
@@ -53,43 +55,76 @@ class Turns {
   }
 
   wait(feed: Feed): void {
-    this.#waiting.add(feed);
+    const mates = this.#waiting.get(feed.party);
+    if (mates) mates.add(feed);
+    else this.#waiting.set(feed.party, new Set([feed]));
+  }
+
+  /** Keeps count of bytes that wait. */
+  hold(party: string, giveUp: () => void): Hold {
+    return this.#kept.hold(party, giveUp);
   }
 
   #next(): void {
-    this.#isCounting = false;
-    for (const feed of this.#waiting) {
-      if (this.isOver) return;
-      this.#waiting.delete(feed);
-      feed.goOn();
+    if (this.#waiting.size === 0) {
+      this.#isCounting = false;
+      return;
     }
+    this.#until = performance.now() + TURN_MS;
+    setImmediate(() => this.#next());
+    this.#serve();
+  }
+
+  /** One socket after the other, each with all that its bytes begin, as if they had come just now. */
+  #serve(): void {
+    if (performance.now() > this.#until) return;
+    const feed = this.#take();
+    if (!feed) return;
+    feed.goOn();
+    // After the microtasks of what was begun, and theirs: only then is it known how long it took.
+    queueMicrotask(() => process.nextTick(() => this.#serve()));
+  }
+
+  #take(): Feed | undefined {
+    const [first] = this.#waiting;
+    if (!first) return undefined;
+    const [party, mates] = first;
+    const [feed] = mates;
+    this.#waiting.delete(party);
+    if (feed) mates.delete(feed);
+    if (mates.size > 0) this.#waiting.set(party, mates);
+    return feed;
   }
 }
 
 /** One socket's bytes on their way to the parser. */
 class Feed {
+  readonly party: string;
   readonly #socket: Socket;
   readonly #parse: Parse;
   readonly #turns: Turns;
+  readonly #hold: Hold;
   #left: Bytes[] = [];
   #isHeldUp = false;
 
   constructor(socket: Socket, parse: Parse, turns: Turns) {
+    this.party = partyOf(socket.remoteAddress ?? '');
     this.#socket = socket;
     this.#parse = parse;
     this.#turns = turns;
+    this.#hold = turns.hold(this.party, () => this.#giveUp());
   }
 
   take(bytes: Bytes): void {
-    if (this.#left.length === 0 && bytes.length <= SHORT) {
+    const isFirst = this.#left.length === 0;
+    if (isFirst && bytes.length <= SHORT && !this.#turns.isOver) {
       this.#parse(bytes);
       return;
     }
     this.#left.push(bytes);
-    this.#turns.held += bytes.length;
+    if (isFirst) this.goOn();
     // More than one: the turn was over before, and the socket was read on all the same.
-    if (this.#left.length === 1) this.goOn();
-    else this.#holdUp();
+    if (this.#left.length > 0 && !this.#hold.grow(bytes.length)) this.#giveUp();
   }
 
   goOn(): void {
@@ -101,6 +136,7 @@ class Feed {
       }
       this.#parseSlice();
     }
+    this.#hold.release();
     if (!this.#isHeldUp) return;
     this.#isHeldUp = false;
     this.#socket.resume();
@@ -108,6 +144,7 @@ class Feed {
 
   finish(): void {
     while (this.#left.length > 0) this.#parseSlice();
+    this.#hold.release();
   }
 
   #holdUp(): void {
@@ -115,15 +152,19 @@ class Feed {
     this.#socket.pause();
   }
 
+  #giveUp(): void {
+    this.#left = [];
+    this.#hold.release();
+    this.#socket.destroy();
+  }
+
   #parseSlice(): void {
     const [first] = this.#left;
     // The parser of a socket that is gone may be another's by now.
     if (!first || this.#socket.destroyed) {
-      for (const { length } of this.#left) this.#turns.held -= length;
       this.#left = [];
       return;
     }
-    this.#turns.held -= Math.min(SLICE, first.length);
     if (first.length <= SLICE) this.#left.shift();
     else this.#left[0] = first.subarray(SLICE);
     this.#parse(first.subarray(0, SLICE));

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { Server } from 'node:http';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { feedInTurns } from './feeding.ts';
+
+/** A socket as far as feeding looks at it; parsing takes time, and begins work that takes as much. */
+class TestSocket extends EventEmitter {
+  readonly remoteAddress: string;
+  destroyed = false;
+  isPaused = false;
+  readonly #parsed: string[];
+
+  constructor(address: string, parsed: string[]) {
+    super();
+    this.remoteAddress = address;
+    this.#parsed = parsed;
+    this.on('data', (bytes: Buffer) => {
+      spin(1);
+      void this.#work(bytes.toString('latin1'));
+    });
+  }
+
+  async #work(text: string): Promise<void> {
+    for (let step = 0; step < 20; step++) await undefined;
+    spin(1);
+    this.#parsed.push(text);
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+  }
+}
+
+function spin(milliseconds: number): void {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
+function start(): { parsed: string[]; open(address: string): TestSocket } {
+  const server = new EventEmitter();
+  feedInTurns(server as Server, false);
+  const parsed: string[] = [];
+  return {
+    parsed,
+    open(address) {
+      const socket = new TestSocket(address, parsed);
+      server.emit('connection', socket);
+      return socket;
+    },
+  };
+}
+
+const names = (word: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${word}${at}`);
+
+test('short pieces of many sockets are parsed over many turns, with what they begin', async () => {
+  const { parsed, open } = start();
+  const all = names('a', 60);
+  const sockets = all.map(() => open('192.0.2.1'));
+  for (const [at, socket] of sockets.entries()) socket.emit('data', Buffer.from(all[at] ?? ''));
+  let turns = 0;
+  for (let before = 0; parsed.length < all.length; before = parsed.length) {
+    // As a server has it: the event loop turns, and counts how much a turn took.
+    await nextTurn();
+    turns += 1;
+    assert.ok(parsed.length - before <= 10, `${parsed.length - before} in one turn`);
+    assert.ok(turns < 1000);
+  }
+  assert.deepEqual(parsed, all);
+  assert.ok(turns > 5, `${turns} turns`);
+  assert.ok(sockets.every((socket) => !socket.isPaused));
+});
+
+test('who waits goes on by addresses in turn', async () => {
+  const { parsed, open } = start();
+  const flood = names('a', 40);
+  for (const name of flood) open('192.0.2.1').emit('data', Buffer.from(name));
+  open('198.51.100.7').emit('data', Buffer.from('b'));
+  while (!parsed.includes('b')) await nextTurn();
+  assert.ok(parsed.indexOf('b') <= 10, `after ${parsed.indexOf('b')} others`);
+  while (parsed.length <= flood.length) await nextTurn();
+});
+
+test('of what has come on one socket the order stays', async () => {
+  const { parsed, open } = start();
+  for (const name of names('a', 30)) open('192.0.2.1').emit('data', Buffer.from(name));
+  const socket = open('192.0.2.2');
+  for (const name of ['x', 'y', 'z']) socket.emit('data', Buffer.from(name));
+  while (parsed.length < 33) await nextTurn();
+  assert.deepEqual(
+    parsed.filter((name) => !name.startsWith('a')),
+    ['x', 'y', 'z'],
+  );
+});
+
+test('an address that lets more bytes wait than its share is given up, another is not', async () => {
+  const { parsed, open } = start();
+  const other = open('198.51.100.7');
+  const first = open('192.0.2.1');
+  for (const name of names('w', 10)) first.emit('data', Buffer.from(name));
+  other.emit('data', Buffer.from('b'));
+  const sockets = names('a', 40).map(() => open('192.0.2.1'));
+  for (const socket of sockets) socket.emit('data', Buffer.alloc(512 << 10));
+  assert.ok(sockets.filter((socket) => socket.destroyed).length >= 8);
+  assert.equal(other.destroyed, false);
+  for (const socket of sockets) socket.destroy();
+  while (!parsed.includes('b')) await nextTurn();
+});
