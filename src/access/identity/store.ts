@@ -3,26 +3,13 @@ import { sql } from 'kysely';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { IdentityAliasRow, IdentityEntityRow, IdentityGroupRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Alias, type Entity, type EntitySettings, nameKey } from './entity.ts';
 import type { Group, GroupAlias, GroupSettings } from './group.ts';
 
 const CHANGED = 'it was changed by somebody else in the meantime; read it again';
-
-/** Rows that are read before others get their turn. */
-const PAGE = 1000;
-
-/** Reads everything, however much: whoever asks for ten thousand does not hold others up meanwhile. */
-async function listInPages<Row>(read: (last: Row | undefined) => Promise<Row[]>): Promise<Row[]> {
-  const all: Row[] = [];
-  for (;;) {
-    const page = await read(all.at(-1));
-    for (const row of page) all.push(row);
-    if (page.length < PAGE) return all;
-    await nextTurn();
-  }
-}
 
 export async function findEntityById(db: Db, id: string): Promise<Entity | undefined> {
   const query = db.selectFrom('identity_entity').selectAll().where('id', '=', id);

@@ -1,13 +1,16 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts';
-import { type Asker, Authority, type HeldGrant } from '../grants/decision.ts';
+import { Authority } from '../grants/decision.ts';
 import { fillTemplates, parseGrant } from '../grants/grant.ts';
-import { listLinks, listOfType } from '../resources/store.ts';
+import type { HeldGrant } from '../grants/reach.ts';
+import type { Asker } from '../grants/sorted.ts';
+import type { Resource } from '../resource.ts';
+import { listLinks, listResourcesById, listVersions, type Seen } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
 
-/** A role as grants are looked up: what it grants where, to whom. */
-interface GrantingRole {
-  principals: readonly string[];
+/** A role as grants are looked up: what it grants where. */
+interface GrantingRole extends Seen {
   held: readonly HeldGrant[];
 }
 
@@ -44,55 +47,92 @@ export function readAuthority(
             ...principals,
           ];
     const roles = new Set(names.flatMap((name) => index.byPrincipal.get(name) ?? []));
-    const held = [...roles].flatMap((role) => role.held);
-    return new Authority(
-      asker,
-      held.flatMap((one) => {
+    const held: HeldGrant[] = [];
+    const breath = new Breath();
+    for (const role of roles) {
+      for (const one of role.held) {
         const grant = fillTemplates(one.grant, { user_id, account_id });
-        return grant ? [{ ...one, grant }] : [];
-      }),
-    );
+        if (grant) held.push(grant === one.grant ? one : { ...one, grant });
+      }
+      await breath.take();
+    }
+    return new Authority(asker, held);
   });
 }
+
+/** The roles as they were read last, whole: of thousands few change at a time. */
+const knownRolesOf = perApp(() => ({ byId: new Map<string, GrantingRole>() }));
 
 function readRoleIndex(app: App): Promise<RoleIndex> {
   return app.cached('broker/roles', async () => {
     const [roles, principals, members] = await Promise.all([
-      listOfType(app.db, 'role'),
+      readRoles(app),
       listLinks(app.db, 'role-principal'),
       listLinks(app.db, 'group-member'),
     ]);
-    const principalsOf = groupBy(principals, 'from_id', 'to_id');
     const byPrincipal = new Map<string, GrantingRole[]>();
-    for (const { id, scope_id, body } of roles) {
-      const { grant_strings, grant_scope_ids } = body as RoleBody;
-      const held = grant_strings.flatMap((text): HeldGrant[] => {
-        const reading = parseGrant(text);
-        return reading.valid
-          ? [{ grant: reading.grant, role_id: id, role_scope_id: scope_id, grant_scope_ids }]
-          : [];
-      });
-      const role = { principals: principalsOf.get(id) ?? [], held };
-      for (const principal of role.principals) {
-        const known = byPrincipal.get(principal);
-        if (known) known.push(role);
-        else byPrincipal.set(principal, [role]);
-      }
+    const breath = new Breath();
+    for (const { from_id, to_id } of principals) {
+      const role = roles.get(from_id);
+      if (!role) continue;
+      const known = byPrincipal.get(to_id);
+      if (known) known.push(role);
+      else byPrincipal.set(to_id, [role]);
+      await breath.take();
     }
-    return { byPrincipal, groupsOf: groupBy(members, 'to_id', 'from_id') };
+    return { byPrincipal, groupsOf: await groupsOf(members) };
   });
 }
 
-function groupBy(
-  links: readonly { from_id: string; to_id: string }[],
-  key: 'from_id' | 'to_id',
-  value: 'from_id' | 'to_id',
-): Map<string, string[]> {
-  const grouped = new Map<string, string[]>();
-  for (const link of links) {
-    const known = grouped.get(link[key]);
-    if (known) known.push(link[value]);
-    else grouped.set(link[key], [link[value]]);
+/** Roles that are read, with their grants, before others get their turn: some are 250 kB long. */
+const ROLES_AT_ONCE = 16;
+
+async function readRoles(app: App): Promise<ReadonlyMap<string, GrantingRole>> {
+  const known = knownRolesOf(app);
+  const before = known.byId;
+  const roles = new Map<string, GrantingRole>();
+  const unknown: string[] = [];
+  const breath = new Breath();
+  for (const seen of await listVersions(app.db, 'role')) {
+    const role = before.get(seen.id);
+    if (role?.version === seen.version && role.updated_ms === seen.updated_ms) {
+      roles.set(seen.id, role);
+    } else unknown.push(seen.id);
+    await breath.take();
   }
-  return grouped;
+  for (let at = 0; at < unknown.length; at += ROLES_AT_ONCE) {
+    for (const role of await listResourcesById(app.db, unknown.slice(at, at + ROLES_AT_ONCE))) {
+      roles.set(role.id, readGrants(role));
+      await breath.take();
+    }
+    await breath.take();
+  }
+  known.byId = roles;
+  return roles;
+}
+
+function readGrants({ id, version, updated_ms, scope_id, body }: Resource): GrantingRole {
+  const { grant_strings, grant_scope_ids } = body as RoleBody;
+  const held = grant_strings.flatMap((text): HeldGrant[] => {
+    const reading = parseGrant(text);
+    return reading.valid
+      ? [{ grant: reading.grant, role_id: id, role_scope_id: scope_id, grant_scope_ids }]
+      : [];
+  });
+  return { id, version, updated_ms, held };
+}
+
+/** Groups by the user in them. */
+async function groupsOf(
+  members: readonly { from_id: string; to_id: string }[],
+): Promise<Map<string, string[]>> {
+  const groups = new Map<string, string[]>();
+  const breath = new Breath();
+  for (const { from_id, to_id } of members) {
+    const known = groups.get(to_id);
+    if (known) known.push(from_id);
+    else groups.set(to_id, [from_id]);
+    await breath.take();
+  }
+  return groups;
 }

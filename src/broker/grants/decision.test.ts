@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../resource-types.ts';
 import type { Action } from './actions.ts';
-import { type Asker, Authority, type HeldGrant } from './decision.ts';
+import { Authority } from './decision.ts';
 import { parseGrant } from './grant.ts';
+import type { HeldGrant } from './reach.ts';
+import type { Asker } from './sorted.ts';
 
 const GLOBAL = { scope_id: 'global', parent_scope_id: '' };
 const ORG = { scope_id: 'o_1', parent_scope_id: 'global' };
@@ -293,7 +295,9 @@ for (const [grants, type, seen, why] of sights) {
       RESOURCE_TYPES[type].actions,
     );
     const none = { all: false, own: false, ids: [], pins: [] };
-    const plain = { ...visible, ids: [...visible.ids], pins: [...visible.pins] };
+    const flat = (sets: readonly ReadonlySet<string>[]): string[] =>
+      sets.flatMap((set) => [...set]);
+    const plain = { ...visible, ids: flat(visible.ids), pins: flat(visible.pins) };
     const all = 'all' in seen ? { own: true } : {};
     assert.deepEqual(plain, { ...none, ...all, ...seen });
   });

@@ -1,24 +1,20 @@
-import { RESOURCE_TYPES, type ResourceTypeName, typeOfId } from '../resource-types.ts';
-import { type Action, ownAction, parentAction } from './actions.ts';
-import { coversAction, type Grant } from './grant.ts';
-
-/** A grant in somebody's hands: what it grants and where the role that holds it applies. */
-export interface HeldGrant {
-  grant: Grant;
-  role_id: string;
-  role_scope_id: string;
-  /** `this`, `children`, `descendants` or scope ids. */
-  grant_scope_ids: readonly string[];
-}
-
-/** Who asks, as far as grants go. */
-export type Asker = 'anonymous' | 'user' | 'recovery';
+import { remembered } from '../../core/remembered.ts';
+import type { ResourceTypeName } from '../resource-types.ts';
+import { type Action, ownAction } from './actions.ts';
+import type { Grant } from './grant.ts';
+import { type Applying, type Bundle, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
+import {
+  type Asker,
+  concerns,
+  type GrantList,
+  isCollection,
+  permitsOf,
+  SortedGrants,
+  typeOfFirst,
+} from './sorted.ts';
 
 /** Where a question is asked: a type in a scope. */
-export interface Place {
-  scope_id: string;
-  /** Empty for `global`. */
-  parent_scope_id: string;
+export interface Place extends ScopePlace {
   type: ResourceTypeName;
 }
 
@@ -44,10 +40,10 @@ export interface Visibility {
   all: boolean;
   /** Every item that is the caller's own. */
   own: boolean;
-  /** Single items. */
-  ids: ReadonlySet<string>;
+  /** Single items: those of all sets. Where the same grants apply they are the same sets. */
+  ids: readonly ReadonlySet<string>[];
   /** All items of these parents. */
-  pins: ReadonlySet<string>;
+  pins: readonly ReadonlySet<string>[];
 }
 
 /** What somebody without a log-in may see of an item unless a grant says otherwise. */
@@ -56,30 +52,16 @@ const ANONYMOUS_FIELDS: ReadonlySet<string> = new Set([
   'primary_auth_method_id', 'authorized_actions', 'authorized_collection_actions',
 ]); // biome-ignore format: one table
 
-/** All that can ever be granted to somebody without a log-in. */
-const ANONYMOUS_ACTIONS: Readonly<Partial<Record<ResourceTypeName, readonly Action[]>>> = {
-  scope: ['list', 'no-op'],
-  'auth-method': ['list', 'no-op', 'authenticate'],
-};
-
-const isCollection = (action: string): boolean =>
-  parentAction(action) === 'create' || parentAction(action) === 'list';
-
-/** The grants of one place, sorted by what they speak of, and what they were found to say. */
-interface Sorted {
-  /** For every id. */
-  everything: Grant[];
-  /** For the collection alone: they name a type and no ids. */
-  collection: Grant[];
-  byId: Map<string, Grant[]>;
-  byPin: Map<string, Grant[]>;
+/** What is known of one type in all places where the same grants apply. */
+interface View {
+  /** One for each bundle of roles that applies. */
+  sorted: readonly SortedGrants[];
   /** Verdicts on what no grant names by its id. */
   onItems: Map<Action, GrantVerdict>;
   onCollection: Map<Action, GrantVerdict>;
   /** The same for lists of actions. */
   listsOfItems: WeakMap<readonly Action[], readonly Action[]>;
   listsOfCollection: WeakMap<readonly Action[], readonly Action[]>;
-  visible: WeakMap<readonly Action[], Visibility>;
 }
 
 /**
@@ -89,26 +71,29 @@ interface Sorted {
 export class Authority {
   readonly asker: Asker;
   readonly #held: readonly HeldGrant[];
-  readonly #places = new Map<ResourceTypeName, Map<string, Sorted>>();
-  readonly #sorted = new Map<string, Sorted>();
+  readonly #reach: Reach;
+  readonly #places = new Map<string, Applying>();
+  readonly #views = new WeakMap<Applying, Map<ResourceTypeName, View>>();
+  readonly #sorted = new WeakMap<Bundle, Map<ResourceTypeName, SortedGrants>>();
   readonly #fingerprints = new Map<ResourceTypeName, string>();
   readonly #possible = new Map<string, boolean>();
 
   constructor(asker: Asker, held: readonly HeldGrant[]) {
     this.asker = asker;
     this.#held = held;
+    this.#reach = new Reach(held);
   }
 
   /** The verdict on one action, with the fields that may be shown of its outcome. */
   judge(asked: Asked): GrantVerdict {
     if (this.asker === 'recovery') return { authorized: true, output_fields: 'all' };
-    const sorted = this.#sort(asked);
-    if (isNamed(asked, sorted)) return this.#decide(asked, sorted);
+    const view = this.#viewOf(asked);
+    if (isNamed(asked, view)) return this.#decide(asked, view);
     // All but a few questions are answered by grants for all ids: the same for every item.
-    const verdicts = asked.id === undefined ? sorted.onCollection : sorted.onItems;
+    const verdicts = asked.id === undefined ? view.onCollection : view.onItems;
     const known = verdicts.get(asked.action);
     if (known) return known;
-    const verdict = this.#decide(asked, sorted);
+    const verdict = this.#decide(asked, view);
     verdicts.set(asked.action, verdict);
     return verdict;
   }
@@ -124,11 +109,12 @@ export class Authority {
     if (known !== undefined) return known;
     const own = ownAction(action);
     const forms = own ? [action, own] : [action];
+    const permits = permitsOf(this.asker, type);
     const possible = this.#held.some(({ grant }) => {
+      if (!forms.some((form) => permits(grant.actions, form))) return false;
       if (this.asker === 'anonymous' ? grant.type !== type : !concerns(grant, type)) return false;
       // What names single items says nothing of the collection that they lie in.
-      if (isCollection(action) && typeOfId(grant.ids[0] ?? '') === type) return false;
-      return forms.some((form) => this.#permits({ type }, grant.actions, form));
+      return !(isCollection(action) && typeOfFirst(grant) === type);
     });
     this.#possible.set(key, possible);
     return possible;
@@ -137,16 +123,13 @@ export class Authority {
   /** Those of some actions that are allowed. */
   listActions(asked: Omit<Asked, 'action'>, candidates: readonly Action[]): readonly Action[] {
     if (this.asker === 'recovery') return candidates;
-    const sorted = this.#sort(asked);
-    const list = (): readonly Action[] => {
-      const onItem = collect(asked, sorted, false);
-      return candidates.filter((action) => {
-        const matching = isCollection(action) ? collect(asked, sorted, true) : onItem;
-        return matching.some(({ actions }) => this.#permits(asked, actions, action));
-      });
-    };
-    if (isNamed(asked, sorted)) return list();
-    const lists = asked.id === undefined ? sorted.listsOfCollection : sorted.listsOfItems;
+    const view = this.#viewOf(asked);
+    const list = (): readonly Action[] =>
+      candidates.filter((action) =>
+        listsOn({ ...asked, action }, view).some((grants) => grants.weigh(action).authorized),
+      );
+    if (isNamed(asked, view)) return list();
+    const lists = asked.id === undefined ? view.listsOfCollection : view.listsOfItems;
     const known = lists.get(candidates);
     if (known) return known;
     const allowed = list();
@@ -159,24 +142,15 @@ export class Authority {
    * allowed. That the collection may be listed at all is another question.
    */
   describeVisibility(place: Place, idActions: readonly Action[]): Visibility {
-    if (this.asker === 'recovery') return { all: true, own: true, ids: NONE, pins: NONE };
-    const sorted = this.#sort(place);
-    const known = sorted.visible.get(idActions);
-    if (known) return known;
-    const allows = (grants: readonly Grant[], actions: readonly Action[]): boolean =>
-      actions.some((action) =>
-        grants.some(({ actions: granted }) => this.#permits(place, granted, action)),
-      );
-    const whole = idActions.filter((action) => !action.endsWith(':self'));
-    const all = allows(sorted.everything, whole);
-    const visible: Visibility = {
+    if (this.asker === 'recovery') return { all: true, own: true, ids: [], pins: [] };
+    const seen = this.#viewOf(place).sorted.map((sorted) => sorted.describeVisibility(idActions));
+    const all = seen.some((one) => one.all);
+    return {
       all,
-      own: all || allows(sorted.everything, idActions),
-      ids: all ? NONE : keysWith(sorted.byId, (grants) => allows(grants, idActions)),
-      pins: all ? NONE : keysWith(sorted.byPin, (grants) => allows(grants, idActions)),
+      own: seen.some((one) => one.own),
+      ids: all ? [] : seen.map(({ ids }) => ids).filter(({ size }) => size > 0),
+      pins: all ? [] : seen.map(({ pins }) => pins).filter(({ size }) => size > 0),
     };
-    sorted.visible.set(idActions, visible);
-    return visible;
   }
 
   /** The grants on a type, in one text that changes when any of them does; for list tokens. */
@@ -186,30 +160,22 @@ export class Authority {
     if (known !== undefined) return known;
     const text = this.#held
       .filter(({ grant }) => concerns(grant, type))
-      .map(({ grant, role_id, grant_scope_ids }) =>
-        JSON.stringify([role_id, grant_scope_ids, grant]),
-      )
+      .map((held) => fingerprintOf(held))
       .sort()
       .join('\n');
     this.#fingerprints.set(type, text);
     return text;
   }
 
-  #decide(asked: Asked, sorted: Sorted): GrantVerdict {
-    return this.#weigh(asked, asked.action, collect(asked, sorted, isCollection(asked.action)));
-  }
-
-  #weigh(place: Pick<Place, 'type'>, action: Action, matching: readonly Grant[]): GrantVerdict {
+  #decide(asked: Asked, view: View): GrantVerdict {
     let authorized = false;
     let fields: Set<string> | undefined;
-    for (const { actions, output_fields } of matching) {
-      if (actions.length > 0) {
-        if (!this.#permits(place, actions, action)) continue;
-        authorized = true;
-      }
-      if (!output_fields) continue;
+    for (const grants of listsOn(asked, view)) {
+      const said = grants.weigh(asked.action);
+      authorized ||= said.authorized;
+      if (!said.fields) continue;
       fields ??= new Set();
-      for (const field of output_fields) fields.add(field);
+      for (const field of said.fields) fields.add(field);
     }
     return { authorized, output_fields: this.#fieldsOf(fields) };
   }
@@ -219,115 +185,59 @@ export class Authority {
     return this.asker === 'anonymous' ? ANONYMOUS_FIELDS : 'all';
   }
 
-  #permits({ type }: Pick<Place, 'type'>, granted: readonly string[], action: Action): boolean {
-    if (!coversAction(granted, action)) return false;
-    return this.asker !== 'anonymous' || (ANONYMOUS_ACTIONS[type]?.includes(action) ?? false);
-  }
-
-  #sort(place: Place): Sorted {
-    const places = this.#places.get(place.type) ?? new Map<string, Sorted>();
-    if (places.size === 0) this.#places.set(place.type, places);
-    const known = places.get(place.scope_id);
+  #viewOf(place: Place): View {
+    const applying = this.#places.get(place.scope_id) ?? this.#reach.find(place);
+    this.#places.set(place.scope_id, applying);
+    const views = this.#views.get(applying) ?? new Map<ResourceTypeName, View>();
+    if (views.size === 0) this.#views.set(applying, views);
+    const known = views.get(place.type);
     if (known) return known;
-    const applicable = this.#held.flatMap((held, at) => (appliesIn(held, place) ? [at] : []));
-    // Where the same grants apply the same is true: scopes of which there are many share it.
-    const key = `${place.type} ${applicable.join(',')}`;
-    const sorted = this.#sorted.get(key) ?? this.#sortGrants(place.type, applicable);
-    this.#sorted.set(key, sorted);
-    places.set(place.scope_id, sorted);
-    return sorted;
-  }
-
-  #sortGrants(type: ResourceTypeName, applicable: readonly number[]): Sorted {
-    const sorted: Sorted = {
-      everything: [],
-      collection: [],
-      byId: new Map(),
-      byPin: new Map(),
+    const view: View = {
+      sorted: applying.bundles.map((bundle) => this.#sort(bundle, place.type)),
       onItems: new Map(),
       onCollection: new Map(),
       listsOfItems: new WeakMap(),
       listsOfCollection: new WeakMap(),
-      visible: new WeakMap(),
     };
-    for (const at of applicable) {
-      const held = this.#held[at];
-      if (!held) continue;
-      const { grant } = held;
-      if (this.asker === 'anonymous' && grant.type !== type) continue;
-      const [first] = grant.ids;
-      if (first === '*') {
-        if (grant.type === type || grant.type === '*') sorted.everything.push(grant);
-      } else if (first === undefined) {
-        if (grant.type === type && RESOURCE_TYPES[type].parent === undefined) {
-          sorted.collection.push(grant);
-        }
-      } else if (grant.type === '' || grant.type === typeOfId(first)) {
-        if (typeOfId(first) === type) for (const id of grant.ids) put(sorted.byId, id, grant);
-      } else if (RESOURCE_TYPES[type].parent === typeOfId(first)) {
-        if (grant.type === type || grant.type === '*') {
-          for (const id of grant.ids) put(sorted.byPin, id, grant);
-        }
-      }
-    }
+    views.set(place.type, view);
+    return view;
+  }
+
+  #sort(bundle: Bundle, type: ResourceTypeName): SortedGrants {
+    const types = this.#sorted.get(bundle) ?? new Map<ResourceTypeName, SortedGrants>();
+    if (types.size === 0) this.#sorted.set(bundle, types);
+    const known = types.get(type);
+    if (known) return known;
+    const sorted = new SortedGrants(this.asker, type, bundle);
+    types.set(type, sorted);
     return sorted;
   }
 }
 
 /** The grants that can have a say on an item or a collection. */
-function collect(
-  { id, pin }: Pick<Asked, 'id' | 'pin'>,
-  sorted: Sorted,
-  forCollection: boolean,
-): readonly Grant[] {
-  const matching = [...sorted.everything];
-  if (id === undefined && forCollection) matching.push(...sorted.collection);
-  if (id !== undefined && !forCollection) matching.push(...(sorted.byId.get(id) ?? []));
-  if (pin !== undefined) matching.push(...(sorted.byPin.get(pin) ?? []));
-  return matching;
-}
-
-/** Whether a role's grants reach into a scope (contract 4.2). */
-function appliesIn(held: HeldGrant, { scope_id, parent_scope_id }: Place): boolean {
-  return held.grant_scope_ids.some((where) => {
-    switch (where) {
-      case 'this':
-        return scope_id === held.role_scope_id;
-      case 'children':
-        return parent_scope_id !== '' && parent_scope_id === held.role_scope_id;
-      case 'descendants':
-        return held.role_scope_id === 'global' && scope_id !== 'global';
-      default:
-        return scope_id === where;
-    }
+function listsOn({ id, pin, action }: Asked, { sorted }: View): GrantList[] {
+  const forCollection = isCollection(action);
+  return sorted.flatMap(({ everything, collection, byId, byPin }) => {
+    const lists = [everything];
+    if (id === undefined && forCollection) lists.push(collection);
+    const named = id === undefined || forCollection ? undefined : byId.get(id);
+    if (named) lists.push(named);
+    const pinned = pin === undefined ? undefined : byPin.get(pin);
+    if (pinned) lists.push(pinned);
+    return lists;
   });
 }
 
 /** Whether some grant speaks of just this item, or of what it lies in. */
-function isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { byId, byPin }: Sorted): boolean {
-  return (id !== undefined && byId.has(id)) || (pin !== undefined && byPin.has(pin));
+function isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { sorted }: View): boolean {
+  return sorted.some(
+    ({ byId, byPin }) =>
+      (id !== undefined && byId.has(id)) || (pin !== undefined && byPin.has(pin)),
+  );
 }
 
-/** Whether a grant can have a say on a type, somewhere. */
-function concerns({ ids, type }: Grant, wanted: ResourceTypeName): boolean {
-  const [first] = ids;
-  if (first === undefined || first === '*') return type === wanted || type === '*';
-  const own = typeOfId(first);
-  if (type === '') return own === wanted;
-  return type === wanted || (type === '*' && RESOURCE_TYPES[wanted].parent === own);
-}
+/** One grant of a role in a text, made once as long as nobody writes the role. */
+const textOf = remembered((grant: Grant) => JSON.stringify(grant));
 
-function put(map: Map<string, Grant[]>, key: string, grant: Grant): void {
-  const known = map.get(key);
-  if (known) known.push(grant);
-  else map.set(key, [grant]);
-}
-
-const NONE: ReadonlySet<string> = new Set();
-
-function keysWith(
-  map: Map<string, Grant[]>,
-  wanted: (grants: Grant[]) => boolean,
-): ReadonlySet<string> {
-  return new Set([...map].filter(([, grants]) => wanted(grants)).map(([key]) => key));
-}
+const fingerprintOf = ({ grant, role_id, grant_scope_ids }: HeldGrant): string =>
+  `[${JSON.stringify(role_id)},${JSON.stringify(grant_scope_ids)},${textOf(grant)}]`;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../../app.ts';
 import { perApp } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { type BrokerCaller, refuseCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
@@ -90,7 +91,7 @@ interface Sight {
   /** Containers of which the caller sees what is theirs. */
   own: string[];
   /** Single items that are seen, by the container that they must lie in. */
-  named: Map<string, ReadonlySet<string>>;
+  named: Map<string, readonly ReadonlySet<string>[]>;
   /** Every container that is listed, whatever is seen of it. */
   listed: Set<string>;
   /** Whether things in a scope that is gone were listed, too. */
@@ -373,16 +374,18 @@ async function readRows(
   if (sight.named.size > 0) {
     const ids = uniteSets(sight.named.values());
     const isSeen = (row: { id: string; container_id: string }): boolean =>
-      sight.named.get(row.container_id)?.has(row.id) ?? false;
+      sight.named.get(row.container_id)?.some((ids) => ids.has(row.id)) ?? false;
     sources.push(listNamed(app.db, [...ids], isSeen, window));
   }
   const rows = await Promise.all(sources);
   return rows.length === 1 ? (rows[0] ?? []) : inOrder(rows.flat(), window);
 }
 
-function uniteSets(sets: Iterable<ReadonlySet<string>>): ReadonlySet<string> {
+function uniteSets(named: Iterable<readonly ReadonlySet<string>[]>): ReadonlySet<string> {
   // Where the same grants apply it is the same set.
-  const [first, ...others] = new Set(sets);
+  const sets = new Set<ReadonlySet<string>>();
+  for (const some of named) for (const ids of some) sets.add(ids);
+  const [first, ...others] = sets;
   if (!first || others.length === 0) return first ?? new Set();
   const all = new Set(first);
   for (const other of others) for (const id of other) all.add(id);
@@ -417,7 +420,9 @@ async function lookAround(
     const inherits = recursive && (counted.has(parent_scope_id) || counted.has('global'));
     return verdict.authorized || inherits ? { at, verdict } : undefined;
   };
+  const breath = new Breath();
   for (const scope_id of scopes) {
+    await breath.take();
     const scope = tree.byId.get(scope_id);
     const found = scope && counts(scope_id, scope.parent_scope_id);
     if (!found) continue;
@@ -485,11 +490,12 @@ function see(
   const { actions } = RESOURCE_TYPES[definition.type];
   const visible = caller.who.authority.describeVisibility(at, actions);
   sight.listed.add(container_id);
-  if (visible.all || visible.pins.has(container_id)) sight.all.push(container_id);
+  if (visible.all || visible.pins.some((pins) => pins.has(container_id)))
+    sight.all.push(container_id);
   else if (visible.own && actions.some((action) => action.endsWith(':self'))) {
     sight.own.push(container_id);
   }
-  if (visible.ids.size > 0) sight.named.set(container_id, visible.ids);
+  if (visible.ids.length > 0) sight.named.set(container_id, visible.ids);
 }
 
 const counts = perApp(() => new Map<string, { counted: number; until_ms: number }>());

@@ -1,4 +1,5 @@
 import type { App } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -284,14 +285,18 @@ export async function describeResources(
     definition.describe(app, caller, resources, how),
     scopesOf(app, resources),
   ]);
-  return resources.map((resource, at) => {
+  const described: Record<string, unknown>[] = [];
+  const breath = new Breath();
+  for (const [at, resource] of resources.entries()) {
     const scope = scopes.get(resource.scope_id);
-    return {
+    described.push({
       ...describeCommon(definition, resource, scope),
       ...own[at],
       ...describeActions(caller, definition, resource, scope),
-    };
-  });
+    });
+    await breath.take();
+  }
+  return described;
 }
 
 async function scopesOf(

@@ -2,6 +2,7 @@ import { type Compilable, type Expression, type ExpressionBuilder, type Kysely, 
 import { build, type Db, type Prepared, prepared, preparedWrite } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
@@ -159,16 +160,46 @@ export async function listOwnedByAll(
   return rows.map(resourceOf);
 }
 
-/** Everything of a type. For what is few: scopes, roles, groups. */
+/** Everything of a type, oldest first. For what is small and cached. */
 export async function listOfType(db: Db, type: ResourceTypeName): Promise<Resource[]> {
-  const rows = await db
-    .selectFrom('resource')
-    .selectAll()
-    .where('type', '=', type)
-    .orderBy('created_ms')
-    .orderBy('id')
-    .execute();
+  const rows = await listInPages<ResourceRow>((last) =>
+    db
+      .selectFrom('resource')
+      .selectAll()
+      .where('type', '=', type)
+      .where(({ and, eb, or }) =>
+        or([
+          eb('created_ms', '>', last?.created_ms ?? -1),
+          and([eb('created_ms', '=', last?.created_ms ?? -1), eb('id', '>', last?.id ?? '')]),
+        ]),
+      )
+      .orderBy('created_ms')
+      .orderBy('id')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows.map(resourceOf);
+}
+
+/** What tells whether one knows a resource already, of everything of a type. */
+export interface Seen {
+  id: string;
+  version: number;
+  updated_ms: number;
+}
+
+/** The versions of everything of a type, in the order of ids. */
+export function listVersions(db: Db, type: ResourceTypeName): Promise<Seen[]> {
+  return listInPages((last) =>
+    db
+      .selectFrom('resource')
+      .select(['id', 'version', 'updated_ms'])
+      .where('type', '=', type)
+      .where('id', '>', last?.id ?? '')
+      .orderBy('id')
+      .limit(PAGE)
+      .execute(),
+  );
 }
 
 const linksFrom = prepared<{ from_id: string; kind: string }, { to_id: string }>(
@@ -241,17 +272,29 @@ export async function listLinksToAll(
   );
 }
 
-/** Links of a kind, whole. For what is few and cached: members and principals. */
-export async function listLinks(
-  db: Db,
-  kind: LinkKind,
-): Promise<{ from_id: string; to_id: string }[]> {
-  return db
-    .selectFrom('resource_link')
-    .select(['from_id', 'to_id'])
-    .where('kind', '=', kind)
-    .orderBy('to_id')
-    .execute();
+/** Links of a kind, whole. For what is cached: members and principals. */
+export function listLinks(db: Db, kind: LinkKind): Promise<Link[]> {
+  return listInPages<Link>((last) =>
+    db
+      .selectFrom('resource_link')
+      .select(['from_id', 'to_id'])
+      .where('kind', '=', kind)
+      .where(({ and, eb, or }) =>
+        or([
+          eb('to_id', '>', last?.to_id ?? ''),
+          and([eb('to_id', '=', last?.to_id ?? ''), eb('from_id', '>', last?.from_id ?? '')]),
+        ]),
+      )
+      .orderBy('to_id')
+      .orderBy('from_id')
+      .limit(PAGE)
+      .execute(),
+  );
+}
+
+interface Link {
+  from_id: string;
+  to_id: string;
 }
 
 /** What one resource can be to another. */

@@ -1,8 +1,9 @@
 import type { App } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { revokeTokensIn } from '../auth-tokens/operations.ts';
-import { RECOVERY_USER } from '../caller.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
@@ -17,11 +18,11 @@ import {
 import type { RoleBody } from '../roles/role.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
-import { listSubtree } from '../tree/tree.ts';
+import { listSubtree, type ScopeTree } from '../tree/tree.ts';
 import {
+  COLLECTIONS,
   chooseScopeType,
   type InitialRole,
-  listCollections,
   planScopeRoles,
   type ScopeBody,
   scopeActions,
@@ -100,20 +101,32 @@ export const scopeDefinition: Definition = {
   actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),
   async describe(app, caller, resources) {
     const tree = await readScopeTree(app);
-    return resources.map((resource) => {
-      const { primary_auth_method_id } = resource.body as ScopeBody;
-      const level = scopeTypeOf(resource.id);
-      const parent_scope_id = tree.byId.get(resource.id)?.parent_scope_id ?? '';
-      const collections: Record<string, readonly string[]> = {};
-      for (const { type, actions } of listCollections(level)) {
-        const place = { scope_id: resource.id, parent_scope_id, type };
-        const allowed = caller.who.authority.listActions(place, actions);
-        if (allowed.length > 0) collections[RESOURCE_TYPES[type].plural] = allowed;
-      }
-      return omitEmpty({ primary_auth_method_id, authorized_collection_actions: collections });
-    });
+    const described: Record<string, unknown>[] = [];
+    const breath = new Breath();
+    for (const resource of resources) {
+      described.push(describeScopeFields(caller, tree, resource));
+      // What may be done in a scope is a question for every type in it.
+      await breath.take();
+    }
+    return described;
   },
 };
+
+function describeScopeFields(
+  caller: BrokerCaller,
+  tree: ScopeTree,
+  { id, body }: Resource,
+): Record<string, unknown> {
+  const { primary_auth_method_id } = body as ScopeBody;
+  const parent_scope_id = tree.byId.get(id)?.parent_scope_id ?? '';
+  const collections: Record<string, readonly string[]> = {};
+  for (const { type, actions } of COLLECTIONS[scopeTypeOf(id)]) {
+    const place = { scope_id: id, parent_scope_id, type };
+    const allowed = caller.who.authority.listActions(place, actions);
+    if (allowed.length > 0) collections[RESOURCE_TYPES[type].plural] = allowed;
+  }
+  return omitEmpty({ primary_auth_method_id, authorized_collection_actions: collections });
+}
 
 function isTrue(query: URLSearchParams, name: string): boolean {
   const text = query.get(name) ?? '';

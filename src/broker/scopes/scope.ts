@@ -55,10 +55,12 @@ const KEY_ACTIONS: readonly Action[] = [
   'destroy-key-version',
 ];
 
-/** Collections that lie directly in a scope, with the actions that can be granted on each. */
-export function listCollections(
-  level: ScopeType,
-): { type: ResourceTypeName; actions: readonly Action[] }[] {
+interface Collection {
+  type: ResourceTypeName;
+  actions: readonly Action[];
+}
+
+function listCollections(level: ScopeType): Collection[] {
   return (Object.keys(RESOURCE_TYPES) as ResourceTypeName[])
     .filter((type) => {
       const { parent, levels } = RESOURCE_TYPES[type];
@@ -71,18 +73,23 @@ export function listCollections(
     }));
 }
 
-/** What can be done with a scope itself. */
-export function scopeActions(level: ScopeType): readonly Action[] {
-  const { actions } = RESOURCE_TYPES.scope;
-  switch (level) {
-    case 'global':
-      return actions.filter((action) => action !== 'delete');
-    case 'org':
-      return actions;
-    case 'project':
-      return ['no-op', 'read', 'update', 'delete'];
-  }
-}
+/** Collections that lie directly in a scope, with the actions that can be granted on each. */
+export const COLLECTIONS: Readonly<Record<ScopeType, readonly Collection[]>> = {
+  global: listCollections('global'),
+  org: listCollections('org'),
+  project: listCollections('project'),
+};
+
+const { actions: ACTIONS } = RESOURCE_TYPES.scope;
+
+/** What can be done with a scope itself. The same lists each time: answers are kept by them. */
+const SCOPE_ACTIONS: Readonly<Record<ScopeType, readonly Action[]>> = {
+  global: ACTIONS.filter((action) => action !== 'delete'),
+  org: ACTIONS,
+  project: ['no-op', 'read', 'update', 'delete'],
+};
+
+export const scopeActions = (level: ScopeType): readonly Action[] => SCOPE_ACTIONS[level];
 
 /** A role that a new scope begins with. */
 export interface InitialRole {

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseGrant } from './grant.ts';
+import { type HeldGrant, Reach } from './reach.ts';
+
+function held(role_id: string, role_scope_id: string, grant_scope_ids: string[]): HeldGrant {
+  const reading = parseGrant('ids=*;type=target;actions=read');
+  assert.ok(reading.valid);
+  return { grant: reading.grant, role_id, role_scope_id, grant_scope_ids };
+}
+
+const at = (scope_id: string, parent_scope_id: string) => ({ scope_id, parent_scope_id });
+const GLOBAL = at('global', '');
+const ORG = at('o_1', 'global');
+const PROJECT = at('p_1', 'o_1');
+const OTHER = at('p_2', 'o_1');
+
+const cases: [role_scope: string, where: string[], place: typeof GLOBAL, reaches: boolean, why: string][] = [
+  ['p_1', ['this'], PROJECT, true, 'its own scope'],
+  ['p_1', ['this'], OTHER, false, 'another'],
+  ['o_1', ['this'], PROJECT, false, 'not what lies in its own'],
+  ['o_1', ['children'], PROJECT, true, 'what lies in its own'],
+  ['o_1', ['children'], ORG, false, 'not its own'],
+  ['global', ['children'], ORG, true, 'orgs'],
+  ['global', ['children'], PROJECT, false, 'not what lies in orgs'],
+  ['global', ['children'], GLOBAL, false, 'nor the global scope'],
+  ['global', ['descendants'], PROJECT, true, 'everything beneath'],
+  ['global', ['descendants'], GLOBAL, false, 'not itself'],
+  ['o_1', ['descendants'], PROJECT, false, 'only of the global scope'],
+  ['global', ['p_1'], PROJECT, true, 'a scope that is named'],
+  ['global', ['p_1'], OTHER, false, 'not another'],
+  ['global', ['this', 'descendants'], GLOBAL, true, 'either of two'],
+]; // biome-ignore format: one table
+
+for (const [role_scope, where, place, reaches, why] of cases) {
+  test(`a role of ${role_scope} for ${where} in ${place.scope_id}: ${why}`, () => {
+    const { bundles } = new Reach([held('r_1', role_scope, where)]).find(place);
+    assert.equal(bundles.flat(2).length, reaches ? 1 : 0);
+  });
+}
+
+test('where the same roles reach for the same reasons it is the same that applies', () => {
+  const reach = new Reach([held('r_1', 'global', ['descendants']), held('r_2', 'o_1', ['p_2'])]);
+  const [one, same, other] = [PROJECT, at('p_9', 'o_9'), OTHER].map((place) => reach.find(place));
+  assert.equal(one, same);
+  assert.notEqual(one, other);
+  assert.equal(one?.bundles[0], other?.bundles[1], 'and of what else applies the part is');
+});

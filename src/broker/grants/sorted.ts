@@ -1,0 +1,172 @@
+import { remembered } from '../../core/remembered.ts';
+import { RESOURCE_TYPES, type ResourceTypeName, typeOfId } from '../resource-types.ts';
+import { type Action, parentAction } from './actions.ts';
+import { coversAction, type Grant } from './grant.ts';
+import type { Bundle } from './reach.ts';
+
+/** Who asks, as far as grants go. */
+export type Asker = 'anonymous' | 'user' | 'recovery';
+
+/** All that can ever be granted to somebody without a log-in. */
+const ANONYMOUS_ACTIONS: Readonly<Partial<Record<ResourceTypeName, readonly Action[]>>> = {
+  scope: ['list', 'no-op'],
+  'auth-method': ['list', 'no-op', 'authenticate'],
+};
+
+export const isCollection = (action: string): boolean =>
+  parentAction(action) === 'create' || parentAction(action) === 'list';
+
+/** Says whether granted actions permit one, on things of one type. */
+type Permits = (granted: readonly string[], action: Action) => boolean;
+
+export function permitsOf(asker: Asker, type: ResourceTypeName): Permits {
+  if (asker !== 'anonymous') return coversAction;
+  const possible = ANONYMOUS_ACTIONS[type] ?? [];
+  return (granted, action) => possible.includes(action) && coversAction(granted, action);
+}
+
+const typeOfIds = remembered(({ ids }: Grant) => ({ type: typeOfId(ids[0] ?? '') }));
+
+/** The type of the first id that a grant names, and so of all of them. */
+export const typeOfFirst = (grant: Grant): ResourceTypeName | undefined => typeOfIds(grant).type;
+
+/** Whether a grant can have a say on a type, somewhere. */
+export function concerns(grant: Grant, wanted: ResourceTypeName): boolean {
+  const { ids, type } = grant;
+  const [first] = ids;
+  if (first === undefined || first === '*') return type === wanted || type === '*';
+  const own = typeOfFirst(grant);
+  if (type === '') return own === wanted;
+  return type === wanted || (type === '*' && RESOURCE_TYPES[wanted].parent === own);
+}
+
+/** What grants say of an action together. */
+interface Said {
+  authorized: boolean;
+  /** Undefined when none of them says anything of fields. */
+  fields: ReadonlySet<string> | undefined;
+}
+
+/** Grants that speak of the same. */
+export class GrantList {
+  readonly #permits: Permits;
+  readonly #grants: Grant[] = [];
+  #said: Map<Action, Said> | undefined;
+
+  constructor(permits: Permits) {
+    this.#permits = permits;
+  }
+
+  add(grant: Grant): void {
+    this.#grants.push(grant);
+  }
+
+  /** Whether at least one of some actions is permitted. */
+  allows(actions: readonly Action[]): boolean {
+    return actions.some((action) =>
+      this.#grants.some((grant) => this.#permits(grant.actions, action)),
+    );
+  }
+
+  weigh(action: Action): Said {
+    this.#said ??= new Map();
+    const known = this.#said.get(action);
+    if (known) return known;
+    let authorized = false;
+    let fields: Set<string> | undefined;
+    for (const { actions, output_fields } of this.#grants) {
+      if (actions.length > 0) {
+        if (!this.#permits(actions, action)) continue;
+        authorized = true;
+      }
+      if (!output_fields) continue;
+      fields ??= new Set();
+      for (const field of output_fields) fields.add(field);
+    }
+    const said = { authorized, fields };
+    this.#said.set(action, said);
+    return said;
+  }
+}
+
+/** What of a collection can be seen on the ground of some grants. */
+interface Seen {
+  all: boolean;
+  own: boolean;
+  ids: ReadonlySet<string>;
+  pins: ReadonlySet<string>;
+}
+
+/** The grants of a bundle that can have a say on a type, by what they speak of. */
+export class SortedGrants {
+  /** For every id. */
+  readonly everything: GrantList;
+  /** For the collection alone: they name a type and no ids. */
+  readonly collection: GrantList;
+  readonly byId = new Map<string, GrantList>();
+  readonly byPin = new Map<string, GrantList>();
+  readonly #seen = new WeakMap<readonly Action[], Seen>();
+  readonly #permits: Permits;
+
+  constructor(asker: Asker, type: ResourceTypeName, bundle: Bundle) {
+    this.#permits = permitsOf(asker, type);
+    this.everything = new GrantList(this.#permits);
+    this.collection = new GrantList(this.#permits);
+    for (const grants of bundle) {
+      for (const grant of grants) {
+        if (asker !== 'anonymous' || grant.type === type) this.#add(type, grant);
+      }
+    }
+  }
+
+  describeVisibility(idActions: readonly Action[]): Seen {
+    const known = this.#seen.get(idActions);
+    if (known) return known;
+    const whole = idActions.filter((action) => !action.endsWith(':self'));
+    const all = this.everything.allows(whole);
+    const seen: Seen = {
+      all,
+      own: all || this.everything.allows(idActions),
+      ids: all ? NONE : keysThatAllow(this.byId, idActions),
+      pins: all ? NONE : keysThatAllow(this.byPin, idActions),
+    };
+    this.#seen.set(idActions, seen);
+    return seen;
+  }
+
+  #add(type: ResourceTypeName, grant: Grant): void {
+    const [first] = grant.ids;
+    if (first === '*') {
+      if (grant.type === type || grant.type === '*') this.everything.add(grant);
+      return;
+    }
+    const { parent } = RESOURCE_TYPES[type];
+    if (first === undefined) {
+      if (grant.type === type && parent === undefined) this.collection.add(grant);
+      return;
+    }
+    const own = typeOfFirst(grant);
+    if (grant.type === '' || grant.type === own) {
+      if (own === type) for (const id of grant.ids) this.#put(this.byId, id, grant);
+    } else if (parent !== undefined && parent === own) {
+      if (grant.type !== type && grant.type !== '*') return;
+      for (const id of grant.ids) this.#put(this.byPin, id, grant);
+    }
+  }
+
+  #put(map: Map<string, GrantList>, key: string, grant: Grant): void {
+    const list = map.get(key) ?? new GrantList(this.#permits);
+    list.add(grant);
+    map.set(key, list);
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function keysThatAllow(
+  map: ReadonlyMap<string, GrantList>,
+  actions: readonly Action[],
+): ReadonlySet<string> {
+  if (map.size === 0) return NONE;
+  return new Set([...map].filter(([, grants]) => grants.allows(actions)).map(([key]) => key));
+}
