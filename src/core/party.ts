@@ -30,7 +30,11 @@ export function partyOf(address: string): string {
  * given (RFC 6177), for IPv4 the address itself.
  */
 export function siteOf(address: string): string {
-  const party = partyOf(address);
+  return siteOfParty(partyOf(address));
+}
+
+/** As {@link siteOf}, of what `partyOf` says. */
+export function siteOfParty(party: string): string {
   if (!party.endsWith('::/64')) return party;
   return `${party.split(':').slice(0, 3).join(':')}::/48`;
 }

@@ -197,9 +197,8 @@ function takeQuota(
   const verdict = limiterOf(app).take(asked, app.now());
   Object.assign(limits, verdict.headers);
   if (verdict.allowed) return undefined;
-  const status = verdict.full ? 503 : 429;
   const headers = { 'retry-after': String(verdict.retry_after) };
-  return { status, headers, body: undefined };
+  return { status: 429, headers, body: undefined };
 }
 
 /** How an endpoint finds what it is about. */

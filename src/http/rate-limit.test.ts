@@ -26,7 +26,6 @@ test('a token is refused beyond its quota, and another of the same address is no
   const refused = limiter.take(asking(), 2000);
   assert.deepEqual(refused, {
     allowed: false,
-    full: false,
     retry_after: 28,
     headers: {
       ratelimit: 'limit=2, remaining=0, reset=28',
@@ -71,14 +70,43 @@ test('a clock that goes back does not lock anybody out', () => {
   assert.equal(limiter.take(asking(), 0).allowed, true);
 });
 
-test('more addresses than can be counted are refused until windows end', () => {
-  const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 1000 } }, 2);
-  assert.equal(limiter.take(asking({ ip: 'a' }), 0).allowed, true);
-  assert.equal(limiter.take(asking({ ip: 'b', token: '' }), 0).allowed, true);
-  const refused = limiter.take(asking({ ip: 'c' }), 1);
-  assert.deepEqual(refused, { allowed: false, full: true, retry_after: 30, headers: {} });
-  assert.equal(limiter.take(asking({ ip: 'a' }), 1).allowed, true, 'who is known');
-  assert.equal(limiter.take(asking({ ip: 'c' }), 30_001).allowed, true);
+test('whoever comes when no more addresses can be counted draws on the quota for all alone', () => {
+  const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 8 } }, 2);
+  const take = (ip: string, at = 0) => limiter.take(asking({ ip, token: '' }), at).allowed;
+  assert.equal(take('a'), true);
+  assert.equal(take('b'), true);
+  for (let n = 0; n < 4; n++) assert.equal(take('c'), true, 'not counted by its address');
+  for (let n = 0; n < 2; n++) assert.equal(take('a'), true, 'who is counted');
+  assert.equal(take('c'), false, 'all is used up');
+  assert.equal(take('c', 30_001), true);
+});
+
+test('a site of many networks does not take the places of others', () => {
+  const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 100_000 } }, 500);
+  const take = (ip: string) => limiter.take(asking({ ip, token: '' }), 0).allowed;
+  const network = (n: number) => `2001:db8:7:${n.toString(16)}::1`;
+  for (let n = 0; n < 5; n++) assert.equal(take(network(n)), true);
+  // Beyond its hundredth of the places its networks are one, with one quota of three.
+  const allowed = Array.from({ length: 1000 }, (_, n) => take(network(5 + n))).filter(Boolean);
+  assert.equal(allowed.length, 3);
+  assert.equal(take(network(0)), true, 'a network that is counted keeps its own');
+  for (let n = 0; n < 3; n++) assert.equal(take('198.51.100.7'), true);
+  assert.equal(take('198.51.100.7'), false, 'another is counted as ever');
+  assert.equal(take('2001:db8:8::1'), true, 'and so is another site');
+});
+
+test('when windows have ended, the networks of a site are counted anew', () => {
+  const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 100_000 } }, 200);
+  const take = (n: number, at: number) =>
+    limiter.take(asking({ ip: `2001:db8:7:${n.toString(16)}::1`, token: '' }), at).allowed;
+  for (let n = 0; n < 300; n++) take(n, 0);
+  assert.equal(take(300, 1), false);
+  // What has ended is forgotten when there is no room.
+  for (let n = 0; n < 198; n++) {
+    limiter.take(asking({ ip: `10.0.0.${n}`, token: '' }), 31_000);
+  }
+  for (let n = 0; n < 3; n++) assert.equal(take(400, 31_001), true);
+  assert.equal(take(400, 31_001), false);
 });
 
 test('tokens made up in numbers keep nobody out: their address is counted', () => {
@@ -173,9 +201,10 @@ test('one of those with a good token who uses everything up leaves the others th
 test('strangers in numbers do not take the places in which known callers are counted', () => {
   const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 1000 } }, 2);
   for (const ip of ['a', 'b', 'c']) limiter.take(asking({ ip }), 0);
-  const full = limiter.take(asking({ ip: 'd' }), 0);
-  assert.equal(!full.allowed && full.full, true);
-  assert.equal(limiter.take({ ...asking({ ip: 'd' }), known_as: 'e' }, 0).allowed, true);
+  for (let n = 0; n < 4; n++) limiter.take(asking({ ip: 'd' }), 0);
+  const known = () => limiter.take({ ...asking({ ip: 'd', token: '' }), known_as: 'e' }, 0).allowed;
+  for (let n = 0; n < 3; n++) assert.equal(known(), true);
+  assert.equal(known(), false, 'counted by its address');
 });
 
 test('a network of IPv6 counts as one address', () => {

@@ -1,18 +1,13 @@
 import type { RateLimits } from '../config.ts';
-import { partyOf, siteOf } from '../core/party.ts';
+import { partyOf, siteOf, siteOfParty } from '../core/party.ts';
 
 /** Whose requests are counted together. */
 type Per = 'total' | 'ip-address' | 'auth-token';
 
 export type QuotaVerdict =
   | { allowed: true; headers: Readonly<Record<string, string>> }
-  /** `retry_after` in seconds; `full`: too many callers to count. */
-  | {
-      allowed: false;
-      full: boolean;
-      retry_after: number;
-      headers: Readonly<Record<string, string>>;
-    };
+  /** `retry_after` in seconds. */
+  | { allowed: false; retry_after: number; headers: Readonly<Record<string, string>> };
 
 interface Window {
   used: number;
@@ -41,6 +36,8 @@ const LEAST = 5;
 
 /** Addresses that are counted at once over all endpoints, and tokens: some 20 MB each. */
 const MAX_WINDOWS = 100_000;
+/** Of them, for the networks of one site, which may have 65,536; beyond it they are counted as one. */
+const MOST_OF_SITE = 0.01;
 /** More of a token's text than tells any two apart. */
 const MAX_TOKEN = 128;
 
@@ -93,6 +90,8 @@ class Pool {
   readonly #endpoints = new Map<string, Counts>();
   #swept = Number.NEGATIVE_INFINITY;
   readonly #held = { total: 0, 'ip-address': 0, 'auth-token': 0 };
+  /** Windows of networks, by the site that these lie in. */
+  readonly #heldBySite = new Map<string, number>();
   #parties = 0;
 
   constructor(limits: RateLimits, most: number) {
@@ -106,10 +105,11 @@ class Pool {
     const [total, address, token] = counts.quotas;
     const ofAll = this.#windowOf(total, '', now);
     if (ofAll?.used === 0) this.#forgetParties(counts);
-    const windows: [Quota, Window | undefined][] = [
-      [total, ofAll],
-      [address, this.#windowOf(address, partyOf(request.remote_address), now)],
-    ];
+    const windows: [Quota, Window][] = [];
+    if (ofAll) windows.push([total, ofAll]);
+    // Who comes when no more can be counted is not refused for that: the quota for all counts them.
+    const ofAddress = this.#addressWindowOf(address, request.remote_address, now);
+    if (ofAddress) windows.push([address, ofAddress]);
     if (request.token !== '') {
       // Anybody can make up tokens: when there are too many, those not seen before are not
       // counted, and the address that they come from is all the same.
@@ -120,10 +120,6 @@ class Pool {
     const share = this.#shareOf(counts, party);
     let least: { limit: number; left: number; ends: number } | undefined;
     for (const [{ per, limit }, window] of windows) {
-      if (!window) {
-        const retry_after = this.#limits.period;
-        return { allowed: false, full: true, retry_after, headers: {} };
-      }
       const own = limit - window.used;
       const left = per === 'total' ? Math.max(own, share) : own;
       if (!least || left < least.left) least = { limit, left, ends: window.ends };
@@ -135,8 +131,8 @@ class Pool {
       ratelimit: `limit=${limit}, remaining=${remaining}, reset=${reset}`,
       'ratelimit-policy': counts.policy,
     };
-    if (left <= 0) return { allowed: false, full: false, retry_after: reset, headers };
-    for (const [, window] of windows) if (window) window.used += 1;
+    if (left <= 0) return { allowed: false, retry_after: reset, headers };
+    for (const [, window] of windows) window.used += 1;
     this.#countParty(counts, party);
     return { allowed: true, headers };
   }
@@ -180,6 +176,19 @@ class Pool {
     return counts;
   }
 
+  #addressWindowOf(quota: Quota, address: string, now: number): Window | undefined {
+    const party = partyOf(address);
+    if (quota.windows.has(party)) return this.#windowOf(quota, party, now);
+    const site = siteOf(address);
+    const held = this.#heldBySite.get(site) ?? 0;
+    if (site !== party && held >= Math.max(1, this.#most * MOST_OF_SITE)) {
+      return this.#windowOf(quota, site, now);
+    }
+    const window = this.#windowOf(quota, party, now);
+    if (window && site !== party) this.#heldBySite.set(site, held + 1);
+    return window;
+  }
+
   #windowOf({ per, windows }: Quota, who: string, now: number): Window | undefined {
     const known = windows.get(who);
     if (known) {
@@ -199,6 +208,14 @@ class Pool {
     return fresh;
   }
 
+  #forgetOfSite(party: string): void {
+    const site = siteOfParty(party);
+    if (site === party) return;
+    const held = (this.#heldBySite.get(site) ?? 0) - 1;
+    if (held > 0) this.#heldBySite.set(site, held);
+    else this.#heldBySite.delete(site);
+  }
+
   /** Not more often than once a second, however many are refused meanwhile. */
   #sweep(now: number): void {
     if (now < this.#swept + SWEEP_MS && now >= this.#swept) return;
@@ -210,6 +227,7 @@ class Pool {
           if (per === 'total') this.#forgetParties(counts);
           windows.delete(who);
           this.#held[per] -= 1;
+          if (per === 'ip-address') this.#forgetOfSite(who);
         }
       }
     }
