@@ -1,12 +1,10 @@
 import type { App } from '../../app.ts';
-import type { Effect } from '../../store/write.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { findResource, saveResource } from '../resources/store.ts';
-import type { ScopeBody } from '../scopes/scope.ts';
+import { clearPrimary } from '../scopes/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import {
   AUTH_METHOD_TYPES,
@@ -57,7 +55,7 @@ export const authMethodDefinition: Definition = {
   },
   async planRemoval(app, _caller, resource) {
     return [
-      ...(await forgetPrimary(app, resource)),
+      clearPrimary(resource, app.now()),
       ...(await endLogIns(app, { auth_method_id: resource.id })),
     ];
   },
@@ -94,15 +92,6 @@ function bodyFrom(base: PasswordMethodBody, { attributes = {} }: Item): Password
     min_login_name_length: lengthOf('min_login_name_length'),
     min_password_length: lengthOf('min_password_length'),
   };
-}
-
-/** A scope whose primary auth method goes has none afterwards. */
-async function forgetPrimary(app: App, method: Resource): Promise<Effect[]> {
-  const scope = await findResource(app.db, method.scope_id);
-  if (!scope || (scope.body as ScopeBody).primary_auth_method_id !== method.id) return [];
-  const body: ScopeBody = { primary_auth_method_id: '' };
-  const next = { ...scope, body, version: scope.version + 1, updated_ms: app.now() };
-  return [saveResource(next, scope.version)];
 }
 
 /** @throws Failure `invalid` */

@@ -10,6 +10,7 @@ import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
 import {
   findResource,
+  holdResource,
   insertLink,
   insertResource,
   removeResources,
@@ -28,6 +29,8 @@ import {
   scopeActions,
   scopeFields,
 } from './scope.ts';
+
+const NO_SUCH_METHOD = 'There is no such auth method in this scope.';
 
 export const scopeDefinition: Definition = {
   type: 'scope',
@@ -81,11 +84,13 @@ export const scopeDefinition: Definition = {
     if (id !== '') {
       const method = await findResource(app.db, id);
       if (method?.type !== 'auth-method' || method.scope_id !== resource.id) {
-        refuseField('primary_auth_method_id', 'There is no such auth method in this scope.');
+        refuseField('primary_auth_method_id', NO_SUCH_METHOD);
       }
     }
     const body: ScopeBody = { primary_auth_method_id: id };
-    return { body };
+    // It goes with its removal, which waits for this to be durable.
+    const held = { ...holdResource(id), conflict: NO_SUCH_METHOD };
+    return { body, effects: id === '' ? [] : [held] };
   },
   async planRemoval(app, _caller, resource) {
     if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
