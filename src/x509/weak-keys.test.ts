@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createECDH, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { checkPrimeSync, createECDH, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import { cpuOf } from '../../test/support/cpu-time.ts';
 import {
@@ -18,7 +18,7 @@ import {
   ecPublicKeyInfo,
   publicKeyInfo,
 } from './keys.ts';
-import { isPerfectPower, rootOf } from './rsa-factors.ts';
+import { hasSmoothFactor, isPerfectPower, rootOf } from './rsa-factors.ts';
 import { judgePublicKey } from './weak-keys.ts';
 
 const said = (subjectPublicKeyInfo: Uint8Array): string => {
@@ -30,6 +30,30 @@ const p = newPrime(1024);
 const q = newPrime(1024);
 const half = newPrime(512);
 const CLOSE = /factors of its modulus are too close/;
+const SMOOTH = /less one, is a product of small numbers/;
+const long = Array.from({ length: 7 }, () => newPrime(1024));
+
+/** The least common multiple of all numbers up to 512. */
+const multiple = (): bigint => {
+  let product = 1n;
+  for (let number = 2n; number <= 512n; number += 1n) {
+    let [a, b] = [product, number];
+    while (b > 0n) [a, b] = [b, a % b];
+    product *= number / a;
+  }
+  return product;
+};
+
+/** A prime that is one more than a divisor of that, times a factor. */
+function smoothPrime(factor: bigint): bigint {
+  const whole = multiple();
+  for (let left = 3n; ; left += 2n) {
+    if (whole % left !== 0n) continue;
+    const prime = (whole / left) * factor + 1n;
+    if (checkPrimeSync(prime)) return prime;
+  }
+}
+
 const power = (base: bigint, exponent: bigint): RsaNumbers => ({
   ...keyOf([base]),
   modulus: base ** exponent,
@@ -48,7 +72,22 @@ const rsaKeys: [what: string, key: RsaNumbers, verdict: 'sound' | RegExp][] = [
     keyOf([65_521n, newPrime(2032)]),
     /divisible by 65521$/,
   ],
-  ['a factor of twenty bits', keyOf([1_048_583n, p, q]), 'sound'],
+  ['the first prime above 65,536 as a factor', keyOf([65_537n, p, q]), /divisible by 65537$/],
+  ['the second prime above 65,536 as a factor', keyOf([65_539n, p, q]), /divisible by 65539$/],
+  ['a factor of 104,729', keyOf([104_729n, p, q]), /divisible by 104729$/],
+  ['a factor of 1,000,003', keyOf([1_000_003n, p, q]), /divisible by 1000003$/],
+  ['the last prime below 2^20 as a factor', keyOf([1_048_573n, p, q]), /divisible by 1048573$/],
+  ['two such factors', keyOf([65_537n, 1_048_573n, p]), /divisible by 68720328701$/],
+  ['the last of them and 8192 bits', keyOf([1_048_573n, ...long]), /divisible by 1048573$/],
+  // 1,048,588 is four times a prime.
+  ['a prime just above 2^20 as a factor', keyOf([1_048_589n, p, q]), 'sound'],
+  ['a factor of 2^31 − 1', keyOf([2_147_483_647n, p, q]), SMOOTH],
+  ['a prime that is one more than a smooth number', keyOf([smoothPrime(1n), p]), SMOOTH],
+  [
+    'a prime that is one more than a smooth number but for one factor',
+    keyOf([smoothPrime(521n), p]),
+    'sound',
+  ],
   ['the square of a prime', power(p, 2n), CLOSE],
   ['the third power of a prime', power(newPrime(683), 3n), /the power of a number/],
   ['the seventh power of a prime', power(newPrime(293), 7n), /the power of a number/],
@@ -170,6 +209,14 @@ test('roots are the greatest whose power is not more', () => {
   ] as const) {
     assert.equal(rootOf(number, degree), root);
   }
+});
+
+test('smooth factors are found one by one and all at once', () => {
+  const [one, other] = [smoothPrime(1n), smoothPrime(2n)];
+  assert.equal(hasSmoothFactor(one * p), true);
+  assert.equal(hasSmoothFactor(one * other), true);
+  assert.equal(hasSmoothFactor(smoothPrime(521n) * p), false);
+  assert.equal(hasSmoothFactor(p * q), false);
 });
 
 test('powers are told from what is beside them', () => {

@@ -11,7 +11,14 @@ import {
   type PublicKeyParts,
   readPublicKey,
 } from './keys.ts';
-import { findFactor, isFingerprinted, isPerfectPower, splitByFermat } from './rsa-factors.ts';
+import {
+  findFactor,
+  findLargerFactor,
+  hasSmoothFactor,
+  isFingerprinted,
+  isPerfectPower,
+  splitByFermat,
+} from './rsa-factors.ts';
 
 export type WeaknessVerdict = { sound: true } | { sound: false; because: string };
 
@@ -46,7 +53,7 @@ function judgeRsa(parts: Extract<PublicKeyParts, { key_type: 'rsa' }>): Weakness
   if (exponent < LEAST_EXPONENT) {
     return refuse(`its public exponent is ${exponent}, at least ${LEAST_EXPONENT} is accepted`);
   }
-  const factor = findFactor(modulus);
+  const factor = findFactor(modulus) ?? findLargerFactor(modulus);
   if (factor !== undefined) return refuse(`its modulus is divisible by ${factor}`);
   if (isFingerprinted(modulus)) {
     return refuse('it was made by a library whose keys can be factored (ROCA, CVE-2017-15361)');
@@ -54,6 +61,9 @@ function judgeRsa(parts: Extract<PublicKeyParts, { key_type: 'rsa' }>): Weakness
   if (splitByFermat(modulus)) return refuse('the factors of its modulus are too close');
   if (isPerfectPower(modulus)) return refuse('its modulus is the power of a number');
   if (checkPrimeSync(modulus)) return refuse('its modulus is a prime');
+  if (hasSmoothFactor(modulus)) {
+    return refuse('a factor of its modulus, less one, is a product of small numbers');
+  }
   return SOUND;
 }
 

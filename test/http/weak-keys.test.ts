@@ -35,6 +35,8 @@ const PATHS = ['pki/sign/rsa', 'pki/sign/any', 'pki/issuer/root/sign/any'];
 const WEAK: [what: string, key: RsaNumbers, why: RegExp][] = [
   ['close primes', keyOf([p, nextPrime(p + 2n)]), /factors of its modulus are too close/],
   ['a factor of 3', keyOf([3n, newPrime(2048)]), /divisible by 3/],
+  ['a factor of twenty bits', keyOf([1_048_573n, newPrime(2048)]), /divisible by 1048573/],
+  ['a factor of 2^31 − 1', keyOf([2_147_483_647n, newPrime(2048)]), /a product of small numbers/],
   ['a square', { modulus: p * p, exponent: 65_537n, order: p * (p - 1n) }, /too close/],
   ['a prime', keyOf([nextPrime(p << 1024n)]), /its modulus is a prime/],
   [
