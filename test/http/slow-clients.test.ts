@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { CONNECTION_DEFAULTS, type ConnectionLimits } from '../../src/config.ts';
+import { openTalk, type Talk, until } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 
 const FIRST = '127.0.0.2';
@@ -10,37 +10,8 @@ const HEALTH = 'GET /v1/sys/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const LOG_IN =
   'POST /v1/auth/userpass/login/ann HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\n\r\n';
 
-interface Talk {
-  socket: Socket;
-  text(): string;
-  /** What came until the server hung up. */
-  closed: Promise<string>;
-  /** Resolves when so many answers have begun. */
-  answers(count: number): Promise<void>;
-}
-
-async function open(client: Client, localAddress = FIRST): Promise<Talk> {
-  const socket = connect({ port: client.running.address.port, host: '127.0.0.1', localAddress });
-  let text = '';
-  const listeners: (() => void)[] = [];
-  socket.setEncoding('latin1').on('data', (piece: string) => {
-    text += piece;
-    for (const one of listeners) one();
-  });
-  // The server may hang up while something is being sent.
-  socket.on('error', () => {});
-  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(text)));
-  await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
-  const answers = (count: number): Promise<void> =>
-    new Promise((resolve) => {
-      const look = (): void => {
-        if (text.split('HTTP/1.1 ').length > count) resolve();
-      };
-      listeners.push(look);
-      look();
-    });
-  return { socket, text: () => text, closed, answers };
-}
+const open = (client: Client, localAddress = FIRST): Promise<Talk> =>
+  openTalk(client, localAddress);
 
 const limited = (
   t: Parameters<typeof startTestServer>[0],
@@ -156,11 +127,6 @@ describe('connections are bounded', () => {
     assert.ok(text.split('HTTP/1.1 ').length <= 1_000);
   });
 });
-
-/** Until it is so: what is waited for comes in a later turn of this process. */
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
 
 describe('how a body is sent does not matter for what it costs', () => {
   const UNSEAL = 'POST /v1/sys/unseal HTTP/1.1\r\nHost: localhost\r\n';

@@ -29,6 +29,8 @@ export interface Watched {
   send(sent: Sent): Promise<Answered>;
   /** The longest pause of the loop since this was asked last, in milliseconds. */
   takeLongest(): Promise<number>;
+  /** Bytes of its heap that are in use once what is not has been let go. */
+  takeHeap(): Promise<number>;
   /** Holds the server's loop. */
   hold(milliseconds: number): Promise<void>;
   /** Whether the process has ended. */
@@ -40,7 +42,12 @@ export interface Watched {
 export async function startWatched(): Promise<Watched> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-worst-'));
   const child = fork(join(import.meta.dirname, 'server.ts'), [join(directory, 'data')], {
-    execArgv: ['--max-old-space-size=512', '--import', './test/support/compiled-once.ts'],
+    execArgv: [
+      '--max-old-space-size=512',
+      '--expose-gc',
+      '--import',
+      './test/support/compiled-once.ts',
+    ],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const closed = once(child, 'close');
@@ -51,6 +58,7 @@ export async function startWatched(): Promise<Watched> {
     url: `http://127.0.0.1:${port}`,
     send: (sent) => sendOver(agent, port, sent),
     takeLongest: async () => (await ask<{ longest: number }>(child, { ask: 'longest' })).longest,
+    takeHeap: async () => (await ask<{ heap: number }>(child, { ask: 'heap' })).heap,
     hold: async (milliseconds) => {
       await ask(child, { hold: milliseconds });
     },

@@ -27,10 +27,15 @@ function hold(milliseconds: number): void {
   for (const end = spent() + milliseconds; spent() < end; );
 }
 
-process.on('message', (message: { ask?: 'longest'; hold?: number }) => {
+process.on('message', (message: { ask?: 'longest' | 'heap'; hold?: number }) => {
   if (message.hold !== undefined) {
     hold(message.hold);
     process.send?.({ held: true });
+    return;
+  }
+  if (message.ask === 'heap') {
+    globalThis.gc?.();
+    process.send?.({ heap: process.memoryUsage().heapUsed });
     return;
   }
   look();

@@ -1,0 +1,129 @@
+// Memory that clients' bytes may take: in all and of an address, for bodies that come and for answers
+// that are not taken. Who is over it is refused in the words of the protocol; the others are served.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTalk, type Talk, until } from '../support/raw-talk.ts';
+import { type Client, startTestServer } from '../support/server.ts';
+
+const MIB = 1 << 20;
+const TOTAL = 64 * MIB;
+const EACH = 32 * MIB;
+
+const parties = (count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `127.0.0.${at + 2}`);
+const HEALTHY = '127.0.0.99';
+
+const ASKED = { vault: 'POST /v1/cubbyhole/x', boundary: 'POST /v1/scopes' } as const;
+
+const head = (asked: string, length: number): string =>
+  `${asked} HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: root\r\nAuthorization: Bearer root\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+
+const LENGTH = 1_000_000;
+/** Of a body of {@link LENGTH}, which is JSON once the last piece has come. */
+const BEGINNING = `{"a":"${'b'.repeat(900_000)}`;
+const REST = `${'b'.repeat(LENGTH - BEGINNING.length - 2)}"}`;
+
+async function openAll(client: Client, addresses: readonly string[], each: number) {
+  const talks = addresses.map((address) =>
+    Promise.all(Array.from({ length: each }, () => openTalk(client, address))),
+  );
+  return (await Promise.all(talks)).flat();
+}
+
+const isRefused = ({ text }: Talk): boolean => text().startsWith('HTTP/1.1 429 ');
+
+/** The most that is held until it is so. */
+async function mostUntil(held: () => number, isSo: () => boolean): Promise<number> {
+  let most = 0;
+  await until(() => {
+    most = Math.max(most, held());
+    return isSo();
+  });
+  return most;
+}
+
+for (const [dialect, words] of [
+  ['vault', /"errors":\["too many request bodies are under way, try again"\]/],
+  ['boundary', /"kind":"[^"]+","message":"too many request bodies/],
+] as const) {
+  test(`unfinished bodies of many addresses come to no more than the total (${dialect})`, async (t) => {
+    const client = await startTestServer(t);
+    const { http } = client.running;
+    const talks = await openAll(client, parties(3), 30);
+    for (const { socket } of talks) socket.write(head(ASKED[dialect], LENGTH) + BEGINNING);
+    const most = await mostUntil(
+      () => http.held().bodies,
+      () => talks.filter(isRefused).length >= 10,
+    );
+    assert.ok(most > TOTAL / 2 && most <= TOTAL, `${most}`);
+    const [refused] = talks.filter(isRefused);
+    await until(() => words.test(refused?.text() ?? ''));
+    assert.match(refused?.text() ?? '', /\r\nretry-after: 1\r\n/i);
+
+    const healthy = await openTalk(client, HEALTHY);
+    healthy.socket.write(`${head('POST /v1/cubbyhole/y', 9)}{"a":"b"}`);
+    await healthy.answers(1);
+    assert.match(healthy.text(), /^HTTP\/1.1 204 /);
+    for (const { socket } of [...talks, healthy]) socket.destroy();
+    await until(() => http.held().bodies === 0);
+  });
+}
+
+test('a body that was kept is answered when its rest comes, and given back then', async (t) => {
+  const client = await startTestServer(t);
+  const { http } = client.running;
+  const talks = await openAll(client, parties(2), 5);
+  for (const { socket } of talks) socket.write(head(ASKED.vault, LENGTH) + BEGINNING);
+  await until(() => http.held().bodies >= 10 * BEGINNING.length);
+  // Half of them hang up in the middle of it.
+  for (const { socket } of talks.slice(5)) socket.resetAndDestroy();
+  await until(() => http.held().bodies <= 5 * LENGTH * 1.1);
+  const others = talks.slice(0, 5);
+  for (const { socket } of others) socket.write(REST);
+  for (const { answers, text } of others) {
+    await answers(1);
+    assert.match(text(), /^HTTP\/1.1 204 /);
+  }
+  await until(() => http.held().bodies === 0);
+  for (const { socket } of others) socket.destroy();
+});
+
+/** Asks for a megabyte again and again, and takes nothing. */
+function askForMuch({ socket }: Talk): void {
+  socket.pause();
+  const get = 'GET /v1/cubbyhole/much HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: root\r\n\r\n';
+  socket.write(get.repeat(12));
+}
+
+const shares: [whose: string, parties: number, each: number, most: number][] = [
+  ['one address', 1, 60, EACH],
+  ['all addresses', 4, 28, TOTAL],
+];
+for (const [whose, count, each, limit] of shares) {
+  test(`answers that ${whose} does not take come to no more than its share`, async (t) => {
+    const client = await startTestServer(t);
+    const { http } = client.running;
+    await client.call('POST', 'cubbyhole/much', { a: 'b'.repeat(900_000) });
+    // Who reads nothing does not see either that the server hangs up.
+    let gone = 0;
+    http.fastify.server.on('connection', (socket) => socket.once('close', () => gone++));
+    const talks = await openAll(client, parties(count), each);
+    for (const talk of talks) askForMuch(talk);
+    const most = await mostUntil(
+      () => http.held().unsent,
+      () => gone > 0,
+    );
+    assert.ok(most > limit / 2, `${most}`);
+    assert.ok(most <= limit, `${most}`);
+    // Whoever takes their answers has them meanwhile.
+    const healthy = await openTalk(client, HEALTHY);
+    healthy.socket.write(
+      'GET /v1/sys/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+    );
+    assert.match(await healthy.closed, /^HTTP\/1.1 200 /);
+    for (const { socket } of talks) socket.destroy();
+    await until(() => http.held().unsent === 0);
+    assert.deepEqual(http.held(), { bodies: 0, unsent: 0 });
+  });
+}
