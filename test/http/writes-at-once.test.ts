@@ -281,6 +281,32 @@ const between: ContestCase[] = [
   },
 ];
 
+/** Somebody who may do nothing but choose a password of their own. */
+const own: ContestCase = {
+  name: 'a password of their own and the policies that they have',
+  async setUp(bench) {
+    const { mount, path } = await newUser(bench);
+    const policy = `own${bench.next()}`;
+    const text = `path "${path}/password" { capabilities = ["update"] }`;
+    await must(bench.maker.call('PUT', `sys/policies/acl/${policy}`, { policy: text }));
+    await must(bench.maker.call('POST', path, { token_policies: [policy, 'much'] }));
+    const in_ = await must(
+      bench.maker.call('POST', `auth/${mount}/login/ann`, { password: OLD }, { token: '' }),
+    );
+    const token = in_.textAt('auth.client_token');
+    const password = 'battery staple';
+    return {
+      one: { method: 'POST', path: `${path}/password`, body: { password }, token },
+      other: { method: 'POST', path: `${path}/policies`, body: { token_policies: [policy] } },
+      async judge({ slower }) {
+        assert.ok(slower.reply.status < 300, slower.reply.text);
+        assert.equal(await reads(bench, path, 'token_policies', [policy])(), true);
+        assert.equal(await lets(bench, mount, password)(), true);
+      },
+    };
+  },
+};
+
 /** What somebody may do who has a policy with these capabilities on what they write. */
 function limited(capability: 'create' | 'update', startsWith: 'nothing' | 'a role'): ContestCase {
   const [act, does] = startsWith === 'nothing' ? ['makes', 'made'] : ['changes', 'removed'];
@@ -319,6 +345,7 @@ function limited(capability: 'create' | 'update', startsWith: 'nothing' | 'a rol
 contestAll('what is done to one thing at once', [...approle, ...user, ...tokenRole]);
 contestAll('what is made at once', [
   ...between,
+  own,
   limited('create', 'nothing'),
   limited('update', 'a role'),
 ]);

@@ -67,7 +67,7 @@ export function raceAll<Made extends Outcome = Reply>(
     });
     for (const { name, refused, judge, setUp } of cases) {
       test(`${name}: removed between plan and commit, nothing is made`, async () => {
-        const race = await setUp(bench);
+        const race = await ready(bench, setUp);
         const held = bench.holder.hold(race.path);
         const making = race.make();
         const reply = await Promise.race([held.reached, making]);
@@ -83,7 +83,7 @@ export function raceAll<Made extends Outcome = Reply>(
       });
 
       test(`${name}: what was made before ends with it`, async () => {
-        const race = await setUp(bench);
+        const race = await ready(bench, setUp);
         const made = await race.make();
         assert.ok(made.status < 300, `${made.status} ${made.text}`);
         const removed = await race.remove();
@@ -93,7 +93,7 @@ export function raceAll<Made extends Outcome = Reply>(
 
       if (engine === 'sqlite') continue;
       test(`${name}: at once, nothing is made or it ends`, async () => {
-        const race = await setUp(bench);
+        const race = await ready(bench, setUp);
         const [made, removed] = await overlap(bench, race);
         assert.ok(removed.status < 300, `${removed.status} ${removed.text}`);
         if (made.status < 300) return race.ended?.(made);
@@ -132,6 +132,15 @@ function watched<T>(result: Promise<T>): { result: Promise<T>; isDone(): boolean
   };
   result.then(finish, finish);
   return { result, isDone: () => done };
+}
+
+/** Sets something up; a node that has itself written learns of all that the other one has. */
+async function ready<Case>(bench: Bench, setUp: (bench: Bench) => Promise<Case>): Promise<Case> {
+  const made = await setUp(bench);
+  const { maker, remover } = bench;
+  const body = { policy: 'path "nothing" {}' };
+  if (maker !== remover) await must(remover.call('PUT', 'sys/policies/acl/known', body));
+  return made;
 }
 
 /** One of two requests that change the same things. */
@@ -180,7 +189,7 @@ export function contestAll(name: string, cases: readonly ContestCase[]): void {
     for (const { name, setUp } of cases) {
       for (const late of ['one', 'other'] as const) {
         test(`${name}: ${late === 'one' ? 'the first' : 'the second'} is slower`, async () => {
-          const { one, other, unresolved, judge } = await setUp(bench);
+          const { one, other, unresolved, judge } = await ready(bench, setUp);
           const answers = await contend(bench, late === 'one' ? [one, other] : [other, one]);
           refuseMistake(answers, unresolved);
           await judge(answers);
@@ -188,7 +197,7 @@ export function contestAll(name: string, cases: readonly ContestCase[]): void {
 
         if (engine === 'sqlite') continue;
         test(`${name}: at once, ${late === 'one' ? 'the first' : 'the second'} waits`, async () => {
-          const { one, other, unresolved, judge } = await setUp(bench);
+          const { one, other, unresolved, judge } = await ready(bench, setUp);
           const [early, waits] = late === 'one' ? [other, one] : [one, other];
           const [first, second] = await overlap(bench, {
             make: () => send(bench.maker, early),

@@ -88,6 +88,14 @@ eachEngine('a request that merges what it has read with what it was sent', (open
     assert.equal(await bodyIn(app), String(attempts));
   });
 
+  test('of many at once is refused to nobody, and nothing of it is lost', async () => {
+    const { app, caller } = await openBench(open);
+    const many = Array.from({ length: 40 }, () => append(app, { ...caller }, () => []));
+    const attempts = (await Promise.all(many)).map((done) => done.attempts);
+    assert.equal(await bodyIn(app), '+'.repeat(40));
+    assert.ok(Math.max(...attempts) <= 4, `${attempts}`);
+  });
+
   test('is refused by the error of its new plan', async () => {
     const { app, caller } = await openBench(open);
     const plan = async (): Promise<Planned<null>> => {

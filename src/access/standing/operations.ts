@@ -1,5 +1,6 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { Lines } from '../../core/line.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
@@ -170,13 +171,14 @@ export async function settle<Result>(
  * @throws Failure `conflict` after some attempts, or when what was to be changed was removed
  */
 export async function commitPlanned<Result>(
-  app: Pick<App, 'commitOnce'>,
+  app: App,
   caller: Caller,
   plan: () => Promise<Planned<Result>>,
 ): Promise<Result> {
-  const bear = patience(PLANS);
   let wasThere = caller.found ?? false;
-  for (;;) {
+  const bear = patience(PLANS);
+  /** @returns undefined after a conflict that may pass */
+  const attempt = async (): Promise<{ done: Result } | undefined> => {
     const { effects, result, found } = await plan();
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
@@ -184,12 +186,24 @@ export async function commitPlanned<Result>(
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     try {
       await app.commitOnce(caller, effects);
-      return result;
+      return { done: result };
     } catch (error) {
       bear(error);
+      return undefined;
     }
-  }
+  };
+  const first = await attempt();
+  if (first) return first.done;
+  // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
+  return linesOf(app).wait(`${caller.mount.id} ${caller.record.path}`, async () => {
+    for (;;) {
+      const next = await attempt();
+      if (next) return next.done;
+    }
+  });
 }
+
+const linesOf = perApp(() => new Lines());
 
 const REMOVED = 'it was removed by somebody else in the meantime';
 
