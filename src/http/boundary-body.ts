@@ -1,6 +1,7 @@
 import { ZodError } from 'zod';
 import { IN_REQUEST } from '../broker/field-errors.ts';
 import { deriveMask } from '../broker/mask.ts';
+import { hasControl } from '../core/control-characters.ts';
 import { Failure } from '../core/failure.ts';
 import { fieldErrors } from '../core/fields.ts';
 import type { BoundaryRequest, BoundaryRoute } from './boundary-route.ts';
@@ -41,6 +42,7 @@ export function checkFields(
     refuseUnknown(fields, route.input.shape);
   }
   refuseLongLists(fields);
+  refuseControls(fields);
   const mask = deriveMask(fields, update_mask, route.whole_fields);
   return { item: checkTypes(route, dropNulls(fields)), mask };
 }
@@ -80,6 +82,26 @@ function refuseLongLists(body: NamedFields): void {
     if (!hasLongList(value)) continue;
     throw new Failure('invalid', IN_REQUEST, {
       fields: { [name]: `A list has at most ${MAX_ITEMS} items.` },
+    });
+  }
+}
+
+/** What is judged elsewhere, and secrets and bodies of others, which may hold what they like. */
+const FREE: ReadonlySet<string> = new Set([
+  'name', 'description', 'object', 'password', 'current_password', 'new_password', 'secret',
+  'private_key', 'private_key_passphrase', 'http_request_body',
+]); // biome-ignore format: one table
+
+function refuseControls(body: NamedFields): void {
+  for (const [name, value] of Object.entries(body)) {
+    if (FREE.has(name)) continue;
+    const isNested = name === 'attributes' && typeof value === 'object' && value !== null;
+    const parts = isNested ? Object.entries(value) : [[name, value] as const];
+    const wrong = parts.find(([part, each]) => !FREE.has(part) && hasControl(each));
+    if (!wrong) continue;
+    const path = isNested ? `${name}.${wrong[0].slice(0, MAX_REFERENCE)}` : name;
+    throw new Failure('invalid', IN_REQUEST, {
+      fields: { [path.slice(0, MAX_REFERENCE)]: 'It cannot contain control characters.' },
     });
   }
 }

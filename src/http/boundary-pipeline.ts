@@ -33,6 +33,7 @@ import type {
 } from './boundary-route.ts';
 import type { HttpRequest } from './pipeline.ts';
 import { RateLimiter } from './rate-limit.ts';
+import { requireOneToken } from './request-headers.ts';
 import { recordDone, recordRefusal, startTrace, type Trace, traceInput } from './request-record.ts';
 import {
   bareRefusal,
@@ -326,10 +327,8 @@ function header(request: HttpRequest, name: string): string | undefined {
 
 /** The token's text: a bearer's, another API's header, or the two halves of a browser's cookies. */
 function credentialsOf(request: HttpRequest): string {
-  const bearer = /^\s*bearer\s+(\S+)\s*$/i.exec(header(request, 'authorization') ?? '')?.[1];
-  if (bearer) return bearer;
-  const own = header(request, 'x-vault-token');
-  if (own) return own;
+  const token = requireOneToken(request);
+  if (token !== undefined) return token;
   const cookies = header(request, 'cookie') ?? '';
   const part = (name: string): string =>
     new RegExp(`(?:^|;\\s*)${name}=([^;\\s]*)`).exec(cookies)?.[1] ?? '';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Failure } from '../core/failure.ts';
-import { parseFormBody, parseJsonBody } from './json.ts';
+import { looksLikeJson, parseFormBody, parseJsonBody, readQuery } from './json.ts';
 
 function refuses(read: () => unknown, message: RegExp): void {
   assert.throws(read, (error) => {
@@ -211,3 +211,31 @@ const badForms: [text: string, message: RegExp][] = [
 for (const [text, message] of badForms) {
   test(`a form refused: ${text.slice(0, 20)}`, () => refuses(() => parseFormBody(text), message));
 }
+
+const BEGINNINGS: [text: string, isJson: boolean, rule: string][] = [
+  ['{"a":1}', true, 'an object'],
+  ['[1]', true, 'a list, which is refused as one'],
+  [' {"a":1}', true, 'after a blank'],
+  ['\t\r\n {"a":1}', true, 'after a tab and ends of lines'],
+  ['\ufeff{"a":1}', true, 'after a byte order mark'],
+  ['\u000b\u00a0\u2028\u0000{"a":1}', true, 'after white space that JSON does not have'],
+  [`${' '.repeat(2000)}a=1`, true, 'after more blanks than are looked at'],
+  ['', false, 'nothing'],
+  ['  ', false, 'nothing but blanks'],
+  ['a=1', false, 'a form'],
+  [' a={', false, 'a form with a bracket in it'],
+  ['%7B"a":1}', false, 'an encoded bracket is a name'],
+  ['é=1', false, 'a letter beyond ASCII'],
+];
+for (const [text, isJson, rule] of BEGINNINGS) {
+  test(`a body that says it is a form ${isJson ? 'begins' : 'does not begin'} as JSON does: ${rule}`, () => {
+    assert.equal(looksLikeJson(new TextEncoder().encode(text)), isJson);
+  });
+}
+
+test('a query is read as a form is: a name again makes a list, and says nothing of prototypes', () => {
+  const read = (query: string) => readQuery(new URLSearchParams(query));
+  assert.deepEqual(read('a=1&b=2&a=3&list=true'), { a: ['1', '3'], b: '2' });
+  assert.deepEqual(read('toString=1&constructor=2'), { toString: '1', constructor: '2' });
+  refuses(() => read('__proto__=1'), /"__proto__" is not accepted/);
+});

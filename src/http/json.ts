@@ -165,6 +165,31 @@ class Inspector {
   }
 }
 
+/**
+ * Whether a body begins as JSON does, whatever its type is said to be: tools say that everything is a
+ * form. White space of any kind, and a byte order mark, say nothing of that.
+ */
+export function looksLikeJson(body: Uint8Array): boolean {
+  const start = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, MAX_BLANK));
+  const first = /^[\s\p{Cc}\ufeff]*([^\s\p{Cc}\ufeff]?)/u.exec(start.toString('utf8'))?.[1];
+  // A form that begins with so many blanks is none that anybody sends.
+  return first === '{' || first === '[' || (first === '' && body.byteLength > MAX_BLANK);
+}
+
+/** Bytes that may be blank before a body says what it is. */
+const MAX_BLANK = 1024;
+
+/**
+ * The fields of a query, as those of a form: a name given more than once has a list.
+ *
+ * @throws Failure `invalid` for the name `__proto__`
+ */
+export function readQuery(query: URLSearchParams): Record<string, string | string[]> {
+  const fields: Record<string, string | string[]> = {};
+  for (const [name, value] of query) if (name !== 'list') addField(fields, name, value);
+  return fields;
+}
+
 const MAX_FORM_FIELDS = 1000;
 
 /**
@@ -184,15 +209,19 @@ export function parseFormBody(body: Uint8Array | string): Record<string, string 
     const equals = pair.indexOf('=');
     const name = decodeFormText(equals < 0 ? pair : pair.slice(0, equals));
     const value = decodeFormText(equals < 0 ? '' : pair.slice(equals + 1));
-    if (name === '__proto__') {
-      throw new Failure('invalid', 'the form field "__proto__" is not accepted');
-    }
-    const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (known === undefined) fields[name] = value;
-    else if (typeof known === 'string') fields[name] = [known, value];
-    else known.push(value);
+    addField(fields, name, value);
   }
   return fields;
+}
+
+function addField(fields: Record<string, string | string[]>, name: string, value: string): void {
+  if (name === '__proto__') {
+    throw new Failure('invalid', 'the form field "__proto__" is not accepted');
+  }
+  const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  if (known === undefined) fields[name] = value;
+  else if (typeof known === 'string') fields[name] = [known, value];
+  else known.push(value);
 }
 
 function decodeFormText(text: string): string {

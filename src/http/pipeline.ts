@@ -19,9 +19,10 @@ import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
 import { sealWithoutDatabase } from './emergency.ts';
-import { parseFormBody, parseJsonBody } from './json.ts';
+import { looksLikeJson, parseFormBody, parseJsonBody, readQuery } from './json.ts';
 import { readerOf } from './parameters.ts';
 import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
+import { findToken, refuseNamespace, requireOneToken } from './request-headers.ts';
 import {
   OPERATION,
   recordDone,
@@ -42,6 +43,8 @@ export interface HttpRequest {
   /** As it came: path and query, nothing decoded. */
   url: string;
   headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Names and values by turns, as they came: of a header that came twice both values. */
+  raw_headers: readonly string[];
   remote_address: string;
   /** Reads the whole body; called at most once, after the caller is known. */
   readBody(limit: number): Promise<Uint8Array>;
@@ -87,7 +90,7 @@ async function answerOrRefuse(
     return await answer(app, routers, request, trace);
   } catch (thrown) {
     const { method, url } = request;
-    const asked = { method, url, text: tokenOf(request) };
+    const asked = { method, url, text: findToken(request) };
     const sealed = await sealWithoutDatabase(app, asked, trace, thrown);
     if (sealed) return sealed;
     const error = await recordRefusal(app, trace, thrown).then(
@@ -130,7 +133,7 @@ async function answer(
   // path's others are.
   const open = route ? [route] : Object.values(target?.match?.routes ?? {});
   const isPublicPath = open.some((declared) => declared.access === 'public');
-  const text = tokenOf(request);
+  const text = requireOneToken(request);
   const wrap_ttl = wrapTtlOf(route, {
     ttl: header(request, 'x-vault-wrap-ttl'),
     format: header(request, 'x-vault-wrap-format'),
@@ -328,26 +331,9 @@ function shifted(match: Match | undefined, before: string): readonly FormedSegme
   return match.formed.map(({ at, form }) => ({ at: at + offset, form }));
 }
 
-function refuseNamespace(request: HttpRequest): void {
-  const namespace = header(request, 'x-vault-namespace')?.replace(/^\/|\/$/g, '');
-  if (namespace && namespace !== 'root') {
-    throw new Failure(
-      'not_found',
-      `no namespace "${namespace}": this server has the root namespace only`,
-    );
-  }
-}
-
 function header(request: HttpRequest, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value[0] : value;
-}
-
-function tokenOf(request: HttpRequest): string | undefined {
-  const own = header(request, 'x-vault-token');
-  if (own) return own;
-  const bearer = /^bearer (\S+)$/i.exec(header(request, 'authorization') ?? '');
-  return bearer?.[1];
 }
 
 async function readFields(
@@ -367,9 +353,7 @@ async function readFields(
     }
   }
   if (method === 'GET' || method === 'LIST' || method === 'DELETE') {
-    const fields: Record<string, unknown> = Object.create(null);
-    for (const [name, value] of query) if (name !== 'list') fields[name] = value;
-    return fields;
+    return readQuery(query);
   }
   const type = (header(request, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
   if (method === 'PATCH' && type !== 'application/merge-patch+json') {
@@ -380,9 +364,7 @@ async function readFields(
   }
   const body = await request.readBody(limit);
   if (body.length === 0) return {};
-  const first = body[0];
-  const looksLikeJson = first === 0x7b || first === 0x5b;
-  return type === 'application/x-www-form-urlencoded' && !looksLikeJson
+  return type === 'application/x-www-form-urlencoded' && !looksLikeJson(body)
     ? parseFormBody(body)
     : parseJsonBody(body);
 }

@@ -2,7 +2,8 @@ import type { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { NameForm } from '../access/name-form.ts';
 import type { App } from '../app.ts';
-import type { FailureKind } from '../core/failure.ts';
+import { hasControl } from '../core/control-characters.ts';
+import { Failure, type FailureKind } from '../core/failure.ts';
 
 export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
 export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
@@ -157,7 +158,20 @@ export function vaultRoute<In extends z.ZodObject, Out extends z.ZodType>(
   };
 }
 
-/** @throws z.ZodError which `wire/` turns into a refusal that names the field */
+const NO_CONTROL = 'a text without control characters';
+
+/** @throws z.ZodError which `wire/` turns into a refusal that names the field; Failure `invalid` likewise */
 function checkInput<In extends z.ZodObject>(schema: In, input: Record<string, unknown>) {
-  return schema.parse(input);
+  const read = schema.parse(input);
+  const fields: Readonly<Record<string, unknown>> = read;
+  // Fields that an endpoint takes without knowing them may hold what they like.
+  const wrong = Object.keys(schema.shape).find((name) => hasControl(fields[name]));
+  if (wrong === undefined) return read;
+  throw new Failure(
+    'invalid',
+    `Field validation failed: error converting input for field "${wrong}": ${NO_CONTROL}`,
+    {
+      fields: { [wrong]: NO_CONTROL },
+    },
+  );
 }

@@ -252,6 +252,7 @@ function readRequest(
     method: request.method ?? '',
     url: request.originalUrl ?? request.url ?? '',
     headers: request.headers,
+    raw_headers: request.rawHeaders,
     remote_address: request.socket.remoteAddress ?? '',
     readBody: (limit) =>
       request instanceof GatheredRequest

@@ -1,4 +1,5 @@
 import { comparedBy } from '../../core/comparison.ts';
+import { hasControl } from '../../core/control-characters.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
@@ -77,7 +78,10 @@ function isBeyond(wanted: number, limit: number): boolean {
 
 function parseMetadata(sent: string): Record<string, string> {
   const found = findMetadata(sent);
-  if (!found) throw refuse('metadata must be a JSON object with string values, as text');
+  if (!found)
+    throw refuse(
+      'metadata must be a JSON object with string values, as text, without control characters',
+    );
   return found;
 }
 
@@ -94,7 +98,8 @@ function findMetadata(sent: string): Record<string, string> | undefined {
   const texts = entries.flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' ? [[name, value]] : [],
   );
-  return texts.length === entries.length ? Object.fromEntries(texts) : undefined;
+  const isSound = texts.length === entries.length && !hasControl(parsed);
+  return isSound ? Object.fromEntries(texts) : undefined;
 }
 
 /** A JSON object as text: compared by its members, however it is written. */
