@@ -3,15 +3,18 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
 import { Client } from 'pg';
 import { type Openssl, withOpenssl } from '../../test/support/openssl.ts';
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
 import { Failure } from '../core/failure.ts';
-import { openStore } from './store.ts';
+import { backUp } from './backup.ts';
+import { restore } from './restore.ts';
+import { openStore, type StoreOptions } from './store.ts';
 
 const skip =
   process.env.GATEHOUSE_TEST_POSTGRES === undefined &&
@@ -216,6 +219,49 @@ describe('connections to PostgreSQL', { skip }, () => {
       const said = await outcome(query);
       assert.match(said, says, `${shows ?? 'no TLS'}, ${query || 'nothing said'}`);
     }
+  });
+
+  test('a backup and what is restored from it are on the same terms', async () => {
+    const secure = (database: string): StoreOptions => ({
+      engine: 'postgres',
+      url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}?sslmode=verify-full&${ca}`,
+      node_name: 'tls',
+      log: { info: () => {}, warn: () => {}, error: () => {} },
+    });
+    const made = { now: 1_800_000_000_000, program: 'test' };
+    const whole = { replace: false, finish: async () => {} };
+    await show('good');
+    await beside(['create database copy', 'create database spared']);
+    await (await openStore(secure('postgres'))).close();
+    await backUp(secure('postgres'), fileOf('good.backup'), made);
+    await restore(secure('copy'), fileOf('good.backup'), whole);
+    await (await openStore(secure('copy'))).close();
+
+    for (const shows of ['other-name', 'expired', undefined]) {
+      await show(shows);
+      const file = fileOf(`${shows}.backup`);
+      const refused = (error: unknown): boolean => {
+        assert.ok(error instanceof Failure, String(error));
+        assert.match(
+          error.message,
+          new RegExp(`${MISNAMED.source}|${EXPIRED.source}|${NO_TLS.source}`),
+        );
+        assert.doesNotMatch(`${error.stack} ${inspect(error.detail)}`, /hunter2/);
+        return true;
+      };
+      await assert.rejects(backUp(secure('postgres'), file, made), refused);
+      assert.equal(existsSync(file), false);
+      await assert.rejects(restore(secure('spared'), fileOf('good.backup'), whole), refused);
+    }
+    await show('good');
+    const spared = new Client({
+      connectionString: (server?.url ?? '').replace(/postgres$/, 'spared'),
+      ssl: false,
+    });
+    await spared.connect();
+    const { rows } = await spared.query("select 1 from pg_tables where schemaname = 'public'");
+    await spared.end();
+    assert.deepEqual(rows, []);
   });
 
   test('a certificate of the client’s is shown where the server asks for it', async () => {
