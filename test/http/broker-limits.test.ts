@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Resource } from '../../src/broker/resource.ts';
+import { insertResource } from '../../src/broker/resources/store.ts';
 import { RATE_LIMIT_DEFAULTS } from '../../src/config.ts';
+import { makeProject, repair } from '../support/broker.ts';
+import { makeResource } from '../support/resources.ts';
 import { startTestServer } from '../support/server.ts';
 
 test('every answer of the broker tells of its quota, and one too many when to come again', async (t) => {
@@ -86,4 +90,29 @@ test('pages of other origins may call the broker where they are allowed to', asy
   assert.equal(asked.status, 204);
   assert.match(asked.headers.get('access-control-allow-methods') ?? '', /PATCH/);
   assert.equal((await from(client.url)).status, 200, "the server's own page");
+});
+
+test('for one user stand 10,000 accounts and no more, and some can be taken away then', async (t) => {
+  const server = await startTestServer(t);
+  const { auth_method_id } = await makeProject(server);
+  const user = (await repair(server, 'users', { scope_id: 'global' })).textAt('id');
+  const accountOf = (at: number, owner_id: string): Resource =>
+    makeResource(`acctpw_${String(at).padStart(10, '0')}`, {
+      scope_id: 'global',
+      container_id: auth_method_id,
+      owner_id,
+      body: { login_name: `n${at}`, password_hash: '' },
+    });
+  const { store } = server.running.app;
+  await store.commit(
+    Array.from({ length: 10_000 }, (_, at) => insertResource(accountOf(at, user))),
+  );
+  await store.commit([insertResource(accountOf(10_000, ''))]);
+  const change = (verb: string, version: number, at: number) =>
+    server.call('POST', `users/${user}:${verb}`, { version, account_ids: [accountOf(at, '').id] });
+  const refused = await change('add-accounts', 1, 10_000);
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /At most 10000 can be there altogether; there would be 10001/);
+  assert.equal((await change('remove-accounts', 1, 0)).status, 200);
+  assert.equal((await change('add-accounts', 2, 10_000)).status, 200);
 });

@@ -5,7 +5,7 @@ import { endLogIns } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
-import { checkIds, idsOf } from '../links/fields.ts';
+import { checkIds, faultOfTotal, idsOf } from '../links/fields.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
@@ -120,6 +120,8 @@ async function planAccounts(
   if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
   const [absent] = plan.absent;
   if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
+  const tooMany = faultOfTotal(present.length, plan);
+  if (tooMany !== undefined) refuseField(FIELD, tooMany);
   await requireFree(app, user, plan.added);
   return [
     ...plan.removed.map((id) => setOwner(id, { from: user.id, to: '' })),

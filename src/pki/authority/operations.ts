@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Caller } from '../../access/caller.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
@@ -40,7 +41,7 @@ async function loadAuthority(app: App, mount_id: string): Promise<Authority> {
   return {
     defaults,
     keys: new Map(keys.map((key) => [key.id, key])),
-    issuers: makeIssuers(records),
+    issuers: await makeIssuers(app, mount_id, records),
     urls: urlSettingsSchema.parse(JSON.parse(urls ?? '{}')),
     cluster: parseCluster(cluster),
     former: new Map(Object.entries(formerSchema.parse(JSON.parse(former ?? '{}')))),
@@ -70,20 +71,39 @@ function parseCluster(body: string | undefined): ClusterPaths {
   return { path: stored.path ?? '', aia_path: stored.aia_path ?? '' };
 }
 
-function makeIssuers(records: readonly IssuerRecord[]): Map<string, Issuer> {
+/** Certificates as they were read last, by mount and id of the issuer: each is read once. */
+const readCertificates = perApp(() => new Map<string, Map<string, ChainLink>>());
+
+function readLink(before: ChainLink | undefined, { id, certificate }: IssuerRecord): ChainLink {
+  if (before && Buffer.compare(before.certificate.raw, certificate) === 0) return before;
+  return {
+    issuer_id: id,
+    certificate: parseCertificate(certificate),
+    pem: encodeCertificatePem(certificate),
+  };
+}
+
+/** All issuers with their chains; of a thousand of them others have their turn meanwhile. */
+async function makeIssuers(
+  app: App,
+  mount_id: string,
+  records: readonly IssuerRecord[],
+): Promise<Map<string, Issuer>> {
+  const breath = new Breath();
+  const known = readCertificates(app);
+  const before = known.get(mount_id);
   const links = new Map<string, ChainLink>();
-  for (const { id, certificate } of records) {
-    links.set(id, {
-      issuer_id: id,
-      certificate: parseCertificate(certificate),
-      pem: encodeCertificatePem(certificate),
-    });
+  for (const record of records) {
+    links.set(record.id, readLink(before?.get(record.id), record));
+    await breath.take();
   }
+  if (links.size > 0) known.set(mount_id, links);
+  else known.delete(mount_id);
   const members = records.flatMap(({ id, settings }) => {
     const certificate = links.get(id)?.certificate;
     return certificate ? [{ id, certificate, manual_chain: settings.manual_chain }] : [];
   });
-  const chains = planChains(members);
+  const chains = await planChains(members, () => breath.take());
   const issuers = new Map<string, Issuer>();
   for (const record of records) {
     const link = links.get(record.id);

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { remembered } from '../../core/remembered.ts';
 import { type Certificate, isSelfIssued, isSignedBy } from '../../x509/certificate.ts';
 
 /** What chain building needs of an issuer. */
@@ -13,10 +14,14 @@ export interface ChainMember {
  * by its own chain; nothing comes twice, so cross-signed sets and cycles end (contract 3.4).
  * A manual chain is taken as it stands, without issuers that are gone.
  *
+ * @param rest called between two steps of what may be long: every signature is verified
  * @returns ids by issuer id
  */
-export function planChains(members: readonly ChainMember[]): Map<string, string[]> {
-  const parents = findParents(members);
+export async function planChains(
+  members: readonly ChainMember[],
+  rest: () => Promise<void>,
+): Promise<Map<string, string[]>> {
+  const parents = await findParents(members, rest);
   const byId = new Map(members.map((member) => [member.id, member]));
   const chains = new Map<string, string[]>();
   for (const member of members) {
@@ -30,6 +35,7 @@ export function planChains(members: readonly ChainMember[]): Map<string, string[
     const chain: string[] = [];
     appendChain(member, parents, chain, new Set());
     chains.set(member.id, chain);
+    await rest();
   }
   return chains;
 }
@@ -48,7 +54,10 @@ function appendChain(
 }
 
 /** The issuers that signed each one, self-signed ones first. */
-function findParents(members: readonly ChainMember[]): Map<string, ChainMember[]> {
+async function findParents(
+  members: readonly ChainMember[],
+  rest: () => Promise<void>,
+): Promise<Map<string, ChainMember[]>> {
   const bySubject = new Map<string, ChainMember[]>();
   for (const member of members) {
     const subject = nameKey(member.certificate.subject);
@@ -61,22 +70,34 @@ function findParents(members: readonly ChainMember[]): Map<string, ChainMember[]
   for (const member of members) {
     selfSigned.set(
       member.id,
-      isSelfIssued(member.certificate) &&
-        isSignedBy(member.certificate, member.certificate.subjectPublicKeyInfo),
+      isSelfIssued(member.certificate) && isSigned(member.certificate, member.certificate),
     );
+    await rest();
   }
   for (const member of members) {
     if (selfSigned.get(member.id)) continue;
     const candidates = bySubject.get(nameKey(member.certificate.issuer)) ?? [];
-    const signers = candidates.filter(
-      (candidate) =>
-        candidate.id !== member.id &&
-        isSignedBy(member.certificate, candidate.certificate.subjectPublicKeyInfo),
-    );
+    const signers: ChainMember[] = [];
+    for (const candidate of candidates) {
+      if (candidate.id === member.id) continue;
+      if (isSigned(member.certificate, candidate.certificate)) signers.push(candidate);
+      await rest();
+    }
     signers.sort((a, b) => Number(selfSigned.get(b.id)) - Number(selfSigned.get(a.id)));
     parents.set(member.id, signers);
   }
   return parents;
+}
+
+const signedBy = remembered((_certificate: Certificate) => new WeakMap<Certificate, boolean>());
+
+/** Whether one certificate is signed with the key of another: verified once while both are in use. */
+function isSigned(certificate: Certificate, signer: Certificate): boolean {
+  const known = signedBy(certificate).get(signer);
+  if (known !== undefined) return known;
+  const signed = isSignedBy(certificate, signer.subjectPublicKeyInfo);
+  signedBy(certificate).set(signer, signed);
+  return signed;
 }
 
 function nameKey(name: Uint8Array): string {

@@ -1,4 +1,5 @@
 import type { App } from '../../../app.ts';
+import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
@@ -143,9 +144,11 @@ export async function listAliasIds(app: App): Promise<Answer> {
   const aliases = await listAllAliases(app.db);
   if (aliases.length === 0) throw new Failure('not_found', '');
   const key_info: Record<string, unknown> = {};
+  const breath = new Breath();
   for (const alias of aliases) {
     const mount = await findAliasMount(app, alias.mount_accessor);
     key_info[alias.id] = describeAlias(alias, mount);
+    await breath.take();
   }
   return { data: { keys: aliases.map(({ id }) => id), key_info } };
 }
