@@ -50,6 +50,24 @@ export function parseSinkLine(text: string): SinkLine | undefined {
   };
 }
 
+/**
+ * The last whole record of a node in the end of a file.
+ *
+ * @param tail the file's last characters; `is_whole`: they are all that it has
+ */
+export function findLastRecord(
+  tail: string,
+  { node, is_whole }: { node: string; is_whole: boolean },
+): SinkLine | undefined {
+  const lines = tail.split('\n');
+  // The first may lack its beginning.
+  for (let at = lines.length - 1; at >= (is_whole ? 0 : 1); at -= 1) {
+    const line = parseSinkLine(lines[at] ?? '');
+    if (line?.node === node) return line;
+  }
+  return undefined;
+}
+
 /** What was found in the lines so far: the head of each node's chain. Start with an empty map. */
 export type SinkHeads = ReadonlyMap<string, ChainHead>;
 

@@ -6,6 +6,7 @@ import {
   cutChain,
   deleteCursor,
   findCursor,
+  hasRecord,
   listAuditNodes,
   listCursors,
   listRecordsAfter,
@@ -40,6 +41,31 @@ eachEngine('the audit tables', (open) => {
     assert.equal(await readLastSeq(store.db, 'a'), 5);
     assert.equal(await readLastSeq(store.db, 'b'), 0);
     assert.deepEqual(await listAuditNodes(store.db), ['a']);
+  });
+
+  test('a record is known by number and hash, one that was cut off by its number', async () => {
+    const store = await open({ node_name: 'a' });
+    for (let n = 1; n <= 5; n++) await store.commit([{ audit: `{"n":${n}}` }]);
+    const rows = await listRecordsAfter(store.db, { node: 'a', seq: 0, limit: 10 });
+    const hashOf = (seq: number) => rows[seq - 1]?.hash ?? new Uint8Array(32);
+    const other = new Uint8Array(32).fill(1);
+    await store.commit(cutChain('a', { seq: 2, hash: hashOf(2) }));
+    const cases: [seq: number, hash: Uint8Array, isKnown: boolean][] = [
+      [5, hashOf(5), true],
+      [5, other, false],
+      [3, hashOf(3), true],
+      [3, hashOf(4), false],
+      [2, hashOf(2), true],
+      [2, other, false],
+      // Nobody knows any more what it was.
+      [1, other, true],
+      [6, other, false],
+      [99, hashOf(5), false],
+    ];
+    for (const [seq, hash, isKnown] of cases) {
+      assert.equal(await hasRecord(store.db, 'a', { seq, hash }), isKnown, `record ${seq}`);
+    }
+    assert.equal(await hasRecord(store.db, 'b', { seq: 1, hash: hashOf(1) }), false);
   });
 
   test('a page has as many records as its bytes allow, and always one', async () => {

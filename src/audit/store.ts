@@ -1,3 +1,4 @@
+import { type Config, nodeName } from '../config.ts';
 import { build, type Db, prepared, preparedWrite } from '../store/database.ts';
 import { type Write, write } from '../store/write.ts';
 import { type ChainedRecord, type ChainHead, chainStart } from './chain.ts';
@@ -88,6 +89,23 @@ export async function readChainStart(db: Db, node: string): Promise<ChainHead> {
     .where('node', '=', node)
     .executeTakeFirst();
   return cut ?? chainStart(node);
+}
+
+/** Whether a record is one of a node's chain: kept, or from before the records that are. */
+export async function hasRecord(db: Db, node: string, record: ChainHead): Promise<boolean> {
+  const [found] = await listRecordsAfter(db, { node, seq: record.seq - 1, limit: 1 });
+  const known = found?.seq === record.seq ? found : await readChainStart(db, node);
+  if (known.seq !== record.seq) return record.seq < known.seq;
+  return Buffer.from(known.hash).equals(record.hash);
+}
+
+/** This node's own chain, as what a file of its records goes on with. */
+export function chainOf(
+  config: Config,
+  { db }: { db: Db },
+): { node: string; has(record: ChainHead): Promise<boolean> } {
+  const node = nodeName(config);
+  return { node, has: (record) => hasRecord(db, node, record) };
 }
 
 /** The number of a chain's last record; 0 for a chain without records. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import {
+  cpSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -280,4 +281,43 @@ test('a device is refused where it could harm, and leaves nothing there', async 
   assert.deepEqual(readdirSync(directory).sort(), ['authorized_keys', 'data', 'link', 'way']);
   assert.equal(existsSync(join(data, 'audit.log')), false);
   assert.equal(readFileSync(keys, 'utf8'), 'ssh-ed25519 AAAA me\n');
+});
+
+test('a copy of a server adds nothing to the files of the one that it is a copy of', async (t) => {
+  const directory = newDirectory(t);
+  const path = join(directory, 'audit.log');
+  const audit = { ...AUDIT, sinks: [{ type: 'file' as const, path }] };
+  const data = join(directory, 'data');
+  const first = await startTestServer(t, { directory: data, config: { audit } });
+  await first.call('GET', 'sys/mounts');
+  await first.running.stop();
+  cpSync(data, join(directory, 'copy'), { recursive: true });
+
+  const again = await startTestServer(t, { directory: data, config: { audit } });
+  await again.call('GET', 'sys/policies/acl');
+  await again.running.stop();
+  const before = readFileSync(path, 'utf8');
+  const lines = verifyFile(path);
+
+  const copy = await startTestServer(t, {
+    directory: join(directory, 'copy'),
+    config: { audit: { ...AUDIT, sinks: [] } },
+  });
+  const refused = await copy.call('PUT', 'sys/audit/file', {
+    type: 'file',
+    options: { file_path: path },
+  });
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(refused.text, /none of this server's/);
+  await copy.running.stop();
+  const fed = await startTestServer(t, { directory: join(directory, 'copy'), config: { audit } });
+  assert.equal((await fed.call('GET', 'sys/mounts')).status, 200);
+  await fed.running.stop();
+  assert.equal(readFileSync(path, 'utf8'), before);
+
+  // The server itself goes on with its file.
+  const last = await startTestServer(t, { directory: data, config: { audit } });
+  await last.call('GET', 'sys/mounts');
+  await last.running.stop();
+  assert.ok(verifyFile(path) > lines);
 });

@@ -1,10 +1,11 @@
 import { type Config, nodeName } from '../../config.ts';
 import type { Store, StoreLog } from '../../store/store.ts';
-import { openFileSink } from '../sinks/file/store.ts';
+import { type OwnChain, openFileSink } from '../sinks/file/store.ts';
 import { createFeeder, type Feeder } from '../sinks/jobs.ts';
 import { ownFolders, type Sink, sinkName } from '../sinks/sink.ts';
 import { openStdoutSink } from '../sinks/stdout/store.ts';
 import { openSocketSink, openSyslogSink } from '../sinks/syslog/store.ts';
+import { chainOf } from '../store.ts';
 import { type DeviceTarget, deviceSinkName, planDevice } from './device.ts';
 import { listDevices } from './store.ts';
 
@@ -15,9 +16,13 @@ export async function startFeeding(
   log: StoreLog,
 ): Promise<Pick<Feeder, 'wake' | 'reopen' | 'close'>> {
   const feeder = createFeeder({ store, node: nodeName(config), log });
+  const chain = chainOf(config, store);
   const fixed = config.audit.sinks.map((sink) => ({ name: sinkName(sink), sink }));
   for (const { name, sink } of fixed) {
-    feeder.add(name, openSink(config, sink.type === 'file' ? { ...sink, mode: 0o600 } : sink));
+    feeder.add(
+      name,
+      openSink(config, chain, sink.type === 'file' ? { ...sink, mode: 0o600 } : sink),
+    );
   }
   let closed = false;
 
@@ -29,7 +34,7 @@ export async function startFeeding(
     for (const { path, type, options } of await listDevices(store.db)) {
       const name = deviceSinkName(path);
       names.add(name);
-      if (!present.has(name)) wanted.set(name, openSink(config, planDevice(type, options)));
+      if (!present.has(name)) wanted.set(name, openSink(config, chain, planDevice(type, options)));
     }
     for (const name of present) if (!names.has(name)) await feeder.remove(name);
     for (const [name, sink] of wanted) feeder.add(name, sink);
@@ -58,6 +63,7 @@ export async function startFeeding(
 
 function openSink(
   config: Config,
+  chain: OwnChain,
   target:
     | DeviceTarget
     | { type: 'file'; path: string; mode: number }
@@ -65,7 +71,11 @@ function openSink(
 ): Sink {
   switch (target.type) {
     case 'file':
-      return openFileSink(target.path, { mode: target.mode, kept_apart: ownFolders(config) });
+      return openFileSink(target.path, {
+        mode: target.mode,
+        kept_apart: ownFolders(config),
+        chain,
+      });
     case 'stdout':
       return openStdoutSink();
     case 'syslog':

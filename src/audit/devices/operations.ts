@@ -7,7 +7,7 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashText } from '../record.ts';
 import { checkFileSink } from '../sinks/file/store.ts';
 import { ownFolders } from '../sinks/sink.ts';
-import { deleteCursor } from '../store.ts';
+import { chainOf, deleteCursor } from '../store.ts';
 import { DEVICE_TYPES, type Device, deviceSinkName, planDevice } from './device.ts';
 import { deleteDevice, insertDevice, listDevices } from './store.ts';
 
@@ -31,7 +31,8 @@ export async function enableDevice(
   const target = planDevice(type, input.options);
   if (target.type === 'file') {
     const kept_apart = ownFolders(app.config);
-    await checkFileSink(target.path, { mode: target.mode, kept_apart });
+    const chain = chainOf(app.config, app);
+    await checkFileSink(target.path, { mode: target.mode, kept_apart, chain });
   }
   await app.commit(caller, [insertDevice({ ...input, path, type }), bumpConfigVersion()]);
   return {};

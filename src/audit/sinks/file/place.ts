@@ -16,8 +16,15 @@ export interface Found {
 
 const LONGEST_PATH = 4095;
 const LONGEST_NAME = 255;
-/** Files there are none: a line written into one sets something. */
-const SYSTEM_FOLDERS = ['/proc', '/sys', '/dev'];
+/**
+ * In the first three files are none: a line written into one sets something. In the others programs
+ * with more rights look for their settings, for what to run, and for each other.
+ */
+const SYSTEM_FOLDERS = [
+  ...['/proc', '/sys', '/dev'],
+  ...['/etc', '/run', '/boot', '/bin', '/sbin', '/lib', '/lib64', '/var/spool'],
+  ...['/usr/bin', '/usr/sbin', '/usr/lib', '/usr/lib64', '/usr/libexec', '/usr/share'],
+];
 
 /** Why a path cannot be one of a file of records, whatever is there; undefined if it can. */
 export function judgePath(path: string): string | undefined {

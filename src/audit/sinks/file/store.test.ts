@@ -17,8 +17,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { parseSinkLine } from '../../sink-line.ts';
-import { openFileSink } from './store.ts';
+import { encodeSinkLine, parseSinkLine } from '../../sink-line.ts';
+import { type OwnChain, openFileSink } from './store.ts';
 
 const recordOf = (seq: number) => ({
   node: 'a',
@@ -193,7 +193,9 @@ test('no records go into a folder that is kept apart, by whatever way', async (t
       await assert.rejects(sink.put([recordOf(1)]), /data folder/);
     }
   }
-  await openFileSink(`${data}2`, { kept_apart: [data] }).put([recordOf(1)]);
+  const beside = openFileSink(`${data}2`, { kept_apart: [data] });
+  t.after(() => beside.close());
+  await beside.put([recordOf(1)]);
   assert.deepEqual(numbersIn(`${data}2`), [1]);
 });
 
@@ -211,4 +213,64 @@ test('a name that comes to lead elsewhere is not followed: records wait', async 
   await sink.close();
   assert.deepEqual([numbersIn(`${path}.1`), numbersIn(path)], [[1], [2]]);
   assert.equal(readFileSync(`${path}.other`, 'utf8'), '');
+});
+
+/** A chain with these records, as far as a file can tell: by number and hash. */
+const chainWith = (...hashes: number[]): OwnChain => ({
+  node: 'a',
+  has: async ({ seq, hash }) => hashes[seq - 1] === hash[0],
+});
+const hashed = (seq: number, hash: number, node = 'a') => ({
+  ...recordOf(seq),
+  node,
+  hash: new Uint8Array(32).fill(hash),
+});
+const linesOf = (...records: ReturnType<typeof hashed>[]): string =>
+  records.map((record) => `${encodeSinkLine(record)}\n`).join('');
+
+const ends: [why: string, content: string, isTaken: boolean][] = [
+  ['nothing', '', true],
+  ['its own records', linesOf(hashed(1, 7), hashed(2, 8)), true],
+  ['its own records up to a torn one', `${linesOf(hashed(1, 7))}{"node":"a","seq":2,"pr`, true],
+  ['records of which it has not taken note', linesOf(hashed(1, 7), hashed(3, 9)), true],
+  ['records of another node alone', linesOf(hashed(1, 1, 'b')), true],
+  ['its own, and then another node’s', linesOf(hashed(2, 8), hashed(9, 1, 'b')), true],
+  ['another record in the place of its last', linesOf(hashed(1, 7), hashed(2, 66)), false],
+  ['a record that it does not have', linesOf(hashed(3, 9), hashed(4, 10)), false],
+  ['such a record, torn since', `${linesOf(hashed(4, 10))}{"node":"a"`, false],
+  [
+    'such a record before many of another node',
+    linesOf(hashed(4, 10), ...Array.from({ length: 900 }, (_, at) => hashed(at + 1, 1, 'b'))),
+    false,
+  ],
+];
+for (const [why, content, isTaken] of ends) {
+  test(`a file that ends with ${why} is ${isTaken ? 'added to' : 'left as it is'}`, async (t) => {
+    const path = written(newPath(t), content);
+    const sink = openFileSink(path, { chain: chainWith(7, 8, 9) });
+    t.after(() => sink.close());
+    const put = sink.put([hashed(3, 9)]);
+    if (isTaken) {
+      await put;
+      assert.equal(numbersIn(path).at(-1), 3);
+    } else {
+      await assert.rejects(put, /none of this server's.*audit\.sinks\[\]\.path/);
+      assert.equal(readFileSync(path, 'utf8'), content);
+    }
+  });
+}
+
+test('a file that somebody else adds to meanwhile is looked at again before the next record', async (t) => {
+  const path = newPath(t);
+  const sink = openFileSink(path, { chain: chainWith(7, 8, 9) });
+  t.after(() => sink.close());
+  await sink.put([hashed(1, 7)]);
+  appendFileSync(path, linesOf(hashed(1, 1, 'b')));
+  await sink.put([hashed(2, 8)]);
+  appendFileSync(path, linesOf(hashed(3, 66)));
+  await assert.rejects(sink.put([hashed(3, 9)]), /none of this server's/);
+  await assert.rejects(sink.put([hashed(3, 9)]), /none of this server's/);
+  renameSync(path, `${path}.1`);
+  await sink.put([hashed(3, 9)]);
+  assert.deepEqual(numbersIn(path), [3]);
 });

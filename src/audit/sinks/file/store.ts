@@ -2,7 +2,8 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Failure } from '../../../core/failure.ts';
-import { encodeSinkLine } from '../../sink-line.ts';
+import type { ChainHead } from '../../chain.ts';
+import { encodeSinkLine, findLastRecord, type SinkLine } from '../../sink-line.ts';
 import type { Sink } from '../sink.ts';
 import {
   BEGINNING_LENGTH,
@@ -16,6 +17,8 @@ import {
 
 interface OpenFile {
   handle: FileHandle;
+  /** Bytes of it after the last look at its end; more means that somebody else adds to it, too. */
+  size: number;
   /** Which file the name led to when it was opened. */
   dev: number;
   ino: number;
@@ -27,6 +30,15 @@ export interface FileOptions {
   mode?: number;
   /** Folders that records must not be put into: the server's own. */
   kept_apart?: readonly string[];
+  /** Whose records they are. Without it the file's end is not looked at. */
+  chain?: OwnChain;
+}
+
+/** The chain that a file of records is to go on with. */
+export interface OwnChain {
+  node: string;
+  /** Whether a record found in a file is one of the chain's, kept or deleted since. */
+  has(record: ChainHead): Promise<boolean>;
 }
 
 /**
@@ -53,10 +65,15 @@ export function openFileSink(path: string, options: FileOptions = {}): Sink {
 
   return {
     async put(records) {
-      const { handle } = await requireOpen();
+      const file = await requireOpen();
+      const { handle } = file;
       try {
-        await handle.appendFile(records.map((record) => `${encodeSinkLine(record)}\n`).join(''));
+        const { size } = await handle.stat();
+        if (size !== file.size) await requireOwnEnd(path, handle, size, options.chain);
+        const lines = records.map((record) => `${encodeSinkLine(record)}\n`).join('');
+        await handle.appendFile(lines);
         await handle.datasync();
+        file.size = size + Buffer.byteLength(lines);
       } catch (error) {
         // A line may be torn: opening the file again ends it.
         await close().catch(() => {});
@@ -84,7 +101,7 @@ export async function checkFileSink(path: string, options: FileOptions): Promise
 
 async function openFile(
   path: string,
-  { mode = 0o600, kept_apart }: FileOptions,
+  { mode = 0o600, kept_apart, chain }: FileOptions,
 ): Promise<OpenFile> {
   await requirePlace(path, kept_apart ?? []);
   // Looked at before it is opened: opening alone can set a device going.
@@ -98,14 +115,50 @@ async function openFile(
   try {
     const stats = await handle.stat();
     refuse(path, judgeFile(factsOf(stats), ownUser()));
+    await requireOwnEnd(path, handle, stats.size, chain);
     await endLine(path, handle, stats.size);
     if (!present) await syncDirectory(dirname(path));
-    return { handle, dev: stats.dev, ino: stats.ino };
+    const { size } = await handle.stat();
+    return { handle, size, dev: stats.dev, ino: stats.ino };
   } catch (error) {
     await handle.close();
     throw error;
   }
 }
+
+/** So far back, in bytes, a node's last record is looked for; further on among the records of others. */
+const TAILS = [64 << 10, 4 << 20];
+
+/**
+ * Makes sure that a file does not go on with records of another chain under this node's name: a copy of
+ * the server that was restored from a backup would spoil the file of the one that it is a copy of.
+ *
+ * @throws Failure `invalid`
+ */
+async function requireOwnEnd(
+  path: string,
+  handle: FileHandle,
+  size: number,
+  chain: OwnChain | undefined,
+): Promise<void> {
+  if (!chain) return;
+  for (const length of TAILS) {
+    const from = Math.max(0, size - length);
+    const { buffer, bytesRead } = await handle.read(
+      Buffer.alloc(size - from),
+      0,
+      size - from,
+      from,
+    );
+    const tail = buffer.toString('utf8', 0, bytesRead);
+    const last = findLastRecord(tail, { node: chain.node, is_whole: from === 0 });
+    if (last && !(await chain.has(last))) refuse(path, notOwn(last));
+    if (last || from === 0) return;
+  }
+}
+
+const notOwn = ({ node, seq }: SinkLine): string =>
+  `its record ${seq} of node "${node}" is none of this server's: another server, or what it was before a backup was restored, wrote it. Give this sink another path ("audit.sinks[].path", or "file_path" of the device), or move the file away`;
 
 /** Ends a line that was torn. @throws Failure `invalid` if the file holds something else than records */
 async function endLine(path: string, handle: FileHandle, size: number): Promise<void> {
