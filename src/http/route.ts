@@ -20,7 +20,9 @@ export interface Answer<Data = unknown> {
   /** Bytes as they are, instead of an envelope. Empty bytes are a 204. */
   raw?: RawAnswer;
   /** A field of `data` whose text is long: ASCII, escaped for JSON already. */
-  long_text?: { field: string; body: LongBody };
+  long_text?: { field: string; body: SizedBody };
+  /** A field of `data` whose list, empty there, is given page by page. */
+  long_list?: { field: string; pages: AsyncIterable<readonly string[]> };
   /** The answer is wrapped already; nothing else is set then. */
   wrap_info?: WrapInfo;
   /** Already dressed JSON text (sys/health and its like, which have no envelope). */
@@ -39,11 +41,19 @@ export interface RawAnswer {
 }
 
 /** A body of any length, given piece by piece as fast as the client takes it. */
-export interface LongBody {
+export type LongBody = SizedBody | PagedBody;
+
+export interface SizedBody {
   /** Bytes of all pieces together. */
   length: number;
   /** Begins anew each time. */
   pieces(): Iterable<Uint8Array>;
+}
+
+/** One that is made while it is sent, and only once. */
+export interface PagedBody {
+  length: undefined;
+  pieces(): AsyncIterable<Uint8Array>;
 }
 
 /** What stands for a wrapped answer (contract 1.3). */

@@ -306,8 +306,8 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
   const { status, body } = dressed;
   const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...dressed.headers };
   if (status !== 204 && status !== 304) {
-    headers['content-length'] =
-      typeof body === 'string' ? Buffer.byteLength(body) : (body?.length ?? 0);
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body ? body.length : 0;
+    if (length !== undefined) headers['content-length'] = length;
   }
   if (dressed.cookies) headers['set-cookie'] = [...dressed.cookies];
   if (leavesRest(request, status)) headers.connection = 'close';
@@ -316,10 +316,11 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
   // Text is given as text: head and body then leave in one packet and one system call.
   else if (typeof body === 'string') endWithText(response, body);
   else if (!('pieces' in body)) endWithBytes(response, body);
-  else if (body.length <= SHORT_BODY) response.end(Buffer.concat([...body.pieces()]));
-  else {
+  else if (body.length !== undefined && body.length <= SHORT_BODY) {
+    response.end(Buffer.concat([...body.pieces()]));
+  } else {
     pipeline(Readable.from(unhurried(body), { objectMode: false }), response, () => {});
-    return PIECE_KEPT;
+    return body.length === undefined ? PAGE_KEPT : PIECE_KEPT;
   }
   return 0;
 }
@@ -353,7 +354,7 @@ const SHORT_BYTES = 4096;
  * are made would otherwise have the event loop to itself.
  */
 async function* unhurried(body: LongBody): AsyncGenerator<Uint8Array, void, undefined> {
-  for (const piece of body.pieces()) {
+  for await (const piece of body.pieces()) {
     yield piece;
     await nextTurn();
   }
@@ -363,3 +364,5 @@ async function* unhurried(body: LongBody): AsyncGenerator<Uint8Array, void, unde
 const SHORT_BODY = 64 << 10;
 /** What is kept of a longer one while it is sent, as a piece that waits. */
 const PIECE_KEPT = 32 << 10;
+/** And of one that is made while it is sent: a page of the list that it is made of. */
+const PAGE_KEPT = 256 << 10;

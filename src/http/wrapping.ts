@@ -47,7 +47,7 @@ export async function wrapIfAsked(
   if (dressed.body === undefined && !result.raw) return dressed;
   const answer = {
     content_type: String(dressed.headers['content-type'] ?? ''),
-    body: wholeBody(dressed.body),
+    body: await wholeBody(dressed.body),
   };
   const wrapped_accessor = result.auth?.accessor ?? '';
   return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
@@ -56,10 +56,26 @@ export async function wrapIfAsked(
 /** Longer answers are not for wrapping: they would lie in the store whole. */
 const MAX_WRAPPED = 8 << 20;
 
-function wholeBody(body: Dressed['body'] = ''): Uint8Array {
-  if (body.length > MAX_WRAPPED) {
+async function wholeBody(body: Dressed['body'] = ''): Promise<Uint8Array> {
+  if (typeof body === 'string') return requireShort(Buffer.from(body, 'utf8'));
+  if (body instanceof Uint8Array) return requireShort(body);
+  if (body.length !== undefined) {
+    requireShort(body);
+    return Buffer.concat([...body.pieces()]);
+  }
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body.pieces()) {
+    length += piece.length;
+    requireShort({ length });
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function requireShort<Sized extends { length: number }>(sized: Sized): Sized {
+  if (sized.length > MAX_WRAPPED) {
     throw new Failure('too_large', `an answer of more than ${MAX_WRAPPED} bytes is not wrapped`);
   }
-  if (typeof body === 'string') return Buffer.from(body, 'utf8');
-  return body instanceof Uint8Array ? body : Buffer.concat([...body.pieces()]);
+  return sized;
 }

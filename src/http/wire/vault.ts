@@ -2,7 +2,7 @@ import { ZodError } from 'zod';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
 import type { ApiStyle } from '../openapi.ts';
-import type { Answer, LongBody, WrapInfo } from '../route.ts';
+import type { Answer, LongBody, PagedBody, SizedBody, WrapInfo } from '../route.ts';
 
 /** A response ready to be sent. */
 export interface Dressed {
@@ -49,34 +49,17 @@ export function dressAnswer(
   // Old readers of sys/ look for the payload's keys beside the envelope's own.
   const whole = answer.flat ? { ...(answer.data as object), ...envelope } : envelope;
   const body = `${JSON.stringify(whole)}\n`;
-  const long = answer.long_text;
+  const { long_text: long, long_list: list } = answer;
   return {
     status: answer.status ?? 200,
     headers: { ...JSON_TYPE },
-    body: long ? putLongText(body, long) : body,
+    body: long ? putLongText(body, long) : list ? putLongList(body, list) : body,
   };
 }
 
-/** Longest body that can be put away whole. */
-const MOST_GATHERED = 1 << 20;
-
-/** A body in one piece. @throws Failure `invalid` for one that is too long to be wrapped */
-export function gatherBody(body: Dressed['body']): Buffer {
-  if (body === undefined) return Buffer.alloc(0);
-  if (typeof body === 'string') return Buffer.from(body);
-  if (!('pieces' in body)) return Buffer.from(body);
-  if (body.length > MOST_GATHERED) {
-    throw new Failure('invalid', 'the answer is too long to be wrapped: leave out the header');
-  }
-  return Buffer.concat([...body.pieces()]);
-}
-
-/** Puts a long text in the place of the field's empty one; nothing before `data` is a caller's. */
-function putLongText(json: string, { field, body }: { field: string; body: LongBody }): LongBody {
-  const empty = `${JSON.stringify(field)}:""`;
-  const at = json.indexOf(empty, json.indexOf('"data":')) + empty.length - 1;
-  const before = Buffer.from(json.slice(0, at));
-  const after = Buffer.from(json.slice(at));
+/** Puts a long text in the place of the field's empty one. */
+function putLongText(json: string, { field, body }: { field: string; body: SizedBody }): SizedBody {
+  const [before, after] = splitAt(json, field, '""');
   return {
     length: before.length + body.length + after.length,
     *pieces() {
@@ -86,6 +69,32 @@ function putLongText(json: string, { field, body }: { field: string; body: LongB
     },
   };
 }
+
+/** Puts a list's pages in the place of the field's empty one. */
+function putLongList(json: string, { field, pages }: LongList): PagedBody {
+  const [before, after] = splitAt(json, field, '[]');
+  return {
+    length: undefined,
+    async *pieces() {
+      yield before;
+      let comma = '';
+      for await (const page of pages) {
+        yield Buffer.from(comma + JSON.stringify(page).slice(1, -1));
+        comma = ',';
+      }
+      yield after;
+    },
+  };
+}
+
+/** What stands before and after a field's value; nothing before `data` is a caller's. */
+function splitAt(json: string, field: string, empty: string): [before: Buffer, after: Buffer] {
+  const whole = `${JSON.stringify(field)}:${empty}`;
+  const at = json.indexOf(whole, json.indexOf('"data":')) + whole.length - 1;
+  return [Buffer.from(json.slice(0, at)), Buffer.from(json.slice(at))];
+}
+
+type LongList = NonNullable<Answer['long_list']>;
 
 /** The envelope that stands for a wrapped answer (contract 1.3). */
 export function dressWrapped(wrap_info: WrapInfo): Dressed {

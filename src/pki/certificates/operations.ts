@@ -1,6 +1,7 @@
 import type { Caller } from '../../access/caller.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { listKeys } from '../../core/key-list.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { Answer } from '../../http/route.ts';
 import { formatSerial, parseSerial } from '../../x509/serial.ts';
@@ -109,27 +110,13 @@ export async function readCertificatePem(
   return { raw: { content_type: PEM_TYPE, body: stored ? encodeCertificatePem(stored.der) : '' } };
 }
 
-/** Rows read at once, so that a long list never holds up other requests for long. */
-const LIST_PAGE = 5000;
-
 /** Serial numbers of all stored certificates, in order of their text, or one page of them. */
-export async function listCertificateSerials(
+export function listCertificateSerials(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
 ): Promise<Answer<{ keys: string[] }>> {
-  const wanted = input.limit && input.limit > 0 ? input.limit : Number.POSITIVE_INFINITY;
-  const keys: string[] = [];
-  for (let after = input.after ?? ''; keys.length < wanted; ) {
-    const limit = Math.min(LIST_PAGE, wanted - keys.length);
-    const page = await listSerials(app.db, caller.mount.id, { after, limit });
-    for (const serial of page) keys.push(serial);
-    if (page.length < limit) break;
-    after = page.at(-1) ?? '';
-    await new Promise(setImmediate);
-  }
-  if (keys.length === 0) throw new Failure('not_found', '');
-  return { data: { keys } };
+  return listKeys((page) => listSerials(app.db, caller.mount.id, page), input);
 }
 
 export interface SearchInput {

@@ -3,7 +3,9 @@ import type { Caller } from '../../access/caller.ts';
 import type { LeaseKind } from '../../access/leases/lease.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { listKeys } from '../../core/key-list.ts';
 import { parsePem } from '../../core/pem.ts';
+import type { Answer } from '../../http/route.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
@@ -280,25 +282,14 @@ function answer(revoked_at_ms: number) {
   };
 }
 
-/** Rows read at once, so that a long list never holds up other requests for long. */
-const LIST_PAGE = 5000;
-
 /** Serial numbers of everything revoked, in byte order, or one page of them. */
-export async function listRevoked(
+export function listRevoked(
   app: App,
   caller: Caller,
   page: { after: string; limit: number },
-) {
-  const wanted = page.limit > 0 ? page.limit : Number.POSITIVE_INFINITY;
-  const keys: string[] = [];
-  for (let after = page.after; keys.length < wanted; ) {
-    const limit = Math.min(LIST_PAGE, wanted - keys.length);
-    const rows = await listRevocations(app.db, caller.mount.id, { after, limit });
-    for (const { serial } of rows) keys.push(serial);
-    if (rows.length < limit) break;
-    after = keys.at(-1) ?? '';
-    await new Promise(setImmediate);
-  }
-  if (keys.length === 0) throw new Failure('not_found', '');
-  return { data: { keys } };
+): Promise<Answer<{ keys: string[] }>> {
+  return listKeys(async (next) => {
+    const rows = await listRevocations(app.db, caller.mount.id, next);
+    return rows.map(({ serial }) => serial);
+  }, page);
 }
