@@ -1,0 +1,97 @@
+import { Worker } from 'node:worker_threads';
+import { Failure } from '../../core/failure.ts';
+
+/** A thread that has had nothing to do for so long is ended, and its memory given back. */
+const IDLE_MS = 30_000;
+
+/** What is asked of a thread, and how its answers are read. */
+export interface ThreadWork<Answer, Result> {
+  name: string;
+  /** URL of the module beside whose `thread` it lies. */
+  beside: string;
+  data?: unknown;
+  /** What was not done when the thread is ended, e.g. `no certificate was made`. */
+  undone: string;
+  /** @throws Failure as the thread refused; any other Error as it failed */
+  read(answer: Answer): Result;
+}
+
+interface Waiting<Result> {
+  resolve(result: Result): void;
+  reject(reason: Error): void;
+}
+
+/** One thread with those who wait for it: started for the first, ended when idle. */
+export class OnDemandThread<Order extends object, Answer extends { id: number }, Result> {
+  readonly #work: ThreadWork<Answer, Result>;
+  readonly #waiting = new Map<number, Waiting<Result>>();
+  #worker: Worker | undefined;
+  #next = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(work: ThreadWork<Answer, Result>) {
+    this.#work = work;
+  }
+
+  /** @throws Failure as the thread refuses; `unavailable` when it is ended meanwhile */
+  run(order: Order): Promise<Result> {
+    clearTimeout(this.#idle);
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      worker.ref();
+      worker.postMessage({ ...order, id });
+    });
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#idle);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#giveUp('the server is stopping or sealed');
+    await worker?.terminate();
+  }
+
+  #start(): Worker {
+    const { beside, name, data } = this.#work;
+    // Type stripping leaves file names alone, so a built program names the built file.
+    const extension = beside.endsWith('.ts') ? 'ts' : 'js';
+    const worker = new Worker(new URL(`./thread.${extension}`, beside), { name, workerData: data });
+    worker.on('message', (answer: Answer) => this.#finish(answer));
+    worker.on('error', (error: unknown) => this.#lose(worker, String(error)));
+    worker.on('exit', (code) => this.#lose(worker, `exit code ${code}`));
+    return worker;
+  }
+
+  #finish(answer: Answer): void {
+    const waiting = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if (this.#waiting.size === 0) {
+      this.#worker?.unref();
+      clearTimeout(this.#idle);
+      this.#idle = setTimeout(() => void this.stop(), IDLE_MS);
+      this.#idle.unref();
+    }
+    try {
+      waiting?.resolve(this.#work.read(answer));
+    } catch (error) {
+      waiting?.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** The next order gets a new thread. */
+  #lose(worker: Worker, why: string): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    this.#giveUp(`its thread ended (${why})`);
+  }
+
+  #giveUp(why: string): void {
+    const lost = [...this.#waiting.values()];
+    this.#waiting.clear();
+    const reason = new Failure('unavailable', `${this.#work.undone}: ${why}`);
+    for (const { reject } of lost) reject(reason);
+  }
+}
