@@ -98,6 +98,30 @@ const atSaving: [conditions: string, attributes: object, saved: boolean, why: st
     'an address',
   ],
   [
+    'denied_parameters = { "common_name" = ["xn--bcher-kva.example.com"] }',
+    { common_name: 'bücher.example.com' },
+    false,
+    'a name in its own script',
+  ],
+  [
+    'denied_parameters = { "alt_names" = ["*.bücher.example.com"] }',
+    { ...NAME, alt_names: 'a.example.com,{{`www`}}.xn--bcher-kva.example.com' },
+    false,
+    'a name in ASCII',
+  ],
+  [
+    'denied_parameters = { "ip_sans" = ["2001:db8::1"] }',
+    { ...NAME, ip_sans: '2001:0DB8:0:0::1' },
+    false,
+    'an address in other words',
+  ],
+  [
+    'denied_parameters = { "private_key_format" = ["der"] }',
+    { ...NAME, private_key_format: 'der' },
+    false,
+    'the usual form of a key, asked for',
+  ],
+  [
     'denied_parameters = { "ttl" = ["1h"] }',
     { ...NAME, ttl: '60m' },
     false,
