@@ -175,7 +175,7 @@ const named = (kind: 'entity' | 'group'): ContestCase[] => [
     },
     /was removed/,
   ),
-  ...contest(`a ${kind} gets another name and the old one is removed`, async (at) => {
+  ...contest(`one ${kind} gets another name and the old one is removed`, async (at) => {
     const id = await at.make(kind, { name: at.named('old'), ...MADE });
     const rename: Request = ['POST', `${kind}/id/${id}`, { name: at.named('other') }];
     return {
@@ -189,7 +189,7 @@ const named = (kind: 'entity' | 'group'): ContestCase[] => [
       },
     };
   }),
-  ...contest(`a ${kind} made by two: it is one, and both are kept`, async (at) => {
+  ...contest(`one ${kind} made by two: it is one, and both are kept`, async (at) => {
     const path = `${kind}/name/${at.named('twice')}`;
     return {
       requests: [
