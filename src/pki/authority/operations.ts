@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Caller } from '../../access/caller.ts';
+import { commitPlanned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
-import { Failure } from '../../core/failure.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { planChains } from '../issuers/chain.ts';
@@ -132,8 +132,6 @@ export interface AuthorityChange<Result> {
   result: Result;
 }
 
-const ATTEMPTS = 4;
-
 /**
  * Changes the keys, issuers or defaults of a mount. Two changes at once never build on the same
  * state: the later one decides again on what the earlier one left.
@@ -147,19 +145,13 @@ export async function changeAuthority<Result>(
   decide: (authority: Authority) => Promise<AuthorityChange<Result>> | AuthorityChange<Result>,
 ): Promise<Result> {
   const mount_id = caller.mount.id;
-  for (let attempt = 1; ; attempt += 1) {
+  return commitPlanned<Result>(app, caller, async () => {
     const authority = await loadAuthority(app, mount_id);
     const { effects, defaults, result } = await decide(authority);
-    if (effects.length === 0 && defaults === undefined) return result;
+    if (effects.length === 0 && defaults === undefined) return { effects, result };
     const saved = saveDefaults(mount_id, { ...authority.defaults, ...defaults });
-    try {
-      await app.commit(caller, [...saved, ...effects]);
-      return result;
-    } catch (error) {
-      const lost = error instanceof Failure && error.kind === 'conflict';
-      if (!lost || attempt === ATTEMPTS) throw error;
-    }
-  }
+    return { effects: [...saved, ...effects], result };
+  });
 }
 
 /**

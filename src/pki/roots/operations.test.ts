@@ -23,7 +23,7 @@ import {
 } from '../issuers/operations.ts';
 import { rootFields } from '../issuers/root.ts';
 import { issuerFields } from '../issuers/settings.ts';
-import { removeKey, updateKey } from '../keys/operations.ts';
+import { generateStoredKey, removeKey, updateKey } from '../keys/operations.ts';
 import { generateRoot, newSerialNumber } from './operations.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
@@ -275,4 +275,21 @@ test('serial numbers have 20 bytes, are positive without a sign byte, and all di
   assert.equal(new Set(texts).size, 1000);
   // None is a piece of another that stands beside it.
   assert.equal(new Set(texts.map((text) => text.slice(2, 20))).size, 1000);
+});
+
+test('of many keys that are made at once none is refused for the others', async () => {
+  const mount = newMount();
+  const names = Array.from({ length: 20 }, (_, at) => `key-${at}`);
+  await Promise.all(
+    names.map((key_name) =>
+      generateStoredKey(app, testCaller(mount), {
+        exported: 'internal',
+        key_type: 'ec',
+        key_bits: 0,
+        key_name,
+      }),
+    ),
+  );
+  const { keys } = await readAuthority(app, mount.id);
+  assert.deepEqual([...keys.values()].map(({ name }) => name).sort(), names.sort());
 });
