@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { insertLink } from '../../src/broker/links/store.ts';
 import type { Resource } from '../../src/broker/resource.ts';
-import { insertLink, insertResource } from '../../src/broker/resources/store.ts';
+import { insertResource } from '../../src/broker/resources/store.ts';
 import { planScopeRoles } from '../../src/broker/scopes/scope.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import type { Effect } from '../../src/store/write.ts';

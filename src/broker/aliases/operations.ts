@@ -6,17 +6,10 @@ import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
+import { deleteLinksFrom, insertLink, listLinksFrom, listLinksOfAll } from '../links/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId } from '../resource-types.ts';
-import {
-  deleteLinksFrom,
-  findResource,
-  findResourceByKey,
-  insertLink,
-  insertResource,
-  listLinksFrom,
-  listLinksOfAll,
-} from '../resources/store.ts';
+import { findResource, findResourceByKey, insertResource } from '../resources/store.ts';
 import { requireScope } from '../tree/operations.ts';
 import {
   type AliasBody,

@@ -4,10 +4,10 @@ import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
+import { insertLink } from '../links/store.ts';
 import { formatTime, omitEmpty, type Resource } from '../resource.ts';
 import { encodeBase62, newResourceId } from '../resource-types.ts';
 import {
-  insertLink,
   insertResource,
   listResourcesById,
   removeResources,

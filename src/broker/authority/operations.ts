@@ -5,8 +5,9 @@ import { Authority } from '../grants/decision.ts';
 import { fillTemplates, parseGrant } from '../grants/grant.ts';
 import type { HeldGrant } from '../grants/reach.ts';
 import type { Asker } from '../grants/sorted.ts';
+import { listLinks } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
-import { listLinks, listResourcesById, listVersions, type Seen } from '../resources/store.ts';
+import { listResourcesById, listVersions, type Seen } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
 
 /** A role as grants are looked up: what it grants where. */

@@ -8,15 +8,10 @@ import { insertActiveUser } from '../billing/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { refuseField } from '../field-errors.ts';
 import type { HostBody } from '../hosts/operations.ts';
+import { listLinksFrom, listLinksOfAll } from '../links/store.ts';
 import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
 import { newResourceId } from '../resource-types.ts';
-import {
-  findResource,
-  findResourceByName,
-  listLinksFrom,
-  listLinksOfAll,
-  listResourcesById,
-} from '../resources/store.ts';
+import { findResource, findResourceByName, listResourcesById } from '../resources/store.ts';
 import type { SessionCredential } from '../session-credentials/credential.ts';
 import { resolveCredentials } from '../session-credentials/operations.ts';
 import { encodeAuthorizationToken } from '../sessions/authorization-token.ts';

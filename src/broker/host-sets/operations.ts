@@ -6,9 +6,10 @@ import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
+import { listLinksFrom } from '../links/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { listLinksFrom, listResourcesById } from '../resources/store.ts';
+import { listResourcesById } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { judgeAddress } from '../addresses/address.ts';
 import type { Definition, Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
+import { listLinksToAll } from '../links/store.ts';
 import { omitEmpty } from '../resource.ts';
-import { listLinksToAll } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 
 /** What a static host keeps. */

@@ -6,9 +6,9 @@ import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import type { Resource } from '../resource.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import { deleteLinks, insertLinks, type LinkKind, listLinksFrom } from '../resources/store.ts';
 import { faultOfTotal } from './fields.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
+import { deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
 
 /** A change of what a resource refers to, as a verb asks for it. */
 export interface LinkRequest {

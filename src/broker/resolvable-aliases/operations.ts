@@ -5,10 +5,11 @@ import { readAuthority } from '../authority/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import { refuseField } from '../field-errors.ts';
 import type { Authority } from '../grants/decision.ts';
+import { listLinksOfAll } from '../links/store.ts';
 import { listPicked } from '../lists/operations.ts';
 import { formatTime, type Resource } from '../resource.ts';
 import { RESOURCE_TYPES } from '../resource-types.ts';
-import { listLinksOfAll, listResourcesById } from '../resources/store.ts';
+import { listResourcesById } from '../resources/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import type { ScopeTree } from '../tree/tree.ts';
 

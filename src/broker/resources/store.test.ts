@@ -6,25 +6,27 @@ import { makeResource } from '../../../test/support/resources.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect } from '../../store/write.ts';
-import { listRemoved, readRemovedSequence } from '../lists/store.ts';
 import {
-  changeResource,
   deleteLink,
   deleteLinks,
-  findResource,
-  findResourceByKey,
-  findResourceByName,
-  holdResource,
   insertLink,
   insertLinks,
-  insertResource,
   type LinkKind,
-  listContained,
   listLinks,
   listLinksFrom,
   listLinksOfAll,
   listLinksTo,
   listLinksToAll,
+} from '../links/store.ts';
+import { listRemoved, readRemovedSequence } from '../lists/store.ts';
+import {
+  changeResource,
+  findResource,
+  findResourceByKey,
+  findResourceByName,
+  holdResource,
+  insertResource,
+  listContained,
   listOfType,
   listOwnedByAll,
   listResourcesById,

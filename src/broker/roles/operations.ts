@@ -6,10 +6,11 @@ import { canonicalGrant, faultOfGrantLengths, grantJson, parseGrant } from '../g
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
+import { listLinksFrom } from '../links/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
-import { listLinksFrom, listResourcesById } from '../resources/store.ts';
+import { listResourcesById } from '../resources/store.ts';
 import { readScopeTree, requireScope } from '../tree/operations.ts';
 import { faultOfGrantScope, planGrantScopes } from './grant-scopes.ts';
 import { type RoleBody, roleFields } from './role.ts';

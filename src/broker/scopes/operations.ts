@@ -6,12 +6,12 @@ import { revokeTokensIn } from '../auth-tokens/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
+import { insertLink } from '../links/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
 import {
   findResource,
   holdResource,
-  insertLink,
   insertResource,
   removeResources,
   takeResources,

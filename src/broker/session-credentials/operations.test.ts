@@ -6,8 +6,9 @@ import { findLease, insertLease } from '../../access/leases/store.ts';
 import type { App } from '../../app.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { Authority } from '../grants/decision.ts';
+import { insertLink } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
-import { insertLink, insertResource } from '../resources/store.ts';
+import { insertResource } from '../resources/store.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
 import {
   endSessionCredentials,

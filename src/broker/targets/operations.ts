@@ -4,8 +4,8 @@ import { type AliasBody, hostIdOf } from '../aliases/alias.ts';
 import { planAliases, type WantedAlias } from '../aliases/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { type LinkKind, listLinksFrom } from '../links/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
-import { type LinkKind, listLinksFrom } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { type Linked, listLinked } from './store.ts';
 import {

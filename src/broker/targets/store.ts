@@ -1,5 +1,5 @@
 import { type Db, prepared } from '../../store/database.ts';
-import type { LinkKind } from '../resources/store.ts';
+import type { LinkKind } from '../links/store.ts';
 
 /** Something that a target refers to, or an alias that refers to it. */
 export interface Linked {

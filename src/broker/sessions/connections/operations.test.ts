@@ -6,15 +6,10 @@ import { eachEngine, type Open } from '../../../../test/support/engines.ts';
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
+import { deleteLink, insertLink } from '../../links/store.ts';
 import type { Resource } from '../../resource.ts';
 import type { ResourceTypeName } from '../../resource-types.ts';
-import {
-  deleteLink,
-  findResource,
-  insertLink,
-  insertResource,
-  saveResource,
-} from '../../resources/store.ts';
+import { findResource, insertResource, saveResource } from '../../resources/store.ts';
 import { planDue, planLoss } from '../ending/operations.ts';
 import type { Loss } from '../ending/store.ts';
 import { describeStates, mayFollow } from '../session.ts';

@@ -1,0 +1,206 @@
+import { build, type Db, prepared } from '../../store/database.ts';
+import { compareIds, inBlocks } from '../../store/in-blocks.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
+import { type Write, write } from '../../store/write.ts';
+
+// What binds two resources: a row for each link, which goes with either of them.
+
+const linksFrom = prepared<{ from_id: string; kind: string }, { to_id: string }>(
+  (from, { from_id, kind }) =>
+    from
+      .selectFrom('resource_link')
+      .select('to_id')
+      .where('from_id', '=', from_id)
+      .where('kind', '=', kind)
+      .orderBy('to_id'),
+);
+
+/** Ids that a resource refers to, in byte order. */
+export async function listLinksFrom(db: Db, from_id: string, kind: LinkKind): Promise<string[]> {
+  return (await linksFrom.all(db, { from_id, kind })).map((row) => row.to_id);
+}
+
+const linksTo = prepared<{ to_id: string; kind: string }, { from_id: string }>(
+  (from, { to_id, kind }) =>
+    from
+      .selectFrom('resource_link')
+      .select('from_id')
+      .where('to_id', '=', to_id)
+      .where('kind', '=', kind)
+      .orderBy('from_id'),
+);
+
+/** Ids of the resources that refer to this one, in byte order. */
+export async function listLinksTo(db: Db, to_id: string, kind: LinkKind): Promise<string[]> {
+  return (await linksTo.all(db, { to_id, kind })).map((row) => row.from_id);
+}
+
+/** Links of some kinds from many resources at once. */
+export async function listLinksOfAll(
+  db: Db,
+  from_ids: readonly string[],
+  kinds: readonly LinkKind[],
+): Promise<{ from_id: string; kind: string; to_id: string }[]> {
+  return inBlocks(
+    [...new Set(from_ids)],
+    (some) =>
+      db
+        .selectFrom('resource_link')
+        .selectAll()
+        .where('from_id', 'in', some)
+        .where('kind', 'in', kinds)
+        .orderBy('to_id')
+        .execute(),
+    (a, b) => compareIds(a.to_id, b.to_id),
+  );
+}
+
+/** Links of one kind to many resources at once. */
+export async function listLinksToAll(
+  db: Db,
+  to_ids: readonly string[],
+  kind: LinkKind,
+): Promise<{ from_id: string; to_id: string }[]> {
+  return inBlocks(
+    [...new Set(to_ids)],
+    (some) =>
+      db
+        .selectFrom('resource_link')
+        .select(['from_id', 'to_id'])
+        .where('to_id', 'in', some)
+        .where('kind', '=', kind)
+        .orderBy('from_id')
+        .execute(),
+    (a, b) => compareIds(a.from_id, b.from_id),
+  );
+}
+
+/** Links of a kind, whole. For what is cached: members and principals. */
+export function listLinks(db: Db, kind: LinkKind): Promise<Link[]> {
+  return listInPages<Link>((last) =>
+    db
+      .selectFrom('resource_link')
+      .select(['from_id', 'to_id'])
+      .where('kind', '=', kind)
+      .where(({ and, eb, or }) =>
+        or([
+          eb('to_id', '>', last?.to_id ?? ''),
+          and([eb('to_id', '=', last?.to_id ?? ''), eb('from_id', '>', last?.from_id ?? '')]),
+        ]),
+      )
+      .orderBy('to_id')
+      .orderBy('from_id')
+      .limit(PAGE)
+      .execute(),
+  );
+}
+
+interface Link {
+  from_id: string;
+  to_id: string;
+}
+
+/** What one resource can be to another. */
+export type LinkKind =
+  | 'group-member'
+  | 'role-principal'
+  | 'host-set-host'
+  | 'target-host-source'
+  | 'target-brokered'
+  | 'target-injected'
+  | 'alias-destination'
+  | 'log-in-account';
+
+/** Links of one kind from one resource. */
+interface Links {
+  from_id: string;
+  kind: LinkKind;
+  to_ids: readonly string[];
+}
+
+/** What a link must lead into; absent: anywhere. */
+interface Inside {
+  scope_id?: string;
+  container_id?: string;
+}
+
+/** Ids of one statement: making one for each of thousands would hold everybody up. */
+const IDS_AT_ONCE = 500;
+
+const inPieces = (ids: readonly string[]): (readonly string[])[] =>
+  Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, at) =>
+    ids.slice(at * IDS_AT_ONCE, (at + 1) * IDS_AT_ONCE),
+  );
+
+/** Links a resource to others, each as {@link insertLink} does. @param links.to_ids each named once */
+export function insertLinks({ to_ids, ...link }: Links, inside: Inside = {}): Write[] {
+  return inPieces(to_ids).map((ids) => insertSome({ ...link, to_ids: ids }, inside));
+}
+
+/** Takes links of a resource away, each of which must be there. */
+export function deleteLinks({ from_id, kind, to_ids }: Links): Write[] {
+  return inPieces(to_ids).map((ids) =>
+    write(
+      build
+        .deleteFrom('resource_link')
+        .where('from_id', '=', from_id)
+        .where('kind', '=', kind)
+        .where('to_id', 'in', ids),
+      { rows: ids.length },
+    ),
+  );
+}
+
+/**
+ * Links two resources, if the one referred to is still there and where it is expected to be.
+ *
+ * @param inside the container or scope that the other must lie in
+ */
+export function insertLink(
+  { to_id, ...link }: { from_id: string; kind: LinkKind; to_id: string },
+  inside: Inside = {},
+): Write {
+  return insertSome({ ...link, to_ids: [to_id] }, inside);
+}
+
+function insertSome(link: Links, inside: Inside): Write {
+  let there = build
+    .selectFrom('resource')
+    .where('id', 'in', link.to_ids)
+    .select((row) => [
+      row.val(link.from_id).as('from_id'),
+      row.val(link.kind).as('kind'),
+      row.ref('resource.id').as('to_id'),
+    ]);
+  if (inside.scope_id !== undefined) there = there.where('scope_id', '=', inside.scope_id);
+  if (inside.container_id !== undefined) {
+    there = there.where('container_id', '=', inside.container_id);
+  }
+  return write(
+    build.insertInto('resource_link').columns(['from_id', 'kind', 'to_id']).expression(there),
+    { rows: link.to_ids.length },
+  );
+}
+
+export function deleteLink(link: { from_id: string; kind: LinkKind; to_id: string }): Write {
+  return write(
+    build
+      .deleteFrom('resource_link')
+      .where('from_id', '=', link.from_id)
+      .where('kind', '=', link.kind)
+      .where('to_id', '=', link.to_id),
+    { rows: 1 },
+  );
+}
+
+export function deleteLinksFrom(from_id: string, kind: LinkKind): Write {
+  return write(
+    build.deleteFrom('resource_link').where('from_id', '=', from_id).where('kind', '=', kind),
+  );
+}
+
+export function deleteLinksTo(to_id: string, kind: LinkKind): Write {
+  return write(
+    build.deleteFrom('resource_link').where('to_id', '=', to_id).where('kind', '=', kind),
+  );
+}
