@@ -109,19 +109,19 @@ export const scopeDefinition: Definition = {
     const described: Record<string, unknown>[] = [];
     const breath = new Breath();
     for (const resource of resources) {
-      described.push(describeScopeFields(caller, tree, resource));
-      // What may be done in a scope is a question for every type in it.
-      await breath.take();
+      described.push(await describeScopeFields(caller, tree, resource, breath));
     }
     return described;
   },
 };
 
-function describeScopeFields(
+/** What may be done in a scope is a question for every type in it, each about all grants that apply. */
+async function describeScopeFields(
   caller: BrokerCaller,
   tree: ScopeTree,
   { id, body }: Resource,
-): Record<string, unknown> {
+  breath: Breath,
+): Promise<Record<string, unknown>> {
   const { primary_auth_method_id } = body as ScopeBody;
   const parent_scope_id = tree.byId.get(id)?.parent_scope_id ?? '';
   const collections: Record<string, readonly string[]> = {};
@@ -129,6 +129,7 @@ function describeScopeFields(
     const place = { scope_id: id, parent_scope_id, type };
     const allowed = caller.who.authority.listActions(place, actions);
     if (allowed.length > 0) collections[RESOURCE_TYPES[type].plural] = allowed;
+    await breath.take();
   }
   return omitEmpty({ primary_auth_method_id, authorized_collection_actions: collections });
 }
