@@ -3,6 +3,8 @@ import { Failure } from '../../core/failure.ts';
 import { type Asker, FairTurns, type Places } from '../../core/fair-turns.ts';
 import { networkOf, partyOf, siteOf } from '../../core/party.ts';
 import { Patience } from '../../core/patience.ts';
+import { isCheap } from '../../x509/algorithms.ts';
+import type { KeyDescription } from '../../x509/keys.ts';
 import type { Caller } from '../caller.ts';
 import { DOUBTED, LogInHistory, PROVED, type Rank, UNPROVED } from './history.ts';
 
@@ -104,7 +106,7 @@ export function countTurns(app: App): { running: number; waiting: number } {
   return { running, waiting };
 }
 
-// A key takes a thread for tens of milliseconds up to tens of seconds. One of the four threads
+// A key takes a thread for tens of milliseconds up to tens of seconds. Of the eight threads one
 // is left to everything else, and one of these three to whoever else wants a key.
 const keyTurnsOf = perApp(
   () =>
@@ -128,6 +130,51 @@ export function makeKeyInTurn<Result>(
   make: () => Promise<Result>,
 ): Promise<Result> {
   return keyTurnsOf(app).take(asker, make);
+}
+
+// A unit of weight is about a millisecond of a thread of the pool, which serves who comes first.
+const signatureTurnsOf = perApp(
+  () =>
+    new FairTurns(
+      { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 },
+      (why) => (why === 'gone' ? gone() : refuseSignature()),
+    ),
+);
+
+/**
+ * Makes a signature when it is the caller's turn, if it takes long: with RSA it is a millisecond with 2,048 bits
+ * and forty with 8,192. Other signatures are quicker than waiting.
+ *
+ * @throws Failure `rate_limited` as {@link hashInTurn}
+ */
+export function signInTurn<Result>(
+  app: App,
+  caller: Caller,
+  key: KeyDescription,
+  sign: () => Promise<Result>,
+): Promise<Result> {
+  return isCheap(key) ? sign() : signWhenDue(app, caller, key, sign);
+}
+
+async function signWhenDue<Result>(
+  app: App,
+  caller: Caller,
+  key: KeyDescription,
+  sign: () => Promise<Result>,
+): Promise<Result> {
+  const turns = signatureTurnsOf(app);
+  const weight = key.key_type === 'rsa' ? Math.ceil((key.key_bits / 2048) ** 2.6) : 1;
+  const asker = { ...askerOf(caller), weight };
+  if (!turns.hasPlaceFor(asker)) {
+    await patienceOf(app).wait(asker);
+    throw refuseSignature();
+  }
+  return turns.take(asker, sign);
+}
+
+function refuseSignature(): Failure {
+  const because = 'too many signatures are being made, try again in a second';
+  return new Failure('rate_limited', because, { retry_after: 1 });
 }
 
 // A unit of weight is a millisecond or two of the one thread: all that wait are through in some

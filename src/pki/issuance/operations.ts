@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../../access/caller.ts';
 import { planLease } from '../../access/leases/operations.ts';
 import { settle } from '../../access/standing/operations.ts';
+import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -238,7 +239,7 @@ async function planSigned(
   );
   if (isLong) await nextTurn();
   const der = await signCertificate(tbs, (algorithm, data) =>
-    signWithKey(app, mount_id, key, algorithm, data),
+    signInTurn(app, caller, key, () => signWithKey(app, mount_id, key, algorithm, data)),
   );
   const serial = formatSerial(serialNumber);
   Object.assign(caller.record.outcome, { serial_number: serial, issuer_id: issuer.id });

@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
+import { signInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -61,7 +62,9 @@ async function respondBytes(
     const responder = await chooseIssuer(app, mount_id, { authority, revocation, request });
     if (!responder) return UNAUTHORIZED;
     const validity = crlSeconds(config, 'ocsp_expiry');
-    const body = await signResponse(app, mount_id, { request, responder, validity, now });
+    const body = await signInTurn(app, caller, responder.key, () =>
+      signResponse(app, mount_id, { request, responder, validity, now }),
+    );
     if (!request.nonce) {
       const answer = { authority, config, serial, revocation, writes, signed_at: now, body };
       kept.answers.keep(mount_id, der, answer, validity);
@@ -71,7 +74,10 @@ async function respondBytes(
     if (error instanceof Failure && error.kind === 'invalid') {
       return { status: 400, body: OCSP_ERRORS.malformedRequest };
     }
-    if (error instanceof Failure && error.kind === 'unavailable') {
+    if (
+      error instanceof Failure &&
+      (error.kind === 'unavailable' || error.kind === 'rate_limited')
+    ) {
       return { status: 503, body: OCSP_ERRORS.tryLater };
     }
     app.log.error({ err: error }, 'an OCSP request failed');

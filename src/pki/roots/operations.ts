@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
+import { signInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
@@ -77,9 +78,11 @@ export async function generateRoot(
       ? await planRootOnThread(app, caller, wanted)
       : planRoot(wanted);
     const der = await signCertificate(tbs, (algorithm, data) =>
-      fresh
-        ? signWith(fresh.private_key, fresh, algorithm, data)
-        : signWithKey(app, mount_id, key, algorithm, data),
+      signInTurn(app, caller, key, async () =>
+        fresh
+          ? signWith(fresh.private_key, fresh, algorithm, data)
+          : signWithKey(app, mount_id, key, algorithm, data),
+      ),
     );
 
     const issuer: IssuerRecord = {
