@@ -181,10 +181,11 @@ function goingOn(
   name: string,
   change: (bench: Bench, place: Place) => Promise<Reply>,
   judge: (made: Reply) => void,
+  refused: readonly number[] = [],
 ): RaceCase {
   return {
     name: `a session and ${name}`,
-    refused: [],
+    refused,
     judge,
     async setUp(bench) {
       const place = await newPlace(bench);
@@ -246,6 +247,8 @@ const changed: RaceCase[] = [
       assert.ok(made.status >= 400, made.text);
       assert.doesNotMatch(made.text, /authorization_token/);
     },
+    // There are no others.
+    [500],
   ),
 ];
 
