@@ -1,52 +1,34 @@
-import { canonicalNames, canonicalPattern, type FormedSegment, foldingNames } from './name-form.ts';
+import { canonicalNames, type FormedSegment, foldingNames } from './name-form.ts';
 import type { ParameterReader } from './parameter-forms.ts';
-import { judgeParameters, mergeParameters } from './parameter-rules.ts';
+import { judgeParameters } from './parameter-rules.ts';
+import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
+import { CAPABILITIES, type Policy } from './policy.ts';
 import {
-  ANY_REST,
-  ANY_SEGMENT,
-  comparePrecedence,
-  compilePattern,
-  type WildPattern,
-} from './path-pattern.ts';
-import {
-  CAPABILITIES,
-  type ParameterRules,
-  type PathRule,
-  type Policy,
-  type PolicyCapability,
-} from './policy.ts';
-import { findFirst } from './wild-index.ts';
+  bitOf,
+  compileTable,
+  DENY,
+  findListRule,
+  findRule,
+  foldNames,
+  listAll,
+  listGuards,
+  type Rule,
+  type RuleTable,
+  withoutSlash,
+} from './rule-table.ts';
 
 /** What a caller's policies come to, made once and asked often. */
 export interface Acl {
   readonly root: boolean;
-  readonly exact: ReadonlyMap<string, Rule>;
-  /** Rules with wildcards by the text before the first one, the deciding one first. */
-  readonly byHead: ReadonlyMap<string, readonly WildRule[]>;
-  /** Lengths of those heads, longest first: a wildcard further on takes precedence. */
-  readonly headLengths: readonly number[];
+  /**
+   * The caller's own, then what bounds it: of those who made the caller's token out of theirs. What
+   * is allowed is what each of them allows.
+   */
+  readonly tables: readonly [RuleTable, ...RuleTable[]];
   /** Unix seconds; from then on a stanza has run out and the Acl must be compiled anew. */
   readonly valid_until: number;
   /** How many rules there are, each pattern counting once. */
   readonly size: number;
-}
-
-/** All stanzas of one pattern, merged. */
-interface Rule {
-  /** Bits by place in {@link CAPABILITIES}. */
-  granted: number;
-  allowed_parameters: ParameterRules;
-  denied_parameters: ParameterRules;
-  required_parameters: readonly string[];
-  min_wrapping_ttl: number | undefined;
-  max_wrapping_ttl: number | undefined;
-  pagination_limit: number | undefined;
-  unmet: PathRule['unmet'];
-}
-
-interface WildRule {
-  pattern: WildPattern;
-  rule: Rule;
 }
 
 export type Operation = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
@@ -70,11 +52,6 @@ export interface AccessRequest {
 /** `because` is for the server's own eyes: a caller without permission learns no more than that. */
 export type AccessVerdict = { allowed: true } | { allowed: false; because: string };
 
-function bitOf(capability: PolicyCapability): number {
-  return 1 << CAPABILITIES.indexOf(capability);
-}
-
-const DENY = bitOf('deny');
 const SUDO = bitOf('sudo');
 const OPERATION_BITS: Readonly<Record<Operation, number>> = {
   read: bitOf('read'),
@@ -86,190 +63,48 @@ const OPERATION_BITS: Readonly<Record<Operation, number>> = {
 };
 
 /**
- * Merges policies into one decision table. Stanzas of the same pattern, in one policy or several,
- * become one rule: capabilities are united and a deny clears them all.
- *
- * @param policies templates expanded (`expandPolicy`); a stanza that still has one counts for nothing
+ * @param policies templates expanded (`expandPolicy`)
  * @param now Unix seconds, to leave out stanzas that have run out
  */
 export function compileAcl(policies: readonly Policy[], now: number): Acl {
-  const groups = new Map<string, Rule[]>();
-  let valid_until = Number.POSITIVE_INFINITY;
-  for (const { rules } of policies) {
-    for (const stanza of rules) {
-      if (stanza.pattern.selectors.length > 0) continue;
-      if (stanza.expiration !== undefined) {
-        if (stanza.expiration <= now) continue;
-        valid_until = Math.min(valid_until, stanza.expiration);
-      }
-      addTo(groups, stanza.pattern.form, ruleOf(stanza));
-    }
-  }
   const root = policies.some((policy) => policy.root);
-  return indexRules(mergeGroups(groups), { root, valid_until });
+  const { table, valid_until } = compileTable(policies, now);
+  return { root, tables: [table], valid_until, size: table.size };
 }
 
-function addTo<Of>(groups: Map<string, Of[]>, key: string, one: Of): void {
-  const group = groups.get(key);
-  if (group) group.push(one);
-  else groups.set(key, [one]);
+/** What both allow: somebody's own permissions, and no more than those that they were made by. */
+export function boundAcl(own: Acl, bound: Acl): Acl {
+  if (bound.root) return own;
+  if (own.root) return bound;
+  return {
+    root: false,
+    tables: [...own.tables, ...bound.tables],
+    valid_until: Math.min(own.valid_until, bound.valid_until),
+    size: own.size + bound.size,
+  };
 }
 
-function indexRules(
-  merged: ReadonlyMap<string, Rule>,
-  facts: Pick<Acl, 'root' | 'valid_until'>,
-): Acl {
-  const exact = new Map<string, Rule>();
-  const byHead = new Map<string, WildRule[]>();
-  for (const [form, rule] of merged) {
-    const pattern = compilePattern(form);
-    if (!pattern) {
-      exact.set(form, rule);
-      continue;
-    }
-    addTo(byHead, pattern.head, { pattern, rule });
-  }
-  for (const bucket of byHead.values()) {
-    bucket.sort((a, b) => comparePrecedence(a.pattern, b.pattern));
-  }
-  const headLengths = [...new Set([...byHead.keys()].map((head) => head.length))];
-  headLengths.sort((a, b) => b - a);
-  return { ...facts, exact, byHead, headLengths, size: merged.size };
-}
-
-const spelt = new WeakMap<Acl, Map<string, Acl>>();
+const spelt = new WeakMap<RuleTable, Map<string, RuleTable>>();
 
 /**
  * The same rules with names in their one spelling where a path has names of more than one: a rule
  * that is written `users/Boss` speaks of `users/boss`, whichever way it is asked for.
  */
-function canonicalAcl(acl: Acl, path: string, formed: readonly FormedSegment[]): Acl {
+function canonicalTable(
+  table: RuleTable,
+  path: string,
+  formed: readonly FormedSegment[],
+): RuleTable {
   const folding = foldingNames(path, formed);
-  if (folding.length === 0) return acl;
-  const known = spelt.get(acl) ?? new Map<string, Acl>();
-  spelt.set(acl, known);
+  if (folding.length === 0) return table;
+  const known = spelt.get(table) ?? new Map<string, RuleTable>();
+  spelt.set(table, known);
   const key = folding.map(({ at }) => at).join();
   const found = known.get(key);
   if (found) return found;
-  const made = foldNames(acl, folding);
+  const made = foldNames(table, folding);
   known.set(key, made);
   return made;
-}
-
-/** The rules themselves where every name is written in its one spelling, as most are. */
-function foldNames(acl: Acl, folding: readonly FormedSegment[]): Acl {
-  const groups = new Map<string, Rule[]>();
-  let differs = false;
-  const add = (form: string, rule: Rule): void => {
-    const canonical = canonicalPattern(form, folding);
-    differs ||= canonical !== form;
-    addTo(groups, canonical, rule);
-  };
-  for (const [form, rule] of acl.exact) add(form, rule);
-  for (const bucket of acl.byHead.values()) {
-    for (const { pattern, rule } of bucket) add(pattern.form, rule);
-  }
-  return differs ? indexRules(mergeGroups(groups), acl) : acl;
-}
-
-const NOTHING: ParameterRules = new Map();
-
-function denial(): Rule {
-  return {
-    granted: DENY,
-    allowed_parameters: NOTHING,
-    denied_parameters: NOTHING,
-    required_parameters: [],
-    min_wrapping_ttl: undefined,
-    max_wrapping_ttl: undefined,
-    pagination_limit: undefined,
-    unmet: undefined,
-  };
-}
-
-function ruleOf(stanza: PathRule): Rule {
-  if (stanza.capabilities.includes('deny')) return denial();
-  let granted = 0;
-  for (const capability of stanza.capabilities) granted |= bitOf(capability);
-  return {
-    granted,
-    allowed_parameters: stanza.allowed_parameters,
-    denied_parameters: stanza.denied_parameters,
-    required_parameters: stanza.required_parameters,
-    min_wrapping_ttl: stanza.min_wrapping_ttl,
-    max_wrapping_ttl: stanza.max_wrapping_ttl,
-    pagination_limit: stanza.pagination_limit,
-    unmet: stanza.unmet,
-  };
-}
-
-function mergeGroups(groups: ReadonlyMap<string, readonly Rule[]>): Map<string, Rule> {
-  const merged = new Map<string, Rule>();
-  for (const [form, rules] of groups) merged.set(form, mergeRules(rules));
-  return merged;
-}
-
-/** All rules of one pattern at a time: one by one, each would copy what is merged already. */
-function mergeRules(rules: readonly Rule[]): Rule {
-  const [first = denial(), ...others] = rules;
-  if (others.length === 0) return first;
-  if (rules.some(({ granted }) => granted & DENY)) return denial();
-  const merged: Rule = {
-    ...first,
-    allowed_parameters: mergeParameters(rules.map((rule) => rule.allowed_parameters)),
-    denied_parameters: mergeParameters(rules.map((rule) => rule.denied_parameters)),
-    required_parameters: [...new Set(rules.flatMap((rule) => rule.required_parameters))],
-  };
-  for (const rule of others) {
-    merged.granted |= rule.granted;
-    merged.min_wrapping_ttl = choose(Math.min, merged.min_wrapping_ttl, rule.min_wrapping_ttl);
-    merged.max_wrapping_ttl = choose(Math.max, merged.max_wrapping_ttl, rule.max_wrapping_ttl);
-    merged.pagination_limit = choose(Math.max, merged.pagination_limit, rule.pagination_limit);
-    merged.unmet ??= rule.unmet;
-  }
-  return merged;
-}
-
-/** A bound that only one of the two has stays: another stanza does not take it away by silence. */
-function choose(
-  pick: (a: number, b: number) => number,
-  a: number | undefined,
-  b: number | undefined,
-): number | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : pick(a, b);
-}
-
-/** The one rule that decides about a path: an exact one, or the best of those with wildcards. */
-function findRule(acl: Acl, path: string): Rule | undefined {
-  return acl.exact.get(path) ?? findWild(acl, path)?.rule;
-}
-
-/**
- * A list's path ends in a slash; only exact rules may leave it out (contract 5.3). What denies
- * the path without it denies its list, too, unless a rule of higher rank is about the list.
- */
-function findListRule(acl: Acl, path: string): Rule | undefined {
-  const bare = withoutSlash(path);
-  const exact = acl.exact.get(`${bare}/`) ?? acl.exact.get(bare);
-  if (exact) return exact;
-  const [lists, whole] = [findWild(acl, `${bare}/`), findWild(acl, bare)];
-  if (!lists || !whole || !(whole.rule.granted & DENY)) return lists?.rule;
-  return comparePrecedence(whole.pattern, lists.pattern) <= 0 ? whole.rule : lists.rule;
-}
-
-function findWild(acl: Acl, path: string): WildRule | undefined {
-  for (const length of acl.headLengths) {
-    if (length > path.length) continue;
-    const bucket = acl.byHead.get(path.slice(0, length));
-    if (!bucket) continue;
-    const found = findFirst(bucket, path);
-    if (found) return found;
-  }
-  return undefined;
-}
-
-function withoutSlash(path: string): string {
-  return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 const ALLOWED: AccessVerdict = { allowed: true };
@@ -278,15 +113,14 @@ function refuse(because: string): AccessVerdict {
   return { allowed: false, because };
 }
 
+const NO_RULE = refuse('no policy has a rule for this path');
+
 /** What is known of a request before its fields. */
 type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoRequired'>;
 
 /** Says whether a caller may do what a request asks for (contract 5.2 to 5.4). */
 export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
-  if (acl.root) return ALLOWED;
-  const rule = findRequestRule(acl, request);
-  const verdict = judgeGrant(rule, request);
-  return rule && verdict.allowed ? judgeConditions(rule, request) : verdict;
+  return judgeAll(acl, request, judgeRule);
 }
 
 /**
@@ -294,20 +128,44 @@ export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
  * body is read, so that nobody makes the server read what they may not send.
  */
 export function mayBeAllowed(acl: Acl, request: Asked): boolean {
-  return acl.root || judgeGrant(findRequestRule(acl, request), request).allowed;
+  return judgeAll(acl, request, judgeGrant).allowed;
 }
 
-function findRequestRule(written: Acl, asked: Asked): Rule | undefined {
-  const { operation, formed } = asked;
+/** Has every rule judge that decides about a request. */
+function judgeAll<Request extends Asked>(
+  acl: Acl,
+  request: Request,
+  judge: (rule: Rule, request: Request) => AccessVerdict,
+): AccessVerdict {
+  if (acl.root) return ALLOWED;
+  const { operation, formed } = request;
   const hasNames = formed !== undefined && formed.length > 0;
-  const acl = hasNames ? canonicalAcl(written, asked.path, formed) : written;
-  const path = hasNames ? canonicalNames(asked.path, formed) : asked.path;
+  const named = hasNames ? canonicalNames(request.path, formed) : request.path;
+  const isList = operation === 'list';
   // `a/` and `a` are one path to every other operation: a slash must not find another rule.
-  return operation === 'list' ? findListRule(acl, path) : findRule(acl, withoutSlash(path));
+  const path = isList ? named : withoutSlash(named);
+  const { tables } = acl;
+  for (let at = 0; at < tables.length; at++) {
+    const written = tables[at] ?? tables[0];
+    const table = hasNames ? canonicalTable(written, request.path, formed) : written;
+    const rule = isList ? findListRule(table, path) : findRule(table, path);
+    const verdict = rule ? judge(rule, request) : NO_RULE;
+    if (!verdict.allowed) return verdict;
+    if (table.guards.lengths.length === 0) continue;
+    for (const guard of listGuards(table, path, isList)) {
+      const guarded = judge(guard, request);
+      if (!guarded.allowed) return guarded;
+    }
+  }
+  return ALLOWED;
 }
 
-function judgeGrant(rule: Rule | undefined, { operation, sudoRequired }: Asked): AccessVerdict {
-  if (!rule) return refuse('no policy has a rule for this path');
+function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {
+  const verdict = judgeGrant(rule, request);
+  return verdict.allowed ? judgeConditions(rule, request) : verdict;
+}
+
+function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdict {
   if (rule.granted & DENY) return refuse('a policy denies this path');
   if (!(rule.granted & OPERATION_BITS[operation])) return refuse(`"${operation}" is not granted`);
   if (sudoRequired && !(rule.granted & SUDO)) return refuse('"sudo" is not granted');
@@ -365,31 +223,66 @@ function judgeListParameters(
  * @param formed counted without that slash
  */
 export function listCapabilities(
-  written: Acl,
+  acl: Acl,
   path: string,
   formed: readonly FormedSegment[] = [],
 ): string[] {
-  if (written.root) return ['root'];
+  if (acl.root) return ['root'];
   const bare = path.startsWith('/') ? path.slice(1) : path;
-  const acl = canonicalAcl(written, bare, formed);
-  const asked = canonicalNames(bare, formed);
-  const rule = asked.endsWith('/') ? findListRule(acl, asked) : findRule(acl, asked);
-  if (!grants(rule)) return ['deny'];
-  return CAPABILITIES.filter((_name, place) => rule.granted & (1 << place));
+  const tables = acl.tables.map((table) => canonicalTable(table, bare, formed));
+  return wordsOf(grantedAt(tables, canonicalNames(bare, formed)));
 }
 
-/** Every rule with what it grants, in words; the patterns of those with wildcards as written. */
+/** Bits of what all tables grant at a path, a list's with its slash; 0 for nothing, or a denial. */
+function grantedAt(tables: readonly RuleTable[], path: string): number {
+  const isList = path.endsWith('/');
+  let granted = -1;
+  for (const table of tables) {
+    const rule = isList ? findListRule(table, path) : findRule(table, path);
+    const guards = table.guards.lengths.length > 0 ? listGuards(table, path, isList) : [];
+    for (const each of [rule, ...guards]) {
+      granted &= each && !(each.granted & DENY) ? each.granted : 0;
+    }
+  }
+  return granted;
+}
+
+function wordsOf(granted: number): string[] {
+  if (granted === 0) return ['deny'];
+  return CAPABILITIES.filter((_name, place) => granted & (1 << place));
+}
+
+/**
+ * Every rule with what it grants, in words; the patterns of those with wildcards as written. Where
+ * more than one rule decides, a pattern is shown with what is granted at a path that no other is
+ * about.
+ */
 export function listGrants(acl: Acl): {
   exact: ReadonlyMap<string, string[]>;
   wild: ReadonlyMap<string, string[]>;
 } {
-  const words = (rule: Rule): string[] =>
-    CAPABILITIES.filter((_name, place) => rule.granted & (1 << place));
-  const rules = [...acl.byHead.values()].flat();
-  return {
-    exact: new Map([...acl.exact].map(([path, rule]) => [path, words(rule)])),
-    wild: new Map(rules.map(({ pattern, rule }) => [patternText(pattern), words(rule)])),
-  };
+  const [own] = acl.tables;
+  const isAlone = acl.tables.length === 1 && own.guards.lengths.length === 0;
+  const wild = new Map<string, string[]>();
+  const exact = new Map<string, string[]>();
+  for (const table of acl.tables) {
+    for (const [path, rule] of table.exact) {
+      if (isAlone) exact.set(path, rule.granted === 0 ? [] : wordsOf(rule.granted));
+      else if (isSpokenOf(own, path)) exact.set(path, wordsOf(grantedAt(acl.tables, path)));
+    }
+    for (const { pattern, rule } of [...listAll(table.wild), ...listAll(table.guards)]) {
+      const text = patternText(pattern);
+      const sample = samplePath(pattern);
+      if (isAlone) wild.set(text, rule.granted === 0 ? [] : wordsOf(rule.granted));
+      else if (isSpokenOf(own, sample)) wild.set(text, wordsOf(grantedAt(acl.tables, sample)));
+    }
+  }
+  return { exact, wild };
+}
+
+/** What the caller's own policies say nothing of is granted by nothing else. */
+function isSpokenOf(own: RuleTable, path: string): boolean {
+  return (path.endsWith('/') ? findListRule(own, path) : findRule(own, path)) !== undefined;
 }
 
 function patternText({ form, open }: WildPattern): string {
@@ -397,8 +290,9 @@ function patternText({ form, open }: WildPattern): string {
   return `${body.replaceAll(ANY_SEGMENT, '+')}${open ? '*' : ''}`;
 }
 
-function grants(rule: Rule | undefined): rule is Rule {
-  return rule !== undefined && rule.granted !== 0 && !(rule.granted & DENY);
+function samplePath({ form, open }: WildPattern): string {
+  const body = open ? form.slice(0, -ANY_REST.length) + SOME : form;
+  return body.replaceAll(ANY_SEGMENT, SOME);
 }
 
 /** A segment that no rule can name, so that only wildcards match it. */
@@ -430,19 +324,24 @@ const beneath = new WeakMap<Acl, Map<string, boolean>>();
 /** As many as there are mounts and endpoints with a name in their path. */
 const MOST_PREFIXES = 2000;
 
-function findAccessBeneath(acl: Acl, prefix: string): boolean {
+function findAccessBeneath({ tables }: Acl, prefix: string): boolean {
   const bare = withoutSlash(prefix);
-  for (const [path, rule] of acl.exact) {
-    if (grants(rule) && (path === bare || path.startsWith(`${bare}/`))) return true;
-  }
   const segments = bare.split('/');
-  for (const bucket of acl.byHead.values()) {
-    for (const { pattern, rule } of bucket) {
-      if (!grants(rule)) continue;
-      if (samplePaths(pattern, segments).some((path) => grants(findRule(acl, path)))) return true;
+  const mayUse = (path: string): boolean => grantedAt(tables, path) !== 0;
+  for (const table of tables) {
+    for (const [path, rule] of table.exact) {
+      const isBeneath = path === bare || path.startsWith(`${bare}/`);
+      if (isBeneath && grants(rule) && mayUse(path)) return true;
+    }
+    for (const { pattern, rule } of listAll(table.wild)) {
+      if (grants(rule) && samplePaths(pattern, segments).some(mayUse)) return true;
     }
   }
   return false;
+}
+
+function grants(rule: Rule): boolean {
+  return rule.granted !== 0 && !(rule.granted & DENY);
 }
 
 /** Paths beneath `prefix` that the pattern matches; none if it cannot match any. */

@@ -2,6 +2,7 @@ import type { IdentityFacts } from '../core/identity-template.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { Acl } from './acl.ts';
 import type { Standing } from './standing/standing.ts';
+import type { TokenBounds } from './tokens/bounds.ts';
 
 /** A token as the request's checks saw it; the token itself is not kept. */
 export interface TokenFacts {
@@ -21,6 +22,8 @@ export interface TokenFacts {
   mount_id: string;
   /** Made with less than what it was made from: it has its own policies and nothing else. */
   restricted: boolean;
+  /** What its makers may do, where that is not the same. */
+  bounds: TokenBounds | undefined;
   /** Addresses it may be used from; empty: all. */
   bound_cidrs: readonly string[];
   /** 0: unlimited; otherwise uses left, this request counted. */

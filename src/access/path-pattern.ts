@@ -60,18 +60,72 @@ function refuse(because: string): PatternVerdict {
  * Puts an identity's values into a pattern's slots.
  *
  * @param values one for each selector, in order
- * @returns undefined if a value is missing, empty, or could not be within one segment of a path:
- *          `a/b` would reach into what belongs to `a`
+ * @returns with the slots left open whose value is missing, empty, or could not be within one
+ *          segment of a path: `a/b` would reach into what belongs to `a`
  */
 export function fillPattern(
   pattern: PathPattern,
   values: readonly (string | undefined)[],
-): PathPattern | undefined {
-  if (values.some((value) => !value || value.includes('/') || CONTROL.test(value)))
-    return undefined;
+): PathPattern {
   let next = 0;
-  const form = pattern.form.replaceAll(SLOT, () => values[next++] ?? '');
-  return { text: textOf(form), form, selectors: [] };
+  const selectors: Selector[] = [];
+  const form = pattern.form.replaceAll(SLOT, () => {
+    const at = next++;
+    const value = values[at];
+    if (value && !value.includes('/') && !CONTROL.test(value)) return value;
+    const selector = pattern.selectors[at];
+    if (selector) selectors.push(selector);
+    return SLOT;
+  });
+  return { text: selectors.length > 0 ? pattern.text : textOf(form), form, selectors };
+}
+
+/** A form with open slots, as the widest pattern that one of its fillings could match. */
+export function widenForm(form: string): string {
+  const open = form.endsWith(ANY_REST);
+  const segments = (open ? form.slice(0, -ANY_REST.length) : form).split('/');
+  const last = segments.length - 1;
+  const wide = segments.map((segment, at) => {
+    const slot = segment.indexOf(SLOT);
+    if (slot < 0) return segment;
+    return open && at === last ? segment.slice(0, slot) : ANY_SEGMENT;
+  });
+  return wide.join('/') + (open ? ANY_REST : '');
+}
+
+/**
+ * A form whose open slots are filled with what a path has in their place, so that its rank is that
+ * of a pattern which is written for this path.
+ *
+ * @param path matches the form as {@link widenForm} has it
+ * @returns undefined if no value makes the form match: `x-{{name}}` is not `y`
+ */
+export function fillFromPath(form: string, path: string): string | undefined {
+  const open = form.endsWith(ANY_REST);
+  const wanted = (open ? form.slice(0, -ANY_REST.length) : form).split('/');
+  const segments = path.split('/');
+  const last = wanted.length - 1;
+  for (const [at, segment] of wanted.entries()) {
+    if (!segment.includes(SLOT)) continue;
+    const there = segments[at] ?? '';
+    if (!couldBe(segment, there, open && at === last)) return undefined;
+    wanted[at] = there;
+  }
+  return wanted.join('/') + (open ? ANY_REST : '');
+}
+
+/** Whether a segment is one with slots, of at least a character each, and perhaps with more behind it. */
+function couldBe(form: string, segment: string, open: boolean): boolean {
+  const [first = '', ...others] = form.split(SLOT);
+  if (!segment.startsWith(first)) return false;
+  let at = first.length;
+  for (const [place, text] of others.entries()) {
+    const isLast = place === others.length - 1;
+    const found = isLast && !open ? segment.length - text.length : segment.indexOf(text, at + 1);
+    if (found < at + 1 || !segment.startsWith(text, found)) return false;
+    at = found + text.length;
+  }
+  return true;
 }
 
 function textOf(form: string): string {

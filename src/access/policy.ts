@@ -116,22 +116,40 @@ export function parsePolicy(text: string): Policy {
 }
 
 /**
- * Resolves the templates of a policy for one caller. A stanza whose template has no value is left
- * out, as is every templated stanza of a caller without an identity.
+ * Resolves the templates of a policy for one caller. A stanza that grants, and whose template has no
+ * value, is left out, as is every templated stanza of a caller without an identity. One that takes
+ * something away stays with its slots open: that nobody knows where it denies is no permission.
  */
 export function expandPolicy(policy: Policy, identity: IdentityFacts | undefined): Policy {
   if (!policy.rules.some(({ pattern }) => pattern.selectors.length > 0)) return policy;
   const rules: PathRule[] = [];
   for (const rule of policy.rules) {
-    if (rule.pattern.selectors.length === 0) {
+    const { selectors } = rule.pattern;
+    if (selectors.length === 0) {
       rules.push(rule);
-    } else if (identity) {
-      const values = rule.pattern.selectors.map((selector) => findSelected(identity, selector));
-      const pattern = fillPattern(rule.pattern, values);
-      if (pattern) rules.push({ ...rule, pattern });
+      continue;
     }
+    const values = selectors.map((one) => identity && findSelected(identity, one));
+    const pattern = fillPattern(rule.pattern, values);
+    if (pattern.selectors.length === 0 || takesAway(rule)) rules.push({ ...rule, pattern });
   }
   return { root: policy.root, rules };
+}
+
+/** Whether a stanza denies, grants nothing where others may, or grants on a condition. */
+function takesAway(rule: PathRule): boolean {
+  const { capabilities, allowed_parameters, denied_parameters, required_parameters } = rule;
+  return (
+    capabilities.length === 0 ||
+    capabilities.includes('deny') ||
+    allowed_parameters.size > 0 ||
+    denied_parameters.size > 0 ||
+    required_parameters.length > 0 ||
+    rule.min_wrapping_ttl !== undefined ||
+    rule.max_wrapping_ttl !== undefined ||
+    rule.pagination_limit !== undefined ||
+    rule.unmet !== undefined
+  );
 }
 
 const STANZA_KEYS = new Set([

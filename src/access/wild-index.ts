@@ -36,8 +36,7 @@ export function findFirst<Rule extends Wild>(
   path: string,
 ): Rule | undefined {
   if (bucket.length <= FEW) return bucket.find(({ pattern }) => matchesTail(pattern, path));
-  const index = indices.get(bucket) ?? makeIndex(bucket);
-  indices.set(bucket, index);
+  const index = indexOf(bucket);
   let best = bucket.length;
   const look = (places: readonly number[]): void => {
     for (const place of places) {
@@ -46,16 +45,42 @@ export function findFirst<Rule extends Wild>(
       if (candidate && matchesTail(candidate.pattern, path)) best = place;
     }
   };
-  const head = bucket[0]?.pattern.head.length ?? 0;
-  const segments = path.slice(head).split('/');
-  for (const { at, length, byText } of index.shelves) {
-    const segment = segments[at];
-    if (segment === undefined || (length ?? 0) > segment.length) continue;
-    const places = byText.get(length === undefined ? segment : segment.slice(0, length));
+  const segments = segmentsAfterHead(bucket, path);
+  for (const shelf of index.shelves) {
+    const places = placesOn(shelf, segments);
     if (places) look(places);
   }
   look(index.others);
   return bucket[best];
+}
+
+/** All rules of a bucket that match a path, as {@link findFirst} has it; in no order. */
+export function listMatching<Rule extends Wild>(bucket: readonly Rule[], path: string): Rule[] {
+  const isMatch = ({ pattern }: Rule): boolean => matchesTail(pattern, path);
+  if (bucket.length <= FEW) return bucket.filter(isMatch);
+  const { shelves, others } = indexOf(bucket);
+  const segments = segmentsAfterHead(bucket, path);
+  const places = [...shelves.flatMap((shelf) => placesOn(shelf, segments) ?? []), ...others];
+  return places.flatMap((place) => bucket[place] ?? []).filter(isMatch);
+}
+
+function indexOf(bucket: readonly Wild[]): Index {
+  const index = indices.get(bucket) ?? makeIndex(bucket);
+  indices.set(bucket, index);
+  return index;
+}
+
+function segmentsAfterHead(bucket: readonly Wild[], path: string): string[] {
+  return path.slice(bucket[0]?.pattern.head.length ?? 0).split('/');
+}
+
+function placesOn(
+  { at, length, byText }: Shelf,
+  segments: readonly string[],
+): readonly number[] | undefined {
+  const segment = segments[at];
+  if (segment === undefined || (length ?? 0) > segment.length) return undefined;
+  return byText.get(length === undefined ? segment : segment.slice(0, length));
 }
 
 /** What is written in a pattern after its first wildcard. */

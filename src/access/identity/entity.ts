@@ -3,8 +3,8 @@ import { Failure } from '../../core/failure.ts';
 import { flag, stringMap } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
-import { canonicalPolicies } from '../tokens/creation.ts';
 import { policyList } from '../tokens/field-kinds.ts';
+import { canonicalPolicies } from '../tokens/policy-names.ts';
 
 /** What an operator says of an entity. */
 export const entityFields = {

@@ -5,10 +5,10 @@ import { Kept } from '../../core/kept.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
-import type { Acl } from '../acl.ts';
+import { type Acl, boundAcl } from '../acl.ts';
 import { readAcl } from '../policies/operations.ts';
-import { canonicalPolicies } from '../tokens/creation.ts';
-import type { Token } from '../tokens/token.ts';
+import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
+import { canonicalPolicies } from '../tokens/policy-names.ts';
 import type { AliasMount, Entity } from './entity.ts';
 import {
   type GroupTree,
@@ -48,8 +48,6 @@ export interface Permissions {
   identity: IdentityFacts | undefined;
   identity_policies: readonly string[];
 }
-
-type PermittedToken = Pick<Token, 'entity_id' | 'restricted'> & { policies: readonly string[] };
 
 /** The entity as it is now, whatever was cached. */
 export async function findEntity(app: App, id: string): Promise<Entity | undefined> {
@@ -91,16 +89,17 @@ const weighPermissions = ({ permissions }: { permissions: Permissions | undefine
 /**
  * What a token is permitted at this moment.
  *
- * @param token its own policies, sorted, and the entity it stands for, empty for none; a
- *   restricted one has nothing from that entity but its values for templates
+ * @param token its own policies, sorted, what bounds them, and the entity it stands for, empty for
+ *   none; a restricted one is granted nothing by that entity
  * @returns undefined when its entity is disabled or gone: such a token stands for nobody
  */
 export async function readPermissions(
   app: App,
-  token: PermittedToken,
+  token: BoundedToken,
 ): Promise<Permissions | undefined> {
-  if (token.entity_id === '') {
-    const acl = await readAcl(app, token.policies, undefined);
+  const { entity_id, restricted, policies, bounds } = token;
+  if (entity_id === '' && !bounds) {
+    const acl = await readAcl(app, policies, undefined);
     return { acl, identity: undefined, identity_policies: [] };
   }
   const known = await app.cached(
@@ -108,7 +107,7 @@ export async function readPermissions(
     async () => new Kept(MOST_BYTES, weighPermissions),
   );
   // A policy's name may hold whatever would separate it from the next one.
-  const key = JSON.stringify([token.entity_id, token.restricted, token.policies]);
+  const key = JSON.stringify([entity_id, restricted, policies, bounds]);
   const load = () => loadPermissions(app, token);
   const { permissions } = await known.get(key, async () => ({ permissions: await load() }));
   // A stanza may have run out since.
@@ -116,14 +115,29 @@ export async function readPermissions(
   return isCurrent ? permissions : load();
 }
 
-async function loadPermissions(app: App, token: PermittedToken): Promise<Permissions | undefined> {
+async function loadPermissions(app: App, token: BoundedToken): Promise<Permissions | undefined> {
+  if (token.entity_id === '') return { acl: await readBoundAcl(app, token), ...NOBODY };
   // Remembered also when it is refused: whoever has too many policies asks again at once.
   const person = await findPerson(app, token.entity_id);
   if (!person || person.entity.disabled) return undefined;
-  const identity_policies = token.restricted ? [] : requirePolicies(person);
-  const names = canonicalPolicies([...token.policies, ...identity_policies]);
-  const acl = await readAcl(app, names, person.facts);
-  return { acl, identity: person.facts, identity_policies };
+  return {
+    acl: await readBoundAcl(app, token, person),
+    identity: person.facts,
+    identity_policies: token.restricted ? [] : requirePolicies(person),
+  };
+}
+
+const NOBODY = { identity: undefined, identity_policies: [] };
+
+/** What a token's own policies allow, and no more than those from which it was made. */
+async function readBoundAcl(app: App, token: BoundedToken, person?: Person): Promise<Acl> {
+  const sets = listPolicySets(token, person ? requirePolicies(person) : []);
+  const acls: Acl[] = [];
+  for (const { policies, entity_id } of sets) {
+    const of = entity_id === token.entity_id ? person : await findPerson(app, entity_id);
+    acls.push(await readAcl(app, policies, of?.facts));
+  }
+  return acls.reduce(boundAcl);
 }
 
 async function loadPerson(app: App, id: string): Promise<Person | undefined> {

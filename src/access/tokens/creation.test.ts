@@ -41,6 +41,7 @@ const PARENT: TokenFacts = {
   meta: null,
   mount_id: '',
   restricted: false,
+  bounds: undefined,
   bound_cidrs: [],
   num_uses: 0,
   expires_at: NOW + 3600,
@@ -58,6 +59,7 @@ function plan(given: Case) {
   const facts: CreationFacts = {
     wish: { ...WISH, ...given.wish },
     parent: given.parent ?? PARENT,
+    entity_policies: ['team'],
     sudo: given.sudo ?? false,
     orphan: false,
     role: given.role && { name: 'r', rules: { ...tokenRoleSchema.parse({}), ...given.role } },
@@ -264,13 +266,15 @@ test('a list of blank names does not stand for all that the parent has', () => {
   assert.deepEqual(plan({ wish: { policies: [' '] } }).policies, ['default']);
 });
 
-test('a child stays where its parent may be used from, unless a role says from where', () => {
+test('a child stays where its parent may be used from, unless a role says from where or sudo makes an orphan', () => {
   const parent = { ...PARENT, bound_cidrs: ['192.0.2.0/24'] };
   const boundsOf = (given: Case) => plan({ parent, ...given }).bound_cidrs;
   assert.deepEqual(boundsOf({}), ['192.0.2.0/24']);
   assert.deepEqual(boundsOf({ role: {} }), ['192.0.2.0/24']);
   assert.deepEqual(boundsOf({ role: { token_bound_cidrs: ['198.51.100.7'] } }), ['198.51.100.7']);
-  assert.deepEqual(boundsOf({ role: { orphan: true } }), []);
+  assert.deepEqual(boundsOf({ role: { orphan: true } }), ['192.0.2.0/24']);
+  assert.deepEqual(boundsOf({ role: { orphan: true }, sudo: true }), []);
+  assert.deepEqual(boundsOf({ wish: { no_parent: true }, sudo: true }), []);
 });
 
 test('a token has its parent, and an orphan neither parent nor entity', () => {

@@ -2,7 +2,9 @@ import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { TokenFacts } from '../caller.ts';
+import { planBounds } from './bounds.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
+import { canonicalPolicies } from './policy-names.ts';
 import type { TokenRole } from './roles/role.ts';
 import type { PlannedToken, TokenBody, TokenType } from './token.ts';
 
@@ -26,6 +28,8 @@ export interface TokenWish {
 export interface CreationFacts {
   wish: TokenWish;
   parent: TokenFacts;
+  /** Policies of the parent's entity and its groups. */
+  entity_policies: readonly string[];
   /** The parent may do what is reserved to sudo on the path it asks at. */
   sudo: boolean;
   /** The path asked at makes orphans. */
@@ -44,12 +48,6 @@ export interface Creation {
 
 /** A policy that only the server itself hands out. */
 const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
-
-/** Names as they are compared and stored: lower case, each once, sorted, no empty one. */
-export function canonicalPolicies(names: readonly string[]): string[] {
-  const trimmed = names.map((name) => foldName(name.trim())).filter((name) => name !== '');
-  return [...new Set(trimmed)].sort();
-}
 
 /**
  * Decides what token a parent may make.
@@ -100,8 +98,16 @@ export function planToken(facts: CreationFacts): Creation {
     renewable: !unending && type === 'service' && wish.renewable && (role?.rules.renewable ?? true),
     role: role?.name ?? '',
     entity_id: isOrphan ? '' : parent.entity_id,
-    bound_cidrs: boundsOf(facts, isOrphan),
+    bound_cidrs: addressesOf(facts, isOrphan),
     restricted: isRestricted(facts, policies),
+    bounds: planBounds({
+      parent,
+      entity_policies: facts.entity_policies,
+      policies,
+      is_orphan: isOrphan,
+      any_policy: sudo || (role !== undefined && restricts(role.rules)),
+      may_leave: sudo,
+    }),
   };
   return {
     token: planned(body, type, isOrphan ? undefined : parent.id, now),
@@ -109,10 +115,13 @@ export function planToken(facts: CreationFacts): Creation {
   };
 }
 
-/** A child stays where its parent may be used from, unless a role says from where. */
-function boundsOf({ parent, role }: CreationFacts, isOrphan: boolean): string[] {
+/**
+ * A child stays where its parent may be used from, unless a role says from where, or somebody makes an
+ * orphan who may do that without a role.
+ */
+function addressesOf({ parent, role, sudo }: CreationFacts, isOrphan: boolean): string[] {
   const byRole = role?.rules.token_bound_cidrs ?? [];
-  return byRole.length > 0 || isOrphan ? byRole : [...parent.bound_cidrs];
+  return byRole.length > 0 || (isOrphan && sudo) ? byRole : [...parent.bound_cidrs];
 }
 
 /**

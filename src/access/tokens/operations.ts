@@ -53,6 +53,7 @@ export async function createToken(
     const { token: plan, warnings } = planToken({
       wish,
       parent,
+      entity_policies: await entityPolicies(app, parent.entity_id),
       sudo: acl.root || listCapabilities(acl, path).includes('sudo'),
       orphan: input.orphan,
       role,
@@ -88,8 +89,11 @@ export async function answerMinted(
 
 /** Policies that a token has by what it stands for. */
 async function identityPolicies(app: App, token: Token): Promise<readonly string[]> {
-  if (token.entity_id === '' || token.restricted) return [];
-  return listEntityPolicies(app, token.entity_id);
+  return token.restricted ? [] : entityPolicies(app, token.entity_id);
+}
+
+async function entityPolicies(app: App, entity_id: string): Promise<readonly string[]> {
+  return entity_id === '' ? [] : listEntityPolicies(app, entity_id);
 }
 
 /**

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { choice, duration, flag, integer } from '../../core/fields.ts';
 import { requireCidrs } from './addresses.ts';
-import { type Creation, canonicalPolicies, planned } from './creation.ts';
+import { type Creation, planned } from './creation.ts';
 import { blockList, policyList } from './field-kinds.ts';
 import { planLifetime } from './lifetime.ts';
+import { canonicalPolicies } from './policy-names.ts';
 import { TOKEN_TYPES } from './roles/role.ts';
 import type { TokenType } from './token.ts';
 

@@ -239,6 +239,7 @@ function bodyOf(token: TokenBody): string {
     entity_id: token.entity_id,
     bound_cidrs: token.bound_cidrs,
     ...(token.restricted ? { restricted: true } : {}),
+    ...(token.bounds ? { bounds: token.bounds } : {}),
   };
   return JSON.stringify(body);
 }

@@ -1,4 +1,5 @@
 import type { TokenFacts } from '../caller.ts';
+import type { TokenBounds } from './bounds.ts';
 
 export type TokenType = 'service' | 'batch';
 
@@ -31,6 +32,8 @@ export interface TokenBody {
    * entity behind it has besides. Absent in tokens of an older server.
    */
   restricted?: boolean;
+  /** What its makers may do. Absent in tokens of an older server, and where nothing is bounded. */
+  bounds?: TokenBounds | undefined;
 }
 
 /** A token, as stored or as read out of a batch token's text. Times in Unix seconds. */
@@ -82,6 +85,7 @@ export function tokenFacts(token: Token): TokenFacts {
     meta: token.meta,
     mount_id: token.mount_id,
     restricted: token.restricted ?? false,
+    bounds: token.bounds,
     bound_cidrs: token.bound_cidrs,
     num_uses: token.num_uses === 0 ? 0 : token.uses_left,
     expires_at: token.expires_at,

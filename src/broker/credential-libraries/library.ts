@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { TokenBounds } from '../../access/tokens/bounds.ts';
 import { parseDuration } from '../../core/durations.ts';
 import type { Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
@@ -27,6 +28,8 @@ export interface SavedBy {
   /** Empty for a token without one. */
   entity_id: string;
   restricted: boolean;
+  /** What the token's makers may do, where that is not the same. */
+  bounds?: TokenBounds | undefined;
 }
 
 export interface LibraryAttributes {

@@ -104,8 +104,8 @@ async function requireIssuing(
     refuseField('credential_store_id', "The store's certificate authority is gone.", IN_REQUEST);
   }
   if (!token) throw new Failure('forbidden', 'Forbidden.');
-  const { policies, entity_id, restricted } = token;
-  const saved_by = { policies, entity_id, restricted };
+  const { policies, entity_id, restricted, bounds } = token;
+  const saved_by = { policies, entity_id, restricted, bounds };
   const asked = { mount, role: attributes.role ?? '', fields: knownFields(attributes) };
   if (!(await mayIssue(app, saved_by, asked))) throw new Failure('forbidden', 'Forbidden.');
   return { mount_id: mount.id, saved_by };

@@ -1,0 +1,302 @@
+import { canonicalPattern, type FormedSegment } from './name-form.ts';
+import { mergeParameters } from './parameter-rules.ts';
+import {
+  comparePrecedence,
+  compilePattern,
+  fillFromPath,
+  type WildPattern,
+  widenForm,
+} from './path-pattern.ts';
+import {
+  CAPABILITIES,
+  type ParameterRules,
+  type PathRule,
+  type Policy,
+  type PolicyCapability,
+} from './policy.ts';
+import { findFirst, listMatching } from './wild-index.ts';
+
+/** One set of policies, merged. */
+export interface RuleTable {
+  readonly exact: ReadonlyMap<string, Rule>;
+  readonly wild: Heads<WildRule>;
+  /** What takes something away at a place that nobody knows; mostly nothing. */
+  readonly guards: Heads<Guard>;
+  /** How many rules there are, each pattern counting once. */
+  readonly size: number;
+}
+
+/** Rules with wildcards. */
+interface Heads<Of extends WildRule> {
+  /** By the text before the first wildcard, the deciding one first. */
+  readonly byHead: ReadonlyMap<string, readonly Of[]>;
+  /** Lengths of those heads, longest first: a wildcard further on takes precedence. */
+  readonly lengths: readonly number[];
+}
+
+/** All stanzas of one pattern, merged. */
+export interface Rule {
+  /** Bits by place in {@link CAPABILITIES}. */
+  granted: number;
+  allowed_parameters: ParameterRules;
+  denied_parameters: ParameterRules;
+  required_parameters: readonly string[];
+  min_wrapping_ttl: number | undefined;
+  max_wrapping_ttl: number | undefined;
+  pagination_limit: number | undefined;
+  unmet: PathRule['unmet'];
+}
+
+export interface WildRule {
+  pattern: WildPattern;
+  rule: Rule;
+}
+
+/** A rule whose path has slots that nothing fills: it grants nothing, and must be obeyed. */
+export interface Guard extends WildRule {
+  /** With its slots; the pattern matches whatever could fill them. */
+  form: string;
+}
+
+export function bitOf(capability: PolicyCapability): number {
+  return 1 << CAPABILITIES.indexOf(capability);
+}
+
+export const DENY = bitOf('deny');
+
+/**
+ * Merges policies into one decision table. Stanzas of the same pattern, in one policy or several,
+ * become one rule: capabilities are united and a deny clears them all.
+ *
+ * @param policies templates expanded (`expandPolicy`); a stanza with an open slot only takes away
+ * @param now Unix seconds, to leave out stanzas that have run out
+ * @returns also from when on a stanza has run out, so that the table must be compiled anew
+ */
+export function compileTable(
+  policies: readonly Policy[],
+  now: number,
+): { table: RuleTable; valid_until: number } {
+  const groups = new Map<string, Rule[]>();
+  const guards = new Map<string, Rule[]>();
+  let valid_until = Number.POSITIVE_INFINITY;
+  for (const { rules } of policies) {
+    for (const stanza of rules) {
+      if (stanza.expiration !== undefined) {
+        if (stanza.expiration <= now) continue;
+        valid_until = Math.min(valid_until, stanza.expiration);
+      }
+      const { form, selectors } = stanza.pattern;
+      addTo(selectors.length > 0 ? guards : groups, form, ruleOf(stanza));
+    }
+  }
+  return { table: indexRules(mergeGroups(groups), mergeGroups(guards)), valid_until };
+}
+
+function addTo<Of>(groups: Map<string, Of[]>, key: string, one: Of): void {
+  const group = groups.get(key);
+  if (group) group.push(one);
+  else groups.set(key, [one]);
+}
+
+function indexRules(
+  merged: ReadonlyMap<string, Rule>,
+  guarding: ReadonlyMap<string, Rule>,
+): RuleTable {
+  const exact = new Map<string, Rule>();
+  const wild: WildRule[] = [];
+  for (const [form, rule] of merged) {
+    const pattern = compilePattern(form);
+    if (pattern) wild.push({ pattern, rule });
+    else exact.set(form, rule);
+  }
+  const guards = [...guarding].flatMap(([form, rule]) => {
+    const pattern = compilePattern(widenForm(form));
+    return pattern ? [{ form, pattern, rule }] : [];
+  });
+  const size = merged.size + guards.length;
+  return { exact, wild: byHeads(wild), guards: byHeads(guards), size };
+}
+
+function byHeads<Of extends WildRule>(rules: readonly Of[]): Heads<Of> {
+  const byHead = new Map<string, Of[]>();
+  for (const rule of rules) addTo(byHead, rule.pattern.head, rule);
+  for (const bucket of byHead.values()) {
+    bucket.sort((a, b) => comparePrecedence(a.pattern, b.pattern));
+  }
+  const lengths = [...new Set([...byHead.keys()].map((head) => head.length))];
+  return { byHead, lengths: lengths.sort((a, b) => b - a) };
+}
+
+/** Every rule with a wildcard, in no order. */
+export function listAll<Of extends WildRule>({ byHead }: Heads<Of>): Of[] {
+  return [...byHead.values()].flat();
+}
+
+/**
+ * The same rules with some names of their paths in their one spelling: the table itself where every
+ * name is written so, as most are.
+ */
+export function foldNames(table: RuleTable, folding: readonly FormedSegment[]): RuleTable {
+  let differs = false;
+  const fold = (rules: readonly [form: string, rule: Rule][]): Map<string, Rule> => {
+    const groups = new Map<string, Rule[]>();
+    for (const [form, rule] of rules) {
+      const canonical = canonicalPattern(form, folding);
+      differs ||= canonical !== form;
+      addTo(groups, canonical, rule);
+    }
+    return mergeGroups(groups);
+  };
+  const wild = listAll(table.wild).map(({ pattern, rule }): [string, Rule] => [pattern.form, rule]);
+  const rules = fold([...table.exact, ...wild]);
+  const guards = fold(listAll(table.guards).map(({ form, rule }) => [form, rule]));
+  return differs ? indexRules(rules, guards) : table;
+}
+
+const NOTHING: ParameterRules = new Map();
+
+function denial(): Rule {
+  return {
+    granted: DENY,
+    allowed_parameters: NOTHING,
+    denied_parameters: NOTHING,
+    required_parameters: [],
+    min_wrapping_ttl: undefined,
+    max_wrapping_ttl: undefined,
+    pagination_limit: undefined,
+    unmet: undefined,
+  };
+}
+
+function ruleOf(stanza: PathRule): Rule {
+  if (stanza.capabilities.includes('deny')) return denial();
+  let granted = 0;
+  for (const capability of stanza.capabilities) granted |= bitOf(capability);
+  return {
+    granted,
+    allowed_parameters: stanza.allowed_parameters,
+    denied_parameters: stanza.denied_parameters,
+    required_parameters: stanza.required_parameters,
+    min_wrapping_ttl: stanza.min_wrapping_ttl,
+    max_wrapping_ttl: stanza.max_wrapping_ttl,
+    pagination_limit: stanza.pagination_limit,
+    unmet: stanza.unmet,
+  };
+}
+
+function mergeGroups(groups: ReadonlyMap<string, readonly Rule[]>): Map<string, Rule> {
+  const merged = new Map<string, Rule>();
+  for (const [form, rules] of groups) merged.set(form, mergeRules(rules));
+  return merged;
+}
+
+/** All rules of one pattern at a time: one by one, each would copy what is merged already. */
+function mergeRules(rules: readonly Rule[]): Rule {
+  const [first = denial(), ...others] = rules;
+  if (others.length === 0) return first;
+  if (rules.some(({ granted }) => granted & DENY)) return denial();
+  const merged: Rule = {
+    ...first,
+    allowed_parameters: mergeParameters(rules.map((rule) => rule.allowed_parameters)),
+    denied_parameters: mergeParameters(rules.map((rule) => rule.denied_parameters)),
+    required_parameters: [...new Set(rules.flatMap((rule) => rule.required_parameters))],
+  };
+  for (const rule of others) {
+    merged.granted |= rule.granted;
+    merged.min_wrapping_ttl = choose(Math.min, merged.min_wrapping_ttl, rule.min_wrapping_ttl);
+    merged.max_wrapping_ttl = choose(Math.max, merged.max_wrapping_ttl, rule.max_wrapping_ttl);
+    merged.pagination_limit = choose(Math.max, merged.pagination_limit, rule.pagination_limit);
+    merged.unmet ??= rule.unmet;
+  }
+  return merged;
+}
+
+/** A bound that only one of the two has stays: another stanza does not take it away by silence. */
+function choose(
+  pick: (a: number, b: number) => number,
+  a: number | undefined,
+  b: number | undefined,
+): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : pick(a, b);
+}
+
+/** The one rule that decides about a path: an exact one, or the best of those with wildcards. */
+export function findRule(table: RuleTable, path: string): Rule | undefined {
+  return table.exact.get(path) ?? findWild(table, path)?.rule;
+}
+
+/**
+ * A list's path ends in a slash; only exact rules may leave it out (contract 5.3). What denies
+ * the path without it denies its list, too, unless a rule of higher rank is about the list.
+ */
+export function findListRule(table: RuleTable, path: string): Rule | undefined {
+  const bare = withoutSlash(path);
+  const exact = table.exact.get(`${bare}/`) ?? table.exact.get(bare);
+  if (exact) return exact;
+  const [lists, whole] = [findWild(table, `${bare}/`), findWild(table, bare)];
+  if (!lists || !whole || !(whole.rule.granted & DENY)) return lists?.rule;
+  return comparePrecedence(whole.pattern, lists.pattern) <= 0 ? whole.rule : lists.rule;
+}
+
+function findWild(table: RuleTable, path: string): WildRule | undefined {
+  const { byHead, lengths } = table.wild;
+  for (const length of lengths) {
+    if (length > path.length) continue;
+    const bucket = byHead.get(path.slice(0, length));
+    if (!bucket) continue;
+    const found = findFirst(bucket, path);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+export function withoutSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+/** What decides about a path, as far as its rank goes. */
+type Deciding = WildPattern | 'exact' | undefined;
+
+/**
+ * The guards that would be obeyed if they were written for this path.
+ *
+ * @param isList as {@link findListRule} has it: of guards with wildcards only those that deny reach
+ *   from a path to its list
+ */
+export function listGuards(table: RuleTable, path: string, isList: boolean): Rule[] {
+  const rulesOf = (guards: readonly Obeyed[]): Rule[] => guards.map(({ rule }) => rule);
+  if (!isList) return rulesOf(guardsAt(table, path, decidingAt(table, path)));
+  const bare = withoutSlash(path);
+  const slashed = `${bare}/`;
+  if (table.exact.has(slashed)) return rulesOf(guardsAt(table, slashed, 'exact'));
+  const deciding = table.exact.has(bare) ? 'exact' : decidingAt(table, slashed);
+  const whole = guardsAt(table, bare, deciding);
+  const reaching = whole.filter(({ rule, exact }) => exact || rule.granted & DENY);
+  return rulesOf([...guardsAt(table, slashed, deciding), ...reaching]);
+}
+
+function decidingAt(table: RuleTable, path: string): Deciding {
+  return table.exact.has(path) ? 'exact' : findWild(table, path)?.pattern;
+}
+
+interface Obeyed {
+  rule: Rule;
+  /** Written for this path it would have no wildcard. */
+  exact: boolean;
+}
+
+function guardsAt({ guards }: RuleTable, path: string, deciding: Deciding): Obeyed[] {
+  return guards.lengths
+    .flatMap((length) => {
+      const bucket = guards.byHead.get(path.slice(0, length));
+      return bucket && length <= path.length ? listMatching(bucket, path) : [];
+    })
+    .flatMap(({ form, rule }): Obeyed[] => {
+      const filled = fillFromPath(form, path);
+      if (filled === undefined) return [];
+      const pattern = compilePattern(filled);
+      if (!pattern) return [{ rule, exact: true }];
+      if (deciding === 'exact' || (deciding && comparePrecedence(pattern, deciding) > 0)) return [];
+      return [{ rule, exact: false }];
+    });
+}
