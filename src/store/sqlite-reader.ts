@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
 import type { Reader } from './database.ts';
+import { ReadingTurns } from './reading-turns.ts';
 import type { Value } from './write.ts';
 
 /** How long a connection waits for a lock that another one holds for a moment. */
@@ -46,11 +47,13 @@ interface ReadStatement {
 
 /**
  * Reads on the calling thread: a read by key takes a few microseconds, less than handing it
- * to another thread would.
+ * to another thread would. Whoever reads one page after the other gives way to others by that
+ * alone; a single statement cannot be interrupted and has to be short.
  */
 export class SqliteReader implements Reader {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache<ReadStatement>;
+  readonly #turns = new ReadingTurns();
 
   constructor(file: string) {
     const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
@@ -63,6 +66,7 @@ export class SqliteReader implements Reader {
   }
 
   async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
+    if (this.#turns.isOver) await this.#turns.next();
     try {
       const { statement, columns } = this.#statements.get(sql);
       return statement.all(...parameters).map((values) => rowOf(columns, values));
@@ -72,6 +76,7 @@ export class SqliteReader implements Reader {
   }
 
   async first(sql: string, parameters: readonly Value[]): Promise<unknown> {
+    if (this.#turns.isOver) await this.#turns.next();
     try {
       const { statement, columns } = this.#statements.get(sql);
       const values = statement.get(...parameters);

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sqlitePlace } from '../../test/support/engines.ts';
+import { longestTurn } from '../../test/support/turns.ts';
+import { build, type Db } from './database.ts';
+import { ReadingTurns } from './reading-turns.ts';
+import { write } from './write.ts';
+
+/** Milliseconds of CPU. */
+const work = (ms: number): void => {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+};
+
+/** Does some work in steps, each after a read that is over at once, and tells when. */
+async function readOn(turns: ReadingTurns, steps: number, told: () => void): Promise<void> {
+  for (let step = 0; step < steps; step += 1) {
+    if (turns.isOver) await turns.next();
+    work(1);
+    told();
+    await undefined;
+  }
+}
+
+test('a few reads are done in one turn of the event loop', async () => {
+  const turns = new ReadingTurns();
+  let isLater = false;
+  setImmediate(() => {
+    isLater = true;
+  });
+  for (let at = 0; at < 20; at += 1) {
+    assert.equal(turns.isOver, false);
+    await undefined;
+  }
+  assert.equal(isLater, false);
+});
+
+test('others have their turn while somebody reads on and on', async () => {
+  const turns = new ReadingTurns();
+  let steps = 0;
+  const seen: number[] = [];
+  const look = setInterval(() => seen.push(steps), 1);
+  await readOn(turns, 60, () => {
+    steps += 1;
+  });
+  clearInterval(look);
+  // About ten are possible; a machine that is busy has more of them.
+  assert.ok(seen.length >= 5, `${seen}`);
+});
+
+test('of those that read on and on, each goes on as often as the others', async () => {
+  const turns = new ReadingTurns();
+  const done = [0, 0, 0];
+  const ends = done.map((_, who) =>
+    readOn(turns, 40, () => {
+      done[who] = (done[who] ?? 0) + 1;
+    }),
+  );
+  await ends[0];
+  for (const count of done) assert.ok(count >= 20, `${done}`);
+  await Promise.all(ends);
+  assert.deepEqual(done, [40, 40, 40]);
+});
+
+test('one of those that wait goes on in each turn, however long the turns are', async () => {
+  const turns = new ReadingTurns();
+  const busy = setInterval(() => {
+    if (!turns.isOver) work(8);
+  }, 1);
+  let steps = 0;
+  await readOn(turns, 10, () => {
+    steps += 1;
+  });
+  clearInterval(busy);
+  assert.equal(steps, 10);
+});
+
+const place = sqlitePlace();
+after(() => place.remove());
+
+async function readPages(db: Db, pages: number): Promise<number> {
+  let rows = 0;
+  for (let page = 0; page < pages; page += 1) {
+    const some = db.selectFrom('token_role').selectAll().orderBy('name').limit(200);
+    rows += (await some.execute()).length;
+  }
+  return rows;
+}
+
+test('a loop over pages of SQLite holds nobody up', async () => {
+  const store = await place.open();
+  const insert = (at: number) =>
+    write(build.insertInto('token_role').values({ name: `role-${at}`, body: '{}' }));
+  await store.commit(Array.from({ length: 200 }, (_, at) => insert(at)));
+  let rows = 0;
+  const longest = await longestTurn(async () => {
+    rows = await readPages(store.db, 400);
+  });
+  assert.equal(rows, 80_000);
+  assert.ok(longest < 50, `${longest} ms`);
+  await store.close();
+});
