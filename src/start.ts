@@ -10,6 +10,7 @@ import { makeInitialBroker } from './broker/initial/operations.ts';
 import { makeSeed } from './broker/seed/operations.ts';
 import { startReporting } from './broker/workers/own/jobs.ts';
 import type { Config } from './config.ts';
+import { fitToProcess } from './http/open-files.ts';
 import { findNames } from './http/pipeline.ts';
 import { createServer, type HttpServer } from './http/server.ts';
 import { startJobs } from './jobs.ts';
@@ -45,9 +46,10 @@ export interface Substitutes {
  *
  * @throws Failure with one line for the operator when something it needs cannot be had
  */
-export async function startServer(config: Config, given: Substitutes = {}): Promise<Running> {
+export async function startServer(settings: Config, given: Substitutes = {}): Promise<Running> {
   // Standard error, so that an audit sink may have standard output to itself.
-  const log = given.log ?? pino({ level: config.log_level }, pino.destination(2));
+  const log = given.log ?? pino({ level: settings.log_level }, pino.destination(2));
+  const config = { ...settings, connections: fitToProcess(settings.connections, log) };
   const opened = await openStore(
     config.storage.type === 'sqlite'
       ? { engine: 'sqlite', directory: config.storage.directory, log }

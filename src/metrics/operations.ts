@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import { judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import { type App, perApp } from '../app.ts';
@@ -103,7 +104,7 @@ async function collect(app: App): Promise<Sample[]> {
     kind: 'counter',
   });
   const store = app.store.stats();
-  const memory = process.memoryUsage();
+  const memory = readMemory();
   const delay = 'Delay of the event loop.';
   return [
     ...[...requests].sort(byKey).flatMap(([route, statuses]) =>
@@ -134,11 +135,23 @@ async function collect(app: App): Promise<Sample[]> {
         quantile: String(percentile / 100),
       }),
     ),
-    gauge('memory_resident_bytes', 'Memory of the process.', memory.rss),
-    gauge('memory_heap_used_bytes', 'Memory of JavaScript values in use.', memory.heapUsed),
+    ...(memory.resident === undefined
+      ? []
+      : [gauge('memory_resident_bytes', 'Memory of the process.', memory.resident)]),
+    gauge('memory_heap_used_bytes', 'Memory of JavaScript values in use.', memory.used),
     gauge('memory_external_bytes', 'Memory of buffers.', memory.external),
     gauge('uptime_seconds', 'Time since the process began.', process.uptime()),
   ];
+}
+
+/** Where no file can be opened any more, all but what is learnt from one. */
+function readMemory(): { resident: number | undefined; used: number; external: number } {
+  const { used_heap_size: used, external_memory: external } = getHeapStatistics();
+  try {
+    return { resident: process.memoryUsage.rss(), used, external };
+  } catch {
+    return { resident: undefined, used, external };
+  }
 }
 
 async function countCertificates(app: App): Promise<[mount: string, count: number][]> {

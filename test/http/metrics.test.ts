@@ -58,3 +58,16 @@ test('a server that is set to do so tells everybody', async (t) => {
   const { call } = await startTestServer(t, { config: { telemetry } });
   assert.equal((await call('GET', 'sys/metrics', undefined, { token: '' })).status, 200);
 });
+
+test('where no file can be opened any more, what is learnt from none is still told', async (t) => {
+  const { call } = await startTestServer(t);
+  const read = async (): Promise<string> =>
+    (await call('GET', 'sys/metrics?format=prometheus')).text;
+  assert.match(await read(), /^gatehouse_memory_resident_bytes \d+$/m);
+  t.mock.method(process.memoryUsage, 'rss', () => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  });
+  const text = await read();
+  assert.doesNotMatch(text, /^gatehouse_memory_resident_bytes/m);
+  assert.match(text, /^gatehouse_memory_heap_used_bytes [1-9]\d*$/m);
+});

@@ -17,6 +17,8 @@ interface Surroundings {
   env?: Record<string, string>;
   /** Standard input. */
   input?: string;
+  /** How many files it may have open, if not as many as this process. */
+  open_files?: number;
 }
 
 /** One that does not end by itself is ended after this, in milliseconds. */
@@ -25,9 +27,9 @@ const PATIENCE = 60_000;
 /** Runs `gatehouse …` in a process of its own, until it ends. */
 export async function runProgram(
   args: readonly string[],
-  { env = {}, input = '' }: Surroundings = {},
+  { env = {}, input = '', open_files }: Surroundings = {},
 ): Promise<Outcome> {
-  const child = start(args, env, { timeout: PATIENCE, killSignal: 'SIGKILL' });
+  const child = start(args, env, { timeout: PATIENCE, killSignal: 'SIGKILL', open_files });
   const output = collect(child);
   // One that has ended before it read everything is not at fault.
   child.stdin?.on('error', () => {});
@@ -45,9 +47,17 @@ export interface Program {
   stderr(): string;
 }
 
-/** Starts `gatehouse …` and waits until it has printed its address; it is killed with the test. */
-export async function startProgram(test: Scope, args: readonly string[]): Promise<Program> {
-  const child = start(args, {});
+/**
+ * Starts `gatehouse …` and waits until it has printed its address; it is killed with the test.
+ *
+ * @param open_files how many files it may have open, if not as many as this process
+ */
+export async function startProgram(
+  test: Scope,
+  args: readonly string[],
+  open_files?: number,
+): Promise<Program> {
+  const child = start(args, {}, { open_files });
   const output = collect(child);
   const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...output() }));
   test.after(async () => {
@@ -66,12 +76,22 @@ export async function startProgram(test: Scope, args: readonly string[]): Promis
   };
 }
 
+interface Limits {
+  timeout?: number;
+  killSignal?: NodeJS.Signals;
+  open_files?: number | undefined;
+}
+
 function start(
   args: readonly string[],
   env: Record<string, string>,
-  limits: { timeout?: number; killSignal?: NodeJS.Signals } = {},
+  { open_files, ...limits }: Limits = {},
 ): ChildProcess {
-  return spawn(process.execPath, [MAIN, ...args], {
+  const program = [process.execPath, MAIN, ...args];
+  // The limit is set for good in a shell, which then becomes the program.
+  const shell = ['/bin/sh', '-c', `ulimit -n ${open_files} && exec "$@"`, 'sh'];
+  const [command = '', ...rest] = open_files === undefined ? program : [...shell, ...program];
+  return spawn(command, rest, {
     ...limits,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import type { Logger } from 'pino';
+import type { ConnectionLimits } from '../config.ts';
+import { Failure } from '../core/failure.ts';
+
+/** Fewer are not enough for the database, the threads and a handful of clients. */
+const LEAST = 128;
+/** What the process keeps for itself: the database, threads, records, other servers that it asks. */
+const OWN = 256;
+
+/**
+ * Fits what a listener may have to the files that the process may have open: when there are none left the
+ * system closes each new connection unseen, whoever it comes from, and none gives way to it.
+ *
+ * @param open_files undefined: as many as it likes
+ * @throws Failure `invalid` where there are too few to begin with
+ */
+export function fitConnections(
+  limits: ConnectionLimits,
+  open_files: number | undefined,
+): ConnectionLimits {
+  if (open_files === undefined) return limits;
+  if (open_files < LEAST) {
+    throw new Failure(
+      'invalid',
+      `the process may have ${open_files} files open, and needs ${LEAST} or more (ulimit -n, LimitNOFILE=)`,
+    );
+  }
+  const room = open_files - Math.min(OWN, Math.floor(open_files / 2));
+  if (room >= limits.max_connections) return limits;
+  return {
+    ...limits,
+    max_connections: room,
+    // Of fewer, too, nobody has all.
+    max_connections_per_address: Math.min(limits.max_connections_per_address, Math.floor(room / 2)),
+  };
+}
+
+/** The same for this process, with a word to the operator. */
+export function fitToProcess(limits: ConnectionLimits, log: Logger): ConnectionLimits {
+  const open_files = readOpenFileLimit();
+  const fitted = fitConnections(limits, open_files);
+  const { max_connections, max_connections_per_address } = fitted;
+  const said = { open_files, max_connections, max_connections_per_address };
+  if (fitted === limits) log.info(said, 'connections of the listener');
+  else {
+    log.warn(
+      said,
+      'the listener has fewer connections than configured: the process may not have more files open (ulimit -n, LimitNOFILE=)',
+    );
+  }
+  return fitted;
+}
+
+/** @returns undefined where there is no limit, or none can be learnt */
+export function readOpenFileLimit(): number | undefined {
+  return parseProcLimits(readLimits()) ?? limitInReport();
+}
+
+/** @param text of `/proc/self/limits`; the soft limit stands first */
+export function parseProcLimits(text: string): number | undefined {
+  const soft = /^Max open files +(\d+) /m.exec(text)?.[1];
+  return soft === undefined ? undefined : Number(soft);
+}
+
+function readLimits(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'latin1');
+  } catch {
+    // Systems other than Linux.
+    return '';
+  }
+}
+
+/** Where there is no such file; a report takes longer. */
+function limitInReport(): number | undefined {
+  // Looking up the names of its addresses could take seconds.
+  Object.assign(process.report, { excludeNetwork: true });
+  const report: { userLimits?: { open_files?: { soft?: unknown } } } = process.report.getReport();
+  const soft = report.userLimits?.open_files?.soft;
+  return typeof soft === 'number' ? soft : undefined;
+}
