@@ -109,8 +109,8 @@ function requireRange(text: string, field: Field): Uint8Array {
 }
 
 export interface ParsedNameConstraints extends Record<Field, string[]> {
-  /** There are subtrees of kinds we do not judge, such as directory names. */
-  has_unknown: boolean;
+  /** Tags of the kinds of subtrees that are not taken apart, such as directory names. */
+  other_kinds: number[];
 }
 
 /** Reads the extension's value. @throws DerError also for ranges whose mask is no prefix */
@@ -124,7 +124,7 @@ export function parseNameConstraints(value: Uint8Array): ParsedNameConstraints {
     excluded_email_addresses: [],
     permitted_uri_domains: [],
     excluded_uri_domains: [],
-    has_unknown: false,
+    other_kinds: [],
   };
   const fields = new DerFields(readDer(value));
   readSubtrees(fields.takeIf(0xa0), 'permitted', found);
@@ -142,7 +142,7 @@ function readSubtrees(list: DerValue | undefined, side: Side, found: ParsedNameC
     const kind = KINDS.find(({ tag }) => tag === base.tag);
     if (!kind) {
       requireWellFormed(base);
-      found.has_unknown = true;
+      if (!found.other_kinds.includes(base.tag)) found.other_kinds.push(base.tag);
     } else if (kind.tag === GENERAL_NAME_TAG.ip) {
       const range = formatIpRange(base.content);
       if (range === undefined) throw new DerError('a name constraint whose IP range is no range');

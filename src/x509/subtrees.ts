@@ -4,18 +4,32 @@
  * subtrees takes time in proportion to both together, not to one times the other.
  */
 
+import { domainToASCII } from 'node:url';
 import { remembered } from '../core/remembered.ts';
+import { GENERAL_NAME_TAG, type OtherName } from './general-names.ts';
 import { parseIpAddress, parseIpRange } from './ip-addresses.ts';
 import type { NameConstraints } from './name-constraints.ts';
+import { findHostInSubject, findLabelInSubject } from './subject-hosts.ts';
 
 /** Names as a certificate holds them, to be judged against the constraints above it. */
 export interface ConstrainedNames {
-  /** Of a leaf: where there is no DNS name, OpenSSL takes one that reads like a host for one. */
+  /** Where there is no DNS name, clients take one that reads like a host for one. */
   common_name?: string;
+  /** Servers may present it: then a common name of one label is a host's, too. */
+  is_for_servers?: boolean;
   dns: readonly string[];
   email: readonly string[];
   ip: readonly string[];
   uri: readonly string[];
+  other?: readonly OtherName[];
+  /** GeneralNames that are not taken apart, whole. */
+  unknown?: readonly Uint8Array[];
+}
+
+/** Constraints as they are judged by. */
+export interface JudgedConstraints extends NameConstraints {
+  /** Tags of those kinds of subtrees that are not taken apart. */
+  other_kinds?: readonly number[];
 }
 
 export type ConstraintVerdict = { allowed: true } | { allowed: false; because: string };
@@ -50,7 +64,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     label: 'IP address',
-    namesOf: ({ ip }) => ip,
+    namesOf: addressesOf,
     permitted: 'permitted_ip_ranges',
     excluded: 'excluded_ip_ranges',
     index: indexRanges,
@@ -63,6 +77,14 @@ const KINDS: readonly Kind[] = [
     index: indexMailboxes,
   },
   {
+    label: 'internationalized email address',
+    namesOf: ({ other = [] }) =>
+      other.filter(({ oid }) => oid === SMTP_UTF8_MAILBOX).map(({ value }) => value),
+    permitted: 'permitted_email_addresses',
+    excluded: 'excluded_email_addresses',
+    index: indexUtf8Mailboxes,
+  },
+  {
     label: 'URI',
     namesOf: ({ uri }) => uri,
     permitted: 'permitted_uri_domains',
@@ -71,7 +93,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-const indexConstraints = remembered((constraints: NameConstraints) =>
+const indexConstraints = remembered((constraints: JudgedConstraints) =>
   KINDS.map((kind) => ({ kind, ...indexKind(kind, constraints) })),
 );
 
@@ -86,12 +108,17 @@ function indexKind(kind: Kind, constraints: NameConstraints) {
 
 /**
  * Says whether an authority's constraints let every name pass: none within an excluded subtree,
- * each within a permitted one where its kind has any. Subtrees of unknown kinds are not judged.
+ * each within a permitted one where its kind has any. A name of a kind whose subtrees are not taken
+ * apart is refused; the subject as a whole is left to those who verify it.
  */
 export function judgeNameConstraints(
-  constraints: NameConstraints,
+  constraints: JudgedConstraints,
   names: ConstrainedNames,
 ): ConstraintVerdict {
+  const unjudged = (constraints.other_kinds ?? []).some((kind) => hasNameOf(names, kind));
+  if (unjudged) {
+    return { allowed: false, because: 'there are constraints on a kind of name it has' };
+  }
   for (const { kind, permits, excludes } of indexConstraints(constraints)) {
     if (!permits && !excludes) continue;
     for (const name of kind.namesOf(names)) {
@@ -109,12 +136,24 @@ export function judgeNameConstraints(
   return { allowed: true };
 }
 
-/** Labels of letters, digits, inner hyphens and underscores, two at least. */
-const HOST_IN_SUBJECT =
-  /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)+$/i;
+/** id-on-SmtpUTF8Mailbox: what constrains e-mail addresses constrains it as well (RFC 9598 §6). */
+const SMTP_UTF8_MAILBOX = '1.3.6.1.5.5.7.8.9';
 
-function hostsOf({ common_name = '', dns }: ConstrainedNames): readonly string[] {
-  return dns.length === 0 && HOST_IN_SUBJECT.test(common_name) ? [common_name] : dns;
+function hasNameOf({ other = [], unknown = [] }: ConstrainedNames, kind: number): boolean {
+  if (kind === GENERAL_NAME_TAG.otherName && other.length > 0) return true;
+  return unknown.some(([tag]) => tag === kind);
+}
+
+function hostsOf({ common_name = '', is_for_servers, dns }: ConstrainedNames): readonly string[] {
+  if (dns.length > 0) return dns;
+  const label = is_for_servers ? findLabelInSubject(common_name) : undefined;
+  const host = findHostInSubject(common_name) ?? label;
+  return host === undefined ? dns : [host];
+}
+
+/** Where there is no address, a common name that is one is taken for it by some. */
+function addressesOf({ common_name = '', ip }: ConstrainedNames): readonly string[] {
+  return ip.length === 0 && parseIpAddress(common_name) ? [common_name] : ip;
 }
 
 const NOWHERE: Found = { match: 'no', subtree: '' };
@@ -161,6 +200,8 @@ function indexDomains(subtrees: readonly string[]): Lookup {
   });
   const everything = whole.get('');
   return (name) => {
+    // Of a `*` beyond the first label, or a second one, nobody can say what it covers.
+    if (!hasKnownCover(name)) return { match: 'unclear', subtree: subtrees[0] ?? '' };
     const lower = name.toLowerCase();
     const host = lower.endsWith('.') ? lower.slice(0, -1) : lower;
     const within = everything ?? findWhole(whole, host) ?? findEnd(host);
@@ -168,9 +209,24 @@ function indexDomains(subtrees: readonly string[]): Lookup {
     if (within !== undefined) {
       return { match: name.endsWith('.') ? 'unclear' : 'yes', subtree: within };
     }
-    const covered = lower.startsWith('*.') ? parents.get(lower.slice(2)) : undefined;
+    const covered = parents.get(baseOf(lower));
     return covered === undefined ? NOWHERE : { match: 'unclear', subtree: covered };
   };
+}
+
+function hasKnownCover(name: string): boolean {
+  const star = name.indexOf('*');
+  if (star < 0) return true;
+  const dot = name.indexOf('.');
+  return star < dot && star === name.lastIndexOf('*') && !NOT_IN_PATTERN.test(name);
+}
+
+const NOT_IN_PATTERN = /[^a-z0-9_.*-]/i;
+
+/** What follows a first label with a `*`; empty without one. */
+function baseOf(lower: string): string {
+  const dot = lower.indexOf('.');
+  return dot >= 0 && lower.lastIndexOf('*', dot) >= 0 ? lower.slice(dot + 1) : '';
 }
 
 function findWhole(whole: ReadonlyMap<string, string>, host: string): string | undefined {
@@ -239,6 +295,23 @@ function indexMailboxes(subtrees: readonly string[]): Lookup {
     const subtree = mailboxes.get(foldHost(address));
     if (subtree !== undefined) return { match: 'yes', subtree };
     return findHost(address.slice(address.lastIndexOf('@') + 1).toLowerCase());
+  };
+}
+
+/**
+ * Of an address in UTF-8 only the host is judged, in ASCII (RFC 9598 §6). No subtree that is one
+ * mailbox permits it; one that reads alike excludes it.
+ */
+function indexUtf8Mailboxes(subtrees: readonly string[]): Lookup {
+  const findMailbox = indexMailboxes(subtrees);
+  return (address) => {
+    const at = address.lastIndexOf('@');
+    const host = domainToASCII(address.slice(at + 1));
+    if (at <= 0 || host === '') return { match: 'unclear', subtree: subtrees[0] ?? '' };
+    const found = findMailbox(`${address.slice(0, at)}@${host}`);
+    return found.match === 'yes' && found.subtree.includes('@')
+      ? { ...found, match: 'unclear' }
+      : found;
   };
 }
 

@@ -21,6 +21,7 @@ import {
   certificatePolicies,
   parseCertificatePolicies,
 } from '../../src/x509/certificate-policies.ts';
+import { sequence } from '../../src/x509/der.ts';
 import {
   authorityInfoAccess,
   authorityKeyIdentifier,
@@ -469,7 +470,7 @@ test("the values of OpenSSL's extensions are read as they were configured", () =
       excluded_email_addresses: ['.b.test'],
       permitted_uri_domains: [],
       excluded_uri_domains: ['.c.test'],
-      has_unknown: true,
+      other_kinds: [0xa4],
     });
   });
 });
@@ -577,5 +578,88 @@ for (const [constraints, names, allowed] of constrained) {
       assert.equal(said.status === 0, allowed, said.text);
       assert.equal(verdict.allowed, allowed);
     });
+  });
+}
+
+// OpenSSL finds no host name in most of these, judges none of them, and matches them all the same.
+const hostsInSubjects: [
+  constraints: Partial<NameConstraints>,
+  common_name: string,
+  host: string,
+  openssl: boolean,
+  allowed: boolean,
+][] = [
+  [{ permitted_dns_domains: ['a.test'] }, 'w.a.test', 'w.a.test', true, true],
+  [{ permitted_dns_domains: ['a.test'] }, '*.a.test', 'w.a.test', true, true],
+  [{ permitted_dns_domains: ['a.test'] }, 'w.b.test', 'w.b.test', false, false],
+  [{ permitted_dns_domains: ['a.test'] }, '*.b.test', 'w.b.test', true, false],
+  [{ permitted_dns_domains: ['a.test'] }, 'w*.b.test', 'www.b.test', true, false],
+  [{ permitted_dns_domains: ['a.test'] }, '*w.b.test', 'www.b.test', true, false],
+  [{ permitted_dns_domains: ['a.test'] }, '-w.b.test', '-w.b.test', true, false],
+  [{ permitted_dns_domains: ['a.test'] }, 'w-.b.test', 'w-.b.test', true, false],
+  [{ permitted_dns_domains: ['a.test'] }, 'w!.b.test', 'w!.b.test', true, false],
+  [{ permitted_dns_domains: ['a.test'] }, 'w.b.test.', 'w.b.test.', true, false],
+  [{ permitted_dns_domains: ['a.test'] }, 'localhost', 'localhost', true, false],
+  [{ permitted_dns_domains: ['localhost'] }, 'localhost', 'localhost', true, true],
+  [{ excluded_dns_domains: ['x.a.test'] }, '*.x.a.test', 'w.x.a.test', true, false],
+  [{ excluded_dns_domains: ['x.a.test'] }, '*.A.test', 'x.a.test', true, false],
+  [{ excluded_dns_domains: ['x.a.test'] }, 'x*.a.test', 'x.a.test', true, false],
+  [{ excluded_dns_domains: ['x.a.test'] }, '-w.X.a.test', '-w.x.a.test', true, false],
+  [{ excluded_dns_domains: ['x.a.test'] }, '*.y.a.test', 'w.y.a.test', true, true],
+];
+for (const [constraints, common_name, host, openssl, allowed] of hostsInSubjects) {
+  const ours = allowed ? 'let pass' : 'refuse';
+  test(`${JSON.stringify(constraints)} over CN=${common_name}: OpenSSL ${openssl ? 'accepts' : 'refuses'} ${host}, and we ${ours} it`, () => {
+    const [, pair] = kinds[1] ?? assert.fail();
+    const leaf = sign({
+      issuer: pair,
+      subject: pair,
+      issuerName: rootName,
+      subjectName: encodeSubject({ common_name }),
+      extensions: leafUsage,
+    });
+    withOpenssl((run) => {
+      run.write('root.pem', encodePem('CERTIFICATE', signRoot(pair, false, constraints)));
+      run.write('leaf.pem', encodePem('CERTIFICATE', leaf));
+      const said = verify(run, '-purpose', 'sslserver', '-verify_hostname', host);
+      assert.equal(said.status === 0, openssl, said.text);
+    });
+    const verdict = judgeNameConstraints(
+      { ...parseNameConstraints(sequence()), ...constraints },
+      { common_name, is_for_servers: true, dns: [], email: [], ip: [], uri: [] },
+    );
+    assert.equal(verdict.allowed, allowed);
+  });
+}
+
+const utf8Mailboxes: [constraints: Partial<NameConstraints>, mailbox: string, allowed: boolean][] =
+  [
+    [{ permitted_email_addresses: ['a.test'] }, 'mé@a.test', true],
+    [{ permitted_email_addresses: ['a.test'] }, 'mé@b.test', false],
+    [{ excluded_email_addresses: ['a.test'] }, 'mé@a.test', false],
+    [{ excluded_email_addresses: ['a.test'] }, 'mé@b.test', true],
+  ];
+for (const [constraints, value, allowed] of utf8Mailboxes) {
+  test(`${JSON.stringify(constraints)} over SmtpUTF8Mailbox ${value}: we and OpenSSL say ${allowed ? 'yes' : 'no'}`, () => {
+    const [, pair] = kinds[1] ?? assert.fail();
+    const other = [{ oid: '1.3.6.1.5.5.7.8.9', value }];
+    const leaf = sign({
+      issuer: pair,
+      subject: pair,
+      issuerName: rootName,
+      subjectName: encodeSubject({ organization: ['Leaf'] }),
+      extensions: [...leafUsage, subjectAltName({ ...noNames, other }, false)],
+    });
+    withOpenssl((run) => {
+      run.write('root.pem', encodePem('CERTIFICATE', signRoot(pair, false, constraints)));
+      run.write('leaf.pem', encodePem('CERTIFICATE', leaf));
+      const said = verify(run);
+      assert.equal(said.status === 0, allowed, said.text);
+    });
+    const verdict = judgeNameConstraints(
+      { ...parseNameConstraints(sequence()), ...constraints },
+      { dns: [], email: [], ip: [], uri: [], other },
+    );
+    assert.equal(verdict.allowed, allowed);
   });
 }

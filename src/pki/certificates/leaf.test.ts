@@ -283,6 +283,14 @@ test('what the constraints above forbid is not issued', () => {
   const subjectOnly = { common_name: 'b.test', exclude_cn_from_sans: true };
   assert.throws(() => plan({}, subjectOnly, issuer), /name constraints refuse it/);
   assert.throws(() => plan({}, { alt_names: 'x.bad.a.test' }, issuer), /name constraints/);
+  const wide = { allowed_domains: 'b.test', allow_subdomains: true };
+  const starOnly = { common_name: '*.b.test', exclude_cn_from_sans: true };
+  assert.throws(() => plan(wide, starOnly, issuer), /name constraints refuse it/);
+  assert.throws(() => plan(wide, { common_name: 'w*.b.test' }, issuer), /name constraints refuse/);
+  const local = { common_name: 'localhost', exclude_cn_from_sans: true };
+  assert.throws(() => plan({}, local, issuer), /name constraints refuse it/);
+  const ofPeople = { server_flag: false, cn_validations: 'disabled', allow_any_name: true };
+  assert.ok(plan(ofPeople, { ...local, common_name: 'ann' }, issuer));
   assert.throws(() => plan({}, { ip_sans: '11.1.2.3' }, issuer), /name constraints/);
 });
 

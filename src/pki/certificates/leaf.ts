@@ -18,7 +18,7 @@ import {
 import { type CollectedNames, collectCsrNames, collectNames } from './names.ts';
 import type { CertificatePlan } from './plan.ts';
 import type { IssueRequest, SignRequest } from './request.ts';
-import { chooseExtKeyUsages } from './usages.ts';
+import { chooseExtKeyUsages, isForServers } from './usages.ts';
 import { planValidity } from './validity.ts';
 
 /** What a certificate depends on besides role and request. */
@@ -91,7 +91,8 @@ function planLeaf(
   const { issuer } = context;
   const verdict = judgeNames(role, names, context.identity, source);
   if (!verdict.allowed) throw new Failure('invalid', verdict.because);
-  checkNameConstraints(issuer, names);
+  const ext_key_usage = extKeyUsagesOf(role);
+  checkNameConstraints(issuer, { ...names, is_for_servers: isForServers(ext_key_usage) });
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
@@ -120,7 +121,7 @@ function planLeaf(
     notBefore: validity.notBefore,
     notAfter: validity.notAfter,
     key_usage: role.key_usage,
-    ext_key_usage: extKeyUsagesOf(role),
+    ext_key_usage,
     ...planLeafConstraints(role.basic_constraints_valid_for_non_ca),
     urls: issuer.urls,
     policies: policiesOf(role),

@@ -1,4 +1,5 @@
 import { EXT_KEY_USAGE_NAMES, extKeyUsageOids, KEY_USAGE_NAMES } from '../../x509/extensions.ts';
+import { EXT_KEY_USAGE_OID } from '../../x509/oids.ts';
 
 /** The fields that together say what certificates are for. */
 export interface ExtKeyUsageFields {
@@ -18,6 +19,18 @@ export function chooseExtKeyUsages(fields: ExtKeyUsageFields): string[] {
   if (fields.code_signing_flag) names.push('CodeSigning');
   if (fields.email_protection_flag) names.push('EmailProtection');
   return [...new Set([...extKeyUsageOids(names), ...fields.ext_key_usage_oids])];
+}
+
+const FOR_SERVERS: readonly string[] = [
+  EXT_KEY_USAGE_OID.Any,
+  EXT_KEY_USAGE_OID.ServerAuth,
+  EXT_KEY_USAGE_OID.MicrosoftServerGatedCrypto,
+  EXT_KEY_USAGE_OID.NetscapeServerGatedCrypto,
+];
+
+/** Says whether TLS clients accept a certificate from a server; without usages it is for anything. */
+export function isForServers(oids: readonly string[]): boolean {
+  return oids.length === 0 || oids.some((oid) => FOR_SERVERS.includes(oid));
 }
 
 /** A warning for each usage name that means nothing here and so is left out. */

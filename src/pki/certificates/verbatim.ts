@@ -4,7 +4,7 @@ import { sequence } from '../../x509/der.ts';
 import { readDer } from '../../x509/der-reader.ts';
 import type { Extension } from '../../x509/extensions.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
-import { EXTENSION_OID } from '../../x509/oids.ts';
+import { ATTRIBUTE_OID, EXTENSION_OID } from '../../x509/oids.ts';
 import { checkNameConstraints } from '../issuers/issuing.ts';
 import { checkSignatureSize } from '../keys/key-parameters.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
@@ -18,7 +18,7 @@ import {
 import { type LeafContext, type LeafPlan, parseMetadata, planLeafConstraints } from './leaf.ts';
 import type { CertificatePlan } from './plan.ts';
 import type { VerbatimRequest } from './request.ts';
-import { chooseExtKeyUsages } from './usages.ts';
+import { chooseExtKeyUsages, isForServers } from './usages.ts';
 import { chooseBehavior, planValidity } from './validity.ts';
 
 /** What a role contributes on this path; its rules for names do not apply (contract 2.2.3). */
@@ -69,7 +69,12 @@ export function planVerbatim(
   if (constraints) warnings.push(IGNORED_BASIC_CONSTRAINTS);
   const { issuer } = context;
   const names = csrNames(csr, request.user_ids);
-  checkNameConstraints(issuer, names);
+  const ext_key_usage = chooseExtKeyUsages({ ...NO_FLAGS, ...request });
+  const is_for_servers = isForServers(ext_key_usage);
+  const unknown = csr.subjectAltNames?.unknown ?? [];
+  for (const common_name of ['', ...commonNamesOf(csr)]) {
+    checkNameConstraints(issuer, { ...names, common_name, unknown, is_for_servers });
+  }
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
@@ -97,7 +102,7 @@ export function planVerbatim(
     notBefore: validity.notBefore,
     notAfter: validity.notAfter,
     key_usage: request.key_usage,
-    ext_key_usage: chooseExtKeyUsages({ ...NO_FLAGS, ...request }),
+    ext_key_usage,
     ...planLeafConstraints(
       request.basic_constraints_valid_for_non_ca ||
         (role?.basic_constraints_valid_for_non_ca ?? false),
@@ -115,6 +120,14 @@ export function planVerbatim(
     ...(metadata && { metadata }),
     warnings: [...warnings, ...validity.warnings],
   };
+}
+
+/** Every common name of a request: of several, a client may match any. */
+export function commonNamesOf(csr: Csr): string[] {
+  return csr.subjectName.attributes
+    .flat()
+    .filter(({ oid }) => oid === ATTRIBUTE_OID.common_name)
+    .map(({ value }) => value);
 }
 
 /** The names a request states, for judging and finding. */

@@ -235,6 +235,27 @@ test('an authority needs a subject, a strong key and names its issuer permits', 
   assert.ok(plan({ body: { common_name: 'Sub', alt_names: 'x.a.test' }, issuer }));
 });
 
+const serving: [common_name: string, key_usage: string, allowed: boolean][] = [
+  ['b.test', 'CertSign', true],
+  ['b.test', 'CertSign,DigitalSignature', false],
+  ['*.b.test', 'KeyEncipherment', false],
+  ['*.a.test', 'KeyEncipherment', true],
+  ['Sub', 'DigitalSignature', true],
+];
+for (const [common_name, key_usage, allowed] of serving) {
+  test(`an authority CN=${common_name} for ${key_usage} is ${allowed ? 'made' : 'refused'} under constraints, from parameters and from a CSR`, () => {
+    const constraints = { ...NONE, permitted_dns_domains: ['a.test'] };
+    const issuer = { name_constraints: [constraints] };
+    for (const wanted of [
+      { body: { common_name, key_usage, exclude_cn_from_sans: true } },
+      { body: { use_csr_values: true, key_usage }, csr: { subject: { common_name } } },
+    ]) {
+      if (allowed) assert.ok(plan({ ...wanted, issuer }));
+      else assert.throws(() => plan({ ...wanted, issuer }), /name constraints refuse it/);
+    }
+  });
+}
+
 const NONE: NameConstraints = {
   permitted_dns_domains: [],
   excluded_dns_domains: [],

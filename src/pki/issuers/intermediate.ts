@@ -15,7 +15,7 @@ import { EXTENSION_OID } from '../../x509/oids.ts';
 import { checkCsrKey, type SignedCsr } from '../certificates/csr-rules.ts';
 import type { CertificatePlan } from '../certificates/plan.ts';
 import { chooseBehavior, planValidity } from '../certificates/validity.ts';
-import { copyExtensions, csrNames } from '../certificates/verbatim.ts';
+import { commonNamesOf, copyExtensions, csrNames } from '../certificates/verbatim.ts';
 import { checkSignatureSize } from '../keys/key-parameters.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import {
@@ -77,8 +77,12 @@ export function planIntermediate(
   checkSignatureSize(request.signature_bits);
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
-  // An authority's common name is no host's, whatever it reads like.
-  checkNameConstraints(issuer, { ...content.names, common_name: '' });
+  const key_usage = [...CA_KEY_USAGES, ...request.key_usage, ...content.key_usage];
+  // An authority's common name is no host's, unless its key may serve as one.
+  const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
+  for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
+    checkNameConstraints(issuer, { ...content.names, common_name, unknown: content.unknown });
+  }
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
@@ -103,7 +107,7 @@ export function planIntermediate(
     signer: issuer,
     notBefore: validity.notBefore,
     notAfter: validity.notAfter,
-    key_usage: [...CA_KEY_USAGES, ...request.key_usage, ...content.key_usage],
+    key_usage,
     ext_key_usage: [],
     basic_constraints,
     ...(subject_key_id && { subject_key_id }),
@@ -120,6 +124,10 @@ export function planIntermediate(
     warnings: [...warnings, ...validity.warnings, ...content.warnings],
   };
 }
+
+const OF_AUTHORITIES: ReadonlySet<string> = new Set(
+  CA_KEY_USAGES.map((usage) => usage.toLowerCase()),
+);
 
 /** One less than the issuer's, unless fewer are asked for. @see RFC 5280 §4.2.1.9 */
 function planPathLength(
@@ -151,6 +159,9 @@ function planPathLength(
 interface Content {
   subject: Uint8Array;
   names: RequestedNames;
+  common_names: readonly string[];
+  /** Alternative names that are not taken apart. */
+  unknown: readonly Uint8Array[];
   /** Those that are not in `extensions` already. */
   planned_names: CertificatePlan['names'];
   key_usage: readonly string[];
@@ -165,6 +176,8 @@ function takeParameters(request: CaSubjectRequest): Content {
   return {
     subject,
     names: { ...sans, common_name, serial_number, user_ids: [] },
+    common_names: [common_name],
+    unknown: [],
     planned_names: sans,
     key_usage: [],
     extensions: [],
@@ -199,6 +212,8 @@ function takeCsrValues(request: IntermediateRequest, { csr }: SignedCsr): Conten
   return {
     subject: csr.subject,
     names: csrNames(csr),
+    common_names: commonNamesOf(csr),
+    unknown: csr.subjectAltNames?.unknown ?? [],
     planned_names: { dns: [], email: [], ip: [], uri: [], other: [] },
     key_usage: usage ? parseKeyUsage(usage.value) : [],
     extensions,

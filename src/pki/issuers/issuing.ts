@@ -2,9 +2,13 @@ import { Failure } from '../../core/failure.ts';
 import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
 import { findExtension } from '../../x509/extensions.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
-import { type NameConstraints, parseNameConstraints } from '../../x509/name-constraints.ts';
+import { parseNameConstraints } from '../../x509/name-constraints.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
-import { type ConstrainedNames, judgeNameConstraints } from '../../x509/subtrees.ts';
+import {
+  type ConstrainedNames,
+  type JudgedConstraints,
+  judgeNameConstraints,
+} from '../../x509/subtrees.ts';
 import type { AuthorityUrls } from '../authority/urls.ts';
 import type { Signer } from '../certificates/plan.ts';
 import type { Key } from '../keys/key.ts';
@@ -18,7 +22,7 @@ export interface IssuingFacts extends Signer {
   /** With their templates filled in. */
   urls: AuthorityUrls;
   /** Of the issuer and those above it; empty when the issuer's name checks are switched off. */
-  name_constraints: readonly NameConstraints[];
+  name_constraints: readonly JudgedConstraints[];
   /** How many authorities may follow one below the other; absent for no limit. */
   path_length?: number;
 }
@@ -84,7 +88,7 @@ function remainingPathLength(path: readonly Certificate[]): number | undefined {
   return remaining === Number.POSITIVE_INFINITY ? undefined : Math.max(remaining, 0);
 }
 
-function findConstraints(certificate: Certificate): NameConstraints[] {
+function findConstraints(certificate: Certificate): JudgedConstraints[] {
   const extension = findExtension(certificate.extensions, EXTENSION_OID.nameConstraints);
   return extension ? [parseNameConstraints(extension.value)] : [];
 }
