@@ -1,5 +1,6 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { type KeyPage, listKeys } from '../../core/key-list.ts';
 import type { Answer } from '../../http/route.ts';
 import { fullPath } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
@@ -16,7 +17,9 @@ import {
   expireRange,
   findLease,
   findLivingLease,
+  type IdRange,
   insertLease,
+  listIdsInRange,
   listRange,
 } from './store.ts';
 
@@ -138,23 +141,35 @@ export async function listLeases(
   _caller: Caller,
   input: { prefix: string },
 ): Promise<Answer> {
-  const now = nowSeconds(app);
   const range = rangeOf(input.prefix);
-  const keys = new Set<string>();
-  for (let after = ''; ; ) {
-    const page = await listRange(app.db, range, { after, limit: PAGE });
-    for (const { id, expires_at } of page) {
-      if (expires_at > now) keys.add(segmentOf(id, range.from));
+  return listKeys((page) => listSegments(app, range, page), {});
+}
+
+/** Ids that are looked at in one read. */
+const LOOKED_AT = 1000;
+
+async function listSegments(app: App, range: IdRange, page: KeyPage): Promise<string[]> {
+  const now = nowSeconds(app);
+  const keys: string[] = [];
+  let after = page.after === '' ? '' : endOf(page.after, range);
+  for (;;) {
+    const rows = await listIdsInRange(app.db, range, { after, limit: LOOKED_AT });
+    for (const { id, expires_at } of rows) {
+      const segment = segmentOf(id, range.from);
+      if (expires_at > now && segment !== keys.at(-1)) keys.push(segment);
+      if (keys.length === page.limit) return keys;
     }
-    const last = page.at(-1);
-    if (!last || page.length < PAGE) break;
+    const last = rows.at(-1);
+    if (!last || rows.length < LOOKED_AT) return keys;
     const segment = segmentOf(last.id, range.from);
     // A folder that is known to hold something need not be read to its end.
-    const isKnown = segment.endsWith('/') && keys.has(segment);
-    after = isKnown ? `${range.from}${segment}${LAST}` : last.id;
+    after = segment === keys.at(-1) ? endOf(segment, range) : last.id;
   }
-  if (keys.size === 0) throw new Failure('not_found', '');
-  return { data: { keys: [...keys] } };
+}
+
+/** Not before any id whose next segment is this one, and before all that come after those. */
+function endOf(segment: string, { from }: IdRange): string {
+  return segment.endsWith('/') ? `${from}${segment}${LAST}` : `${from}${segment}`;
 }
 
 /** How many leases there are, in all and by mount. */

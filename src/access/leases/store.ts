@@ -118,38 +118,89 @@ export async function listExpired(
   return rows.map(leaseOf);
 }
 
-/** Leases of a range of ids, dead ones included, in order of their ids, after `after`. */
-export async function listRange(
-  db: Db,
-  range: { from: string; to: string },
-  page: { after: string; limit: number },
-): Promise<Lease[]> {
-  const rows = await db
-    .selectFrom('lease')
-    .selectAll()
-    .where('id', '>=', range.from)
-    .where('id', '<', range.to)
-    .where('id', '>', page.after)
-    .orderBy('id')
-    .limit(page.limit)
-    .execute();
-  return rows.map(leaseOf);
+/** Ids with `from` ≤ id < `to`. */
+export interface IdRange {
+  from: string;
+  to: string;
 }
 
-/** How many leases are alive, by mount. */
+/** Where a page of a range begins. */
+interface RangePage {
+  /** The last id of the page before, which lies in the range; empty at the start. */
+  after: string;
+  limit: number;
+}
+
+/**
+ * One bound from below: given two, SQLite begins at the first of them and steps over all that was
+ * read before, again for each page.
+ */
+const beneath = (db: Db, range: IdRange, { after, limit }: RangePage) =>
+  db
+    .selectFrom('lease')
+    .where('id', after === '' ? '>=' : '>', after === '' ? range.from : after)
+    .where('id', '<', range.to)
+    .orderBy('id')
+    .limit(limit);
+
+/** Leases of a range of ids, dead ones included, in order of their ids, after `after`. */
+export async function listRange(db: Db, range: IdRange, page: RangePage): Promise<Lease[]> {
+  return (await beneath(db, range, page).selectAll().execute()).map(leaseOf);
+}
+
+/** As {@link listRange}, only the ids and when each is over. */
+export async function listIdsInRange(
+  db: Db,
+  range: IdRange,
+  page: RangePage,
+): Promise<{ id: string; expires_at: number }[]> {
+  return beneath(db, range, page).select(['id', 'expires_at']).execute();
+}
+
+/** Leases that are counted by one statement. */
+const COUNTED = 5_000;
+
+/** How many leases are alive, by mount: counted some at a time, others have their turn meanwhile. */
 export async function countLeases(
   db: Db,
   now: number,
 ): Promise<{ mount_id: string; count: number }[]> {
-  const rows = await db
-    .selectFrom('lease')
+  const counts = new Map<string, number>();
+  for (let after = ''; ; ) {
+    const last = await findNth(db, after, COUNTED);
+    for (const row of await countBetween(db, { after, last }, now)) {
+      counts.set(row.mount_id, (counts.get(row.mount_id) ?? 0) + Number(row.count));
+    }
+    if (last === undefined) break;
+    after = last;
+  }
+  return [...counts].map(([mount_id, count]) => ({ mount_id, count }));
+}
+
+/** The id that stands so far after another; undefined when there are fewer. */
+async function findNth(db: Db, after: string, nth: number): Promise<string | undefined> {
+  const ids = db.selectFrom('lease').select('id').where('id', '>', after).orderBy('id');
+  return (
+    await ids
+      .limit(1)
+      .offset(nth - 1)
+      .executeTakeFirst()
+  )?.id;
+}
+
+async function countBetween(
+  db: Db,
+  { after, last }: { after: string; last: string | undefined },
+  now: number,
+): Promise<{ mount_id: string; count: number }[]> {
+  let some = db.selectFrom('lease').where('id', '>', after);
+  if (last !== undefined) some = some.where('id', '<=', last);
+  return some
     .select((row) => ['mount_id', row.fn.countAll<number>().as('count')])
     .where('expires_at', '>', now)
     .where((row) => row.or([row('bound', '=', 0), row('token_id', 'is not', null)]))
     .groupBy('mount_id')
-    .orderBy('mount_id')
     .execute();
-  return rows.map(({ mount_id, count }) => ({ mount_id, count: Number(count) }));
 }
 
 function leaseOf(row: LeaseRow): Lease {
