@@ -12,6 +12,8 @@ interface Connection {
   key: string;
   /** In their order; those that are answered go when the next look is taken. */
   asked: Asked[];
+  /** How many of them are not begun. */
+  waiting: number;
   /** When it was last put to the end of its line. */
   moved: number;
   /** Bytes of answers that are on their way. */
@@ -32,6 +34,8 @@ const UNSENT_BYTES = { total: 64 << 20, each: 32 << 20 };
 
 /** Requests that may wait on one connection for the answers before them. */
 const MAX_PIPELINED = 32;
+/** And on all connections of an address: each costs a little again when its connection goes. */
+const MAX_WAITING = 2_048;
 /** Lines are kept in order to this many milliseconds: moving costs, and requests are many. */
 const MOVE_MS = 500;
 const SWEEP_MS = 5_000;
@@ -46,6 +50,8 @@ export class Connections {
   /** By party; the longest unused stands first. */
   readonly #parties = new Map<string, Map<string, Connection>>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
+  /** Requests that are not begun, by party. */
+  readonly #waiting = new Map<string, number>();
   #count = 0;
   /** Bytes kept of requests. */
   readonly bodies: SharedBytes;
@@ -88,7 +94,8 @@ export class Connections {
     }
     const { asked } = connection;
     forgetAnswered(asked);
-    if (asked.length >= MAX_PIPELINED) {
+    const isCrowd = (this.#waiting.get(connection.party) ?? 0) >= MAX_WAITING;
+    if (asked.length >= (isCrowd ? 1 : MAX_PIPELINED)) {
       connection.socket.destroy();
       return;
     }
@@ -99,7 +106,10 @@ export class Connections {
     asked.push(own);
     if (now > connection.moved + MOVE_MS) this.#move(connection, now);
     if (before) {
+      this.#wait(connection, 1);
       before.response.once('close', () => {
+        // Of a connection that is gone none waits.
+        if (connection.waiting > 0) this.#wait(connection, -1);
         own.since = performance.now();
         if (!connection.socket.destroyed) answer();
       });
@@ -116,6 +126,14 @@ export class Connections {
     // Registered first: who is given up is closed at once.
     response.once('close', () => connection.unsent.release());
     if (!connection.unsent.grow(bytes)) connection.socket.destroy();
+  }
+
+  #wait(connection: Connection, more: number): void {
+    const { party } = connection;
+    connection.waiting += more;
+    const waiting = (this.#waiting.get(party) ?? 0) + more;
+    if (waiting > 0) this.#waiting.set(party, waiting);
+    else this.#waiting.delete(party);
   }
 
   #gather(request: IncomingMessage, response: ServerResponse, party: string): void {
@@ -146,7 +164,7 @@ export class Connections {
     }
     const key = keyOf(socket);
     const unsent = this.unsent.hold(party, () => socket.destroy());
-    const connection: Connection = { socket, party, key, asked: [], moved: 0, unsent };
+    const connection: Connection = { socket, party, key, asked: [], waiting: 0, moved: 0, unsent };
     const mates = this.#parties.get(party) ?? new Map<string, Connection>();
     mates.set(key, connection);
     this.#parties.set(party, mates);
@@ -157,6 +175,7 @@ export class Connections {
 
   #remove(connection: Connection, key: string): void {
     connection.unsent.release();
+    this.#wait(connection, -connection.waiting);
     const mates = this.#parties.get(connection.party);
     if (mates?.get(key) !== connection) return;
     mates.delete(key);

@@ -24,7 +24,9 @@ export interface Answered {
 
 /** A server whose event loop is watched. */
 export interface Watched {
+  /** Of its port, by plain HTTP. */
   readonly url: string;
+  readonly port: number;
   readonly directory: string;
   send(sent: Sent): Promise<Answered>;
   /** The longest pause of the loop since this was asked last, in milliseconds. */
@@ -38,10 +40,15 @@ export interface Watched {
   stop(): Promise<void>;
 }
 
-/** Starts a server in a process with as little memory as a small machine gives it. */
-export async function startWatched(): Promise<Watched> {
+/**
+ * Starts a server in a process with as little memory as a small machine gives it.
+ *
+ * @param tls files of a certificate and its key; without them it speaks plain HTTP
+ */
+export async function startWatched(...tls: [] | [cert: string, key: string]): Promise<Watched> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-worst-'));
-  const child = fork(join(import.meta.dirname, 'server.ts'), [join(directory, 'data')], {
+  const args = [join(directory, 'data'), ...tls];
+  const child = fork(join(import.meta.dirname, 'server.ts'), args, {
     execArgv: [
       '--max-old-space-size=512',
       '--expose-gc',
@@ -56,6 +63,7 @@ export async function startWatched(): Promise<Watched> {
   return {
     directory,
     url: `http://127.0.0.1:${port}`,
+    port,
     send: (sent) => sendOver(agent, port, sent),
     takeLongest: async () => (await ask<{ longest: number }>(child, { ask: 'longest' })).longest,
     takeHeap: async () => (await ask<{ heap: number }>(child, { ask: 'heap' })).heap,

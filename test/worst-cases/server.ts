@@ -43,15 +43,17 @@ process.on('message', (message: { ask?: 'longest' | 'heap'; hold?: number }) => 
   longest = 0;
 });
 
+const [, , data = '', cert_file, key_file] = process.argv;
 const running = await startServer({
   ...devConfig({
-    data: process.argv[2] ?? '',
+    data,
     listen: '127.0.0.1:0',
     proxy_listen: '127.0.0.1:0',
     root_token: 'root',
   }),
   log_level: 'error',
   seed: SEED_DEFAULTS,
+  ...(cert_file && key_file ? { tls: { cert_file, key_file } } : {}),
 });
 process.send?.({ port: running.address.port });
 process.on('disconnect', () => process.exit(0));
