@@ -31,14 +31,15 @@ export function isTemplate(text: string): boolean {
  * Fills in `{{identity.entity.name}}` and its like.
  *
  * @param identity undefined when the caller's token has no entity
- * @param isHarmless whether a value may stand where the text goes, e.g. has no wildcard in it
+ * @param isHarmless whether a value may stand where the text goes, e.g. has no wildcard in it;
+ *   `before` is the text up to there, filled in
  * @returns `undefined` when a selector is unknown, unanswered or answered with the empty text
  *          or a harmful one, when the braces do not pair, or the whole gets too long; the text must then be passed over
  */
 export function expandTemplate(
   text: string,
   identity: IdentityFacts | undefined,
-  isHarmless: (value: string) => boolean,
+  isHarmless: (value: string, before: string) => boolean,
 ): string | undefined {
   if (!identity) return undefined;
   let expanded = '';
@@ -50,8 +51,9 @@ export function expandTemplate(
     if (close < 0) return undefined;
     const selector = parseSelector(text.slice(open + 2, close).trim());
     const value = selector && findSelected(identity, selector);
-    if (!value || !isHarmless(value)) return undefined;
-    expanded += text.slice(at, open) + value;
+    expanded += text.slice(at, open);
+    if (!value || !isHarmless(value, expanded)) return undefined;
+    expanded += value;
     // Long values, many times over, would make of a short text one that nobody can look at.
     if (expanded.length > MAX_EXPANDED) return undefined;
     at = close + 2;

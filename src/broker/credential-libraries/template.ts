@@ -147,26 +147,44 @@ function parseValue(reader: TokenReader, depth: number): Expression {
   return { kind: 'selector', selector };
 }
 
+/** Where a value goes. */
+export interface Place {
+  before: string;
+  after: string | undefined;
+}
+
+export type Encode = (value: string, place: Place) => string;
+
 /** Longest text that a template becomes. */
 export const MAX_FILLED_LENGTH = 65_536;
 
 /**
  * Fills a template in.
  *
- * @param encode makes a value fit where it stands, or throws for one that cannot stand there
+ * @param encode makes a value fit where it stands, or throws for one that cannot stand there:
+ *   `before` is the text up to there, filled in; `after` what comes next as it is written,
+ *   undefined where it is another value
  * @returns undefined for a text that would be longer than {@link MAX_FILLED_LENGTH}
  */
 export function fillTemplate(
   template: Template,
   facts: TemplateFacts,
-  encode: (value: string) => string,
+  encode: Encode,
 ): string | undefined {
   let filled = '';
-  for (const part of template) {
-    filled += typeof part === 'string' ? part : encode(evaluate(part, facts));
+  for (const [at, part] of template.entries()) {
+    filled +=
+      typeof part === 'string'
+        ? part
+        : encode(evaluate(part, facts), { before: filled, after: fixedText(template, at + 1) });
     if (filled.length > MAX_FILLED_LENGTH) return undefined;
   }
   return filled;
+}
+
+function fixedText(template: Template, at: number): string | undefined {
+  const part = template[at] ?? '';
+  return typeof part === 'string' ? part : undefined;
 }
 
 function evaluate(expression: Expression, facts: TemplateFacts): string {

@@ -1,8 +1,18 @@
+import {
+  isHostPart,
+  isUriPart,
+  isWholeCommonName,
+  isWholeName,
+  isWholeUri,
+  isWord,
+} from '../../core/template-values.ts';
 import type { LibraryAttributes } from '../credential-libraries/library.ts';
 import { LONGEST_TEXTS } from '../credential-libraries/limits.ts';
 import {
+  type Encode,
   fillTemplate,
   MAX_FILLED_LENGTH,
+  type Place,
   parseTemplate,
   SELECTORS,
   type TemplateFacts,
@@ -11,12 +21,7 @@ import {
 /** A person's value that cannot stand where the library has it. */
 export class UnfitValue extends Error {}
 
-function fill(
-  text: string,
-  facts: TemplateFacts,
-  encode: (value: string) => string,
-  longest?: number,
-): string {
+function fill(text: string, facts: TemplateFacts, encode: Encode, longest?: number): string {
   const parsed = parseTemplate(text, longest);
   // It was read when the library was saved; what was saved before there were limits may be longer.
   if (!parsed.valid) throw new UnfitValue(parsed.because);
@@ -37,23 +42,75 @@ export function fillPath(text: string, facts: TemplateFacts): string {
   });
 }
 
-/** A body's values stand within texts of JSON: none may end its text. */
+/**
+ * A body's values stand within texts of JSON, where none may end its text; elsewhere they are a
+ * number, `true`, `false` or `null`.
+ */
 export function fillBody(text: string, facts: TemplateFacts): string {
-  const encode = (value: string): string => JSON.stringify(value).slice(1, -1);
+  const position = new JsonPosition();
+  const encode: Encode = (value, { before }) => {
+    const state = position.moveTo(before);
+    if (state === 'text') return JSON.stringify(value).slice(1, -1);
+    if (state === 'between' && JSON_WORD.test(value)) return value;
+    throw new UnfitValue('a value in the body stands in no text, and is none of its own');
+  };
   return fill(text, facts, encode, LONGEST_TEXTS.http_request_body);
 }
 
-/** One of several names with commas between them: no value may be more than one. */
-export function fillName(text: string, facts: TemplateFacts): string {
-  return fill(text, facts, (value) => {
-    if (/[,\p{Cc}]/u.test(value)) throw new UnfitValue('a value in a name holds a comma');
-    return value;
+const JSON_WORD = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?)$/;
+
+/** Follows a text of JSON as it grows, to tell whether its end lies within one of its texts. */
+class JsonPosition {
+  #at = 0;
+  #isInText = false;
+  #isEscaped = false;
+
+  moveTo(text: string): 'text' | 'between' | 'escape' {
+    for (; this.#at < text.length; this.#at += 1) {
+      const letter = text[this.#at];
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (letter === '\\') this.#isEscaped = this.#isInText;
+      else if (letter === '"') this.#isInText = !this.#isInText;
+    }
+    if (this.#isEscaped) return 'escape';
+    return this.#isInText ? 'text' : 'between';
+  }
+}
+
+/** Says whether a value may be part of a name, or all of it. */
+interface Fit {
+  part(value: string, before: string): boolean;
+  whole(value: string): boolean;
+}
+
+const COMMON_NAME: Fit = { part: isHostPart, whole: isWholeCommonName };
+const ALT_NAME: Fit = { part: isHostPart, whole: isWholeName };
+const URI: Fit = { part: isUriPart, whole: isWholeUri };
+const SSH: Fit = { part: isWord, whole: isWord };
+
+/**
+ * One of several names with commas between them: no value may be more than one, or make another
+ * name of what stands around it. One that somebody lacks is left out.
+ */
+function fillName(text: string, facts: TemplateFacts, fit: Fit): string {
+  return fill(text, facts, (value, place) => {
+    if (value === '' || facts === UNKNOWN_FACTS) return value;
+    const { before, isWhole } = placeInList(place);
+    if (isWhole ? fit.whole(value) : fit.part(value, before)) return value;
+    throw new UnfitValue('a value in a name has characters that cannot stand there');
   });
 }
 
-/** As {@link fillName}, for a name that must be there. */
-export function fillRequiredName(text: string, facts: TemplateFacts): string {
-  const name = fillName(text, facts);
+/** Where a value stands among names with commas between them. */
+function placeInList({ before, after }: Place): { before: string; isWhole: boolean } {
+  const own = before.slice(before.lastIndexOf(',') + 1).trimStart();
+  const rest = after?.trimStart();
+  return { before: own, isWhole: own === '' && (rest === '' || rest?.startsWith(',') === true) };
+}
+
+/** A name that must be there. */
+function fillRequiredName(text: string, facts: TemplateFacts): string {
+  const name = fillName(text, facts, SSH);
   if (name.trim() === '') throw new UnfitValue('a name is empty');
   return name;
 }
@@ -66,10 +123,10 @@ export function fillIssueFields(
   const { common_name = '', alt_names, uri_sans } = attributes;
   const { ip_sans, ttl, format, private_key_format } = attributes;
   return {
-    common_name: fillName(common_name, facts),
-    ...(alt_names === undefined ? {} : { alt_names: fillName(alt_names, facts) }),
+    common_name: fillName(common_name, facts, COMMON_NAME),
+    ...(alt_names === undefined ? {} : { alt_names: fillName(alt_names, facts, ALT_NAME) }),
     ...(ip_sans === undefined ? {} : { ip_sans }),
-    ...(uri_sans === undefined ? {} : { uri_sans: fillName(uri_sans, facts) }),
+    ...(uri_sans === undefined ? {} : { uri_sans: fillName(uri_sans, facts, URI) }),
     ...(ttl === undefined ? {} : { ttl }),
     ...(format === undefined ? {} : { format }),
     ...(private_key_format === undefined ? {} : { private_key_format }),
@@ -92,7 +149,7 @@ export function planSshRequest(
   const { key_id, ttl, critical_options, extensions } = attributes;
   const fillAll = (texts: Readonly<Record<string, string>>): Record<string, string> =>
     Object.fromEntries(
-      Object.entries(texts).map(([name, text]) => [name, fill(text, facts, (value) => value)]),
+      Object.entries(texts).map(([name, text]) => [name, fillName(text, facts, SSH)]),
     );
   const filled = fillPath(path, facts);
   return {
@@ -102,7 +159,7 @@ export function planSshRequest(
     body: {
       cert_type: 'user',
       valid_principals: [username, ...principals].join(','),
-      ...(key_id === undefined ? {} : { key_id: fill(key_id, facts, (value) => value) }),
+      ...(key_id === undefined ? {} : { key_id: fillName(key_id, facts, SSH) }),
       ...(ttl === undefined ? {} : { ttl }),
       ...(critical_options === undefined ? {} : { critical_options: fillAll(critical_options) }),
       ...(extensions === undefined ? {} : { extensions: fillAll(extensions) }),

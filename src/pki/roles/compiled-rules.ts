@@ -1,6 +1,7 @@
 import { expandTemplate, type IdentityFacts, isTemplate } from '../../core/identity-template.ts';
 import { type Budget, PatternSet } from '../../core/pattern-set.ts';
 import { remembered } from '../../core/remembered.ts';
+import { isHostPart, isUriPart, isWholeName, isWholeUri } from '../../core/template-values.ts';
 import { isAscii, toAsciiHostName } from './host-name.ts';
 import { parseOtherSan } from './other-san.ts';
 import type { Role } from './role.ts';
@@ -62,11 +63,12 @@ export function compileRules(
   if (!identity || templates.domains.length + templates.uris.length === 0) return fixed;
   const known = filled.get(identity);
   if (known) return known;
-  const fill = (entries: readonly string[]) => entries.flatMap((one) => fillIn(one, identity));
+  const fill = (entries: readonly string[], fits: Fit) =>
+    entries.flatMap((one) => fillIn(one, identity, fits));
   const whole: CompiledRules = {
     ...fixed,
-    domains: [...fixed.domains, compileDomains(fill(templates.domains))],
-    uris: [...fixed.uris, new PatternSet(fill(templates.uris))],
+    domains: [...fixed.domains, compileDomains(fill(templates.domains, fitsDomain))],
+    uris: [...fixed.uris, new PatternSet(fill(templates.uris, fitsUri))],
   };
   filled.set(identity, whole);
   return whole;
@@ -128,12 +130,20 @@ function compileOtherSans(entries: readonly string[]): Map<string, PatternSet> {
   return new Map([...values].map(([oid, patterns]) => [oid, new PatternSet(patterns)]));
 }
 
+/** Whether a value may stand in an entry; `isWhole`: there is nothing else in it. */
+type Fit = (value: string, place: { before: string; isWhole: boolean }) => boolean;
+
+const fitsDomain: Fit = (value, { isWhole }) => (isWhole ? isWholeName : isHostPart)(value);
+const fitsUri: Fit = (value, { before, isWhole }) =>
+  isWhole ? isWholeUri(value) : isUriPart(value, before);
+
 /**
  * An entry with its templates filled in; none when that cannot be, or when a value from the
- * caller's identity could act as a pattern or climb out of a path.
+ * caller's identity could act as a pattern, change what stands around it or climb out of a path.
  */
-function fillIn(entry: string, identity: IdentityFacts): string[] {
-  const text = expandTemplate(entry, identity, (value) => !/[*\p{Cc}]/u.test(value));
+function fillIn(entry: string, identity: IdentityFacts, fits: Fit): string[] {
+  const isWhole = entry.startsWith('{{') && entry.indexOf('}}') === entry.length - 2;
+  const text = expandTemplate(entry, identity, (value, before) => fits(value, { before, isWhole }));
   return text === undefined || text === '' || climbs(text) ? [] : [toComparable(text)];
 }
 

@@ -375,6 +375,70 @@ test('a value from the identity never acts as a pattern, the role own star does'
   assert.notEqual(judge(rules, { uri: ['spiffe://h.com/../a'] }, climbing), 'ok');
 });
 
+const URI_AROUND = 'spiffe://h.com/{{identity.entity.metadata.dom}}/x';
+const HOST_AROUND = 'https://{{identity.entity.metadata.dom}}.h.com/';
+const QUERY_AROUND = 'https://h.com/?u={{identity.entity.metadata.dom}}';
+const URI_ALONE = '{{identity.entity.metadata.dom}}';
+const uriValues: [entry: string, value: string, uri: string, allowed: boolean][] = [
+  [URI_AROUND, 'red', 'spiffe://h.com/red/x', true],
+  [URI_AROUND, 'red.a-b_c~d', 'spiffe://h.com/red.a-b_c~d/x', true],
+  [URI_AROUND, 'red/x', 'spiffe://h.com/red/x/x', false],
+  [URI_AROUND, 'red?', 'spiffe://h.com/red?/x', false],
+  [URI_AROUND, 'red#', 'spiffe://h.com/red#/x', false],
+  [URI_AROUND, 'u@h', 'spiffe://h.com/u@h/x', false],
+  [URI_AROUND, 'a:b', 'spiffe://h.com/a:b/x', false],
+  [URI_AROUND, '%2f', 'spiffe://h.com/%2f/x', false],
+  [URI_AROUND, 'a\\b', 'spiffe://h.com/a\\b/x', false],
+  [URI_AROUND, 'a b', 'spiffe://h.com/a b/x', false],
+  [URI_AROUND, '[a]', 'spiffe://h.com/[a]/x', false],
+  [HOST_AROUND, 'red', 'https://red.h.com/', true],
+  [HOST_AROUND, 'a.red', 'https://a.red.h.com/', true],
+  [HOST_AROUND, 'evil.org/', 'https://evil.org/.h.com/', false],
+  [HOST_AROUND, 'evil.org/x?', 'https://evil.org/x?.h.com/', false],
+  [HOST_AROUND, 'evil.org#', 'https://evil.org#.h.com/', false],
+  [HOST_AROUND, 'u@evil.org', 'https://u@evil.org.h.com/', false],
+  [HOST_AROUND, 'evil.org:1', 'https://evil.org:1.h.com/', false],
+  [HOST_AROUND, 'evil.org;', 'https://evil.org;.h.com/', false],
+  [HOST_AROUND, 'evil.org\\', 'https://evil.org\\.h.com/', false],
+  [QUERY_AROUND, 'red', 'https://h.com/?u=red', true],
+  [QUERY_AROUND, 'red&v=1', 'https://h.com/?u=red&v=1', false],
+  [URI_ALONE, 'spiffe://h.com/red', 'spiffe://h.com/red', true],
+  [URI_ALONE, 'spiffe://h.com/*', 'spiffe://h.com/a', false],
+];
+for (const [entry, value, uri, allowed] of uriValues) {
+  test(`the value ${JSON.stringify(value)} ${allowed ? 'may' : 'may not'} stand in ${entry}`, () => {
+    const rules: Rules = { allowed_uri_sans: [entry], allowed_uri_sans_template: true };
+    const said = judge(rules, { uri: [uri] }, identityWith({ dom: value }));
+    assert.equal(said === 'ok', allowed, said);
+  });
+}
+
+const DOMAIN_AROUND = '{{identity.entity.metadata.dom}}.h.com';
+const domainValues: [entry: string, value: string, name: string, allowed: boolean][] = [
+  [DOMAIN_AROUND, 'red', 'red.h.com', true],
+  [DOMAIN_AROUND, 'a.red', 'a.red.h.com', true],
+  [DOMAIN_AROUND, 'u@red', 'u@red.h.com', false],
+  [DOMAIN_AROUND, 'a/red', 'a/red.h.com', false],
+  [DOMAIN_AROUND, 'a red', 'a red.h.com', false],
+  [DOMAIN_AROUND, '*', '*.h.com', false],
+  [URI_ALONE, 'h.com', 'h.com', true],
+  [URI_ALONE, 'ann@h.com', 'ann@h.com', true],
+  [URI_ALONE, 'ann@h.com@evil.org', 'ann@h.com@evil.org', false],
+  [URI_ALONE, '*.h.com', 'a.h.com', false],
+];
+for (const [entry, value, name, allowed] of domainValues) {
+  test(`the value ${JSON.stringify(value)} ${allowed ? 'may' : 'may not'} stand in the domain ${entry}`, () => {
+    const rules: Rules = {
+      ...bare,
+      ...noHostnames,
+      allowed_domains: [entry],
+      allowed_domains_template: true,
+    };
+    const said = judge(rules, { common_name: name }, identityWith({ dom: value }));
+    assert.equal(said === 'ok', allowed, said);
+  });
+}
+
 test('names of ten thousand characters are refused without delay', () => {
   const rules: Rules = { ...glob, allowed_domains: [`${'a*'.repeat(2000)}b`] };
   const before = process.hrtime.bigint();
