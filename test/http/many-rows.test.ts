@@ -61,3 +61,48 @@ test('nobody is held up by leases: by their list, and by their number', async ()
   assert.equal(counted.field('data.lease_count'), 2 * LEASES + 1);
   assert.deepEqual(counted.field('data.counts'), { 'pki/': 2 * LEASES + 1 });
 });
+
+const CERTIFICATES = 20_000;
+
+test('nobody is held up by a search for certificates, however few of them it finds', async () => {
+  const { serial } = await db
+    .selectFrom('pki_certificate')
+    .select('serial')
+    .executeTakeFirstOrThrow();
+  const copies = { of: { serial }, copies: CERTIFICATES };
+  const number = sql`substr(1000000 + n.i, 2, 2) || ':' || substr(1000000 + n.i, 4, 2) || ':' ||
+    substr(1000000 + n.i, 6, 2) || ':' || serial`;
+  const ends = { serial: number, not_after: sql`not_after - n.i % 7` };
+  await copyRow(store, 'pki_certificate', { ...copies, changes: ends });
+  const changes = { serial: number, reversed: sql`'tset.' || n.i || '.a'` };
+  await copyRow(store, 'pki_certificate_name', { ...copies, changes });
+  const search = (query: string) => ask('LIST', `pki/certs/search?${query}`);
+  const cases: [query: string, found: number][] = [
+    ['name=*.test', 100],
+    ['name=*.test&state=revoked', 0],
+    ['name=*.test&role=s', 0],
+    ['name=12321.test', 0],
+    ['name=a.12321.test', 1],
+    ['state=revoked', 0],
+    ['state=expired', 0],
+    ['state=valid', 100],
+    ['role=r&state=revoked', 0],
+    ['issuer_ref=default&state=revoked', 0],
+    ['issuer_ref=default&role=s', 0],
+  ];
+  for (const [query, found] of cases) {
+    const reply = await search(query);
+    assert.equal(reply.status, found === 0 ? 404 : 200, `${query}: ${reply.text}`);
+    if (found > 0) assert.equal(countOf(reply), found, query);
+  }
+  const seen = new Set<unknown>();
+  for (let next = ''; ; ) {
+    const page = await search(`name=*.test&state=valid&limit=1000${next}`);
+    const keys = page.field('data.keys');
+    assert.ok(Array.isArray(keys), page.text.slice(0, 300));
+    for (const key of keys) seen.add(key);
+    if (page.field('data.next') === '') break;
+    next = `&after=${page.textAt('data.next')}`;
+  }
+  assert.equal(seen.size, CERTIFICATES + 1);
+});

@@ -1,7 +1,7 @@
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { LeaseRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import type { Lease } from './lease.ts';
+import { LAST, type Lease } from './lease.ts';
 
 // A lease is alive until its time is over or the token it is bound to is gone. Deleting a token
 // needs to know nothing of leases: the foreign key takes `token_id` away, and the lease is due.
@@ -193,10 +193,12 @@ async function countBetween(
   { after, last }: { after: string; last: string | undefined },
   now: number,
 ): Promise<{ mount_id: string; count: number }[]> {
-  let some = db.selectFrom('lease').where('id', '>', after);
-  if (last !== undefined) some = some.where('id', '<=', last);
-  return some
+  // Two bounds, also at the end: with one SQLite goes through the leases of each mount instead.
+  return db
+    .selectFrom('lease')
     .select((row) => ['mount_id', row.fn.countAll<number>().as('count')])
+    .where('id', '>', after)
+    .where('id', '<=', last ?? LAST)
     .where('expires_at', '>', now)
     .where((row) => row.or([row('bound', '=', 0), row('token_id', 'is not', null)]))
     .groupBy('mount_id')

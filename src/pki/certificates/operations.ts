@@ -15,13 +15,8 @@ import {
   describeUnrevocable,
   findDefaultIssuer,
 } from './readings.ts';
-import {
-  type CertificateQuery,
-  findCertificate,
-  listCertificates,
-  listSerials,
-  type StoredCertificate,
-} from './store.ts';
+import { type CertificateQuery, listCertificates } from './search/store.ts';
+import { findCertificate, listSerials, type StoredCertificate } from './store.ts';
 
 const DER_TYPE = 'application/pkix-cert';
 const PEM_TYPE = 'application/pem-certificate-chain';

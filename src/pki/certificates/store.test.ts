@@ -4,12 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openStore, type Store } from '../../store/store.ts';
+import { type CertificateQuery, listCertificates } from './search/store.ts';
 import {
-  type CertificateQuery,
   deleteCertificate,
   findCertificate,
   insertCertificate,
-  listCertificates,
   listSerials,
   markRevoked,
   readCertificateCount,
@@ -73,6 +72,11 @@ const searches: [query: Partial<CertificateQuery>, serials: string[], why: strin
   [{ expires_after: 200, expires_before: 300 }, ['0b'], 'from, and before'],
   [{ after: { not_after: 300, serial: '0c' } }, ['0d'], 'the next page of equal ends'],
   [{ limit: 1 }, ['0a'], 'no more than asked for'],
+  [{ name: '*.example.com', state: 'expired' }, ['0a'], 'a name and a state'],
+  [{ name: '*.com', limit: 2 }, ['0a', '0b'], 'of those with a name no more than asked for'],
+  [{ name: '*.com', after: { not_after: 200, serial: '0b' } }, ['0c', '0d'], 'the page after it'],
+  [{ state: 'valid', after: { not_after: 100, serial: '0a' } }, ['0c', '0d'], 'not before now'],
+  [{ expires_after: 300, after: { not_after: 300, serial: '0c' } }, ['0d'], 'the later of two'],
 ];
 
 for (const [query, serials, why] of searches) {

@@ -8,7 +8,7 @@ export type StoredCertificate = Omit<PkiCertificateRow, 'mount_id'>;
 const NAME_OF_COUNT = 'certificates';
 
 /** All that is kept of a certificate but its bytes. */
-const FACTS = [
+export const FACTS = [
   'serial',
   'issuer_id',
   'role',
@@ -172,69 +172,7 @@ export async function readCertificateCount(db: Db, mount_id: string): Promise<nu
   return row?.value ?? 0;
 }
 
-/** What to look for; absent: anything. Instants in Unix seconds. */
-export interface CertificateQuery {
-  /** A common name or subject alternative name; `*.example.com`: everything beneath. */
-  name?: string | undefined;
-  issuer_id?: string | undefined;
-  role?: string | undefined;
-  state?: 'valid' | 'expired' | 'revoked' | undefined;
-  expires_after?: number | undefined;
-  expires_before?: number | undefined;
-  now: number;
-  /** The last certificate of the page before. */
-  after?: { not_after: number; serial: string } | undefined;
-  limit: number;
-}
-
-/** Finds certificates, those that end first coming first; their bytes are left out. */
-export async function listCertificates(
-  db: Db,
-  mount_id: string,
-  query: CertificateQuery,
-): Promise<Omit<StoredCertificate, 'der'>[]> {
-  let found = db.selectFrom('pki_certificate').select(FACTS).where('mount_id', '=', mount_id);
-  const { name, after, now } = query;
-  if (name !== undefined) {
-    const beneath = name.startsWith('*.') ? reverseName(name.slice(1)) : undefined;
-    found = found.where('serial', 'in', (names) => {
-      const named = names
-        .selectFrom('pki_certificate_name')
-        .select('serial')
-        .where('mount_id', '=', mount_id);
-      if (beneath === undefined) return named.where('reversed', '=', reverseName(name));
-      // Whatever begins with "moc.elpmaxe." sorts before "moc.elpmaxe/".
-      return named
-        .where('reversed', '>=', beneath)
-        .where('reversed', '<', `${beneath.slice(0, -1)}/`);
-    });
-  }
-  if (query.issuer_id !== undefined) found = found.where('issuer_id', '=', query.issuer_id);
-  if (query.role !== undefined) found = found.where('role', '=', query.role);
-  if (query.state === 'revoked') found = found.where('revoked_at_ms', 'is not', null);
-  if (query.state === 'expired') found = found.where('not_after', '<', now);
-  if (query.state === 'valid') {
-    found = found.where('revoked_at_ms', 'is', null).where('not_after', '>=', now);
-  }
-  if (query.expires_after !== undefined) {
-    found = found.where('not_after', '>=', query.expires_after);
-  }
-  if (query.expires_before !== undefined) {
-    found = found.where('not_after', '<', query.expires_before);
-  }
-  if (after !== undefined) {
-    found = found
-      .where('not_after', '>=', after.not_after)
-      .where((row) =>
-        row.or([
-          row('not_after', '>', after.not_after),
-          row.and([row('not_after', '=', after.not_after), row('serial', '>', after.serial)]),
-        ]),
-      );
-  }
-  return found.orderBy('not_after').orderBy('serial').limit(query.limit).execute();
-}
-
-function reverseName(name: string): string {
+/** A name from its end on, so that everything beneath one lies together. */
+export function reverseName(name: string): string {
   return [...name.toLowerCase()].reverse().join('');
 }
