@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { after, test } from 'node:test';
 import { withOpenssl } from '../../../test/support/openssl.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
@@ -87,6 +88,23 @@ const secured: [why: string, change: Partial<VaultConnection>, kind: VaultFaultK
     ],
     ['trust in anything', { tls_skip_verify: true }, 'answer'],
   ];
+
+test('this machine is not asked by an address of one of its interfaces', async () => {
+  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  const forms = all.flatMap(({ address, family }) =>
+    family === 'IPv4'
+      ? [address, `[::ffff:${address}]`, `[64:ff9b::${address}]`]
+      : [`[${address}]`],
+  );
+  assert.ok(forms.length > 0);
+  for (const form of forms) {
+    assert.equal(
+      await kindOf({ ...plain, address: `http://${form}:1` }, production),
+      'barred',
+      form,
+    );
+  }
+});
 
 for (const [why, change, kind] of secured) {
   test(`a server reached with ${why}: ${kind}`, async () => {

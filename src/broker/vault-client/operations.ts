@@ -24,7 +24,7 @@ import {
   type VaultConnection,
   VaultFault,
 } from './answer.ts';
-import { judgeReach, type OwnListener } from './reach.ts';
+import { judgeReach } from './reach.ts';
 
 /** One request to a Vault server. */
 export interface VaultRequest {
@@ -61,7 +61,7 @@ export async function askVault(
     method,
     agent: false,
     maxHeaderSize: MOST_HEAD,
-    lookup: lookupWithin(app, url),
+    lookup: lookupWithin(app),
     signal: AbortSignal.timeout(TIMEOUT),
     headers: {
       accept: 'application/json',
@@ -85,14 +85,11 @@ export async function askVault(
 }
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
-const portOf = ({ port, protocol }: URL): number =>
-  Number(port || (protocol === 'https:' ? 443 : 80));
-
 /** @throws VaultFault `barred` for an address, which nobody looks up, that is not to be reached */
 function refuseLiteral(app: Pick<App, 'config'>, url: URL): void {
   const address = hostOf(url);
   if (isIP(address) === 0) return;
-  const fault = faultOfAddress(app, { address, port: portOf(url) });
+  const fault = faultOfAddress(app, address, listOwnAddresses(app));
   if (fault) throw fault;
 }
 
@@ -100,8 +97,7 @@ function refuseLiteral(app: Pick<App, 'config'>, url: URL): void {
  * Resolves a name for one connection, and judges what it resolves to right there: what was judged is
  * what is connected to, whatever the name resolves to a moment later.
  */
-function lookupWithin(app: Pick<App, 'config'>, url: URL): LookupFunction {
-  const port = portOf(url);
+function lookupWithin(app: Pick<App, 'config'>): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
       const [first] = found ?? [];
@@ -110,7 +106,8 @@ function lookupWithin(app: Pick<App, 'config'>, url: URL): LookupFunction {
         return;
       }
       // A name of which one address leads inwards is not tried at the others.
-      const faults = found.map(({ address }) => faultOfAddress(app, { address, port }));
+      const own = listOwnAddresses(app);
+      const faults = found.map(({ address }) => faultOfAddress(app, address, own));
       const fault = faults.find((one) => one !== undefined);
       if (fault) done(fault, '');
       else if (options.all) done(null, found);
@@ -121,18 +118,18 @@ function lookupWithin(app: Pick<App, 'config'>, url: URL): LookupFunction {
 
 function faultOfAddress(
   { config }: Pick<App, 'config'>,
-  at: { address: string; port: number },
+  address: string,
+  own: readonly string[],
 ): VaultFault | undefined {
-  const verdict = judgeReach(at, config.credential_stores, ownListeners(config));
+  const verdict = judgeReach(address, config.credential_stores, own);
   return verdict.allowed ? undefined : new VaultFault('barred', verdict.because);
 }
 
-function ownListeners({ listen, proxy_listen }: App['config']): OwnListener[] {
+/** Read for each connection, since interfaces come and go; it takes some tens of microseconds. */
+function listOwnAddresses({ config }: Pick<App, 'config'>): string[] {
+  const { listen, proxy_listen } = config;
   const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
-  return [listen, proxy_listen].map(({ host, port }) => {
-    const isAny = host === '0.0.0.0' || host === '::';
-    return { port, addresses: isAny ? all.map(({ address }) => address) : [host] };
-  });
+  return [...all.map(({ address }) => address), listen.host, proxy_listen.host];
 }
 
 function tlsOptions(connection: VaultConnection): RequestOptions {

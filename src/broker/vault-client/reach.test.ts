@@ -4,7 +4,7 @@ import { judgeReach, type ReachRules } from './reach.ts';
 
 const PLAIN: ReachRules = { allow_loopback: false, allowed_networks: [], denied_networks: [] };
 const DEVELOPMENT: ReachRules = { ...PLAIN, allow_loopback: true };
-const OWN = [{ port: 8200, addresses: ['10.0.0.5', '2001:db8:0:0:0:0:0:5'] }];
+const OWN = ['10.0.0.5', '2001:db8::5', 'fe80::5', 'localhost'];
 
 const cases: [address: string, production: boolean, development: boolean, why: string][] = [
   ['10.1.2.3', true, true, 'a private network is where Vaults are'],
@@ -59,24 +59,35 @@ const cases: [address: string, production: boolean, development: boolean, why: s
 
 for (const [address, production, development, why] of cases) {
   test(`a Vault server at ${address || '""'}: ${why}`, () => {
-    const at = { address, port: 443 };
-    assert.equal(judgeReach(at, PLAIN, OWN).allowed, production, 'production');
-    assert.equal(judgeReach(at, DEVELOPMENT, OWN).allowed, development, 'development');
+    assert.equal(judgeReach(address, PLAIN, OWN).allowed, production, 'production');
+    assert.equal(judgeReach(address, DEVELOPMENT, OWN).allowed, development, 'development');
   });
 }
 
-test('this server itself is reached at its port only where loopback is allowed, its neighbour always', () => {
-  for (const address of ['10.0.0.5', '::ffff:10.0.0.5', '2001:db8::5']) {
-    assert.equal(judgeReach({ address, port: 8200 }, PLAIN, OWN).allowed, false, address);
-    assert.equal(judgeReach({ address, port: 8201 }, PLAIN, OWN).allowed, true, address);
-    assert.equal(judgeReach({ address, port: 8200 }, DEVELOPMENT, OWN).allowed, true, address);
-  }
-  assert.equal(judgeReach({ address: '10.0.0.6', port: 8200 }, PLAIN, OWN).allowed, true);
-});
+const own: [address: string, isOwn: boolean][] = [
+  ['10.0.0.5', true],
+  ['::ffff:10.0.0.5', true],
+  ['::ffff:a00:5', true],
+  ['64:ff9b::10.0.0.5', true],
+  ['2002:a00:5::', true],
+  ['::10.0.0.5', true],
+  ['2001:db8::5', true],
+  ['2001:DB8:0::0:5', true],
+  ['2001:db8::5%eth0', true],
+  ['10.0.0.6', false],
+  ['::ffff:10.0.0.6', false],
+  ['2001:db8::6', false],
+];
+for (const [address, isOwn] of own) {
+  test(`${address} is ${isOwn ? 'this machine, by an address of its own: reached only where loopback is' : 'a neighbour, and reached'}`, () => {
+    assert.equal(judgeReach(address, PLAIN, OWN).allowed, !isOwn);
+    assert.equal(judgeReach(address, DEVELOPMENT, OWN).allowed, true);
+  });
+}
 
 test('networks can be denied, or be all that is allowed, and neither opens what is never reached', () => {
   const at = (address: string, change: Partial<ReachRules>) =>
-    judgeReach({ address, port: 443 }, { ...PLAIN, ...change }).allowed;
+    judgeReach(address, { ...PLAIN, ...change }).allowed;
   assert.equal(at('10.0.0.1', { denied_networks: ['10.0.0.0/8'] }), false);
   assert.equal(at('::ffff:10.0.0.1', { denied_networks: ['10.0.0.0/8'] }), false);
   assert.equal(at('11.0.0.1', { denied_networks: ['10.0.0.0/8'] }), true);

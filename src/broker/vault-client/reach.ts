@@ -3,17 +3,11 @@ import { groupsOf } from '../../core/party.ts';
 
 /** Where the server may go when somebody else names the address. */
 export interface ReachRules {
-  /** This machine, and this server itself. */
+  /** This machine, at whatever port and by whatever address of its own. */
   allow_loopback: boolean;
   /** Blocks such as `10.0.0.0/8`; empty: all that nothing else refuses. */
   allowed_networks: readonly string[];
   denied_networks: readonly string[];
-}
-
-/** Where this server listens, as addresses of its own. */
-export interface OwnListener {
-  port: number;
-  addresses: readonly string[];
 }
 
 export type ReachVerdict = { allowed: true } | { allowed: false; because: string };
@@ -47,18 +41,20 @@ const LOOPBACK = blocks(['127.0.0.0/8', '::1/128']);
  * Judges an address that a name has resolved to, or that was named itself, before it is connected to.
  *
  * @param address of either kind; what is no address is refused
+ * @param own addresses of this machine besides the loopback ones: what listens there is often meant
+ *   for those who are on it
  */
 export function judgeReach(
-  { address, port }: { address: string; port: number },
+  address: string,
   rules: ReachRules,
-  own: readonly OwnListener[] = [],
+  own: readonly string[] = [],
 ): ReachVerdict {
   const plain = plainAddress(address);
   if (isIP(plain) === 0 || isWithin(NEVER, plain)) {
     return refuse('the address is none that a server of somebody else has');
   }
-  const isOurs = own.some((one) => one.port === port && one.addresses.includes(plain));
-  if (!rules.allow_loopback && (isOurs || isWithin(LOOPBACK, plain))) {
+  const isOurs = (): boolean => own.some((one) => plainAddress(one) === plain);
+  if (!rules.allow_loopback && (isWithin(LOOPBACK, plain) || isOurs())) {
     return refuse('the address is this machine or this server');
   }
   if (isWithin(blocks(rules.denied_networks), plain)) return refuse('the address is not allowed');
