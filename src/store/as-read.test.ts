@@ -65,7 +65,14 @@ eachEngine('a row that is written as it was read', (open) => {
   test('what was null when it was read has to be null still', async () => {
     const store = await open();
     const token = { key: { id: 'a' }, read: undefined };
-    const bare = { accessor: 'a', mount_id: '', uses_left: 0, renewed_at: null, body: '{}' };
+    const bare = {
+      accessor: 'a',
+      mount_id: '',
+      alias_id: '',
+      uses_left: 0,
+      renewed_at: null,
+      body: '{}',
+    };
     const orphan = { ...bare, parent_id: null, expires_at: null };
     const expiring = (expires_at: number) =>
       saveAsRead('token', {

@@ -43,6 +43,7 @@ async function fill(store: Store): Promise<void> {
         accessor: `accessor ${id}`,
         parent_id,
         mount_id: 'm',
+        alias_id: '',
         expires_at: null,
         uses_left: 0,
         renewed_at: null,

@@ -4,6 +4,7 @@ import { eachPlace } from '../../test/support/engines.ts';
 import { columnTypes } from './columns.ts';
 import { build } from './database.ts';
 import { roleIdKeys } from './migrations/0025-role-id-keys.ts';
+import { logIns } from './migrations/0031-log-ins.ts';
 import { MIGRATIONS, planMigrations } from './migrations.ts';
 import { write } from './write.ts';
 
@@ -80,6 +81,50 @@ eachPlace('a database', (newPlace, engine) => {
     );
     const taken = build.updateTable('approle_role').set({ role_id_key: 'web-1' });
     await assert.rejects(store.commit([write(taken.where('name', '=', 'c'))]), /exists already/);
+    await store.close();
+  });
+
+  test('whose log-ins are of before knows by which alias they came', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    const run = (sql: string, ...parameters: string[]) => ({ sql, parameters });
+    const token = (id: string, mount_id: string, entity_id: string) =>
+      run(
+        'insert into token (id, accessor, mount_id, uses_left, body) values ($1, $1, $2, 0, $3)',
+        id,
+        mount_id,
+        JSON.stringify({ entity_id }),
+      );
+    const alias = (id: string, entity_id: string, accessor: string) =>
+      run(
+        `insert into identity_alias values ($1, $2, $3, $1, $1, 0, 0, '{}')`,
+        id,
+        entity_id,
+        accessor,
+      );
+    await store.commit([
+      run('drop index token_alias'),
+      run('alter table token drop column alias_id'),
+      run("insert into mount values ('up', 'auth', 'up/', 'userpass', 'auth_up', '{}')"),
+      run("insert into mount values ('ar', 'auth', 'ar/', 'approle', 'auth_ar', '{}')"),
+      run("insert into identity_entity values ('e', 'e', 'e', 1, 0, 0, '{}')"),
+      alias('e-up', 'e', 'auth_up'),
+      token('of-up', 'up', 'e'),
+      token('of-ar', 'ar', 'e'),
+      token('of-nobody', 'up', ''),
+      token('child', '', 'e'),
+      ...logIns.up(columnTypes(engine)).map((sql) => run(sql)),
+    ]);
+    const rows = store.db.selectFrom('token').select(['id', 'alias_id']).orderBy('id');
+    assert.deepEqual(
+      (await rows.execute()).map((row) => Object.values(row)),
+      [
+        ['child', ''],
+        ['of-ar', ''],
+        ['of-nobody', ''],
+        ['of-up', 'e-up'],
+      ],
+    );
     await store.close();
   });
 

@@ -244,6 +244,8 @@ export interface TokenRow {
   parent_id: string | null;
   /** The auth mount that made it; empty for the built-in `token/`. */
   mount_id: string;
+  /** Of the log-in that made it; empty for any other. */
+  alias_id: string;
   expires_at: number | null;
   /** Meaningful when the body's `num_uses` is not 0. */
   uses_left: number;

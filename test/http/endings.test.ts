@@ -315,10 +315,42 @@ function returning(name: string, change: (bench: Bench, id: string) => Promise<R
   };
 }
 
+/** A log-in of somebody who was here before, and is no longer called so: it is somebody else's. */
+function renamed(name: string, change: (bench: Bench, alias: string) => Promise<Reply>): RaceCase {
+  let before = '';
+  return {
+    name: `a log-in by password and ${name}`,
+    refused: [400],
+    judge(made) {
+      assert.equal(made.status, 200, made.text);
+      assert.notEqual(made.textAt('auth.entity_id'), before);
+    },
+    async setUp(bench) {
+      const mount = await mountUser(bench);
+      const path = `auth/${mount}/login/ann`;
+      const make = () =>
+        bench.maker.call('POST', path, { password: 'correct horse' }, { token: '' });
+      before = (await must(make())).textAt('auth.entity_id');
+      const entity = await must(bench.maker.call('GET', `identity/entity/id/${before}`));
+      const [alias] = entity.field('data.aliases') as { id: string }[];
+      return {
+        path,
+        make,
+        remove: () => change(bench, alias?.id ?? ''),
+        ended: async (made) => {
+          // At once, the other one may have been quicker.
+          if (made.textAt('auth.entity_id') === before) await tokenEnds(bench)(made);
+        },
+      };
+    },
+  };
+}
+
 /** A role of AppRole on a mount of its own, and what logs in by it. */
 function approle(
   name: string,
   remove: (bench: Bench, at: { mount: string; secret_id: string }) => Promise<Reply>,
+  ends = false,
 ): RaceCase {
   return {
     name: `a machine's log-in and ${name}`,
@@ -338,6 +370,7 @@ function approle(
         path,
         make: () => bench.maker.call('POST', path, { role_id, secret_id }, { token: '' }),
         remove: () => remove(bench, { mount, secret_id }),
+        ...(ends ? { ended: tokenEnds(bench) } : {}),
       };
     },
   };
@@ -350,9 +383,23 @@ const logIns: RaceCase[] = [
     ({ remover }, mount) => remover.call('DELETE', `sys/auth/${mount}`),
     true,
   ),
-  logIn('its user', [400], ({ remover }, mount) =>
-    remover.call('DELETE', `auth/${mount}/users/ann`),
+  logIn(
+    'its user',
+    [400],
+    ({ remover }, mount) => remover.call('DELETE', `auth/${mount}/users/ann`),
+    true,
   ),
+  renamed('its alias, removed', ({ remover }, alias) =>
+    remover.call('DELETE', `identity/entity-alias/id/${alias}`),
+  ),
+  renamed('its alias, called otherwise', ({ remover }, alias) =>
+    remover.call('POST', `identity/entity-alias/id/${alias}`, { name: 'bob' }),
+  ),
+  renamed("its alias, by now somebody else's", async ({ remover }, alias) => {
+    const other = await must(remover.call('POST', 'identity/entity', {}));
+    const canonical_id = other.textAt('data.id');
+    return remover.call('POST', `identity/entity-alias/id/${alias}`, { canonical_id });
+  }),
   logIn('its password', [400], ({ remover }, mount) =>
     remover.call('POST', `auth/${mount}/users/ann/password`, { password: 'battery staple' }),
   ),
@@ -362,7 +409,17 @@ const logIns: RaceCase[] = [
   returning('its entity, disabled', ({ remover }, id) =>
     remover.call('POST', `identity/entity/id/${id}`, { disabled: true }),
   ),
-  approle('its role', ({ remover }, { mount }) => remover.call('DELETE', `auth/${mount}/role/web`)),
+  approle(
+    'its role',
+    ({ remover }, { mount }) => remover.call('DELETE', `auth/${mount}/role/web`),
+    true,
+  ),
+  approle(
+    'the ID of its role',
+    ({ remover }, { mount }) =>
+      remover.call('POST', `auth/${mount}/role/web/role-id`, { role_id: 'another' }),
+    true,
+  ),
   approle('its secret ID', ({ remover }, { mount, secret_id }) =>
     remover.call('POST', `auth/${mount}/role/web/secret-id/destroy`, { secret_id }),
   ),

@@ -5,14 +5,18 @@ import { foldName } from '../../core/fold.ts';
 import { partyOf } from '../../core/party.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
-import type { Write } from '../../store/write.ts';
+import type { Effect, Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { nameKey } from '../identity/entity.ts';
-import { deleteAliasByName, findAlias } from '../identity/store.ts';
-import { commitPlanned } from '../standing/operations.ts';
+import { planAliasRemoval } from '../identity/operations.ts';
+import { findAlias } from '../identity/store.ts';
+import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
+import { commitPlanned, type Planned } from '../standing/operations.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { logIn, type SucceededLogIn } from '../tokens/operations.ts';
+import type { TokenSettings } from '../tokens/settings.ts';
+import type { Token } from '../tokens/token.ts';
 import { type Approle, approleSchema, checkApprole, describeApprole } from './role.ts';
 import {
   describeSecretId,
@@ -88,7 +92,7 @@ export async function writeApprole(
   const { role_name: _name, role_id, policies, ...sent } = input;
   const token_policies = sent.token_policies ?? policies;
   const new_id = app.newId();
-  return commitPlanned<Answer>(app, caller, async () => {
+  return commitEnding(app, caller, async () => {
     const existing = await findApprole(app.db, keyOf(caller, input));
     const rules = mergePatch(existing?.rules ?? approleSchema.parse({}), {
       ...sent,
@@ -103,13 +107,24 @@ export async function writeApprole(
 
 export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
   const key = keyOf(caller, input);
-  return commitPlanned<Answer>(app, caller, async () => {
+  return commitEnding(app, caller, async () => {
     const existing = await findApprole(app.db, key);
     const effects = existing
       ? [deleteApprole(key, existing), ...planNamesake(caller, existing, undefined)]
       : [];
     return { effects, result: {} };
   });
+}
+
+/** As {@link commitPlanned}, where log-ins may end by it. */
+async function commitEnding(
+  app: App,
+  caller: Caller,
+  plan: () => Promise<Planned<Answer>>,
+): Promise<Answer> {
+  const answer = await commitPlanned(app, caller, plan);
+  await endLeasesOfRevoked(app, caller);
+  return answer;
 }
 
 export async function readRoleId(app: App, caller: Caller, input: RoleName): Promise<Answer> {
@@ -124,7 +139,7 @@ export async function writeRoleId(
 ): Promise<Answer> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const { role_id } = input;
-  return commitPlanned<Answer>(app, caller, async () => {
+  return commitEnding(app, caller, async () => {
     const existing = await requireRole(app, caller, input);
     const wanted = { existing, role_id, rules: existing.rules };
     return { effects: await planRole(app, caller, input, wanted), result: {} };
@@ -143,7 +158,7 @@ async function planRole(
   caller: Caller,
   input: RoleName,
   { existing, role_id, rules }: WantedRole,
-): Promise<Write[]> {
+): Promise<Effect[]> {
   const key = keyOf(caller, input);
   const role_id_key = await requireOwnRoleId(app, caller, { key, role_id, existing });
   return [
@@ -177,14 +192,15 @@ async function requireOwnRoleId(
   return folded;
 }
 
-/** An ID that is given up takes its alias along: who has the ID next is another entity. */
+/** An ID that is given up takes its alias and its log-ins along: who has it next is another entity. */
 function planNamesake(
   caller: Caller,
   existing: StoredApprole | undefined,
   next: string | undefined,
-): Write[] {
+): Effect[] {
   if (!existing || (next !== undefined && nameKey(existing.role_id) === nameKey(next))) return [];
-  return [deleteAliasByName(caller.mount.accessor, existing.role_id), ...bumpPermissionVersion()];
+  const at = { mount_accessor: caller.mount.accessor, name: existing.role_id };
+  return [...planAliasRemoval(at), ...bumpPermissionVersion()];
 }
 
 /** The key of a secret ID's row; one text may be in use on several mounts. */
@@ -397,6 +413,17 @@ async function checkMachine(
         : holdSecretId({ id: secret.id, accessor: secret.accessor }),
     ],
   };
+}
+
+/** What a role gives to log-ins by now, and what holds it; undefined once the role is gone. */
+export async function findApproleSettings(
+  app: App,
+  { mount_id, meta }: Pick<Token, 'mount_id' | 'meta'>,
+): Promise<{ settings: TokenSettings; held: Write } | undefined> {
+  const role = await findApprole(app.db, { mount_id, name: meta?.role_name ?? '' });
+  if (!role) return undefined;
+  const { name, role_id, body, rules } = role;
+  return { settings: rules, held: holdApprole({ mount_id, name, role_id, body }) };
 }
 
 /** Takes as long as reading a role from its row does. */

@@ -40,7 +40,7 @@ eachEngine('identity', (open) => {
     );
     const again = await ensureEntityForAlias(app, mount, 'ANN');
     assert.equal(again.entity.id, first.entity.id);
-    assert.deepEqual(again.effects, []);
+    assert.equal(again.is_new, false);
     assert.equal(await findEntity(app, second.entity.id), undefined);
   });
 

@@ -9,7 +9,9 @@ import { type Acl, boundAcl } from '../acl.ts';
 import { readAcl } from '../policies/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
-import type { AliasMount, Entity } from './entity.ts';
+import { deleteLogIns } from '../tokens/store.ts';
+import type { LogInAlias } from '../tokens/token.ts';
+import { type Alias, type AliasMount, type Entity, nameKey } from './entity.ts';
 import {
   type GroupTree,
   groupTree,
@@ -18,14 +20,20 @@ import {
   unitePolicies,
 } from './group.ts';
 import {
+  type AliasesAt,
+  aliasIds,
+  deleteAliases,
   findAlias,
   findEntityById,
+  holdAlias,
+  holdEntity,
   insertAlias,
   insertEntity,
   listAliases,
   listGroupMemberships,
   listGroups,
   listGroupsOf,
+  takeAliases,
 } from './store.ts';
 
 /** An entity with everything that decides what it may do. */
@@ -91,13 +99,14 @@ const weighPermissions = ({ permissions }: { permissions: Permissions | undefine
  *
  * @param token its own policies, sorted, what bounds them, and the entity it stands for, empty for
  *   none; a restricted one is granted nothing by that entity
- * @returns undefined when its entity is disabled or gone: such a token stands for nobody
+ * @returns undefined when its entity is disabled or gone, or no longer whom it logged in as: such a
+ *   token stands for nobody
  */
 export async function readPermissions(
   app: App,
   token: BoundedToken,
 ): Promise<Permissions | undefined> {
-  const { entity_id, restricted, policies, bounds } = token;
+  const { entity_id, restricted, policies, bounds, alias } = token;
   if (entity_id === '' && !bounds) {
     const acl = await readAcl(app, policies, undefined);
     return { acl, identity: undefined, identity_policies: [] };
@@ -107,7 +116,7 @@ export async function readPermissions(
     async () => new Kept(MOST_BYTES, weighPermissions),
   );
   // A policy's name may hold whatever would separate it from the next one.
-  const key = JSON.stringify([entity_id, restricted, policies, bounds]);
+  const key = JSON.stringify([entity_id, restricted, policies, bounds, alias]);
   const load = () => loadPermissions(app, token);
   const { permissions } = await known.get(key, async () => ({ permissions: await load() }));
   // A stanza may have run out since.
@@ -119,7 +128,7 @@ async function loadPermissions(app: App, token: BoundedToken): Promise<Permissio
   if (token.entity_id === '') return { acl: await readBoundAcl(app, token), ...NOBODY };
   // Remembered also when it is refused: whoever has too many policies asks again at once.
   const person = await findPerson(app, token.entity_id);
-  if (!person || person.entity.disabled) return undefined;
+  if (!person || person.entity.disabled || !standsAs(person, token.alias)) return undefined;
   return {
     acl: await readBoundAcl(app, token, person),
     identity: person.facts,
@@ -212,34 +221,53 @@ export async function findAliasMount(app: App, accessor: string): Promise<AliasM
 /**
  * Finds whom an auth mount means by a name, or plans a new entity for it.
  *
- * @returns the entity, and what to commit together with the log-in: nothing when it is known.
- *   A commit that is refused with `conflict` may mean that another log-in made it first.
+ * @returns the entity and its alias, and what to commit together with the log-in. A commit that is
+ *   refused with `conflict` may mean that another log-in made it first, or that it was changed
  */
 export async function ensureEntityForAlias(
   app: App,
   mount: Pick<Mount, 'accessor'>,
   name: string,
-): Promise<{ entity: Entity; effects: Effect[] }> {
-  const alias = await findAlias(app.db, mount.accessor, name);
-  const known = alias && (await findEntityById(app.db, alias.entity_id));
-  if (known) return { entity: known, effects: [] };
+): Promise<{ entity: Entity; alias: Alias; is_new: boolean; effects: Effect[] }> {
+  const known = await findAlias(app.db, mount.accessor, name);
+  const owner = known && (await findEntityById(app.db, known.entity_id));
+  if (owner) {
+    const effects = [holdEntity(owner), holdAlias(known)];
+    return { entity: owner, alias: known, is_new: false, effects };
+  }
   const entity = newEntity(app, { metadata: {}, policies: [], disabled: false });
   const now = app.now();
-  return {
-    entity,
-    effects: [
-      insertEntity(entity),
-      insertAlias({
-        id: app.newId(),
-        entity_id: entity.id,
-        mount_accessor: mount.accessor,
-        name,
-        custom_metadata: {},
-        created_at_ms: now,
-        updated_at_ms: now,
-      }),
-    ],
+  const alias: Alias = {
+    id: app.newId(),
+    entity_id: entity.id,
+    mount_accessor: mount.accessor,
+    name,
+    custom_metadata: {},
+    created_at_ms: now,
+    updated_at_ms: now,
   };
+  return { entity, alias, is_new: true, effects: [insertEntity(entity), insertAlias(alias)] };
+}
+
+/** Nobody is called so any more: what was logged in by it ends, and whoever gets the name is another. */
+export function planAliasRemoval(at: AliasesAt): Effect[] {
+  return [takeAliases(at), deleteLogIns(aliasIds(at)), deleteAliases(at)];
+}
+
+/** What ends where an alias becomes another mount's, another name, or somebody else's. */
+export function planAliasChange(before: Alias, next: Alias): Effect[] {
+  const isSame =
+    before.entity_id === next.entity_id &&
+    before.mount_accessor === next.mount_accessor &&
+    nameKey(before.name) === nameKey(next.name);
+  return isSame ? [] : [deleteLogIns(aliasIds({ id: before.id }))];
+}
+
+/** Whether an entity still has the alias by which a log-in came; others need none. */
+function standsAs({ facts }: Person, alias: LogInAlias | undefined): boolean {
+  if (!alias) return true;
+  const known = facts.entity.aliases[alias.mount_accessor];
+  return known?.id === alias.id && nameKey(known.name) === alias.name_key;
 }
 
 /** @param settings.name a random one unless given */

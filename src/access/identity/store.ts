@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
@@ -96,6 +96,42 @@ export function deleteEntity({ id, name }: Pick<Entity, 'id' | 'name'>): Write {
   return deleteAsRead('identity_entity', { key: { id }, read: { name } }, CHANGED);
 }
 
+const holdKnownAlias = preparedHold<{
+  id: string;
+  entity_id: string;
+  mount_accessor: string;
+  name_key: string;
+}>(
+  (from, p) =>
+    from
+      .selectFrom('identity_alias')
+      .select('id')
+      .where('id', '=', p.id)
+      .where('entity_id', '=', p.entity_id)
+      .where('mount_accessor', '=', p.mount_accessor)
+      .where('name_key', '=', p.name_key)
+      .forShare(),
+  { rows: 1, conflict: CHANGED },
+);
+
+/** Refuses its write set unless somebody still is called so by a mount. */
+export function holdAlias({ id, entity_id, mount_accessor, name }: Alias): Write {
+  return holdKnownAlias({ id, entity_id, mount_accessor, name_key: nameKey(name) });
+}
+
+/** What waits for log-ins that are being made by an alias, and keeps others from being made. */
+const takeAlias = preparedHold<{ id: string }>((from, { id }) =>
+  from.selectFrom('identity_alias').select('id').where('id', '=', id).forUpdate(),
+);
+const takeNamedAlias = preparedHold<{ mount_accessor: string; name_key: string }>((from, p) =>
+  from
+    .selectFrom('identity_alias')
+    .select('id')
+    .where('mount_accessor', '=', p.mount_accessor)
+    .where('name_key', '=', p.name_key)
+    .forUpdate(),
+);
+
 const byFactors = prepared<{ mount_accessor: string; name_key: string }, IdentityAliasRow>(
   (from, { mount_accessor, name_key }) =>
     from
@@ -186,18 +222,29 @@ function comparableAlias(alias: Alias): Omit<IdentityAliasRow, 'id' | 'name_key'
   return row;
 }
 
-export function deleteAlias(id: string): Write {
-  return write(build.deleteFrom('identity_alias').where('id', '=', id));
+/** Aliases that go, or go to somebody else: by their id, or by what a mount calls them. */
+export type AliasesAt = { id: string } | { mount_accessor: string; name: string };
+
+/** Waits for log-ins that are being made by these aliases, and keeps others from being made. */
+export function takeAliases(at: AliasesAt): Write {
+  if ('id' in at) return takeAlias(at);
+  return takeNamedAlias({ mount_accessor: at.mount_accessor, name_key: nameKey(at.name) });
 }
 
-/** Nobody is called so by a mount any more: whoever gets the name later is somebody else. */
-export function deleteAliasByName(mount_accessor: string, name: string): Write {
-  return write(
-    build
-      .deleteFrom('identity_alias')
-      .where('mount_accessor', '=', mount_accessor)
-      .where('name_key', '=', nameKey(name)),
-  );
+/** Their ids as a question, answered when the write set runs. */
+export function aliasIds(at: AliasesAt): Expression<string> {
+  const all = build.selectFrom('identity_alias').select('identity_alias.id');
+  const those =
+    'id' in at
+      ? all.where('identity_alias.id', '=', at.id)
+      : all
+          .where('identity_alias.mount_accessor', '=', at.mount_accessor)
+          .where('identity_alias.name_key', '=', nameKey(at.name));
+  return sql<string>`${those}`;
+}
+
+export function deleteAliases(at: AliasesAt): Write {
+  return write(build.deleteFrom('identity_alias').where('id', 'in', aliasIds(at)));
 }
 
 /** Whoever was called something by a mount is so no longer. */

@@ -1,5 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import { canonicalPolicies } from './policy-names.ts';
+import type { LogInAlias } from './token.ts';
 
 /** Policies, and for whom their templates are filled: an entity, or empty for nobody. */
 export interface PolicySet {
@@ -27,6 +28,7 @@ export interface BoundedToken {
   entity_id: string;
   restricted?: boolean | undefined;
   bounds?: TokenBounds | undefined;
+  alias?: LogInAlias | undefined;
 }
 
 export interface Making {

@@ -17,13 +17,13 @@ import {
   lookUpAccessor,
   lookUpSelf,
   lookUpToken,
-  renewSelf,
   revokeByAccessor,
   revokeByText,
   revokeOrphan,
   revokeSelf,
   tidyTokens,
 } from './operations.ts';
+import { renewSelf } from './renewal/operations.ts';
 import { writeTokenRole } from './roles/operations.ts';
 
 const WISH: TokenWish = {

@@ -2,19 +2,17 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath } from '../../mounts/mount.ts';
-import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Acl, listCapabilities } from '../acl.ts';
 import type { Caller, TokenFacts } from '../caller.ts';
+import { nameKey } from '../identity/entity.ts';
 import { ensureEntityForAlias, listEntityPolicies } from '../identity/operations.ts';
-import { holdEntity } from '../identity/store.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
-import { planLifetime } from './lifetime.ts';
 import {
   type MintedToken,
   mintToken,
@@ -32,7 +30,6 @@ import {
   findTokenByAccessor,
   listAccessors,
   listExpired,
-  renewToken,
 } from './store.ts';
 import type { Token } from './token.ts';
 
@@ -88,7 +85,7 @@ export async function answerMinted(
 }
 
 /** Policies that a token has by what it stands for. */
-async function identityPolicies(app: App, token: Token): Promise<readonly string[]> {
+export async function identityPolicies(app: App, token: Token): Promise<readonly string[]> {
   return token.restricted ? [] : entityPolicies(app, token.entity_id);
 }
 
@@ -104,7 +101,7 @@ export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Pr
   const person = await ensureEntityForAlias(app, caller.mount, input.alias);
   // Whoever has more policies than are read gets no token that could not be used. Who is new has
   // none, and is not to be remembered as somebody who is not there.
-  if (person.effects.length === 0) await listEntityPolicies(app, person.entity.id);
+  if (!person.is_new) await listEntityPolicies(app, person.entity.id);
   try {
     return await logInAs(app, caller, input, person);
   } catch (error) {
@@ -127,13 +124,18 @@ async function logInAs(
   app: App,
   caller: Caller,
   input: SucceededLogIn,
-  { entity, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
+  { entity, alias, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
 ): Promise<Answer> {
   if (entity.disabled) throw new Failure('forbidden', 'permission denied');
   const { mount } = caller;
   const { token: plan, warnings } = planLogIn({
     ...input,
     entity_id: entity.id,
+    alias: {
+      id: alias.id,
+      mount_accessor: alias.mount_accessor,
+      name_key: nameKey(alias.name),
+    },
     path: caller.record.path,
     mount: {
       id: mount.id,
@@ -143,8 +145,8 @@ async function logInAs(
     now: nowSeconds(app),
   });
   const minted = mintToken(app, plan);
-  const known = effects.length === 0 ? [holdEntity(entity)] : effects;
-  await app.commit(caller, [...known, ...(input.effects ?? []), ...minted.effects]);
+  // In the order in which a removal takes them: the account, then what it is called.
+  await app.commit(caller, [...(input.effects ?? []), ...effects, ...minted.effects]);
   return answerMinted(app, minted, warnings);
 }
 
@@ -201,63 +203,6 @@ export async function requireByAccessor(app: App, accessor: string): Promise<Tok
   const token = await findTokenByAccessor(app.db, accessor);
   if (!token || !(await isLiving(app, token))) throw new Failure('invalid', 'invalid accessor');
   return token;
-}
-
-export async function renewSelf(
-  app: App,
-  caller: Caller,
-  input: { increment: number },
-): Promise<Answer> {
-  const { text, token } = requirePresented(caller);
-  return renew(app, caller, { token, client_token: text, increment: input.increment });
-}
-
-export async function renewByText(
-  app: App,
-  caller: Caller,
-  input: { token: string; increment: number },
-): Promise<Answer> {
-  if (input.token === '') return renewSelf(app, caller, input);
-  const token = await findLiving(app, input.token);
-  if (!token) throw new Failure('forbidden', 'bad token');
-  return renew(app, caller, { token, client_token: input.token, increment: input.increment });
-}
-
-export async function renewByAccessor(
-  app: App,
-  caller: Caller,
-  input: { accessor: string; increment: number },
-): Promise<Answer> {
-  const token = await requireByAccessor(app, input.accessor);
-  return renew(app, caller, { token, client_token: '', increment: input.increment });
-}
-
-async function renew(
-  app: App,
-  caller: Caller,
-  input: { token: Token; client_token: string; increment: number },
-): Promise<Answer> {
-  const { token, client_token } = input;
-  if (!token.renewable || token.expires_at === undefined) {
-    throw new Failure('invalid', 'lease is not renewable');
-  }
-  const now = nowSeconds(app);
-  const { default_ttl, max_ttl } = await leaseTtlsOf(app, caller, token);
-  const bounds = { ...token, default_ttl: token.creation_ttl || default_ttl, max_ttl };
-  const { ttl, warnings } = planLifetime(bounds, input.increment, now - token.created_at);
-  if (ttl <= 0) throw new Failure('invalid', 'past the max TTL, cannot renew');
-  const times = { expires_at: now + ttl, renewed_at: now };
-  await app.commit(caller, [renewToken(token.id, times)]);
-  const policies = await identityPolicies(app, token);
-  const auth = describeAuth({ ...token, ...times }, client_token, now, policies);
-  return warnings.length > 0 ? { auth, warnings } : { auth };
-}
-
-/** The TTLs of the mount that a token came from. */
-async function leaseTtlsOf(app: App, caller: Caller, token: Token) {
-  const mounts = token.mount_id === '' ? [] : [...(await readMounts(app)).values()];
-  const origin = mounts.find((mount) => mount.id === token.mount_id) ?? caller.mount;
-  return effectiveLeaseTtls(origin.config);
 }
 
 /** Revokes a token and all that descend from it; one that is unknown is as good as revoked. */

@@ -9,15 +9,13 @@ import {
   lookUpAccessor,
   lookUpSelf,
   lookUpToken,
-  renewByAccessor,
-  renewByText,
-  renewSelf,
   revokeByAccessor,
   revokeByText,
   revokeOrphan,
   revokeSelf,
   tidyTokens,
 } from './operations.ts';
+import { renewByAccessor, renewByText, renewSelf } from './renewal/operations.ts';
 import { tokenRoleRoutes } from './roles/routes.ts';
 
 const anything = z.record(z.string(), z.unknown());

@@ -7,7 +7,7 @@ import { blockList, policyList } from './field-kinds.ts';
 import { planLifetime } from './lifetime.ts';
 import { canonicalPolicies } from './policy-names.ts';
 import { TOKEN_TYPES } from './roles/role.ts';
-import type { TokenType } from './token.ts';
+import type { LogInAlias, TokenType } from './token.ts';
 
 /** What an account says about the tokens that its log-ins make. */
 export const tokenSettingFields = {
@@ -53,6 +53,7 @@ export interface LogIn {
   meta: Record<string, string>;
   /** Whom the token stands for. */
   entity_id: string;
+  alias: LogInAlias;
   /** Where, e.g. `auth/userpass/login/bob`. */
   path: string;
   mount: { id: string; token_type: string; default_ttl: number; max_ttl: number };
@@ -93,6 +94,7 @@ export function planLogIn(login: LogIn): Creation {
     role: '',
     entity_id: login.entity_id,
     bound_cidrs: settings.token_bound_cidrs,
+    alias: login.alias,
   };
   return { token: { ...planned(body, type, undefined, now), mount_id: mount.id }, warnings };
 }

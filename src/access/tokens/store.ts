@@ -1,4 +1,4 @@
-import type { Expression } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import type { TokenRow } from '../../store/tables.ts';
@@ -123,6 +123,7 @@ export function insertToken(token: Token): Write {
     accessor,
     parent_id: parent_id ?? null,
     mount_id,
+    alias_id: token.alias?.id ?? '',
     expires_at: expires_at ?? null,
     uses_left,
     renewed_at: renewed_at ?? null,
@@ -184,6 +185,16 @@ export function deleteTreesOf(ids: Expression<string>): Write {
   return deleteTrees('id', ids);
 }
 
+/** Deletes the tokens of log-ins that came by these aliases, with all that descend from them. */
+export function deleteLogIns(alias_ids: Expression<string>): Write {
+  const tokens = build
+    .selectFrom('token')
+    .select('token.id')
+    .where('token.alias_id', '<>', '')
+    .where('token.alias_id', 'in', alias_ids);
+  return deleteTreesOf(sql<string>`${tokens}`);
+}
+
 function deleteTrees(root: 'id' | 'mount_id', value: string | Expression<string>): Write {
   return write(
     build
@@ -210,7 +221,7 @@ function deleteTrees(root: 'id' | 'mount_id', value: string | Expression<string>
 }
 
 function tokenOf(row: TokenRow): Token {
-  const { body, parent_id, expires_at, renewed_at, ...keys } = row;
+  const { body, parent_id, expires_at, renewed_at, alias_id: _, ...keys } = row;
   const fixed: TokenBody = JSON.parse(body);
   return {
     ...fixed,
@@ -240,6 +251,7 @@ function bodyOf(token: TokenBody): string {
     bound_cidrs: token.bound_cidrs,
     ...(token.restricted ? { restricted: true } : {}),
     ...(token.bounds ? { bounds: token.bounds } : {}),
+    ...(token.alias ? { alias: token.alias } : {}),
   };
   return JSON.stringify(body);
 }

@@ -3,6 +3,14 @@ import type { TokenBounds } from './bounds.ts';
 
 export type TokenType = 'service' | 'batch';
 
+/** By what somebody came who logged in: the token stands for their entity as long as that has it. */
+export interface LogInAlias {
+  id: string;
+  mount_accessor: string;
+  /** As names are compared. */
+  name_key: string;
+}
+
 /** What is fixed when a token is made. */
 export interface TokenBody {
   policies: string[];
@@ -32,6 +40,8 @@ export interface TokenBody {
    * entity behind it has besides. Absent in tokens of an older server.
    */
   restricted?: boolean;
+  /** How its log-in was called. Absent in any other token, and in those of an older server. */
+  alias?: LogInAlias | undefined;
   /** What its makers may do. Absent in tokens of an older server, and where nothing is bounded. */
   bounds?: TokenBounds | undefined;
 }

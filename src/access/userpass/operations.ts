@@ -4,13 +4,16 @@ import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import type { Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
-import { deleteAliasByName } from '../identity/store.ts';
+import { planAliasRemoval } from '../identity/operations.ts';
+import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
 import { logIn } from '../tokens/operations.ts';
-import { checkTokenSettings } from '../tokens/settings.ts';
+import { checkTokenSettings, type TokenSettings } from '../tokens/settings.ts';
+import type { Token } from '../tokens/token.ts';
 import { hashInTurn } from '../turns/operations.ts';
 import { hashPassword, NO_PASSWORD, SALT_LENGTH, verifyPassword } from './password.ts';
 import {
@@ -129,13 +132,25 @@ export async function removeUser(
   input: { username: string },
 ): Promise<Answer> {
   const key = keyOf(caller, input);
-  // Whoever is given the name later is not who had it: what it stood for goes with the user.
+  // Whoever is given the name later is not who had it: what it stood for goes with the user, and so
+  // does whatever logged in with it.
   await app.commit(caller, [
     deleteUser(key),
-    deleteAliasByName(caller.mount.accessor, key.name),
+    ...planAliasRemoval({ mount_accessor: caller.mount.accessor, name: key.name }),
     ...bumpPermissionVersion(),
   ]);
+  await endLeasesOfRevoked(app, caller);
   return {};
+}
+
+/** What a user gives to log-ins by now, and what holds it; undefined once the user is gone. */
+export async function findUserSettings(
+  app: App,
+  { mount_id, meta }: Pick<Token, 'mount_id' | 'meta'>,
+): Promise<{ settings: TokenSettings; held: Write } | undefined> {
+  const name = meta?.username ?? '';
+  const stored = await findStoredUser(app.db, mount_id, name);
+  return stored && { settings: parseUser(stored), held: holdUser({ mount_id, name, ...stored }) };
 }
 
 const WRONG = 'invalid username or password';

@@ -4,14 +4,14 @@ import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
-import type { Write } from '../../../store/write.ts';
+import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
+import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
 import { commitPlanned, type Planned } from '../../standing/operations.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity } from '../entity.ts';
-import { findAliasMount, newEntity } from '../operations.ts';
+import { findAliasMount, newEntity, planAliasChange, planAliasRemoval } from '../operations.ts';
 import {
   ALIAS_TAKEN,
-  deleteAlias,
   findAlias,
   findAliasById,
   findEntityById,
@@ -57,7 +57,7 @@ async function planChange(
     custom_metadata: input.custom_metadata ?? existing.custom_metadata,
     updated_at_ms: app.now(),
   };
-  return planAlias(app, next, [updateAlias(next, existing)]);
+  return planAlias(app, next, [updateAlias(next, existing), ...planAliasChange(existing, next)]);
 }
 
 async function planNew(
@@ -84,7 +84,7 @@ async function planNew(
 async function planAlias(
   app: App,
   alias: Alias,
-  writes: readonly Write[],
+  writes: readonly Effect[],
 ): Promise<Planned<Answer>> {
   const { id, entity_id, mount_accessor } = alias;
   const clashes = [
@@ -136,7 +136,9 @@ export async function removeAlias(
   caller: Caller,
   input: { id: string },
 ): Promise<Answer> {
-  await app.commit(caller, [deleteAlias(input.id), ...bumpPermissionVersion()]);
+  const { id } = input;
+  await app.commit(caller, [...planAliasRemoval({ id }), ...bumpPermissionVersion()]);
+  await endLeasesOfRevoked(app, caller);
   return {};
 }
 

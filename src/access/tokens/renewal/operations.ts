@@ -1,0 +1,136 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { Answer } from '../../../http/route.ts';
+import { effectiveLeaseTtls, type Mount } from '../../../mounts/mount.ts';
+import { readMounts } from '../../../mounts/operations.ts';
+import type { Effect } from '../../../store/write.ts';
+import { findApproleSettings } from '../../approle/operations.ts';
+import type { Caller } from '../../caller.ts';
+import { commitPlanned } from '../../standing/operations.ts';
+import { findUserSettings } from '../../userpass/operations.ts';
+import { describeAuth } from '../answers.ts';
+import { findLiving, requirePresented } from '../authentication/operations.ts';
+import { planLifetime } from '../lifetime.ts';
+import { nowSeconds } from '../minting/operations.ts';
+import { identityPolicies, requireByAccessor } from '../operations.ts';
+import { findStoredTokenRole, holdTokenRole } from '../roles/store.ts';
+import { renewToken } from '../store.ts';
+import type { Token } from '../token.ts';
+import {
+  judgePolicies,
+  type RenewalRules,
+  rulesOfMaker,
+  rulesOfSettings,
+  rulesOfToken,
+} from './renewal.ts';
+
+export async function renewSelf(
+  app: App,
+  caller: Caller,
+  input: { increment: number },
+): Promise<Answer> {
+  const { text, token } = requirePresented(caller);
+  return renew(app, caller, { token, client_token: text, increment: input.increment });
+}
+
+export async function renewByText(
+  app: App,
+  caller: Caller,
+  input: { token: string; increment: number },
+): Promise<Answer> {
+  if (input.token === '') return renewSelf(app, caller, input);
+  const token = await findLiving(app, input.token);
+  if (!token) throw new Failure('forbidden', 'bad token');
+  return renew(app, caller, { token, client_token: input.token, increment: input.increment });
+}
+
+export async function renewByAccessor(
+  app: App,
+  caller: Caller,
+  input: { accessor: string; increment: number },
+): Promise<Answer> {
+  const token = await requireByAccessor(app, input.accessor);
+  return renew(app, caller, { token, client_token: '', increment: input.increment });
+}
+
+async function renew(
+  app: App,
+  caller: Caller,
+  input: { token: Token; client_token: string; increment: number },
+): Promise<Answer> {
+  const { token, client_token } = input;
+  if (!token.renewable || token.expires_at === undefined) {
+    throw new Failure('invalid', 'lease is not renewable');
+  }
+  const { times, warnings } = await commitPlanned(app, caller, async () => {
+    const now = nowSeconds(app);
+    const origin = await findOrigin(app, token);
+    const { rules, effects } = await askMaker(app, token, origin);
+    const { default_ttl, max_ttl } = effectiveLeaseTtls((origin ?? caller.mount).config);
+    const bounds = { ...rules, default_ttl: token.creation_ttl || default_ttl, max_ttl };
+    const { ttl, warnings } = planLifetime(bounds, input.increment, now - token.created_at);
+    if (ttl <= 0) throw new Failure('invalid', 'past the max TTL, cannot renew');
+    const times = { expires_at: now + ttl, renewed_at: now };
+    return { effects: [...effects, renewToken(token.id, times)], result: { times, warnings } };
+  });
+  const policies = await identityPolicies(app, token);
+  const auth = describeAuth({ ...token, ...times }, client_token, times.renewed_at, policies);
+  return warnings.length > 0 ? { auth, warnings } : { auth };
+}
+
+/** The mount that a token came from; undefined for one that no log-in made. */
+async function findOrigin(app: App, token: Token): Promise<Mount | undefined> {
+  if (token.mount_id === '') return undefined;
+  return [...(await readMounts(app)).values()].find((mount) => mount.id === token.mount_id);
+}
+
+interface Asked {
+  rules: RenewalRules;
+  /** What it rests on. */
+  effects: readonly Effect[];
+}
+
+/**
+ * What whoever a token was made by says by now: the account or role that logged in, or the token role.
+ *
+ * @throws Failure `invalid` when that is gone, or gives other policies
+ */
+async function askMaker(app: App, token: Token, origin: Mount | undefined): Promise<Asked> {
+  if (token.role !== '') return askTokenRole(app, token);
+  switch (origin?.type) {
+    case 'userpass':
+      return askAccount(token, await findUserSettings(app, token), 'same');
+    case 'approle':
+      return askAccount(token, await findApproleSettings(app, token), 'no_less');
+    default:
+      return { rules: rulesOfToken(token), effects: [] };
+  }
+}
+
+async function askTokenRole(app: App, token: Token): Promise<Asked> {
+  const role = await findStoredTokenRole(app.db, token.role);
+  if (!role) {
+    throw new Failure(
+      'invalid',
+      `original token role "${token.role}" could not be found, not renewing`,
+    );
+  }
+  const { token_explicit_max_ttl, explicit_max_ttl, token_period, period } = role.rules;
+  const made = {
+    explicit_max_ttl: token_explicit_max_ttl || explicit_max_ttl,
+    role_max_ttl: 0,
+    period: token_period || period,
+  };
+  const held = holdTokenRole({ name: token.role, body: role.body });
+  return { rules: rulesOfMaker(token, made), effects: [held] };
+}
+
+type Account = Awaited<ReturnType<typeof findUserSettings>>;
+
+function askAccount(token: Token, account: Account, policies: 'same' | 'no_less'): Asked {
+  if (!account) throw new Failure('invalid', 'who logged in is gone, not renewing');
+  const { settings, held } = account;
+  const because = judgePolicies(token.policies, settings.token_policies, policies);
+  if (because !== undefined) throw new Failure('invalid', because);
+  return { rules: rulesOfMaker(token, rulesOfSettings(settings)), effects: [held] };
+}
