@@ -34,23 +34,24 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 let files = 0;
 const newFile = (): string => join(directory, `backup-${files++}`);
 
+const token = (id: string, parent_id: string | null) =>
+  write(
+    build.insertInto('token').values({
+      id,
+      accessor: `accessor ${id}`,
+      parent_id,
+      mount_id: 'm',
+      alias_id: '',
+      expires_at: null,
+      uses_left: 0,
+      renewed_at: null,
+      body: '{"é":"\u0001"}',
+    }),
+    { rows: 1 },
+  );
+
 /** A token under another, with bytes that text would spoil, and a record of it. */
 async function fill(store: Store): Promise<void> {
-  const token = (id: string, parent_id: string | null) =>
-    write(
-      build.insertInto('token').values({
-        id,
-        accessor: `accessor ${id}`,
-        parent_id,
-        mount_id: 'm',
-        alias_id: '',
-        expires_at: null,
-        uses_left: 0,
-        renewed_at: null,
-        body: '{"é":"\u0001"}',
-      }),
-      { rows: 1 },
-    );
   const key = build.insertInto('seal_key').values({
     use: 'data',
     term: -1,
@@ -93,8 +94,9 @@ eachPlace('a backup taken', (newSource, from) => {
       assert.equal(now.records.pop()?.record, '{"restored":true}');
       assert.deepEqual(now, before);
       await restored.commit([{ audit: '{}' }]);
-      const references = write(build.deleteFrom('token').where('id', '=', 'z'));
-      await assert.rejects(restored.commit([references]), { kind: 'conflict' });
+      // Keys refer to rows as before.
+      await assert.rejects(restored.commit([token('b', 'gone')]), { kind: 'conflict' });
+      await restored.commit([token('b', 'z')]);
     });
   });
 
