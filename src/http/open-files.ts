@@ -40,12 +40,10 @@ export function fitConnections(
 export function fitToProcess(limits: ConnectionLimits, log: Logger): ConnectionLimits {
   const open_files = readOpenFileLimit();
   const fitted = fitConnections(limits, open_files);
-  const { max_connections, max_connections_per_address } = fitted;
-  const said = { open_files, max_connections, max_connections_per_address };
-  if (fitted === limits) log.info(said, 'connections of the listener');
-  else {
+  if (fitted !== limits) {
+    const { max_connections, max_connections_per_address } = fitted;
     log.warn(
-      said,
+      { open_files, max_connections, max_connections_per_address },
       'the listener has fewer connections than configured: the process may not have more files open (ulimit -n, LimitNOFILE=)',
     );
   }
