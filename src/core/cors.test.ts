@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Cors, judgeOrigin } from './cors.ts';
+import { type Cors, isForeignPage, judgeOrigin } from './cors.ts';
 
 const cors: Cors = { allowed_origins: ['https://console.test'], allowed_headers: ['X-Trace'] };
 const all: Cors = { allowed_origins: ['*'], allowed_headers: [] };
@@ -58,3 +58,24 @@ test('a page hears beforehand what it may send', () => {
     vary: 'Origin',
   });
 });
+
+const pages: [origin: string | undefined, fetch_site: string | undefined, foreign: boolean][] = [
+  [undefined, undefined, false],
+  ['', undefined, false],
+  [undefined, 'none', false],
+  [undefined, 'same-origin', false],
+  ['http://gatehouse.test:8200', 'same-origin', false],
+  ['https://gatehouse.test:8200', undefined, false],
+  ['http://gatehouse.test:8201', 'same-site', true],
+  ['http://evil.test', undefined, true],
+  ['http://gatehouse.test:8200.evil.test', undefined, true],
+  ['null', 'same-origin', true],
+  ['serve://boundary', undefined, true],
+  [undefined, 'cross-site', true],
+  ['http://gatehouse.test:8200', 'cross-site', true],
+];
+for (const [origin, fetch_site, foreign] of pages) {
+  test(`a request from ${origin}, ${fetch_site}, is ${foreign ? 'of a foreign page' : 'of no foreign page'}`, () => {
+    assert.equal(isForeignPage({ origin, fetch_site, host: 'gatehouse.test:8200' }), foreign);
+  });
+}

@@ -20,6 +20,25 @@ export type CorsVerdict =
 
 const SAME_ORIGIN: CorsVerdict = { go: true, headers: {} };
 
+/** Says whether an origin is the server's own, as a browser writes both. */
+function isOwnOrigin(origin: string, host: string | undefined): boolean {
+  return !!host && (origin === `http://${host}` || origin === `https://${host}`);
+}
+
+/**
+ * Says whether a browser sends a request for a page that is not of the server's own origin; other
+ * clients say nothing of where they come from (Fetch standard §3.1, Fetch Metadata §2.3).
+ */
+export function isForeignPage(request: {
+  origin: string | readonly string[] | undefined;
+  host: string | undefined;
+  fetch_site: string | readonly string[] | undefined;
+}): boolean {
+  const { origin, host, fetch_site } = request;
+  if (fetch_site !== undefined && String(fetch_site).includes('cross-site')) return true;
+  return origin !== undefined && origin !== '' && !isOwnOrigin(String(origin), host);
+}
+
 /**
  * Judges where a request comes from (contract 1.1; Fetch standard, section 3.2). A page of the
  * server's own origin needs no leave.
@@ -39,7 +58,7 @@ export function judgeOrigin(
 ): CorsVerdict {
   const { origin, host, method, requested } = request;
   if (origin === undefined || origin === '') return SAME_ORIGIN;
-  if (host && (origin === `http://${host}` || origin === `https://${host}`)) return SAME_ORIGIN;
+  if (isOwnOrigin(origin, host)) return SAME_ORIGIN;
   const { allowed_origins, allowed_headers } = cors;
   if (!allowed_origins.includes('*') && !allowed_origins.includes(origin)) {
     return { go: false, status: 403, headers: { vary: 'Origin' } };

@@ -19,6 +19,7 @@ import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
 import { sealWithoutDatabase } from './emergency.ts';
+import { refuseForeignPage } from './foreign-pages.ts';
 import { looksLikeJson, parseFormBody, parseJsonBody, readQuery } from './json.ts';
 import { readerOf } from './parameters.ts';
 import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
@@ -128,6 +129,7 @@ async function answer(
     throw new Failure('unavailable', 'Vault is sealed');
   }
   refuseNamespace(request);
+  refuseForeignPage(route, request);
 
   // One method of a path may be open and another not; a method that is not there is told of as the
   // path's others are.
