@@ -10,7 +10,7 @@ import { makeInitialBroker } from './broker/initial/operations.ts';
 import { makeSeed } from './broker/seed/operations.ts';
 import { startReporting } from './broker/workers/own/jobs.ts';
 import type { Config } from './config.ts';
-import { fitToProcess } from './http/open-files.ts';
+import { fitConnections, readOpenFileLimit, tellConnections } from './http/open-files.ts';
 import { findNames } from './http/pipeline.ts';
 import { createServer, type HttpServer } from './http/server.ts';
 import { startJobs } from './jobs.ts';
@@ -49,7 +49,8 @@ export interface Substitutes {
 export async function startServer(settings: Config, given: Substitutes = {}): Promise<Running> {
   // Standard error, so that an audit sink may have standard output to itself.
   const log = given.log ?? pino({ level: settings.log_level }, pino.destination(2));
-  const config = { ...settings, connections: fitToProcess(settings.connections, log) };
+  const connections = fitConnections(settings.connections, readOpenFileLimit());
+  const config = { ...settings, connections };
   const opened = await openStore(
     config.storage.type === 'sqlite'
       ? { engine: 'sqlite', directory: config.storage.directory, log }
@@ -86,6 +87,7 @@ export async function startServer(settings: Config, given: Substitutes = {}): Pr
     const http = createServer(app, routers);
     closers.push(() => http.close());
     const address = await http.listen(config.listen);
+    tellConnections(log, settings.connections, connections);
     return { app, http, address, notice, stop, reopenSinks: sinks.reopen };
   } catch (error) {
     await stop();

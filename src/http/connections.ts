@@ -9,7 +9,6 @@ import { GatheredRequest } from './request-body.ts';
 interface Connection {
   socket: Socket;
   party: string;
-  key: string;
   /** In their order; those that are answered go when the next look is taken. */
   asked: Asked[];
   /** How many of them are not begun. */
@@ -48,7 +47,9 @@ const SWEEP_MS = 5_000;
 export class Connections {
   readonly #limits: ConnectionLimits;
   /** By party; the longest unused stands first. */
-  readonly #parties = new Map<string, Map<string, Connection>>();
+  readonly #parties = new Map<string, Set<Connection>>();
+  /** By the addresses of both ends; one whose client went before it was accepted has none. */
+  readonly #byEnds = new Map<string, Connection>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
   /** Requests that are not begun, by party. */
   readonly #waiting = new Map<string, number>();
@@ -73,7 +74,7 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#admit(socket));
     // Over TLS requests come on another socket than connections do.
     server.on('secureConnection', (secure: Socket) => {
-      const known = this.#parties.get(partyOf(secure.remoteAddress ?? ''))?.get(keyOf(secure));
+      const known = this.#byEnds.get(endsOf(secure));
       if (known) this.#bySocket.set(secure, known);
     });
     const timer = setInterval(() => this.#sweep(), Math.min(SWEEP_MS, this.#limits.answer_ms));
@@ -147,7 +148,7 @@ export class Connections {
   #move(connection: Connection, now: number): void {
     connection.moved = now;
     const mates = this.#parties.get(connection.party);
-    if (mates?.delete(connection.key)) mates.set(connection.key, connection);
+    if (mates?.delete(connection)) mates.add(connection);
   }
 
   #admit(socket: Socket): void {
@@ -162,40 +163,43 @@ export class Connections {
       socket.destroy();
       return;
     }
-    const key = keyOf(socket);
     const unsent = this.unsent.hold(party, () => socket.destroy());
-    const connection: Connection = { socket, party, key, asked: [], waiting: 0, moved: 0, unsent };
-    const mates = this.#parties.get(party) ?? new Map<string, Connection>();
-    mates.set(key, connection);
+    const connection: Connection = { socket, party, asked: [], waiting: 0, moved: 0, unsent };
+    const mates = this.#parties.get(party) ?? new Set<Connection>();
+    mates.add(connection);
     this.#parties.set(party, mates);
+    const ends = endsOf(socket);
+    this.#byEnds.set(ends, connection);
     this.#bySocket.set(socket, connection);
     this.#count += 1;
-    socket.once('close', () => this.#remove(connection, key));
+    socket.once('close', () => {
+      this.#remove(connection);
+      if (this.#byEnds.get(ends) === connection) this.#byEnds.delete(ends);
+    });
   }
 
-  #remove(connection: Connection, key: string): void {
+  #remove(connection: Connection): void {
     connection.unsent.release();
     this.#wait(connection, -connection.waiting);
     const mates = this.#parties.get(connection.party);
-    if (mates?.get(key) !== connection) return;
-    mates.delete(key);
+    if (!mates?.delete(connection)) return;
     this.#count -= 1;
     if (mates.size === 0) this.#parties.delete(connection.party);
   }
 
-  #largest(): Map<string, Connection> | undefined {
-    let largest: Map<string, Connection> | undefined;
+  #largest(): Set<Connection> | undefined {
+    let largest: Set<Connection> | undefined;
     for (const mates of this.#parties.values()) {
       if (mates.size > (largest?.size ?? 0)) largest = mates;
     }
     return largest;
   }
 
-  #evict(mates: Map<string, Connection> | undefined): boolean {
-    for (const [key, connection] of mates ?? []) {
+  #evict(mates: Set<Connection> | undefined): boolean {
+    for (const connection of mates ?? []) {
       forgetAnswered(connection.asked);
       if (connection.asked.some(({ request }) => request.complete)) continue;
-      this.#remove(connection, key);
+      this.#remove(connection);
       connection.socket.destroy();
       return true;
     }
@@ -206,7 +210,7 @@ export class Connections {
   #sweep(): void {
     const before = performance.now() - this.#limits.answer_ms;
     for (const mates of this.#parties.values()) {
-      for (const { asked, socket } of mates.values()) {
+      for (const { asked, socket } of mates) {
         forgetAnswered(asked);
         const [first] = asked;
         if (first?.response.headersSent && first.since < before) socket.destroy();
@@ -220,4 +224,6 @@ function forgetAnswered(asked: Asked[]): void {
   while (asked[0]?.response.writableFinished || asked[0]?.response.closed) asked.shift();
 }
 
-const keyOf = (socket: Socket): string => `${socket.remoteAddress}|${socket.remotePort}`;
+/** The same for a connection and for what TLS makes of it, and for no other that is open. */
+export const endsOf = (socket: Socket): string =>
+  `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}`;

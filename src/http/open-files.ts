@@ -36,18 +36,18 @@ export function fitConnections(
   };
 }
 
-/** The same for this process, with a word to the operator. */
-export function fitToProcess(limits: ConnectionLimits, log: Logger): ConnectionLimits {
-  const open_files = readOpenFileLimit();
-  const fitted = fitConnections(limits, open_files);
-  if (fitted !== limits) {
-    const { max_connections, max_connections_per_address } = fitted;
-    log.warn(
-      { open_files, max_connections, max_connections_per_address },
-      'the listener has fewer connections than configured: the process may not have more files open (ulimit -n, LimitNOFILE=)',
-    );
-  }
-  return fitted;
+/** Says where it had to be less; once the server is up, since of a failure to start one line tells. */
+export function tellConnections(
+  log: Logger,
+  set: ConnectionLimits,
+  fitted: ConnectionLimits,
+): void {
+  if (fitted === set) return;
+  const { max_connections, max_connections_per_address } = fitted;
+  log.warn(
+    { open_files: readOpenFileLimit(), max_connections, max_connections_per_address },
+    'the listener has fewer connections than configured: the process may not have more files open (ulimit -n, LimitNOFILE=)',
+  );
 }
 
 /** @returns undefined where there is no limit, or none can be learnt */

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type {
   IncomingMessage,
@@ -8,7 +9,7 @@ import type {
 } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
@@ -19,6 +20,7 @@ import { refuseClient } from './client-error.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
 import { Connections } from './connections.ts';
 import { feedInTurns } from './feeding.ts';
+import { shakeInTurns } from './handshakes.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { faultOfHost } from './host-header.ts';
 import { acceptListVerb } from './list-verb.ts';
@@ -76,7 +78,6 @@ export function createServer(app: App, routers: Routers): HttpServer {
         https: {
           ...readTls(tls),
           ...parser,
-          minVersion: 'TLSv1.2',
           handshakeTimeout: limits.header_ms,
         },
       }) as never)
@@ -135,6 +136,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const server = fastify.server as Server;
   // A head is bounded by its length. Of more fields than a number the rest would not be seen here.
   server.maxHeadersCount = 0;
+  if (tls) shakeInTurns(server, limits.header_ms);
   app.onClose(connections.watch(server));
   const isDirect = (request: IncomingMessage): boolean => !isClosing && isOfApi(request);
   const refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault): void =>
@@ -193,8 +195,14 @@ const UNKNOWN_EXPECTATION: Fault = {
   because: 'the only expectation that is met is 100-continue',
 };
 
-function readTls(tls: { cert_file: string; key_file: string }): { cert: Buffer; key: Buffer } {
-  return { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) };
+function readTls(tls: { cert_file: string; key_file: string }): SecureContextOptions {
+  return {
+    cert: readFileSync(tls.cert_file),
+    key: readFileSync(tls.key_file),
+    minVersion: 'TLSv1.2',
+    // Another handshake on the same connection would be made out of turn.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  };
 }
 
 /**
