@@ -1,3 +1,4 @@
+import { approleJobs } from './access/approle/jobs.ts';
 import { leaseJobs } from './access/leases/jobs.ts';
 import { lockoutJobs } from './access/lockout/jobs.ts';
 import { systemCaller } from './access/system-caller.ts';
@@ -21,6 +22,7 @@ import type { Effect } from './store/write.ts';
  */
 export const periodicJobs: readonly Job[] = [
   ...tokenJobs,
+  ...approleJobs,
   ...leaseJobs,
   ...remainsJobs,
   ...lockoutJobs,

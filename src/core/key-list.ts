@@ -33,6 +33,29 @@ export async function listKeys(
   return { data: { keys: [] }, long_list: { field: 'keys', pages: goOn(first, read, limit) } };
 }
 
+/**
+ * Fills a page with keys of those that match, and looks at some at a time for that.
+ *
+ * @param read rows after a key, in the order of the list; fewer than asked for at its end alone
+ */
+export async function listMatching<Row extends { key: string }>(
+  read: (page: KeyPage) => Promise<Row[]>,
+  matches: (row: Row) => boolean,
+  { after, limit }: KeyPage,
+): Promise<string[]> {
+  const keys: string[] = [];
+  for (let from = after; ; ) {
+    const rows = await read({ after: from, limit: PAGE });
+    for (const row of rows) {
+      if (matches(row)) keys.push(row.key);
+      if (keys.length === limit) return keys;
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) return keys;
+    from = last.key;
+  }
+}
+
 async function* goOn(
   first: string[],
   read: (page: KeyPage) => Promise<string[]>,

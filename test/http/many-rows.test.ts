@@ -36,6 +36,9 @@ before(async () => {
     ['sys/mounts/pki', { type: 'pki' }],
     ['pki/root/generate/internal', { common_name: 'R', key_type: 'ec' }],
     ['pki/roles/r', { allow_any_name: true, key_type: 'ec', generate_lease: true }],
+    ['sys/auth/approle', { type: 'approle' }],
+    ['auth/approle/role/r', {}],
+    ['auth/approle/role/r/secret-id', { num_uses: 2 }],
     ['pki/issue/r', { common_name: 'a.test', ttl: '1h' }],
   ];
   for (const [path, body] of steps) {
@@ -105,4 +108,19 @@ test('nobody is held up by a search for certificates, however few of them it fin
     next = `&after=${page.textAt('data.next')}`;
   }
   assert.equal(seen.size, CERTIFICATES + 1);
+});
+
+const SECRET_IDS = 20_000;
+
+test('nobody is held up by the secret IDs of a role: neither by their list nor by one more', async () => {
+  const { id } = await db.selectFrom('approle_secret_id').select('id').executeTakeFirstOrThrow();
+  const changes = { id: numbered('id'), accessor: numbered('accessor') };
+  const copies = { of: { id }, copies: SECRET_IDS };
+  await copyRow(store, 'approle_secret_id', { ...copies, changes });
+  const path = 'auth/approle/role/r/secret-id';
+  const dead = { id: sql`'dead-' || n.i`, accessor: sql`'0dead-' || n.i`, expires_at: sql`1` };
+  await copyRow(store, 'approle_secret_id', { ...copies, changes: dead });
+  assert.equal(countOf(await ask('LIST', path)), SECRET_IDS + 1);
+  assert.equal((await ask('POST', path, {})).status, 200);
+  assert.equal(countOf(await ask('LIST', path)), SECRET_IDS + 2);
 });

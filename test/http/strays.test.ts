@@ -69,14 +69,14 @@ test('a session whose target, or whose log-in, is not there is canceled, and no 
   const ids = [await sessionOf(one, lost), await sessionOf(one, kept), await sessionOf(two, kept)];
   await lose('resource', lost);
   await lose('resource', tokenIdOf(two.token));
-  const page = await planGroundless(app, '');
+  const page = await planGroundless(app);
   assert.deepEqual(page.ended.toSorted(), [ids[0], ids[2]].toSorted());
   await app.store.commit(page.effects);
   const statuses = await Promise.all(
     ids.map(async (id) => (await admin('GET', `sessions/${id}`)).field('status')),
   );
   assert.deepEqual(statuses, ['canceling', 'pending', 'canceling']);
-  assert.deepEqual((await planGroundless(app, '')).ended, []);
+  assert.deepEqual((await planGroundless(app)).ended, []);
 });
 
 test('tokens and leases whose mount is not there end, and no others', async () => {

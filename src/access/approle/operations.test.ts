@@ -5,6 +5,7 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Store } from '../../store/store.ts';
+import type { Effect } from '../../store/write.ts';
 import { ensureEntityForAlias } from '../identity/operations.ts';
 import {
   createSecretId,
@@ -15,6 +16,7 @@ import {
   readApprole,
   readRoleId,
   removeApprole,
+  tidySecretIds,
   writeApprole,
   writeRoleId,
 } from './operations.ts';
@@ -50,6 +52,31 @@ async function openServer(open: () => Promise<Store>) {
 }
 
 eachEngine('approle', (open) => {
+  test('a counted secret ID goes with its last log-in, and one that has run out with the job', async () => {
+    const { app, clock, make, logIn } = await openServer(open);
+    const stored = async (): Promise<number> =>
+      (await app.db.selectFrom('approle_secret_id').select('id').execute()).length;
+    const twice = await make({ num_uses: 2 });
+    await make();
+    const short = await make({ ttl: 60 });
+    await logIn(twice.secret_id);
+    assert.equal(await stored(), 3);
+    await logIn(twice.secret_id);
+    assert.equal(await stored(), 2);
+    await assert.rejects(logIn(twice.secret_id), isRefused);
+    const turn = {
+      stopping: false,
+      fence: () => assert.fail('it is in the set that is committed'),
+      commit: (effects: readonly Effect[]) => app.store.commit(effects),
+    };
+    await tidySecretIds(app, turn);
+    assert.equal(await stored(), 2);
+    clock.now += 60_000;
+    await assert.rejects(logIn(short.secret_id), isRefused);
+    await tidySecretIds(app, turn);
+    assert.equal(await stored(), 1);
+  });
+
   test('a role ID with its secret ID makes a token with the policies of the role', async () => {
     const { make, logIn } = await openServer(open);
     const { secret_id } = await make({ metadata: '{"job":"7","role_name":"x"}' });

@@ -2,8 +2,10 @@ import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
+import { type KeyPage, listKeys, listMatching } from '../../core/key-list.ts';
 import { partyOf } from '../../core/party.ts';
 import type { Answer } from '../../http/route.ts';
+import type { Turn } from '../../jobs.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
@@ -28,7 +30,9 @@ import {
 } from './secret-id.ts';
 import {
   deleteApprole,
+  deleteExpiredSecretIds,
   deleteSecretId,
+  deleteSpentSecretId,
   findApprole,
   findApproleById,
   findSecretId,
@@ -37,6 +41,7 @@ import {
   holdSecretId,
   insertSecretId,
   listApproles,
+  listExpiredSecretIds,
   listIdsLike,
   listSecretIds,
   type RoleKey,
@@ -226,13 +231,12 @@ export async function createSecretId(
     const role = await requireRole(app, caller, input);
     const planned = planSecretId(role.rules, input, now);
     const expires_at = planned.ttl > 0 ? now + planned.ttl : undefined;
-    const spent = (await listSecretIds(app.db, key)).filter((other) => !isUsable(other, now));
     const known = await findSecretId(app.db, named.id);
-    if (known && !spent.some(({ id }) => id === known.id)) throw new Failure('conflict', KNOWN);
+    if (known && isUsable(known, now)) throw new Failure('conflict', KNOWN);
     const secret = { ...planned, ...named, role: role.name, expires_at };
     const effects = [
       holdApprole({ ...key, role_id: role.role_id, body: role.body }),
-      ...spent.map(deleteSecretId),
+      ...(known ? [deleteSecretId(known)] : []),
       insertSecretId({ ...secret, uses_left: planned.num_uses }),
     ];
     return { effects, result: planned };
@@ -264,12 +268,26 @@ export async function listSecretIdAccessors(
   input: RoleName,
 ): Promise<Answer> {
   await requireRole(app, caller, input);
-  const secrets = await listSecretIds(app.db, keyOf(caller, input));
-  const keys = secrets
-    .filter((secret) => isUsable(secret, nowSeconds(app)))
-    .map((secret) => secret.accessor);
-  if (keys.length === 0) throw new Failure('not_found', '');
-  return { data: { keys } };
+  const key = keyOf(caller, input);
+  const now = nowSeconds(app);
+  const read = async (page: KeyPage) => {
+    const secrets = await listSecretIds(app.db, key, page);
+    return secrets.map((secret) => ({ key: secret.accessor, secret }));
+  };
+  return listKeys((page) => listMatching(read, ({ secret }) => isUsable(secret, now), page), {});
+}
+
+/** Secret IDs that one write set deletes. */
+const DELETED = 500;
+
+/** Deletes secret IDs that have run out; those that are spent go with their last log-in. */
+export async function tidySecretIds(app: App, turn: Turn): Promise<void> {
+  while (!turn.stopping) {
+    const now = nowSeconds(app);
+    const ids = await listExpiredSecretIds(app.db, now, DELETED);
+    if (ids.length === 0) return;
+    await turn.commit([deleteExpiredSecretIds(ids, now)], { removed: ids.length });
+  }
 }
 
 async function findOfRole(
@@ -408,9 +426,9 @@ async function checkMachine(
     // Counted with the token it is spent on, so that the last use is given to one of two.
     effects: [
       held,
-      secret.num_uses > 0
-        ? useSecretId(secret, REFUSED)
-        : holdSecretId({ id: secret.id, accessor: secret.accessor }),
+      ...(secret.num_uses > 0
+        ? [useSecretId(secret, REFUSED), deleteSpentSecretId(secret)]
+        : [holdSecretId({ id: secret.id, accessor: secret.accessor })]),
     ],
   };
 }

@@ -131,15 +131,40 @@ export async function findSecretId(db: Db, id: string): Promise<SecretId | undef
   return row && secretIdOf(row);
 }
 
-export async function listSecretIds(db: Db, key: RoleKey): Promise<SecretId[]> {
+/** A page of the secret IDs of a role by their accessors, those that nobody can use included. */
+export async function listSecretIds(
+  db: Db,
+  key: RoleKey,
+  { after, limit }: { after: string; limit: number },
+): Promise<SecretId[]> {
   const rows = await db
     .selectFrom('approle_secret_id')
     .selectAll()
     .where('mount_id', '=', key.mount_id)
     .where('role', '=', key.name)
+    .where('accessor', '>', after)
     .orderBy('accessor')
+    .limit(limit)
     .execute();
   return rows.map(secretIdOf);
+}
+
+/** Ids of secret IDs that have run out, the longest ago first. */
+export async function listExpiredSecretIds(db: Db, now: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('approle_secret_id')
+    .select('id')
+    .where('expires_at', '<=', now)
+    .orderBy('expires_at')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes those of some secret IDs that have run out: a text may be in use again meanwhile. */
+export function deleteExpiredSecretIds(ids: readonly string[], now: number): Write {
+  const expired = build.deleteFrom('approle_secret_id').where('expires_at', '<=', now);
+  return write(expired.where('id', 'in', ids));
 }
 
 export async function findSecretIdByAccessor(
@@ -183,6 +208,17 @@ export function useSecretId(
       .where('accessor', '=', accessor)
       .where('uses_left', '>', 0),
     { rows: 1, conflict },
+  );
+}
+
+/** Deletes a counted secret ID that has no log-in left; stands behind {@link useSecretId}. */
+export function deleteSpentSecretId({ id, accessor }: Pick<SecretId, 'id' | 'accessor'>): Write {
+  return write(
+    build
+      .deleteFrom('approle_secret_id')
+      .where('id', '=', id)
+      .where('accessor', '=', accessor)
+      .where('uses_left', '=', 0),
   );
 }
 

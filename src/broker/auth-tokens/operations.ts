@@ -1,6 +1,7 @@
 import { mintToken, nowSeconds } from '../../access/tokens/minting/operations.ts';
 import { deleteTree, deleteTreesOf, listUnmountedTokens } from '../../access/tokens/store.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
@@ -204,6 +205,38 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
     dead: dead.map(({ id }) => id),
     next: logIns.length < PAGE ? undefined : { ms: last.created_ms, id: last.id },
   };
+}
+
+/** Where the log-ins begin; those that have run out come first. */
+const OLDEST: LogInCursor = { ms: 0, id: '' };
+
+/** Pages of log-ins that are looked through in one run of the job. */
+const PAGES = 100;
+
+/** Where the run of before stopped looking. */
+const lookedAt = perApp(() => ({ next: OLDEST }));
+
+/**
+ * Ends log-ins that nobody can use any more: in every run those that have run out, and of the others
+ * as many as it takes a moment to look through, from where the run of before stopped.
+ */
+export async function endDeadLogIns(app: App, turn: Turn): Promise<void> {
+  const endPage = async (at: LogInCursor): Promise<LogInPage> => {
+    const page = await planDeadLogIns(app, at);
+    if (page.dead.length > 0) await turn.commit(page.effects, { removed: page.dead.length });
+    return page;
+  };
+  const kept = lookedAt(app);
+  // The oldest of a page has run out, so that there may be more of them after it.
+  for (let at: LogInCursor | undefined = OLDEST; at && !turn.stopping; ) {
+    const page: LogInPage = await endPage(at);
+    at = page.dead.length > 0 ? page.next : undefined;
+  }
+  for (let page = 0; page < PAGES && !turn.stopping; page += 1) {
+    const { next } = await endPage(kept.next);
+    kept.next = next ?? OLDEST;
+    if (!next) return;
+  }
 }
 
 /** Tokens looked at in one read. */

@@ -169,27 +169,49 @@ async function walkType(
   return inOrder(await listResourcesById(db, ids.slice(0, limit)), window);
 }
 
-/** A user's own rows in some containers. */
+interface OwnedStep extends Record<string, string | number> {
+  owner_id: string;
+  type: string;
+  ms: number;
+  id: string;
+  after_ms: number;
+  limit: number;
+}
+
+const ownedOf = (order: ListOrder) =>
+  prepared<OwnedStep, ResourceRow>((from, p) =>
+    from
+      .selectFrom('resource')
+      .selectAll()
+      .where('owner_id', '=', p.owner_id)
+      .where('type', '=', p.type)
+      .where((row) => row(row.refTuple(order, 'id'), '<', row.tuple(row.val(p.ms), row.val(p.id))))
+      .where(order, '>', p.after_ms)
+      .orderBy(order, 'desc')
+      .orderBy('id', 'desc')
+      .limit(p.limit),
+  );
+
+const OWNED = { created_ms: ownedOf('created_ms'), updated_ms: ownedOf('updated_ms') };
+
+/** A user's own rows in some containers: read in order, as many at a time as are wanted. */
 export async function listOwnedIn(
   db: Db,
   owner_id: string,
   containers: readonly string[],
-  window: Window,
+  { type, order, before, after_ms, limit }: Window,
 ): Promise<Resource[]> {
-  const { ms, id } = window.before ?? START;
-  const rows = await db
-    .selectFrom('resource')
-    .selectAll()
-    .where('owner_id', '=', owner_id)
-    .where('type', '=', window.type)
-    .where((row) => row(row.refTuple(window.order, 'id'), '<', row.tuple(row.val(ms), row.val(id))))
-    .where(window.order, '>', window.after_ms)
-    .orderBy(window.order, 'desc')
-    .orderBy('id', 'desc')
-    .execute();
   const within = new Set(containers);
-  const found = rows.filter((row) => within.has(row.container_id));
-  return found.slice(0, window.limit).map(resourceOf);
+  const found: ResourceRow[] = [];
+  for (let { ms, id } = before ?? START; ; ) {
+    const rows = await OWNED[order].all(db, { owner_id, type, ms, id, after_ms, limit });
+    for (const row of rows) if (within.has(row.container_id)) found.push(row);
+    const last = rows.at(-1);
+    if (!last || rows.length < limit || found.length >= limit) break;
+    ({ id } = last);
+    ms = last[order];
+  }
+  return found.slice(0, limit).map(resourceOf);
 }
 
 const namedOf = (order: ListOrder) =>

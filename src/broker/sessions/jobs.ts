@@ -24,11 +24,12 @@ export const sessionJobs: readonly Job[] = [
     name: 'broker/session-grounds',
     every_ms: 300_000,
     async run(app, turn) {
-      for (let after: string | undefined = ''; after !== undefined && !turn.stopping; ) {
+      let after: GroundPage['last'];
+      do {
         const { effects, ended, last }: GroundPage = await planGroundless(app, after);
         if (ended.length > 0) await turn.commit(effects, { ended: ended.length });
         after = last;
-      }
+      } while (after && !turn.stopping);
     },
   },
 ];

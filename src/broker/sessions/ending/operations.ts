@@ -6,7 +6,7 @@ import {
   revokeSessionCredentials,
 } from '../../session-credentials/operations.ts';
 import { deleteSessions, listDue, terminate } from '../store.ts';
-import { cancelAffected, type Loss, listGroundless, listLive } from './store.ts';
+import { cancelAffected, type LiveCursor, type Loss, listGroundless, listLive } from './store.ts';
 
 /**
  * What cancels the sessions that depend on something that is being removed, for the write set
@@ -73,16 +73,17 @@ export interface GroundPage {
   /** Ids of those that stand on something that is not there, and are canceled. */
   ended: readonly string[];
   /** The last that was looked at; undefined at the end. */
-  last: string | undefined;
+  last: LiveCursor | undefined;
 }
 
 /**
  * Finds live sessions whose target, log-in, user, host set or host is gone. Removals cancel them
  * themselves; whatever is found here was left by an older program, or by a database that was mended.
  */
-export async function planGroundless(app: App, after: string): Promise<GroundPage> {
+export async function planGroundless(app: App, after?: LiveCursor): Promise<GroundPage> {
   const live = await listLive(app.db, after, PAGE);
-  const ended = live.length === 0 ? [] : await listGroundless(app.db, live);
+  const ids = live.map(({ id }) => id);
+  const ended = live.length === 0 ? [] : await listGroundless(app.db, ids);
   const effects = ended.length === 0 ? [] : planLoss(app, { session_ids: ended });
   return { effects, ended, last: live.length < PAGE ? undefined : live.at(-1) };
 }

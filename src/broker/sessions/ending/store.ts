@@ -158,17 +158,33 @@ function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
   return undefined;
 }
 
-/** Sessions that go on, a page of them by their ids. */
-export async function listLive(db: Db, after: string, limit: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('session')
-    .select('id')
-    .where('id', '>', after)
-    .where('status', 'in', LIVE_STATUSES)
-    .orderBy('id')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.id);
+/** Where a page of the sessions that go on ended. */
+export interface LiveCursor {
+  status: string;
+  id: string;
+}
+
+/** Sessions that go on, a page of them: those of one status after the other, by their ids. */
+export async function listLive(
+  db: Db,
+  after: LiveCursor | undefined,
+  limit: number,
+): Promise<LiveCursor[]> {
+  const found: LiveCursor[] = [];
+  for (const status of [...LIVE_STATUSES].sort()) {
+    if (after && status < after.status) continue;
+    const rows = await db
+      .selectFrom('session')
+      .select(['status', 'id'])
+      .where('status', '=', status)
+      .where('id', '>', status === after?.status ? after.id : '')
+      .orderBy('id')
+      .limit(limit - found.length)
+      .execute();
+    found.push(...rows);
+    if (found.length === limit) break;
+  }
+  return found;
 }
 
 /** Which of some sessions stand on something that is not there. */

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { authTokenJobs } from '../../src/broker/auth-tokens/jobs.ts';
+import { sessionJobs } from '../../src/broker/sessions/jobs.ts';
+import type { Job } from '../../src/jobs.ts';
+import type { Effect } from '../../src/store/write.ts';
+import { copyRow, numbered } from '../support/many-rows.ts';
+import { startBroker, tokenIdOf } from '../support/seeded-broker.ts';
+import { longestTurn } from '../support/turns.ts';
+
+/** Sessions and log-ins that a user made one by one hold nobody up, neither their lists nor the jobs. */
+
+const broker = await startBroker({ after });
+const { app } = broker.client.running;
+const user = await broker.person([
+  'ids=*;type=target;actions=authorize-session',
+  'ids=*;type=session;actions=list,read:self',
+  'ids=*;type=auth-token;actions=list,read:self',
+]);
+
+/** Milliseconds of CPU time between two turns of the loop, the client's own share included. */
+const LONGEST_TURN = 50;
+const COUNT = 20_000;
+
+before(async () => {
+  const fields = { type: 'tcp', address: '10.0.0.5', attributes: { default_port: 22 } };
+  const target = await broker.make('targets', { scope_id: broker.project, name: 't', ...fields });
+  const made = await user.call('POST', `targets/${target}:authorize-session`, {});
+  assert.equal(made.status, 200, made.text);
+  const changes = { id: numbered('id'), unique_key: numbered('unique_key') };
+  const session = { of: { id: made.textAt('session_id') }, copies: COUNT };
+  await copyRow(app.store, 'resource', { ...session, changes });
+  await copyRow(app.store, 'session', { ...session, changes: { id: numbered('id') } });
+  const log_in = { of: { id: tokenIdOf(user.token) }, copies: COUNT };
+  await copyRow(app.store, 'resource', { ...log_in, changes });
+});
+
+const noItem = encodeURIComponent('"/item/id" == "none"');
+const LISTS: [path: string, items: number][] = [
+  ['sessions?page_size=1', 1],
+  ['sessions?page_size=1000', 1000],
+  ['sessions?recursive=true&page_size=1', 1],
+  [`sessions?filter=${noItem}`, 0],
+];
+
+for (const [path, items] of LISTS) {
+  test(`nobody is held up by ${path} of somebody with many`, async () => {
+    const [name, query] = path.split('?');
+    const longest = await longestTurn(async () => {
+      const list = await user.call('GET', `${name}?scope_id=${broker.project}&${query}`);
+      assert.equal(list.status, 200, list.text.slice(0, 300));
+      const found = list.field('items') ?? [];
+      assert.equal(Array.isArray(found) && found.length, items);
+    });
+    assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+  });
+}
+
+test('nobody is held up by the list of the log-ins of somebody with many', async () => {
+  const longest = await longestTurn(async () => {
+    const list = await user.call('GET', 'auth-tokens?scope_id=global&page_size=1');
+    assert.equal(list.status, 200, list.text);
+    assert.equal(list.field('response_type'), 'delta');
+  });
+  assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+});
+
+const NAMES = ['broker/auth-tokens', 'broker/session-grounds'];
+const jobs = [...authTokenJobs, ...sessionJobs].filter(({ name }) => NAMES.includes(name));
+
+/** @returns how many write sets it took */
+async function run(job: Job): Promise<number> {
+  let commits = 0;
+  const turn = {
+    stopping: false,
+    fence: () => assert.fail('nothing is to be done'),
+    commit(effects: readonly Effect[]) {
+      commits += 1;
+      return app.store.commit(effects);
+    },
+  };
+  await job.run(app, turn);
+  return commits;
+}
+
+for (const job of jobs) {
+  test(`nobody is held up by the job ${job.name} where there are many`, async () => {
+    const longest = await longestTurn(async () => {
+      assert.equal(await run(job), 0);
+      assert.equal(await run(job), 0);
+    });
+    assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+  });
+}
+
+test('a log-in whose token is gone is found in one of the next runs, however many there are', async () => {
+  const person = await broker.person([]);
+  const id = tokenIdOf(person.token);
+  const ended = await broker.client.call('POST', 'auth/token/revoke-self', undefined, person);
+  assert.equal(ended.status, 204, ended.text);
+  const isThere = async (): Promise<boolean> =>
+    (await app.db.selectFrom('resource').select('id').where('id', '=', id).execute()).length > 0;
+  assert.ok(await isThere());
+  const [job] = jobs;
+  assert.ok(job);
+  let commits = 0;
+  for (let runs = 0; runs < 3; runs += 1) commits += await run(job);
+  assert.equal(commits, 1);
+  assert.ok(!(await isThere()));
+});
