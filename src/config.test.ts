@@ -145,3 +145,10 @@ test('an address may be IPv6, and a port may not be too large', () => {
   assert.deepEqual(parseAddress('listen', '[::1]:8200'), { host: '::1', port: 8200 });
   assert.throws(() => parseAddress('listen', '127.0.0.1:70000'), Failure);
 });
+
+test('a configuration file names each key once', () => {
+  const text = JSON.stringify(whole);
+  assert.ok(parseConfig(text));
+  const twice = `${text.slice(0, -1)},"log_level":"info","log_level":"debug"}`;
+  assert.throws(() => parseConfig(twice), /has a key twice/);
+});

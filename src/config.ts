@@ -17,6 +17,7 @@ import {
 import { CORS_DEFAULTS, type Cors } from './core/cors.ts';
 import { Failure } from './core/failure.ts';
 import { bareHost } from './core/host.ts';
+import { hasKeyTwice } from './core/json-keys.ts';
 import { parsePostgresUrl } from './core/postgres-url.ts';
 
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
@@ -232,6 +233,9 @@ export function parseConfig(text: string): Config {
     whole = JSON.parse(text);
   } catch (cause) {
     throw new Failure('invalid', 'the configuration file is not JSON', { cause });
+  }
+  if (hasKeyTwice(text, whole)) {
+    throw new Failure('invalid', 'the configuration file has a key twice');
   }
   const top = section('', whole, [
     'listener', 'proxy_listener', 'storage', 'seal', 'audit', 'user_lockout', 'telemetry', 'log_level',

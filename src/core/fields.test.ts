@@ -83,6 +83,8 @@ const cases: [kind: string, field: Field<unknown>, sent: unknown, read: unknown]
   ['instant', instant(), 'yesterday', REFUSED],
   ['stringMap', stringMap(), { a: 'b', c: 1 }, { a: 'b', c: '1' }],
   ['stringMap', stringMap(), 'a=b,c=d', { a: 'b', c: 'd' }],
+  ['stringMap', stringMap(), '{"a":"b","c":"d"}', { a: 'b', c: 'd' }],
+  ['stringMap', stringMap(), '{"a":"b","a":"d"}', REFUSED],
   ['stringMap', stringMap(), { a: [] }, REFUSED],
   ['stringMap', stringMap(), 'a', REFUSED],
   ['choice', choice(['err', 'permit']), 'err', 'err'],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { comparedBy, eachText } from './comparison.ts';
 import { parseDuration } from './durations.ts';
+import { hasKeyTwice } from './json-keys.ts';
 import { formatTimestamp, parseTimestamp } from './timestamps.ts';
 
 /**
@@ -451,7 +452,8 @@ function endOfString(json: string, start: number): number {
 function parseJson(written: string): unknown {
   if (isDeep(written)) return undefined;
   try {
-    return JSON.parse(written);
+    const parsed: unknown = JSON.parse(written);
+    return hasKeyTwice(written, parsed) ? undefined : parsed;
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import { comparedBy } from '../../core/comparison.ts';
 import { hasControl } from '../../core/control-characters.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
+import { hasKeyTwice } from '../../core/json-keys.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { areWithin, requireCidrs } from '../tokens/addresses.ts';
 import type { Approle } from './role.ts';
@@ -94,6 +95,7 @@ function findMetadata(sent: string): Record<string, string> | undefined {
     return undefined;
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+  if (hasKeyTwice(sent, parsed)) return undefined;
   const entries: [string, unknown][] = Object.entries(parsed);
   const texts = entries.flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' ? [[name, value]] : [],

@@ -111,6 +111,16 @@ const refused: [text: string, because: RegExp, why: string][] = [
   ['type=host;actions=list', /nothing can be granted on type host/, 'hosts lie in catalogs'],
   ['type=account;actions=create', /nothing can be granted/, 'accounts lie in auth methods'],
   ['{"ids":["*"],"type":"target","actions":["read"]', /not JSON/, 'half of JSON'],
+  [
+    '{"ids":["*"],"type":"target","actions":["read"],"actions":["*"]}',
+    /twice/,
+    'a member given twice',
+  ],
+  [
+    '{"ids":["*"],"type":"target","actions":["read"],"\\u0061ctions":["*"]}',
+    /twice/,
+    'a member given twice, in another spelling',
+  ],
   ['{"ids":"*","type":"target","actions":["read"]}', /not a list of texts/, 'text for a list'],
   ['{"ids":["*"],"type":["target"],"actions":["read"]}', /not a text/, 'a list for text'],
   ['{"ids":[],"type":"target","actions":["list"]}', /"ids" is empty/, 'an empty list'],

@@ -1,3 +1,4 @@
+import { hasKeyTwice } from '../../core/json-keys.ts';
 import { parseId, RESOURCE_TYPES, type ResourceTypeName } from '../resource-types.ts';
 import { type Action, DEPRECATED_ACTIONS, isAction, parentAction } from './actions.ts';
 
@@ -84,6 +85,7 @@ function parseJsonGrant(text: string): GrantReading {
     return invalid('it is not JSON');
   }
   if (typeof value !== 'object' || value === null) return invalid('it is not a JSON object');
+  if (hasKeyTwice(text, value)) return invalid('a key is given twice');
   const parts: Parts = {};
   for (const [key, part] of Object.entries(value)) {
     const list = LISTS.find((name) => name === key);

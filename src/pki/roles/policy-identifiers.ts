@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { fieldKind } from '../../core/fields.ts';
+import { hasKeyTwice } from '../../core/json-keys.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
 import { isOid } from '../../x509/der.ts';
 
@@ -120,7 +121,8 @@ function quote(text: string): string {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const parsed: unknown = JSON.parse(text);
+    return hasKeyTwice(text, parsed) ? undefined : parsed;
   } catch {
     return undefined;
   }
