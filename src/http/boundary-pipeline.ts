@@ -297,8 +297,8 @@ async function refusePath(
 
 /** What a permitted request rests on: its token, and what is permitted. */
 function standingOf(known: Identified, again: () => Promise<Identified>): Standing {
-  const { token_row, permission_version } = known;
-  const footing = { token_id: token_row, mount: undefined, version: permission_version };
+  const { token_row, has_line, permission_version } = known;
+  const footing = { token_id: token_row, has_line, mount: undefined, version: permission_version };
   return standOn(footing, async () => standingOf(await again(), again));
 }
 

@@ -2,9 +2,9 @@ import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import { deleteAliasesOfMount } from '../access/identity/store.ts';
 import { endLeasesOfRevoked } from '../access/leases/ending/operations.ts';
-import { deleteLeasesOfMount, expireLeasesOfMount } from '../access/leases/store.ts';
+import { expireLeasesOfMount } from '../access/leases/store.ts';
 import { commitPlanned } from '../access/standing/operations.ts';
-import { deleteTokensOfMount } from '../access/tokens/store.ts';
+import { removeEndedOfMount } from '../access/tokens/ending/operations.ts';
 import type { App } from '../app.ts';
 import { Breath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
@@ -145,23 +145,29 @@ export async function disableMount(
     requireRemovable(mount);
     return { effects: planRemoval(app, mount), result: mount };
   });
-  if (removed?.kind === 'auth') await endLeasesOfRevoked(app, caller);
+  if (removed?.kind === 'auth') await endRevoked(app, caller, removed.id);
   return {};
 }
 
+/** As much as a request may take of what is dead already; the jobs end the rest. */
+async function endRevoked(app: App, caller: Caller, mount_id: string): Promise<void> {
+  try {
+    await removeEndedOfMount(app, mount_id);
+    await endLeasesOfRevoked(app, caller);
+  } catch (err) {
+    app.log.warn({ err }, 'what hung on a removed mount is ended later');
+  }
+}
+
 /**
- * Whoever came in by a mount goes with it, and so does what they made and were called. All of it
- * comes after the mount itself: what was being made there is waited for, and goes, too.
+ * Whoever came in by a mount is nobody without it: tokens and leases are judged with their mount,
+ * and their rows are removed later, however many they are. What whoever came in was called comes
+ * after the mount itself: what was being made there is waited for, and goes, too.
  */
 function planRemoval(app: App, mount: Mount): Effect[] {
-  const revocation =
-    mount.kind === 'auth'
-      ? [deleteTokensOfMount(mount.id), ...deleteAliasesOfMount(mount.accessor)]
-      : [];
   return [
     deleteMount(mount),
-    ...revocation,
-    deleteLeasesOfMount(mount.id),
+    ...(mount.kind === 'auth' ? deleteAliasesOfMount(mount.accessor) : []),
     insertRemovedMount(mount.id, Math.floor(app.now() / 1000)),
     ...bumpPermissionVersion(),
   ];

@@ -8,6 +8,7 @@ import {
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  type RawBuilder,
 } from 'kysely';
 import type { ReadonlyKysely } from 'kysely/readonly';
 import type { Tables } from './tables.ts';
@@ -24,6 +25,11 @@ export type Db = ReadonlyKysely<Tables>;
 export const build: Kysely<Tables> = new Kysely<Tables>({
   dialect: dialectOver(() => new DummyDriver()),
 });
+
+/** A query in its own words, for {@link prepared} and {@link preparedWrite}. */
+export function compiled<Row>(query: RawBuilder<Row>): Compilable<Row> {
+  return { compile: () => query.compile(build) };
+}
 
 /** How one engine runs a read. Rows are plain objects; parameters are numbered from 1. */
 export interface Reader {

@@ -10,11 +10,12 @@ export function isDeletion(sql: string): boolean {
   return sql.startsWith('delete ') || (sql.startsWith('with ') && /\) delete from /.test(sql));
 }
 
-const LOCKS = [' for key share', ' for share', ' for update'];
+const LOCKS = /\sfor (?:key share|share|update)\b[^)]*/g;
 
-/** A query without its locking clause, for SQLite: there a write set has the database to itself. */
+/**
+ * A statement without the locking clauses of its queries, for SQLite: there a write set has the
+ * database to itself.
+ */
 export function withoutLocks(sql: string): string {
-  if (!isHold(sql)) return sql;
-  const places = LOCKS.map((lock) => sql.indexOf(lock)).filter((at) => at >= 0);
-  return sql.slice(0, Math.min(sql.length, ...places));
+  return isHold(sql) || sql.startsWith('with ') ? sql.replace(LOCKS, '') : sql;
 }

@@ -21,6 +21,7 @@ import { nameKeys } from './migrations/0024-name-keys.ts';
 
 import { roleIdKeys } from './migrations/0025-role-id-keys.ts';
 import { tokenTrees } from './migrations/0027-token-trees.ts';
+import { tokenPages } from './migrations/0030-token-pages.ts';
 import { logIns } from './migrations/0031-log-ins.ts';
 import { pages } from './migrations/0032-pages.ts';
 
@@ -54,6 +55,7 @@ export const MIGRATIONS: readonly Migration[] = [
   nameKeys,
   roleIdKeys,
   tokenTrees,
+  tokenPages,
   logIns,
   pages,
 ];

@@ -153,10 +153,10 @@ async function listSegments(app: App, range: IdRange, page: KeyPage): Promise<st
   const keys: string[] = [];
   let after = page.after === '' ? '' : endOf(page.after, range);
   for (;;) {
-    const rows = await listIdsInRange(app.db, range, { after, limit: LOOKED_AT });
-    for (const { id, expires_at } of rows) {
+    const rows = await listIdsInRange(app.db, range, { after, limit: LOOKED_AT, now });
+    for (const { id, is_living } of rows) {
       const segment = segmentOf(id, range.from);
-      if (expires_at > now && segment !== keys.at(-1)) keys.push(segment);
+      if (is_living && segment !== keys.at(-1)) keys.push(segment);
       if (keys.length === page.limit) return keys;
     }
     const last = rows.at(-1);

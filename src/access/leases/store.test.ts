@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
+import { removeEnded } from '../tokens/ending/operations.ts';
 import { prepareRootToken } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
 import { endDueLeases, endLease, workOf } from './ending/operations.ts';
@@ -24,7 +25,7 @@ function leaseOf(id: string, facts: Partial<Lease> = {}): Lease {
   return {
     id,
     token_id: undefined,
-    mount_id: 'm',
+    mount_id: '',
     kind: 'test',
     data: { n: 1 },
     issued_at: NOW,
@@ -51,7 +52,7 @@ eachEngine('leases', (open) => {
     assert.deepEqual(await findLease(app.db, 'a/b/c'), lease);
   });
 
-  test('a lease is due when its token is deleted, and cannot be bound to one that is', async () => {
+  test('a lease is due when its token is ended, and cannot be bound to one that is', async () => {
     const { app } = await openTestApp(await open());
     const token_id = await newToken(app);
     await app.store.commit([
@@ -60,6 +61,8 @@ eachEngine('leases', (open) => {
     ]);
     assert.deepEqual(await listUnbound(app.db, PAGE), []);
     await app.store.commit([deleteTree(token_id)]);
+    assert.equal(await findLivingLease(app.db, 'a/1', NOW), undefined, 'before it is removed');
+    await removeEnded(app, [token_id]);
     const due = await listUnbound(app.db, PAGE);
     assert.deepEqual(
       due.map(({ id }) => id),

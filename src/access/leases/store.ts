@@ -1,10 +1,12 @@
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { inBlocks } from '../../store/in-blocks.ts';
 import type { LeaseRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
+import { listDead } from '../tokens/store.ts';
 import { LAST, type Lease } from './lease.ts';
 
-// A lease is alive until its time is over or the token it is bound to is gone. Deleting a token
-// needs to know nothing of leases: the foreign key takes `token_id` away, and the lease is due.
+// A lease is alive until its time is over, or the token it is bound to or its mount is dead. What is
+// left of a dead token is removed in pages: that takes `token_id` away, and the lease is due.
 
 const byId = prepared((sql, p: { id: string }) =>
   sql.selectFrom('lease').selectAll().where('id', '=', p.id),
@@ -16,14 +18,43 @@ export async function findLease(db: Db, id: string): Promise<Lease | undefined> 
   return row && leaseOf(row);
 }
 
-/** A lease whose time is not over and whose token is there. */
+/** A lease whose time is not over, and whose token and mount are alive. */
 export async function findLivingLease(db: Db, id: string, now: number): Promise<Lease | undefined> {
   const row = await byId.first(db, { id });
-  return row && isAlive(row, now) ? leaseOf(row) : undefined;
+  return row && (await listLiving(db, [row], now)).length > 0 ? leaseOf(row) : undefined;
 }
 
-function isAlive(row: LeaseRow, now: number): boolean {
-  return row.expires_at > now && (row.bound === 0 || row.token_id !== null);
+/** Those of some leases that are alive: what they hang on may be dead, and not removed yet. */
+async function listLiving<Row extends Hung>(
+  db: Db,
+  leases: readonly Row[],
+  now: number,
+): Promise<Row[]> {
+  const unexpired = leases.filter(({ expires_at }) => expires_at > now);
+  const tokens = unexpired.flatMap(({ token_id }) => token_id ?? []);
+  const mounts = unexpired.flatMap(({ mount_id }) => (mount_id === '' ? [] : [mount_id]));
+  const [dead, there] = await Promise.all([
+    listDead(db, [...new Set(tokens)], now),
+    listMountsThere(db, [...new Set(mounts)]),
+  ]);
+  return unexpired.filter(({ bound, token_id, mount_id }) => {
+    if (mount_id !== '' && !there.has(mount_id)) return false;
+    return token_id === null ? bound === 0 : !dead.has(token_id);
+  });
+}
+
+type Hung = Pick<LeaseRow, 'bound' | 'token_id' | 'mount_id' | 'expires_at'>;
+
+async function listMountsThere(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await inBlocks(ids, (some) =>
+    db.selectFrom('mount').select('id').where('id', 'in', some).execute(),
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Whether what a lease stands for can be there: it goes with its mount. */
+export async function hasMount(db: Db, { mount_id }: Pick<Lease, 'mount_id'>): Promise<boolean> {
+  return mount_id === '' || (await listMountsThere(db, [mount_id])).size > 0;
 }
 
 /** Refuses the set when the token it is bound to is gone, so nothing is given to a revoked one. */
@@ -51,11 +82,6 @@ export const deleteLease: (parameters: { id: string }) => Write = preparedWrite<
   (sql, { id }) => sql.deleteFrom('lease').where('id', '=', id),
   { rows: 1, conflict: 'the lease was ended in the meantime' },
 );
-
-/** Leases of a mount that goes away, and with it what they stand for. */
-export function deleteLeasesOfMount(mount_id: string): Write {
-  return write(build.deleteFrom('lease').where('mount_id', '=', mount_id));
-}
 
 /** Makes a lease due: it is dead at once, and what it stands for is ended by the job. */
 export function expireLease(id: string, now: number): Write {
@@ -148,13 +174,16 @@ export async function listRange(db: Db, range: IdRange, page: RangePage): Promis
   return (await beneath(db, range, page).selectAll().execute()).map(leaseOf);
 }
 
-/** As {@link listRange}, only the ids and when each is over. */
+/** The ids of such a page, each with whether the lease is alive. */
 export async function listIdsInRange(
   db: Db,
   range: IdRange,
-  page: RangePage,
-): Promise<{ id: string; expires_at: number }[]> {
-  return beneath(db, range, page).select(['id', 'expires_at']).execute();
+  { now, ...page }: RangePage & { now: number },
+): Promise<{ id: string; is_living: boolean }[]> {
+  const columns = ['id', 'bound', 'token_id', 'mount_id', 'expires_at'] as const;
+  const rows = await beneath(db, range, page).select(columns).execute();
+  const living = new Set(await listLiving(db, rows, now));
+  return rows.map((row) => ({ id: row.id, is_living: living.has(row) }));
 }
 
 /** Leases that are counted by one statement. */

@@ -22,6 +22,8 @@ export interface Standing {
 export interface Footing {
   /** The row of the token, or of the one that a batch token was made by; undefined without. */
   token_id: string | undefined;
+  /** Whether there are tokens above that one, with which it ends. */
+  has_line: boolean;
   /** The mount that the path led to; undefined for those that are always there. */
   mount: { id: string; path: string } | undefined;
   version: number | undefined;

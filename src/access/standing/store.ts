@@ -1,5 +1,6 @@
 import { preparedHold } from '../../store/held.ts';
 import type { Write } from '../../store/write.ts';
+import { holdLine, isNotEnded } from '../tokens/store.ts';
 import type { Footing } from './standing.ts';
 
 // One statement for each combination, since this is in the write set of every request. A token
@@ -9,7 +10,12 @@ const ONE = { rows: 1 };
 
 const byToken = preparedHold<{ token_id: string }>(
   (from, p) =>
-    from.selectFrom('token').select('token.id').where('token.id', '=', p.token_id).forKeyShare(),
+    from
+      .selectFrom('token')
+      .select('token.id')
+      .where('token.id', '=', p.token_id)
+      .where(isNotEnded)
+      .forKeyShare(),
   ONE,
 );
 
@@ -41,6 +47,7 @@ const byTokenAndMount = preparedHold<{ token_id: string; mount_id: string; path:
       .selectFrom(['token', 'mount'])
       .select('token.id')
       .where('token.id', '=', p.token_id)
+      .where(isNotEnded)
       .where('mount.id', '=', p.mount_id)
       .where('mount.path', '=', p.path)
       .forKeyShare('token')
@@ -54,6 +61,7 @@ const byTokenAndVersion = preparedHold<{ token_id: string; version: number }>(
       .selectFrom(['token', 'permission_version'])
       .select('token.id')
       .where('token.id', '=', p.token_id)
+      .where(isNotEnded)
       .where('permission_version.version', '=', p.version)
       .forKeyShare('token')
       .forShare('permission_version'),
@@ -71,6 +79,7 @@ const byAll = preparedHold<{
       .selectFrom(['token', 'mount', 'permission_version'])
       .select('token.id')
       .where('token.id', '=', p.token_id)
+      .where(isNotEnded)
       .where('mount.id', '=', p.mount_id)
       .where('mount.path', '=', p.path)
       .where('permission_version.version', '=', p.version)
@@ -80,9 +89,10 @@ const byAll = preparedHold<{
 );
 
 /** Refuses its write set unless everything that a caller stands on is there as it was. */
-export function holdFooting({ token_id, mount, version }: Footing): Write[] {
-  if (token_id === undefined) {
+export function holdFooting({ token_id, has_line, mount, version }: Footing): Write[] {
+  if (token_id === undefined || has_line) {
     return [
+      ...(token_id === undefined ? [] : [holdLine({ id: token_id })]),
       ...(mount ? [byMount({ mount_id: mount.id, path: mount.path })] : []),
       ...(version === undefined ? [] : [byVersion({ version })]),
     ];

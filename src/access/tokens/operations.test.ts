@@ -11,6 +11,7 @@ import type { Caller } from '../caller.ts';
 import { removePolicy, writePolicy } from '../policies/operations.ts';
 import { authenticate } from './authentication/operations.ts';
 import type { TokenWish } from './creation.ts';
+import { tidyTokens } from './ending/operations.ts';
 import { createRootToken } from './minting/operations.ts';
 import {
   createToken,
@@ -21,7 +22,6 @@ import {
   revokeByText,
   revokeOrphan,
   revokeSelf,
-  tidyTokens,
 } from './operations.ts';
 import { renewSelf } from './renewal/operations.ts';
 import { writeTokenRole } from './roles/operations.ts';

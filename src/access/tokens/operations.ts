@@ -1,4 +1,5 @@
 import type { App } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath } from '../../mounts/mount.ts';
@@ -13,6 +14,8 @@ import { commitPlanned } from '../standing/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
+import { removeEnded } from './ending/operations.ts';
+import { deleteBare } from './ending/store.ts';
 import {
   type MintedToken,
   mintToken,
@@ -29,7 +32,7 @@ import {
   findToken,
   findTokenByAccessor,
   listAccessors,
-  listExpired,
+  listDead,
 } from './store.ts';
 import type { Token } from './token.ts';
 
@@ -179,9 +182,24 @@ export async function lookUpToken(
   };
 }
 
-/** Accessors of all tokens that have not run out. */
+/** Tokens read at once for a list. */
+const LISTED = 500;
+
+/** Accessors of all tokens that are alive. */
 export async function listTokenAccessors(app: App): Promise<Answer> {
-  return { data: { keys: await listAccessors(app.db, nowSeconds(app)) } };
+  const now = nowSeconds(app);
+  const breath = new Breath();
+  const keys: string[] = [];
+  for (let after = ''; ; ) {
+    const page = await listAccessors(app.db, now, { after, limit: LISTED });
+    const ids = page.map(({ id }) => id);
+    const dead = await listDead(app.db, ids, now);
+    for (const { id, accessor } of page) if (!dead.has(id)) keys.push(accessor);
+    const last = page.at(-1);
+    if (!last || page.length < LISTED) return { data: { keys } };
+    after = last.accessor;
+    await breath.take();
+  }
 }
 
 export async function lookUpAccessor(
@@ -213,13 +231,14 @@ export async function revokeByText(
 ): Promise<Answer> {
   if (input.token === '') throw new Failure('invalid', 'missing token');
   if (openBatchToken(app, input.token)) throw unrevocable();
-  return revoke(app, caller, planRevocation(tokenId(app, input.token)));
+  const id = tokenId(app, input.token);
+  return revoke(app, caller, { id, effects: planRevocation(id) });
 }
 
 export async function revokeSelf(app: App, caller: Caller): Promise<Answer> {
   const { token } = requireAuthenticated(caller);
   if (token.type === 'batch') throw unrevocable();
-  return revoke(app, caller, planRevocation(token.id));
+  return revoke(app, caller, { id: token.id, effects: planRevocation(token.id) });
 }
 
 export async function revokeByAccessor(
@@ -228,7 +247,7 @@ export async function revokeByAccessor(
   input: { accessor: string },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
-  return revoke(app, caller, planRevocation(token.id));
+  return revoke(app, caller, { id: token.id, effects: planRevocation(token.id) });
 }
 
 /** Revokes a token and leaves its children, as orphans. */
@@ -239,15 +258,30 @@ export async function revokeOrphan(
 ): Promise<Answer> {
   if (input.token === '') throw new Failure('invalid', 'missing token');
   if (openBatchToken(app, input.token)) throw unrevocable();
-  const token = await findToken(app.db, tokenId(app, input.token));
-  if (!token) throw new Failure('invalid', 'token to revoke not found');
-  return revoke(app, caller, deleteAlone(token.id));
+  const id = tokenId(app, input.token);
+  const token = await findToken(app.db, id);
+  // The children of one that is dead are dead, and stay so.
+  const isThere = token && (await isLiving(app, { ...token, num_uses: 0 }));
+  if (!isThere) throw new Failure('invalid', 'token to revoke not found');
+  return revoke(app, caller, { id, effects: deleteAlone(id) });
 }
 
-/** What hung on the tokens is dead with them, and ended before this is answered. */
-async function revoke(app: App, caller: Caller, effects: Effect[]): Promise<Answer> {
+/**
+ * What hung on the token is dead with it. As much of that as a request may take is ended before
+ * this is answered, the rest by the jobs.
+ */
+async function revoke(
+  app: App,
+  caller: Caller,
+  { id, effects }: { id: string; effects: Effect[] },
+): Promise<Answer> {
   await app.commit(caller, effects);
-  await endLeasesOfRevoked(app, caller);
+  try {
+    const left = await removeEnded(app, [id]);
+    await endLeasesOfRevoked(app, caller, left);
+  } catch (err) {
+    app.log.warn({ err }, 'what hung on a revoked token is ended later');
+  }
   return {};
 }
 
@@ -257,26 +291,7 @@ function unrevocable(): Failure {
 
 /** The effects that end a token and all that descend from it. */
 export function planRevocation(id: string): Effect[] {
-  return [deleteTree(id)];
-}
-
-const TIDY_BATCH = 200;
-
-/**
- * Deletes what is left of tokens that have run out, with all that descend from them, some of
- * them at a time.
- *
- * @param work how a page is committed, and whether to stop after it
- */
-export async function tidyTokens(
-  app: App,
-  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
-): Promise<void> {
-  while (!work.stopping) {
-    const expired = await listExpired(app.db, nowSeconds(app), TIDY_BATCH);
-    if (expired.length === 0) return;
-    await work.commit(expired.flatMap(planRevocation));
-  }
+  return [deleteTree(id), deleteBare({ id })];
 }
 
 function requireAuthenticated(caller: Caller): { token: TokenFacts; acl: Acl } {

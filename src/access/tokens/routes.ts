@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { duration, flag, integer, optional, stringMap, text } from '../../core/fields.ts';
 import { type AnyRoute, type Route, vaultRoute } from '../../http/route.ts';
 import type { TokenWish } from './creation.ts';
+import { tidyTokens } from './ending/operations.ts';
 import { displayText, policyList, tokenTypeText } from './field-kinds.ts';
 import {
   createToken,
@@ -13,7 +14,6 @@ import {
   revokeByText,
   revokeOrphan,
   revokeSelf,
-  tidyTokens,
 } from './operations.ts';
 import { renewByAccessor, renewByText, renewSelf } from './renewal/operations.ts';
 import { tokenRoleRoutes } from './roles/routes.ts';

@@ -2,15 +2,22 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 import { Client } from 'pg';
+import { openTestApp, requireTestMount } from '../../../test/support/app.ts';
 import { eachPlace, type Place } from '../../../test/support/engines.ts';
+import type { Store } from '../../store/store.ts';
 import type { Write } from '../../store/write.ts';
+import { tidyTokens } from './ending/operations.ts';
 import {
   deleteAlone,
-  deleteTokensOfMount,
   deleteTree,
   deleteTreesOf,
   findToken,
+  holdLine,
   insertToken,
+  isLineDead,
+  listDead,
+  renewToken,
+  useToken,
 } from './store.ts';
 import type { Token } from './token.ts';
 
@@ -41,20 +48,21 @@ function token(id: string, parent_id?: string, mount_id = ''): Token {
   };
 }
 
+const NOW = 1_800_000_000;
+
 /** root, its child and grandchild, and one that has nothing to do with them. */
 const FAMILY = [
-  token('root', undefined, 'mount'),
+  token('root'),
   token('child', 'root'),
   token('grandchild', 'child'),
-  token('stranger', undefined, 'other'),
+  token('stranger'),
 ];
 
 const named = sql<string>`(select id from token where accessor = 'accessor of root')`;
 
-/** What is left of the tokens, with what is above each. */
-const deletions: [name: string, deletes: () => Write[], left: Record<string, string>][] = [
+/** What lives of the tokens, with what is above each. */
+const endings: [name: string, ends: () => Write[], left: Record<string, string>][] = [
   ['one tree', () => [deleteTree('root')], { stranger: '' }],
-  ['the trees of a mount', () => [deleteTokensOfMount('mount')], { stranger: '' }],
   ['the trees that a question names', () => [deleteTreesOf(named)], { stranger: '' }],
   [
     'one token alone',
@@ -62,6 +70,17 @@ const deletions: [name: string, deletes: () => Write[], left: Record<string, str
     { child: '', grandchild: 'child', stranger: '', late: '' },
   ],
 ];
+
+/** Removes what is left, as the job does. */
+async function removeRemains(store: Store): Promise<void> {
+  const { app } = await openTestApp(store);
+  await tidyTokens(app, { commit: (effects) => store.commit(effects), stopping: false });
+}
+
+async function listRows(store: Store): Promise<Record<string, string>> {
+  const rows = await store.db.selectFrom('token').select(['id', 'parent_id']).execute();
+  return Object.fromEntries(rows.map((row) => [row.id, row.parent_id ?? '']));
+}
 
 async function connect(place: Place, t: TestContext): Promise<Client> {
   const options = place.options();
@@ -85,68 +104,109 @@ async function seeWaiting(beside: Client): Promise<void> {
 }
 
 eachPlace('tokens', (newPlace, engine) => {
-  for (const [name, deletes, left] of deletions) {
-    test(`a deletion of ${name} leaves what is not below it`, async () => {
+  for (const [name, ends, left] of endings) {
+    test(`an ending of ${name} is in force at once, and its rows go later`, async () => {
       const store = await (await newPlace()).open();
       await store.commit(FAMILY.map(insertToken));
-      await store.commit(deletes());
-      const rows = await store.db.selectFrom('token').select(['id', 'parent_id']).execute();
+      await store.commit(ends());
       const { late: _, ...rest } = left;
-      assert.deepEqual(Object.fromEntries(rows.map((row) => [row.id, row.parent_id ?? ''])), rest);
+      const dead = await listDead(store.db, Object.keys(await listRows(store)), NOW);
+      assert.deepEqual(
+        [...dead].sort(),
+        ['child', 'grandchild', 'root', 'stranger'].filter((id) => !(id in rest)),
+      );
+      assert.equal(await isLineDead(store.db, 'root', NOW), !('child' in rest));
+      for (const { id } of FAMILY) {
+        const held = store.commit([holdLine({ id })]);
+        if (id in rest) await held;
+        else await assert.rejects(held, { kind: 'conflict' });
+      }
+      await removeRemains(store);
+      assert.deepEqual(await listRows(store), rest);
     });
   }
 
+  test('what was ended stays ended in the way that it was', async () => {
+    const store = await (await newPlace()).open();
+    await store.commit(FAMILY.map(insertToken));
+    await store.commit(deleteAlone('child'));
+    await store.commit([deleteTree('child')]);
+    assert.deepEqual([...(await listDead(store.db, ['grandchild'], NOW))], []);
+    await store.commit([deleteTree('root')]);
+    assert.deepEqual([...(await listDead(store.db, ['grandchild', 'child'], NOW))], ['child']);
+    await assert.rejects(store.commit(deleteAlone('root')), { kind: 'conflict' });
+    const times = { expires_at: NOW + 9, renewed_at: NOW };
+    await assert.rejects(store.commit([renewToken('root', times)]), { kind: 'conflict' });
+    await assert.rejects(store.commit([useToken({ id: 'root' })]), { kind: 'conflict' });
+    await removeRemains(store);
+    assert.deepEqual(await listRows(store), { grandchild: '', stranger: '' });
+  });
+
+  test('who descends from a token of a mount that is gone is dead', async () => {
+    const store = await (await newPlace()).open();
+    await store.commit([token('root', undefined, 'gone'), ...FAMILY.slice(1)].map(insertToken));
+    const { app } = await openTestApp(store);
+    const mount = await requireTestMount(app, 'auth/token/');
+    const [kept, made] = [token('kept', undefined, mount.id), token('made', 'kept')];
+    await store.commit([kept, made].map(insertToken));
+    const ids = ['root', 'child', 'grandchild', 'kept', 'made'];
+    const dead = await listDead(store.db, ids, NOW);
+    assert.deepEqual([...dead].sort(), ['child', 'grandchild', 'root']);
+    assert.deepEqual(
+      [await isLineDead(store.db, 'child', NOW), await isLineDead(store.db, 'made', NOW)],
+      [true, false],
+    );
+  });
+
   if (engine !== 'postgres') return;
 
-  for (const [name, deletes, left] of deletions) {
+  for (const [name, ends, left] of endings) {
     for (const parent of ['root', 'grandchild']) {
-      test(`a deletion of ${name} is done while another node makes a child of the ${parent}`, async (t) => {
+      test(`an ending of ${name} is done while another node makes a child of the ${parent}`, async (t) => {
         const place = await newPlace();
         const store = await place.open();
         await store.commit(FAMILY.map(insertToken));
         const [maker, watcher] = [await connect(place, t), await connect(place, t)];
-        const { sql: text, parameters } = insertToken(token('late', parent));
+        // As a request does: it holds the line of the token that it came with.
         await maker.query('begin');
-        await maker.query(text, [...parameters]);
-        const deleting = store.commit(deletes());
-        const waits = deleting.then(() => false);
-        // Nobody waits where the tree is not touched: the grandchild of one that goes alone.
-        if (left.late === undefined || parent === 'root') {
-          await Promise.race([seeWaiting(watcher), waits]);
-        } else {
-          await deleting;
+        for (const { sql: text, parameters } of [
+          holdLine({ id: parent }),
+          insertToken(token('late', parent)),
+        ]) {
+          await maker.query(text, [...parameters]);
         }
+        const ending = store.commit(ends());
+        await seeWaiting(watcher);
         await maker.query('commit');
-        await deleting;
-        const late = await findToken(store.db, 'late');
-        if (left.late === undefined) assert.equal(late, undefined);
-        else assert.equal(late?.parent_id, parent === 'root' ? undefined : parent);
-        assert.equal(await findToken(store.db, 'root'), undefined);
-        assert.ok(await findToken(store.db, 'stranger'));
+        await ending;
+        const dead = await listDead(store.db, ['late'], NOW);
+        assert.equal(dead.has('late'), left.late === undefined);
+        await removeRemains(store);
+        const { late: _, ...rest } = left;
+        const above = parent === 'root' ? '' : parent;
+        assert.deepEqual(
+          await listRows(store),
+          left.late === undefined ? rest : { ...rest, late: above },
+        );
       });
     }
-  }
 
-  test('a line that grows under the deletion goes with it, and the late end is refused', async (t) => {
-    const place = await newPlace();
-    const store = await place.open();
-    await store.commit(FAMILY.map(insertToken));
-    const [maker, watcher] = [await connect(place, t), await connect(place, t)];
-    await maker.query('begin');
-    let above = 'grandchild';
-    for (const id of ['late-1', 'late-2', 'late-3']) {
-      const { sql: text, parameters } = insertToken(token(id, above));
-      await maker.query(text, [...parameters]);
-      above = id;
-    }
-    const deleting = store.commit([deleteTree('root')]);
-    await seeWaiting(watcher);
-    await maker.query('commit');
-    await deleting;
-    const rows = await store.db.selectFrom('token').select('id').execute();
-    assert.deepEqual(rows, [{ id: 'stranger' }]);
-    const { conflict } = insertToken(token('later', above));
-    const refused = store.commit([insertToken(token('later', above))]);
-    await assert.rejects(refused, { kind: 'conflict', message: conflict });
-  });
+    test(`who makes a child meets an ending of ${name} that is under way, and is refused after it`, async (t) => {
+      const place = await newPlace();
+      const store = await place.open();
+      await store.commit(FAMILY.map(insertToken));
+      const [ender, watcher] = [await connect(place, t), await connect(place, t)];
+      await ender.query('begin');
+      for (const { sql: text, parameters } of ends()) await ender.query(text, [...parameters]);
+      const making = store.commit([
+        holdLine({ id: left.late === undefined ? 'grandchild' : 'root' }),
+        insertToken(token('late', 'grandchild')),
+      ]);
+      const refused = assert.rejects(making, { kind: 'conflict' });
+      await seeWaiting(watcher);
+      await ender.query('commit');
+      await refused;
+      assert.equal(await findToken(store.db, 'late'), undefined);
+    });
+  }
 });

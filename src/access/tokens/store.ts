@@ -1,7 +1,8 @@
-import { type Expression, sql } from 'kysely';
-import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { type Expression, type ExpressionBuilder, sql } from 'kysely';
+import { build, compiled, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import type { TokenRow } from '../../store/tables.ts';
+import { inBlocks } from '../../store/in-blocks.ts';
+import type { Tables, TokenRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Token, TokenBody } from './token.ts';
 
@@ -27,72 +28,96 @@ export async function findTokenByAccessor(db: Db, accessor: string): Promise<Tok
   return row && tokenOf(row);
 }
 
-const countDead = prepared<{ id: string; now: number }, { dead: number }>((from, { id, now }) =>
-  from
-    .withRecursive('line(id, parent_id, expires_at)', (cte) =>
-      cte
-        .selectFrom('token')
-        .where('token.id', '=', id)
-        .select(['token.id', 'token.parent_id', 'token.expires_at'])
-        .unionAll(
-          cte
-            .selectFrom('token')
-            .innerJoin('line', 'line.parent_id', 'token.id')
-            .select(['token.id', 'token.parent_id', 'token.expires_at']),
-        ),
-    )
-    .selectFrom('line')
-    .where('expires_at', '<=', now)
-    .select((row) => row.fn.countAll<number>().as('dead')),
+// A token that is ended stays as a row until what hangs on it is removed, in pages (`ending/`). That
+// it is dead is told by its time, which is before all others: whoever judges times judges it right.
+
+/** Ended with all that descend from it. */
+export const ENDED = 0;
+/** Ended alone: to those right below it, it is as if it were not there. */
+export const ENDED_ALONE = -1;
+
+/** Whether a token was not ended, as a condition: one that has run out was not. */
+export function isNotEnded(token: ExpressionBuilder<Tables, 'token'>) {
+  return token.or([token('token.expires_at', 'is', null), token('token.expires_at', '>', ENDED)]);
+}
+
+const isNotEndedAlone = (table: 'token' | 'above') =>
+  sql`(${sql.ref(`${table}.expires_at`)} is null
+    or ${sql.ref(`${table}.expires_at`)} <> ${sql.lit(ENDED_ALONE)})`;
+
+/** Of a row of a line: it has run out, was ended, or came by a mount that is gone. */
+const isDeadRow = (now: number) => sql`(line.expires_at <= ${now} or (line.mount_id <> ''
+  and not exists (select 1 from mount where mount.id = line.mount_id)))`;
+
+const findDead = prepared<{ id: string; now: number }, { id: string }>((_from, { id, now }) =>
+  compiled(sql<{ id: string }>`
+    with recursive line (id, parent_id, expires_at, mount_id) as (
+      select id, parent_id, expires_at, mount_id from token
+      where id = ${id} and ${isNotEndedAlone('token')}
+      union all
+      select above.id, above.parent_id, above.expires_at, above.mount_id
+      from token as above join line on line.parent_id = above.id
+      where ${isNotEndedAlone('above')})
+    select id from line where ${isDeadRow(now)} limit 1`),
 );
 
-/** Says whether a token, or one that it descends from, has run out. */
+/**
+ * Says of the token that another is made by whether it, or one that it descends from, is dead: it
+ * has run out or was ended, or its mount is gone. One that was ended alone is nothing to its children.
+ */
 export async function isLineDead(db: Db, id: string, now: number): Promise<boolean> {
-  const row = await countDead.first(db, { id, now });
-  return Number(row?.dead ?? 0) > 0;
+  return (await findDead.first(db, { id, now })) !== undefined;
 }
 
-/** Accessors of living tokens in byte order. */
-export async function listAccessors(db: Db, now: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('token')
-    .select('accessor')
-    .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
-    .orderBy('accessor')
-    .execute();
-  return rows.map((row) => row.accessor);
+/** Which of some tokens are dead, by themselves or by what is above them. */
+export async function listDead(db: Db, ids: readonly string[], now: number): Promise<Set<string>> {
+  const rows = await inBlocks(ids, (some) => {
+    const dead = sql<{ id: string }>`(
+      with recursive line (origin, id, parent_id, expires_at, mount_id) as (
+        select id, id, parent_id, expires_at, mount_id from token where id in (${sql.join(some)})
+        union all
+        select line.origin, above.id, above.parent_id, above.expires_at, above.mount_id
+        from token as above join line on line.parent_id = above.id
+        where ${isNotEndedAlone('above')})
+      select distinct origin as id from line where ${isDeadRow(now)})`;
+    return db.selectFrom(dead.as('dead')).select('dead.id').execute();
+  });
+  return new Set(rows.map(({ id }) => id));
 }
 
-/** A token and everything that descends from it, itself first. */
-export async function listTree(db: Db, id: string): Promise<{ id: string; accessor: string }[]> {
+/**
+ * Refuses its write set once the token, or one that it descends from, was ended. All of them are
+ * held: who ends one waits until the set is durable, and then takes away what it has made.
+ */
+export const holdLine = preparedHold<{ id: string }>(
+  (_from, { id }) =>
+    compiled(sql`select 1 from (select min(coalesce(held.expires_at, 1)) as earliest from (
+      select token.expires_at from token where token.id in (
+        with recursive line (id, parent_id) as (
+          select id, parent_id from token where id = ${id}
+          union all
+          select above.id, above.parent_id from token as above join line on line.parent_id = above.id
+          where ${isNotEndedAlone('above')})
+        select id from line)
+      for key share) as held) as line
+      where line.earliest > ${sql.lit(ENDED)}`),
+  { rows: 1, conflict: 'the token was revoked in the meantime' },
+);
+
+/** Accessors of tokens that have not run out, a page of them in byte order. */
+export async function listAccessors(
+  db: Db,
+  now: number,
+  page: { after: string; limit: number },
+): Promise<{ id: string; accessor: string }[]> {
   return db
-    .withRecursive('tree(id, accessor)', (cte) =>
-      cte
-        .selectFrom('token')
-        .where('token.id', '=', id)
-        .select(['token.id', 'token.accessor'])
-        .unionAll(
-          cte
-            .selectFrom('token')
-            .innerJoin('tree', 'tree.id', 'token.parent_id')
-            .select(['token.id', 'token.accessor']),
-        ),
-    )
-    .selectFrom('tree')
-    .select(['id', 'accessor'])
-    .execute();
-}
-
-/** Tokens that have run out, the longest dead first. */
-export async function listExpired(db: Db, now: number, limit: number): Promise<string[]> {
-  const rows = await db
     .selectFrom('token')
-    .select('id')
-    .where('expires_at', '<=', now)
-    .orderBy('expires_at')
-    .limit(limit)
+    .select(['id', 'accessor'])
+    .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
+    .where('accessor', '>', page.after)
+    .orderBy('accessor')
+    .limit(page.limit)
     .execute();
-  return rows.map((row) => row.id);
 }
 
 /** Tokens that no auth mount made, a page of them by their ids, and where they were made. */
@@ -142,50 +167,33 @@ export const useToken: (parameters: { id: string }) => Write = preparedWrite<{ i
       .updateTable('token')
       .set((row) => ({ uses_left: row('uses_left', '-', 1) }))
       .where('id', '=', id)
-      .where('uses_left', '>', 0),
+      .where('uses_left', '>', 0)
+      .where(isNotEnded),
   { rows: 1, conflict: 'the uses of the token are used up' },
 );
 
 export function renewToken(id: string, times: { expires_at: number; renewed_at: number }): Write {
-  return write(build.updateTable('token').set(times).where('id', '=', id), {
+  const renewed = build.updateTable('token').set(times).where('id', '=', id).where(isNotEnded);
+  return write(renewed, {
     rows: 1,
     conflict: 'the token was revoked in the meantime',
   });
 }
 
 /**
- * Deletes a token with all that descend from it, in one statement: however deep the line is,
- * none of it outlives its origin. What another node makes below it meanwhile goes by the foreign key.
+ * Ends a token with all that descend from it: they are dead when this is durable, however many they
+ * are, since each is judged with those above it. Their rows are removed afterwards, see `ending/`.
  */
 export function deleteTree(id: string): Write {
-  return deleteTrees('id', id);
+  return endTokens(sql<string>`(select cast(${id} as text))`, ENDED);
 }
 
-const takeToken = preparedHold<{ id: string }>((from, { id }) =>
-  from.selectFrom('token').select('id').where('id', '=', id).forUpdate(),
-);
-
-/** Deletes a token alone: its children are orphans from then on, also those that are being made. */
-export function deleteAlone(id: string): Write[] {
-  return [
-    // Waits for children that other nodes are making, and keeps them from making more.
-    takeToken({ id }),
-    write(build.updateTable('token').set({ parent_id: null }).where('parent_id', '=', id)),
-    deleteTree(id),
-  ];
-}
-
-/** Deletes the tokens that log-ins through one auth mount made, with all that descend from them. */
-export function deleteTokensOfMount(mount_id: string): Write {
-  return deleteTrees('mount_id', mount_id);
-}
-
-/** Deletes the tokens that a question names, with all that descend from them. */
+/** As {@link deleteTree}, of the tokens that a question names. */
 export function deleteTreesOf(ids: Expression<string>): Write {
-  return deleteTrees('id', ids);
+  return endTokens(ids, ENDED);
 }
 
-/** Deletes the tokens of log-ins that came by these aliases, with all that descend from them. */
+/** Ends the tokens of log-ins that came by these aliases, with all that descend from them. */
 export function deleteLogIns(alias_ids: Expression<string>): Write {
   const tokens = build
     .selectFrom('token')
@@ -195,28 +203,29 @@ export function deleteLogIns(alias_ids: Expression<string>): Write {
   return deleteTreesOf(sql<string>`${tokens}`);
 }
 
-function deleteTrees(root: 'id' | 'mount_id', value: string | Expression<string>): Write {
+/** Ends a token alone: its children are orphans from then on, also those that are being made. */
+export function deleteAlone(id: string): Write[] {
+  return [holdLine({ id }), endTokens(sql<string>`(select cast(${id} as text))`, ENDED_ALONE)];
+}
+
+/**
+ * The rows are taken first: that waits for whoever is making something by one of them, and refuses
+ * whoever begins to. What was ended stays ended in the way that it was.
+ */
+function endTokens(ids: Expression<string>, as: typeof ENDED | typeof ENDED_ALONE): Write {
   return write(
     build
-      .withRecursive('tree(id)', (cte) =>
-        cte
+      .with('taken', (taken) =>
+        taken
           .selectFrom('token')
-          .where((row) =>
-            typeof value === 'string'
-              ? row(`token.${root}`, '=', value)
-              : row(`token.${root}`, 'in', value),
-          )
           .select('token.id')
-          // Not `union all`: of a mount's tokens one may descend from another.
-          .union(
-            cte
-              .selectFrom('token')
-              .innerJoin('tree', 'tree.id', 'token.parent_id')
-              .select('token.id'),
-          ),
+          .where('token.id', 'in', ids)
+          .where(isNotEnded)
+          .forUpdate(),
       )
-      .deleteFrom('token')
-      .where('id', 'in', (from) => from.selectFrom('tree').select('tree.id')),
+      .updateTable('token')
+      .set({ expires_at: as })
+      .where('id', 'in', (from) => from.selectFrom('taken').select('taken.id')),
   );
 }
 

@@ -1,3 +1,4 @@
+import { isNotEnded } from '../../access/tokens/store.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { ResourceRow } from '../../store/tables.ts';
@@ -33,10 +34,15 @@ export async function listLogIns(
   return (await page.all(db, { ms, id, limit })).map(resourceOf);
 }
 
-/** Which of some rows of tokens are there. */
+/** Which of some rows of tokens are there, and stand for a token that was not ended. */
 export async function listTokenRows(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const rows = await inBlocks(ids, (some) =>
-    db.selectFrom('token').select('id').where('id', 'in', some).execute(),
+    db
+      .selectFrom('token')
+      .select('token.id')
+      .where('token.id', 'in', some)
+      .where(isNotEnded)
+      .execute(),
   );
   return new Set(rows.map((row) => row.id));
 }

@@ -25,6 +25,7 @@ export interface Identified {
   identity: Caller['identity'];
   /** As a token's authentication has them. */
   token_row: string | undefined;
+  has_line: boolean;
   permission_version: number | undefined;
 }
 
@@ -49,14 +50,14 @@ export async function identify(
   }
   const known = await authenticateBy(app, text, remote_address, living);
   if (!known) return nobody(app, version);
-  const { token, acl, identity, token_row } = known;
+  const { token, acl, identity, token_row, has_line } = known;
   const who = isOfLogIn(token)
     ? await userOfAuthToken(app, token)
     : await userOfForeignToken(app, token);
   if (!who) return nobody(app, version);
   const isRepair = who.authority.asker === 'recovery';
   const permission_version = isRepair ? known.permission_version : version;
-  return { who, token, acl, identity, token_row, permission_version };
+  return { who, token, acl, identity, token_row, has_line, permission_version };
 }
 
 async function authenticateBy(
@@ -80,6 +81,7 @@ async function nobody(app: App, permission_version: number): Promise<Identified>
     acl: undefined,
     identity: undefined,
     token_row: undefined,
+    has_line: false,
     permission_version,
   };
 }
@@ -93,6 +95,7 @@ function recovery(): Identified {
     acl: undefined,
     identity: undefined,
     token_row: undefined,
+    has_line: false,
     permission_version: undefined,
   };
 }

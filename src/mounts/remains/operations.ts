@@ -1,11 +1,11 @@
-import { deleteLeasesOfMount } from '../../access/leases/store.ts';
-import { deleteTokensOfMount } from '../../access/tokens/store.ts';
+import { endTokensOfMountInPages } from '../../access/tokens/ending/operations.ts';
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
 import { listMounts } from '../store.ts';
 import {
   deleteRemains,
   deleteRemovedMount,
+  LEASES,
   listOwners,
   listRemains,
   listRemovedMounts,
@@ -26,13 +26,8 @@ export async function deleteAllRemains(
   work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
 ): Promise<void> {
   for (const { id, removed_at } of await listRemovedMounts(app.db)) {
-    for (const place of REMAINS) {
-      while (!work.stopping) {
-        const last = (await listRemains(app.db, id, place, PAGE)).at(-1);
-        if (last === undefined) break;
-        await work.commit([deleteRemains(id, place, last)]);
-      }
-    }
+    await endTokensOfMountInPages(app, work, id);
+    for (const place of REMAINS) await deletePages(app, work, id, place);
     if (work.stopping) return;
     // Looked at again until then: a request under way may have written after the mount was gone.
     if (removed_at + GRACE <= Math.floor(app.now() / 1000)) {
@@ -54,6 +49,21 @@ export async function endStrays(
   const known = new Set((await listMounts(app.db)).map(({ id }) => id));
   for (const id of new Set(owners)) {
     if (work.stopping) return;
-    if (!known.has(id)) await work.commit([deleteTokensOfMount(id), deleteLeasesOfMount(id)]);
+    if (known.has(id) || id === '') continue;
+    await endTokensOfMountInPages(app, work, id);
+    await deletePages(app, work, id, LEASES);
+  }
+}
+
+async function deletePages(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
+  mount_id: string,
+  place: (typeof REMAINS)[number],
+): Promise<void> {
+  while (!work.stopping) {
+    const last = (await listRemains(app.db, mount_id, place, PAGE)).at(-1);
+    if (last === undefined) return;
+    await work.commit([deleteRemains(mount_id, place, last)]);
   }
 }

@@ -10,7 +10,7 @@ type MountTable = {
 
 /**
  * The column by which the rows of a mount are deleted in pages, for each table that has some.
- * Tokens go at once, with the mount that made them; everything else is here, or does not compile.
+ * Tokens are ended in pages of their own; everything else is here, or does not compile.
  */
 const PAGED_BY: Readonly<Record<Exclude<MountTable, 'token'>, string>> = {
   lease: 'id',
@@ -33,6 +33,9 @@ const PAGED_BY: Readonly<Record<Exclude<MountTable, 'token'>, string>> = {
 /** Every such table, and the column it is paged by. */
 export const REMAINS: readonly (readonly [table: string, column: string])[] =
   Object.entries(PAGED_BY);
+
+/** Where leases are. */
+export const LEASES: (typeof REMAINS)[number] = ['lease', PAGED_BY.lease];
 
 /** Keys of a page of rows; each once, in order. */
 export async function listRemains(

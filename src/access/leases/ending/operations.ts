@@ -2,8 +2,9 @@ import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
+import { removeMarked } from '../../tokens/ending/operations.ts';
 import type { Lease } from '../lease.ts';
-import { deleteLease, findLease, listExpired, listUnbound } from '../store.ts';
+import { deleteLease, findLease, hasMount, listExpired, listUnbound } from '../store.ts';
 
 export const PAGE = 200;
 /** Leases ended at the same time: their write sets share transactions. */
@@ -45,15 +46,18 @@ export async function endLease(
   for (let attempt = 1; ; attempt++) {
     try {
       const kind = app.leaseKinds[lease.kind];
+      const isThere = await hasMount(app.db, lease);
       if (!kind && !force) throw new Error(`lease ${lease.id} is of an unknown kind`);
-      const end = await kind?.planEnd(app, lease).catch((error: unknown) => {
-        if (!force) throw error;
-        app.log.warn({ err: error, lease: lease.id }, 'a lease was dropped by force');
-        return undefined;
-      });
-      const effects = [...(end?.effects ?? []), deleteLease({ id: lease.id })];
+      const end =
+        isThere &&
+        (await kind?.planEnd(app, lease).catch((error: unknown) => {
+          if (!force) throw error;
+          app.log.warn({ err: error, lease: lease.id }, 'a lease was dropped by force');
+          return undefined;
+        }));
+      const effects = [...(end ? end.effects : []), deleteLease({ id: lease.id })];
       await work.commit(effects, { lease_id: lease.id });
-      end?.after?.();
+      if (end) end.after?.();
       return;
     } catch (error) {
       if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
@@ -110,7 +114,8 @@ export async function endDueLeases(app: App, work: EndingWork): Promise<void> {
  * Ends what hung on tokens that were just revoked, as far as a request may take; the rest is
  * dead already and follows with the next run of the job.
  */
-export async function endLeasesOfRevoked(app: App, caller: Caller): Promise<void> {
+export async function endLeasesOfRevoked(app: App, caller: Caller, sets?: number): Promise<void> {
+  await removeMarked(app, sets);
   await endPages(
     app,
     workOf(app, caller),

@@ -19,6 +19,8 @@ export interface Authenticated {
   identity: IdentityFacts | undefined;
   /** The row that it ends with: its own, or of the token that a batch token was made by. */
   token_row: string | undefined;
+  /** Whether others are above that row, and it ends with them. */
+  has_line: boolean;
   /** What is permitted goes by this; undefined where it does not depend on what is configured. */
   permission_version: number | undefined;
 }
@@ -97,6 +99,7 @@ async function identifyToken(
     acl,
     identity,
     token_row: token.type === 'batch' ? token.parent_id : token.id,
+    has_line: token.parent_id !== undefined,
     permission_version: acl.root && token.entity_id === '' ? undefined : version,
   };
   return { authenticated, counted: token };
@@ -156,9 +159,14 @@ export async function isLiving(app: App, token: Token): Promise<boolean> {
     if (![...mounts.values()].some((mount) => mount.id === token.mount_id)) return false;
   }
   if (token.parent_id === undefined) return true;
-  // A stored token's parent is there as long as it is itself; a batch token's may be gone.
-  if (token.type === 'batch' && !(await findToken(app.db, token.parent_id))) return false;
+  // A stored token's parent is nothing to it once that was ended alone; a batch token's row it is.
+  if (token.type === 'batch' && !(await isThere(app, token.parent_id, now))) return false;
   return !(await isLineDead(app.db, token.parent_id, now));
+}
+
+async function isThere(app: App, id: string, now: number): Promise<boolean> {
+  const token = await findToken(app.db, id);
+  return token !== undefined && (token.expires_at === undefined || token.expires_at > now);
 }
 
 /** Counts a use in the database, where no two requests can take the same one. */

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type RawBuilder, sql } from 'kysely';
+import { openTestApp, requireTestMount, testCaller } from '../../../../test/support/app.ts';
+import { eachPlace } from '../../../../test/support/engines.ts';
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { compiled } from '../../../store/database.ts';
+import type { Store } from '../../../store/store.ts';
+import { type Effect, type Write, write } from '../../../store/write.ts';
+import { authenticate } from '../authentication/operations.ts';
+import { createRootToken, tokenId } from '../minting/operations.ts';
+import { listTokenAccessors, lookUpAccessor, revokeByText } from '../operations.ts';
+import { listDead } from '../store.ts';
+import { type RemovalWork, tidyTokens } from './operations.ts';
+
+/** More children than a request removes; each has one of its own, and as much hangs on the token. */
+const MANY = 5_000;
+/** Rows that one write set may touch: so many of each kind. */
+const MOST = 1_100;
+
+const raw = (text: RawBuilder<unknown>): Write => write(compiled(text));
+
+/** A token `big` with all that, and `small`, which has nothing to do with it. */
+async function openWorld(store: Store, many = MANY): Promise<{ app: App; big: string }> {
+  const { app } = await openTestApp(store);
+  const caller = testCaller(await requireTestMount(app, 'auth/token/'));
+  for (const id of ['big', 'small']) await createRootToken(app, caller, { id });
+  const big = tokenId(app, 'big');
+  const numbers = sql`with recursive n(i) as (
+    select 1 union all select i + 1 from n where i < ${sql.lit(many)})`;
+  const below = (name: string, parent: RawBuilder<unknown>) =>
+    raw(sql`insert into token (id, accessor, parent_id, mount_id, uses_left, body)
+      ${numbers} select ${sql.lit(name)} || i, ${sql.lit(name)} || i, ${parent}, '', 0, token.body
+      from n, token where token.id = ${big}`);
+  await store.commit([
+    below('child', sql`token.id`),
+    below('grandchild', sql`'child' || i`),
+    raw(sql`insert into lease
+      (id, bound, token_id, mount_id, kind, data, issued_at, expires_at, renewable)
+      ${numbers} select 'l/' || i, 1, cast(${big} as text), '', 'none', '{}', 1, 9000000000, 0 from n`),
+    raw(sql`insert into cubbyhole (token_id, path, value_sealed)
+      ${numbers} select cast(${big} as text), 'p' || i, cast('x' as ${bytes(store)}) from n`),
+  ]);
+  return { app, big };
+}
+
+const bytes = (store: Store) => sql.raw(store.engine === 'sqlite' ? 'blob' : 'bytea');
+
+type Counted = 'token' | 'cubbyhole' | 'lease';
+
+/** Rows that hang on a token, and tokens. */
+async function countRows({ db }: App): Promise<number> {
+  const count = async (table: Counted): Promise<number> => {
+    const all = db.selectFrom(table).select((row) => row.fn.countAll<number>().as('n'));
+    const bound = table === 'lease' ? all.where(sql<boolean>`token_id is not null`) : all;
+    return Number((await bound.executeTakeFirst())?.n);
+  };
+  return (await count('token')) + (await count('cubbyhole')) + (await count('lease'));
+}
+
+/** Notes how many rows go with each set, until the process is killed. */
+function workOn(app: App, killed_at = Number.POSITIVE_INFINITY) {
+  const gone: number[] = [];
+  const work: RemovalWork = {
+    stopping: false,
+    async commit(effects: Effect[]) {
+      if (gone.length === killed_at) throw new Error('killed');
+      const before = await countRows(app);
+      await app.store.commit(effects);
+      gone.push(before - (await countRows(app)));
+    },
+  };
+  return { work, gone };
+}
+
+async function revokeBig(app: App): Promise<void> {
+  const caller = testCaller(await requireTestMount(app, 'auth/token/'));
+  await revokeByText(app, caller, { token: 'big' });
+}
+
+eachPlace('a token with more beneath it than a request removes', (newPlace) => {
+  test('is dead with all of that when its revocation is answered, and removed in small sets', async () => {
+    const { app, big } = await openWorld(await (await newPlace()).open());
+    const before = await countRows(app);
+    await revokeBig(app);
+    const after = await countRows(app);
+    assert.ok(after > before / 2 && after < before, `${after} of ${before} rows are left`);
+    const rows = await app.db.selectFrom('token').select(['id', 'accessor']).execute();
+    const small = rows.find(({ id }) => id === tokenId(app, 'small'));
+    const dead = await listDead(
+      app.db,
+      rows.map(({ id }) => id),
+      1,
+    );
+    assert.equal(dead.size, rows.length - 1);
+    assert.equal(await authenticate(app, 'big'), undefined);
+    assert.deepEqual(await listTokenAccessors(app), { data: { keys: [small?.accessor] } });
+    const caller = testCaller(await requireTestMount(app, 'auth/token/'));
+    await assert.rejects(
+      lookUpAccessor(app, caller, { accessor: `grandchild${MANY}` }),
+      /invalid accessor/,
+    );
+    const { work, gone } = workOn(app);
+    await tidyTokens(app, work);
+    assert.deepEqual(
+      await app.db.selectFrom('token').select('id').execute(),
+      small ? [{ id: small.id }] : [],
+    );
+    assert.ok(Math.max(...gone) <= MOST, `${Math.max(...gone)} rows in one set`);
+    assert.ok(await authenticate(app, 'small'));
+    assert.equal(await countRows(app), 1);
+    assert.equal(dead.has(big), true);
+  });
+
+  test('that has run out is removed by the next node where the one before was killed', async () => {
+    const place = await newPlace();
+    const { app, big } = await openWorld(await place.open(), 500);
+    await app.store.commit([raw(sql`update token set expires_at = 1799999999 where id = ${big}`)]);
+    for (let kills = 0; kills < 4; kills += 1) {
+      const { work } = workOn(app, 2);
+      await assert.rejects(tidyTokens(app, work), /killed/);
+      assert.equal(await authenticate(app, 'big'), undefined);
+      const rows = await app.db.selectFrom('token').select('id').execute();
+      const ids = rows.map(({ id }) => id);
+      assert.equal((await listDead(app.db, ids, 1_800_000_000)).size, ids.length - 1);
+    }
+    await tidyTokens(app, workOn(app).work);
+    assert.equal(await countRows(app), 1);
+  });
+
+  test('is removed in smaller sets where the database does not take those, and others all the same', async () => {
+    const { app, big } = await openWorld(await (await newPlace()).open(), 300);
+    const ends = raw(sql`update token set expires_at = 1799999999 where id <> 'child1'`);
+    await app.store.commit([ends]);
+    const stuck = new Failure('unavailable', 'the database did not confirm the write');
+    const { work, gone } = workOn(app);
+    const picky: RemovalWork = {
+      stopping: false,
+      async commit(effects) {
+        const isOfBig = effects.some((one) => 'parameters' in one && one.parameters.includes(big));
+        if (isOfBig) throw stuck;
+        await work.commit(effects);
+      },
+    };
+    await tidyTokens(app, picky);
+    assert.ok(gone.length > 0);
+    assert.deepEqual(
+      (await app.db.selectFrom('token').select('id').execute()).map(({ id }) => id).sort(),
+      [big, 'child1'].sort(),
+    );
+    let largest = 0;
+    const weak: RemovalWork = {
+      stopping: false,
+      async commit(effects) {
+        const limits = effects.flatMap((one) => ('parameters' in one ? one.parameters : []));
+        const limit = Math.max(
+          0,
+          ...limits.filter((one) => typeof one === 'number').filter((one) => one <= 200),
+        );
+        if (limit > 30) throw stuck;
+        largest = Math.max(largest, limit);
+        await work.commit(effects);
+      },
+    };
+    await tidyTokens(app, weak);
+    assert.equal(largest, 25);
+    assert.equal(await countRows(app), 0);
+  });
+});

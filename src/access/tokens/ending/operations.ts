@@ -1,0 +1,163 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { Effect } from '../../../store/write.ts';
+import { nowSeconds } from '../minting/operations.ts';
+import { ENDED } from '../store.ts';
+import {
+  endTokensOfMount,
+  FIRST,
+  listDeadTokens,
+  listLaden,
+  listThere,
+  listTokensOfMount,
+  removePage,
+} from './store.ts';
+
+/** Rows of each kind in one write set: whoever else writes waits for it. */
+const PAGE = 200;
+/** Write sets by which a request removes what it has ended; what is left is the job's. */
+const IN_REQUEST = 20;
+/** Tokens that could not be removed, in a run that goes on with the others all the same. */
+const MOST_FAILED = 3;
+
+/** How pages are committed, and whether to stop after one. */
+export interface RemovalWork {
+  commit(effects: Effect[]): Promise<void>;
+  readonly stopping: boolean;
+}
+
+/**
+ * Removes what is left of tokens that were ended, as far as a request may take: what hung on them is
+ * dead already, and told of by the request's record.
+ *
+ * @returns how many more write sets the request may make
+ */
+export async function removeEnded(
+  app: App,
+  ids: readonly string[],
+  most = IN_REQUEST,
+): Promise<number> {
+  const now = nowSeconds(app);
+  let queue = await listThere(app.db, ids, now);
+  let left = most;
+  for (; queue.length > 0 && left > 0; left -= 1) {
+    const some = queue.slice(0, PAGE);
+    const page = { ids: some, now, limit: PAGE };
+    const loose = await listLaden(app.db, page);
+    await app.store.commit(removePage(page));
+    queue = [...(await listThere(app.db, some, now)), ...loose, ...queue.slice(PAGE)];
+  }
+  return left;
+}
+
+/** As {@link removeEnded}, of whatever tokens were ended. */
+export async function removeMarked(app: App, most?: number): Promise<void> {
+  const page = await listDeadTokens(app.db, { now: ENDED, after: FIRST, limit: PAGE });
+  await removeEnded(
+    app,
+    page.map(({ id }) => id),
+    most,
+  );
+}
+
+/** As {@link removeEnded}, of the tokens that log-ins through a mount made, which is gone. */
+export async function removeEndedOfMount(app: App, mount_id: string): Promise<void> {
+  for (let left = IN_REQUEST; left > 0; ) {
+    const ids = await listTokensOfMount(app.db, { mount_id, limit: PAGE });
+    if (ids.length === 0) return;
+    await app.store.commit([endTokensOfMount({ mount_id, limit: PAGE })]);
+    left = await removeEnded(app, ids, left - 1);
+  }
+}
+
+/** Ends the tokens of a mount that is gone, in pages; what is left of them is removed by its job. */
+export async function endTokensOfMountInPages(
+  app: App,
+  work: RemovalWork,
+  mount_id: string,
+): Promise<void> {
+  while (!work.stopping) {
+    if ((await listTokensOfMount(app.db, { mount_id, limit: 1 })).length === 0) return;
+    await inHalves((limit) => work.commit([endTokensOfMount({ mount_id, limit })]));
+  }
+}
+
+/**
+ * Removes what is left of tokens that have run out or were ended, with all that descend from them.
+ * One that cannot be removed holds up none of the others.
+ */
+export async function tidyTokens(app: App, work: RemovalWork): Promise<void> {
+  const failed = new Map<string, unknown>();
+  // What is cut off in one pass is there for the next.
+  for (let found = true; found && !work.stopping; ) found = await tidyOnce(app, work, failed);
+  for (const [id, err] of failed) app.log.error({ err, token: id }, 'a token could not be removed');
+}
+
+async function tidyOnce(
+  app: App,
+  work: RemovalWork,
+  failed: Map<string, unknown>,
+): Promise<boolean> {
+  let found = false;
+  for (let after = FIRST; !work.stopping; ) {
+    const page = await listDeadTokens(app.db, { now: nowSeconds(app), after, limit: PAGE });
+    const last = page.at(-1);
+    if (!last) break;
+    const ids = page.flatMap(({ id }) => (failed.has(id) ? [] : [id]));
+    if (ids.length > 0) found = true;
+    await removeAll(app, work, ids, failed);
+    after = last;
+  }
+  return found;
+}
+
+/** Removes some dead tokens with what hangs on them, fewer at once where that is too much. */
+async function removeAll(
+  app: App,
+  work: RemovalWork,
+  ids: readonly string[],
+  failed: Map<string, unknown>,
+): Promise<void> {
+  const now = nowSeconds(app);
+  for (
+    let left = ids;
+    left.length > 0 && !work.stopping;
+    left = await listThere(app.db, left, now)
+  ) {
+    const [only, second] = left;
+    try {
+      if (second === undefined && only !== undefined) {
+        await inHalves((limit) => work.commit(removePage({ ids: left, now, limit })));
+      } else {
+        await work.commit(removePage({ ids: left, now, limit: PAGE }));
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      if (second === undefined && only !== undefined) return giveUp(failed, only, error);
+      const middle = left.length >> 1;
+      await removeAll(app, work, left.slice(0, middle), failed);
+      return removeAll(app, work, left.slice(middle), failed);
+    }
+  }
+}
+
+function giveUp(failed: Map<string, unknown>, id: string, error: unknown): void {
+  // So many are no matter of theirs.
+  if (failed.size === MOST_FAILED) throw error;
+  failed.set(id, error);
+}
+
+/** Does a page of so many rows, or where the database does not take that, half as many, down to one. */
+async function inHalves(commit: (limit: number) => Promise<void>): Promise<void> {
+  for (let limit = PAGE; ; limit = Math.ceil(limit / 2)) {
+    try {
+      return await commit(limit);
+    } catch (error) {
+      if (!isUnavailable(error) || limit === 1) throw error;
+    }
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof Failure && error.kind === 'unavailable';
+}
