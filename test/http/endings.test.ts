@@ -301,7 +301,7 @@ const entityOf = async ({ remover }: Bench, accessor: string, name: string): Pro
 function returning(name: string, change: (bench: Bench, id: string) => Promise<Reply>): RaceCase {
   return {
     name: `a log-in by password and ${name}`,
-    refused: [403],
+    refused: [400],
     async setUp(bench) {
       const mount = await mountUser(bench);
       const path = `auth/${mount}/login/ann`;

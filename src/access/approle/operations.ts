@@ -368,8 +368,9 @@ export async function logInWithSecretId(
   try {
     if (found) return await logIn(app, caller, found);
   } catch (error) {
-    // Role or secret ID are gone by now, or are others.
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    // Role or secret ID are gone by now, or are others, or whom they stand for may not come in.
+    const isRefused = error instanceof Failure && ['conflict', 'forbidden'].includes(error.kind);
+    if (!isRefused) throw error;
   }
   throttle.fail(key, nowSeconds(app));
   throw new Failure('invalid', refusal);

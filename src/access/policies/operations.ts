@@ -227,6 +227,10 @@ export async function writePolicy(
 ): Promise<Answer> {
   const name = foldName(input.name);
   if (name === 'root') throw new Failure('invalid', 'cannot update "root" policy');
+  // Names of a token's policies are read without them: no token could have this one.
+  if (name !== name.trim()) {
+    throw new Failure('invalid', 'policy name: no blanks at its beginning or end');
+  }
   const body = decodePolicyText(input.text);
   if (body.trim() === '') {
     throw new Failure('invalid', "'policy' parameter not supplied or empty");

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { areWithin, judgeAddress, requireCidrs } from './addresses.ts';
+import { areWithin, judgeAddress, plainAddress, requireCidrs } from './addresses.ts';
 
 const admissions: [cidrs: string[], address: string | undefined, admitted: boolean][] = [
   [[], undefined, true],
@@ -13,6 +13,8 @@ const admissions: [cidrs: string[], address: string | undefined, admitted: boole
   [['2001:db8::/32'], '2001:db8::1', true],
   [['2001:db8::/32'], '2001:db9::1', false],
   [['0.0.0.0/0'], '2001:db8::1', false],
+  [['fe80::1'], 'fe80::1%eth0', true],
+  [['fe80::1'], 'fe80::2%eth0', false],
 ];
 
 for (const [cidrs, address, admitted] of admissions) {
@@ -20,6 +22,15 @@ for (const [cidrs, address, admitted] of admissions) {
     assert.equal(judgeAddress(cidrs, address), admitted);
   });
 }
+
+test("an address is kept without what is the socket's own", () => {
+  assert.equal(plainAddress('::ffff:192.0.2.7'), '192.0.2.7');
+  assert.equal(plainAddress('fe80::1%eth0'), 'fe80::1');
+  assert.equal(plainAddress('2001:db8::1'), '2001:db8::1');
+  for (const none of [undefined, '', '/run/socket', '192.0.2']) {
+    assert.equal(plainAddress(none), undefined);
+  }
+});
 
 const nestings: [cidrs: string[], outer: string[], within: boolean][] = [
   [['10.1.0.0/16'], ['10.0.0.0/8'], true],

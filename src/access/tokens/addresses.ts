@@ -9,13 +9,22 @@ import { Failure } from '../../core/failure.ts';
  */
 export function judgeAddress(cidrs: readonly string[], address: string | undefined): boolean {
   if (cidrs.length === 0) return true;
-  // A dual-stack socket shows IPv4 peers as `::ffff:192.0.2.7`.
-  const plain = address?.replace(/^::ffff:(?=\d+\.)/i, '') ?? '';
-  const family = isIP(plain);
-  if (family === 0) return false;
+  const plain = plainAddress(address);
+  if (plain === undefined) return false;
   const blocks = new BlockList();
   for (const cidr of cidrs) addBlock(blocks, cidr);
-  return blocks.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+  return blocks.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
+}
+
+/**
+ * An address as a socket shows it, without what is the socket's own: a dual-stack one shows IPv4 peers
+ * as `::ffff:192.0.2.7`, and a link's own addresses come with its name.
+ *
+ * @returns undefined for what is no address
+ */
+export function plainAddress(address: string | undefined): string | undefined {
+  const plain = address?.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '') ?? '';
+  return isIP(plain) === 0 ? undefined : plain;
 }
 
 /** Says whether every block lies within one of `outer`; an empty `outer` is everything. */

@@ -139,6 +139,7 @@ async function logInAs(
       mount_accessor: alias.mount_accessor,
       name_key: nameKey(alias.name),
     },
+    remote_address: caller.record.remote_address,
     path: caller.record.path,
     mount: {
       id: mount.id,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { choice, duration, flag, integer } from '../../core/fields.ts';
-import { requireCidrs } from './addresses.ts';
+import { plainAddress, requireCidrs } from './addresses.ts';
 import { type Creation, planned } from './creation.ts';
 import { blockList, policyList } from './field-kinds.ts';
 import { planLifetime } from './lifetime.ts';
@@ -19,7 +19,9 @@ export const tokenSettingFields = {
   token_no_default_policy: flag(false).describe('Its tokens do not get the policy "default".'),
   token_num_uses: integer(0).describe('Requests that each token is good for. 0: unlimited.'),
   token_period: duration(0).describe('Each renewal gives this much, without end. Seconds; 0: no.'),
-  token_strictly_bind_ip: flag(false).describe('Kept and answered.'),
+  token_strictly_bind_ip: flag(false).describe(
+    'Its tokens may be used from where they were logged in alone.',
+  ),
   token_type: choice(TOKEN_TYPES, 'default').describe(
     'Service tokens are stored and can be revoked; batch tokens are neither.',
   ),
@@ -54,6 +56,8 @@ export interface LogIn {
   /** Whom the token stands for. */
   entity_id: string;
   alias: LogInAlias;
+  /** Whence, as the socket has it. */
+  remote_address: string;
   /** Where, e.g. `auth/userpass/login/bob`. */
   path: string;
   mount: { id: string; token_type: string; default_ttl: number; max_ttl: number };
@@ -93,10 +97,18 @@ export function planLogIn(login: LogIn): Creation {
     renewable: type === 'service',
     role: '',
     entity_id: login.entity_id,
-    bound_cidrs: settings.token_bound_cidrs,
+    bound_cidrs: boundsOf(login),
     alias: login.alias,
   };
   return { token: { ...planned(body, type, undefined, now), mount_id: mount.id }, warnings };
+}
+
+/** A log-in is within its account's blocks: where it came from is the least of them. */
+function boundsOf({ settings, remote_address }: LogIn): string[] {
+  if (!settings.token_strictly_bind_ip) return settings.token_bound_cidrs;
+  const address = plainAddress(remote_address);
+  if (address === undefined) throw new Failure('forbidden', 'permission denied');
+  return [address];
 }
 
 /** The account decides, and where it leaves it open, the mount. */

@@ -182,8 +182,9 @@ export async function logInWithPassword(
     alias: name,
     effects: [...effects, found.held],
   }).catch((error: unknown) => {
-    // The user, or the password, is another one by now.
-    if (error instanceof Failure && error.kind === 'conflict') throw new Failure('invalid', WRONG);
-    throw error;
+    // The user, or the password, is another one by now, or whom they stand for may not come in:
+    // other words for that would tell that the password is right.
+    const isRefused = error instanceof Failure && ['conflict', 'forbidden'].includes(error.kind);
+    throw isRefused ? new Failure('invalid', WRONG) : error;
   });
 }
