@@ -37,6 +37,59 @@ eachEngine('failed log-ins', (open) => {
     assert.equal((await attemptLogIn(app, ann, other, right))?.found, 'ann', 'another mount');
   });
 
+  /** Ann logs in from where she is, and somebody elsewhere then locks her name. */
+  const lockedByOthers = async () => {
+    const { app, clock } = await openTestApp(await open());
+    await attemptLogIn(app, ann, name, right);
+    for (let n = 0; n < 5; n++) await attemptLogIn(app, bob, name, wrong);
+    return { app, clock };
+  };
+
+  test('a name that others have locked logs in from where it has before, and from nowhere else', async () => {
+    const { app, clock } = await lockedByOthers();
+    const attempt = await attemptLogIn(app, ann, name, right);
+    assert.equal(attempt?.found, 'ann');
+    await app.store.commit(attempt?.effects ?? []);
+    assert.equal(await attemptLogIn(app, bob, name, right), undefined, 'the lock is still there');
+    assert.deepEqual(await readLockedNames(app), [name]);
+    const other = { ...name, name: 'eve' };
+    for (let n = 0; n < 5; n++) await attemptLogIn(app, bob, other, wrong);
+    assert.equal(await attemptLogIn(app, ann, other, right), undefined, 'another name');
+    clock.now += 30 * 24 * 3600;
+    for (let n = 0; n < 5; n++) await attemptLogIn(app, bob, name, wrong);
+    assert.equal(await attemptLogIn(app, ann, name, right), undefined, 'it is too long ago');
+  });
+
+  test('where a name has logged in before, five failures in a row end that', async () => {
+    const { app, clock } = await lockedByOthers();
+    for (let n = 0; n < 4; n++) assert.equal(await attemptLogIn(app, ann, name, wrong), undefined);
+    assert.equal((await attemptLogIn(app, ann, name, right))?.found, 'ann', 'after four');
+    for (let n = 0; n < 5; n++) assert.equal(await attemptLogIn(app, ann, name, wrong), undefined);
+    assert.equal(await attemptLogIn(app, ann, name, right), undefined, 'not after five');
+    clock.now += 900;
+    assert.equal((await attemptLogIn(app, bob, name, right))?.found, 'ann', 'nothing was added');
+  });
+
+  test('of many guesses at once from where a name has logged in, no more are looked at than may fail', async () => {
+    const { app } = await lockedByOthers();
+    let checks = 0;
+    const guess = async () => {
+      checks += 1;
+      return undefined;
+    };
+    await Promise.all(Array.from({ length: 40 }, () => attemptLogIn(app, ann, name, guess)));
+    assert.equal(checks, 5);
+  });
+
+  test('where fewer failures lock, fewer are left where a name has logged in', async () => {
+    const { app } = await openTestApp(await open());
+    const user_lockout = { ...app.config.user_lockout, lockout_threshold: 2 };
+    const strict = { ...app, config: { ...app.config, user_lockout } };
+    await attemptLogIn(strict, ann, name, right);
+    for (let n = 0; n < 2; n++) await attemptLogIn(strict, ann, name, wrong);
+    assert.equal(await attemptLogIn(strict, ann, name, right), undefined);
+  });
+
   test('two checks go on at once, 64 of an address wait, and more are refused whoever they say they are', async () => {
     const { app } = await openTestApp(await open());
     const gate = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import { type App, perApp } from '../../app.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
-import { checkInTurn, refuseForNow } from '../turns/operations.ts';
+import { checkInTurn, countTriesLeft, refuseForNow } from '../turns/operations.ts';
 import { countFailures } from './lockout.ts';
 import {
   addFailure,
@@ -42,7 +42,8 @@ function rowId(app: App, { method_id, name }: LogInName): string {
 
 /**
  * Checks what somebody logs in with, unless too many have failed under that name of late. Names
- * that do not exist are counted and locked in the same way, so that neither tells.
+ * that do not exist are counted and locked in the same way, so that neither tells. Where the name has logged in
+ * from before, a lock that others brought about does not hold: what fails there has a count of its own.
  *
  * @param check answers undefined when it is wrong; waits for its turn, as `checkInTurn`
  * @returns undefined when it is wrong or the name is locked; else what was found, and the effects
@@ -62,6 +63,7 @@ export async function attemptLogIn<Found>(
     return found === undefined ? undefined : { found, effects: [] };
   }
   const nowSeconds = (): number => Math.floor(app.now() / 1000);
+  const isLocked = (failures: number): boolean => failures >= rules.lockout_threshold;
   const allPending = pendingOf(app);
   const pending = allPending.get(id) ?? { present: 0, running: 0, ended: 0, waiting: [] };
   pending.present += 1;
@@ -74,17 +76,22 @@ export async function attemptLogIn<Found>(
       const found = await findFailures(app.db, id);
       failures = countFailures(found, rules, nowSeconds());
       unlocked = found?.unlocked ?? 0;
-      if (failures >= rules.lockout_threshold) return undefined;
+      const left = isLocked(failures)
+        ? countTriesLeft(app, caller, id, rules.lockout_threshold)
+        : rules.lockout_threshold - failures;
+      if (left === 0) return undefined;
       // What ended meanwhile may not be among what was read.
       if (pending.ended !== ended) continue;
       // Of many guesses sent at once no more are checked than could still fail.
-      if (failures + pending.running < rules.lockout_threshold) break;
+      if (pending.running < left) break;
       if (pending.waiting.length >= MAX_WAITING) throw refuseForNow();
       await new Promise<void>((resolve) => pending.waiting.push(resolve));
     }
     pending.running += 1;
     try {
       const found = await checkInTurn(app, caller, id, check);
+      // A lock stays what it is to all others, whatever comes of this.
+      if (isLocked(failures)) return found === undefined ? undefined : { found, effects: [] };
       if (found !== undefined) return { found, effects: failures > 0 ? [clearFailures(id)] : [] };
       const now = nowSeconds();
       const since = now - rules.lockout_counter_reset;

@@ -26,9 +26,10 @@ const DOUBTED_PARTY = 3;
 const DOUBTED_NETWORK = 16;
 
 /**
- * What this node remembers of log-ins, to choose whose password is checked first when many wait: by which
- * names somebody has logged in from which addresses, and how many failures came from where. A preference
- * and never a permission: it is in memory only, and the oldest is forgotten when it is too much.
+ * What this node remembers of log-ins, to choose whose password is checked first when many wait, and whom a
+ * lock by strangers does not concern: by which names somebody has logged in from which addresses, and how many
+ * failures came from where. It never stands for a password: it is in memory only, and the oldest is forgotten
+ * when it is too much.
  */
 export class LogInHistory {
   readonly #proved: Proved;
@@ -47,6 +48,16 @@ export class LogInHistory {
     if (this.#proved.has(attempt, now)) return PROVED;
     if (this.#parties.get(attempt.party, now) >= DOUBTED_PARTY) return DOUBTED;
     return this.#networks.get(attempt.network, now) >= DOUBTED_NETWORK ? DOUBTED : UNPROVED;
+  }
+
+  /**
+   * How often the name may be tried from where it has logged in, though others have locked it.
+   *
+   * @param most so many failures in a row lock a name
+   */
+  countLeft(attempt: LogInAttempt, most: number, now: number): number {
+    const mistyped = this.#proved.countMistyped(attempt, now);
+    return mistyped === undefined ? 0 : Math.max(0, Math.min(most, MOST_MISTYPED) - mistyped);
   }
 
   noteRight(attempt: LogInAttempt, now: number): void {
@@ -101,8 +112,13 @@ class Proved {
   }
 
   has(attempt: LogInAttempt, now: number): boolean {
+    return (this.countMistyped(attempt, now) ?? MOST_MISTYPED) < MOST_MISTYPED;
+  }
+
+  /** @returns undefined without a log-in that still counts */
+  countMistyped(attempt: LogInAttempt, now: number): number | undefined {
     const proof = this.#networks.get(attempt.network)?.get(keyOf(attempt));
-    return proof !== undefined && proof.mistyped < MOST_MISTYPED && now - proof.at < PROOF_MS;
+    return proof && now - proof.at < PROOF_MS ? proof.mistyped : undefined;
   }
 
   add(attempt: LogInAttempt, now: number): void {

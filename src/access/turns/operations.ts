@@ -6,7 +6,14 @@ import { Patience } from '../../core/patience.ts';
 import { isCheap } from '../../x509/algorithms.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import type { Caller } from '../caller.ts';
-import { DOUBTED, LogInHistory, PROVED, type Rank, UNPROVED } from './history.ts';
+import {
+  DOUBTED,
+  type LogInAttempt,
+  LogInHistory,
+  PROVED,
+  type Rank,
+  UNPROVED,
+} from './history.ts';
 
 /** As whom a caller waits for costly work: the address that the request came from. */
 export function askerOf({ record, onGone }: Pick<Caller, 'record' | 'onGone'>): Asker {
@@ -59,8 +66,7 @@ export async function checkInTurn<Found>(
   name: string,
   check: () => Promise<Found | undefined>,
 ): Promise<Found | undefined> {
-  const { remote_address } = caller.record;
-  const attempt = { name, party: partyOf(remote_address), network: networkOf(remote_address) };
+  const attempt = attemptOf(caller, name);
   const history = historyOf(app);
   // A token is no proof here: anybody's may be sent with a log-in.
   return takePasswordTurn(app, caller, history.rank(attempt, app.now()), async () => {
@@ -70,6 +76,21 @@ export async function checkInTurn<Found>(
     else history.noteRight(attempt, app.now());
     return found;
   });
+}
+
+/**
+ * How often a name that is locked may be tried by this caller all the same: from where it has logged in,
+ * as far as this node remembers, since strangers may have locked it.
+ *
+ * @param most so many failures in a row lock a name
+ */
+export function countTriesLeft(app: App, caller: Caller, name: string, most: number): number {
+  return historyOf(app).countLeft(attemptOf(caller, name), most, app.now());
+}
+
+function attemptOf({ record }: Caller, name: string): LogInAttempt {
+  const { remote_address } = record;
+  return { name, party: partyOf(remote_address), network: networkOf(remote_address) };
 }
 
 async function takePasswordTurn<Result>(
