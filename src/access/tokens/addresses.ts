@@ -23,7 +23,8 @@ export function judgeAddress(cidrs: readonly string[], address: string | undefin
  * @returns undefined for what is no address
  */
 export function plainAddress(address: string | undefined): string | undefined {
-  const plain = address?.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '') ?? '';
+  const [whole = ''] = address?.split('%', 1) ?? [];
+  const plain = whole.replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(plain) === 0 ? undefined : plain;
 }
 
