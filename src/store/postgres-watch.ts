@@ -25,8 +25,9 @@ export class ConfigWatch {
   readonly #listeners = new Set<(version: number) => void>();
   #client: Client | undefined;
   #version = 0;
-  #confirmed_ms = 0;
-  #failed_ms = 0;
+  // By the clock that only goes on: one that is set back makes nothing fresh.
+  #confirmed_ms = Number.NEGATIVE_INFINITY;
+  #failed_ms = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
   #lookOnceMore = false;
   /** Looks that were begun, and the last of them that succeeded. */
@@ -88,14 +89,14 @@ export class ConfigWatch {
   }
 
   #isStale(): boolean {
-    return Date.now() - this.#confirmed_ms > STALE_MS;
+    return performance.now() - this.#confirmed_ms > STALE_MS;
   }
 
   async #confirm(): Promise<number> {
     // The look that is under way may have begun too long ago, or on a connection that was lost.
     for (let attempt = 0; attempt < 2 && this.#isStale(); attempt += 1) {
       // The database may be back by the end of the pause: nobody is refused for a look of before.
-      const pause_ms = this.#failed_ms + PAUSE_MS - Date.now();
+      const pause_ms = this.#failed_ms + PAUSE_MS - performance.now();
       if (pause_ms > 0) await delay(pause_ms);
       this.#lookAgain();
       await this.#looking;
@@ -116,7 +117,7 @@ export class ConfigWatch {
     this.#lookOnceMore = false;
     this.#looking = this.#look()
       .catch((error: Error) => {
-        this.#failed_ms = Date.now();
+        this.#failed_ms = performance.now();
         this.#log.warn({ why: error.message }, 'the configuration version cannot be read');
         this.#drop(this.#client);
       })
@@ -127,7 +128,7 @@ export class ConfigWatch {
   }
 
   async #look(): Promise<void> {
-    const asked_ms = Date.now();
+    const asked_ms = performance.now();
     this.#begun += 1;
     const look = this.#begun;
     this.#client ??= await this.#connect();

@@ -129,7 +129,7 @@ export class PostgresWriter implements BatchWriter {
   }
 
   run(batch: Batch): Promise<BatchResult> {
-    return this.#runUntil(Date.now() + RETRY_MS, batch);
+    return this.#runUntil(performance.now() + RETRY_MS, batch);
   }
 
   async close(): Promise<void> {
@@ -139,7 +139,8 @@ export class PostgresWriter implements BatchWriter {
   async #runUntil(deadline: number, batch: Batch): Promise<BatchResult> {
     let reconnected = false;
     for (let attempt = 1; ; attempt += 1) {
-      if (Date.now() > deadline) return refuseAll(batch, unavailable('the database is too busy'));
+      if (performance.now() > deadline)
+        return refuseAll(batch, unavailable('the database is too busy'));
       let session: Session;
       try {
         session = await this.#requireSession();
@@ -243,12 +244,13 @@ export class PostgresWriter implements BatchWriter {
   /** @throws Error when the database cannot be reached; then for a moment without trying */
   async #requireSession(): Promise<Session> {
     if (this.#session !== undefined) return this.#session;
-    if (Date.now() < this.#nextTry_ms) throw new Error('it could not be reached a moment ago');
+    if (performance.now() < this.#nextTry_ms)
+      throw new Error('it could not be reached a moment ago');
     try {
       this.#session = await this.#connect();
       return this.#session;
     } catch (error) {
-      this.#nextTry_ms = Date.now() + RECONNECT_MS;
+      this.#nextTry_ms = performance.now() + RECONNECT_MS;
       this.#say('warn', 'the database cannot be reached', { why: messageOf(error) });
       throw error;
     }
@@ -278,7 +280,7 @@ export class PostgresWriter implements BatchWriter {
    */
   async #takeName(client: Client): Promise<void> {
     const key = lockKey(`node ${this.#node}`);
-    const deadline = Date.now() + NAME_WAIT_MS;
+    const deadline = performance.now() + NAME_WAIT_MS;
     for (;;) {
       const { rows } = await client.query<{ taken: boolean; pid: number }>(
         'select pg_try_advisory_lock($1) as taken, pg_backend_pid() as pid',
@@ -288,7 +290,7 @@ export class PostgresWriter implements BatchWriter {
         this.#pid = rows[0].pid;
         return;
       }
-      if (Date.now() > deadline) {
+      if (performance.now() > deadline) {
         throw new Failure(
           'unavailable',
           `another process runs as node "${this.#node}": give each node a name of its own`,
