@@ -160,6 +160,26 @@ function judgeAll<Request extends Asked>(
   return ALLOWED;
 }
 
+/**
+ * Judges what a request brings in another form than its fields, such as the names in a CSR, by the
+ * conditions on the fields that they would be sent in. A rule that does not speak of a field says
+ * nothing about them: policies that let a CSR be sent and nothing else go on as they were.
+ */
+export function judgeBrought(acl: Acl, request: AccessRequest): AccessVerdict {
+  return judgeAll(acl, request, judgeNamedFields);
+}
+
+function judgeNamedFields(rule: Rule, { parameters = {}, reader }: AccessRequest): AccessVerdict {
+  const { allowed_parameters, denied_parameters } = rule;
+  if (allowed_parameters.size === 0 && denied_parameters.size === 0) return ALLOWED;
+  const named = Object.entries(parameters).filter(
+    ([name]) => allowed_parameters.has(name) || denied_parameters.has(name),
+  );
+  const conditions = { ...rule, required_parameters: [] };
+  const because = judgeParameters(conditions, Object.fromEntries(named), reader);
+  return because === undefined ? ALLOWED : refuse(because);
+}
+
 function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {
   const verdict = judgeGrant(rule, request);
   return verdict.allowed ? judgeConditions(rule, request) : verdict;

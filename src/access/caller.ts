@@ -70,6 +70,11 @@ export interface Caller {
   readonly onGone?: ((listener: () => void) => () => void) | undefined;
   /** What the permission rests on; absent for the server's own work. */
   standing?: Standing | undefined;
+  /**
+   * Judges by the conditions on fields what came in another form than they; absent where nobody's
+   * permission was asked.
+   */
+  readonly mayBring?: (fields: Readonly<Record<string, unknown>>) => boolean;
   /** Whether what the path names was there when it was permitted; undefined where nobody asked. */
   found?: boolean | undefined;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Acl, judgeAccess, mayBeAllowed } from '../access/acl.ts';
+import { type Acl, judgeAccess, judgeBrought, mayBeAllowed } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { FormedSegment } from '../access/name-form.ts';
 import { footingOf, standOn } from '../access/standing/operations.ts';
@@ -192,6 +192,7 @@ async function answer(
     wrap_ttl,
     record: trace.record,
     onGone: request.onGone,
+    mayBring: (brought) => mayBring(caller.acl, route, asked, brought),
     recorded: false,
   };
   trace.caller = caller;
@@ -406,6 +407,20 @@ function mayBePermitted(acl: Acl, { access }: AnyRoute, asked: AskedPath): boole
   return operations.some((operation) =>
     mayBeAllowed(acl, { ...asked, operation, sudoRequired: sudo ?? false }),
   );
+}
+
+/** Judges what a permitted request brings in another form than its fields. */
+function mayBring(
+  acl: Acl | undefined,
+  route: AnyRoute,
+  asked: AskedPath,
+  parameters: Readonly<Record<string, unknown>>,
+): boolean {
+  if (route.access === 'public' || !acl) return true;
+  const { capability, sudo = false } = route.access;
+  const reader = readerOf(route);
+  const request = { ...asked, operation: capability, sudoRequired: sudo, parameters, reader };
+  return judgeBrought(acl, request).allowed;
 }
 
 async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permission): Promise<void> {

@@ -15,6 +15,7 @@ import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { type Authority, resolveSigningIssuer } from '../authority/authority.ts';
 import { chooseUrls, readAuthority } from '../authority/operations.ts';
 import { encodeIssued, type HandedOutKey, type IssuedAnswer } from '../certificates/answer.ts';
+import { namesOfCsr } from '../certificates/csr-fields.ts';
 import { requireCsr } from '../certificates/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
 import { planCertificate } from '../certificates/plan.ts';
@@ -74,6 +75,10 @@ export async function signCsr(
   return settle(async () => {
     const ground = await readGround(app, caller, input);
     const { plan, ...subject } = await decideSign(app, caller, input, ground);
+    // Names count as if they had been sent as fields, whatever form they come in.
+    if (caller.mayBring?.(namesOfCsr(ground.role, input, plan.names)) === false) {
+      throw new Failure('forbidden', 'permission denied');
+    }
     return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
   }, ATTEMPTS);
 }
