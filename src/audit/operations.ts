@@ -113,7 +113,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
       const now = options.now();
       const isRoom = waiting.length <= MAX_WAITING;
       const kind = request.unknown_token ? 'unknown_token' : 'other';
-      if (isRoom && tally.take(now, request.record.remote_address, kind)) {
+      if (tally.take(now, request.record.remote_address, kind, isRoom)) {
         waiting.push(buildStrangerRecord(request, now, end));
         schedule().catch(() => {});
       } else if (!tallying) {
