@@ -48,3 +48,36 @@ test('an entry has fields, and a batch token no storage', async (t) => {
   const answer = await call('POST', 'cubbyhole/a', { v: 1 }, { token });
   assert.equal(answer.status, 400, answer.text);
 });
+
+test('a token keeps so many entries and no more, also when two are written at once', async (t) => {
+  const { call, running } = await startTestServer(t);
+  assert.equal((await call('POST', 'cubbyhole/a', { v: 1 })).status, 204);
+  const numbers = Array.from({ length: 998 }, (_, i) => `('${i}')`).join(', ');
+  await running.app.store.commit([
+    {
+      sql: `insert into cubbyhole (token_id, path, value_sealed)
+        select token_id, n.column1, value_sealed from cubbyhole, (values ${numbers}) as n`,
+      parameters: [],
+    },
+  ]);
+  const pair = await Promise.all(
+    ['b', 'c'].map((name) => call('POST', `cubbyhole/${name}`, { v: 1 })),
+  );
+  assert.deepEqual(pair.map(({ status }) => status).sort(), [204, 400]);
+  const refused = pair.find(({ status }) => status === 400);
+  assert.match(refused?.text ?? '', /at most 1000 entries/);
+  assert.equal((await call('POST', 'cubbyhole/a', { v: 2 })).status, 204, 'in place of another');
+  assert.equal((await call('DELETE', 'cubbyhole/a')).status, 204);
+  assert.equal((await call('POST', 'cubbyhole/d', { v: 1 })).status, 204);
+});
+
+test('a token keeps so many bytes and no more', async (t) => {
+  const { call } = await startTestServer(t);
+  const v = 'x'.repeat(1_040_000);
+  for (let i = 0; i < 16; i += 1) {
+    assert.equal((await call('POST', `cubbyhole/${i}`, { v })).status, 204);
+  }
+  const more = await call('POST', 'cubbyhole/more', { v });
+  assert.deepEqual([more.status, /at most 16 MiB/.test(more.text)], [400, true]);
+  assert.equal((await call('POST', 'cubbyhole/3', { v })).status, 204, 'in place of another');
+});

@@ -2,7 +2,16 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Caller } from '../caller.ts';
-import { deleteEntry, findEntry, listPaths, saveEntry } from './store.ts';
+import { commitPlanned } from '../standing/operations.ts';
+import {
+  deleteEntry,
+  findEntry,
+  findKept,
+  holdWithin,
+  listPaths,
+  MOST,
+  saveEntry,
+} from './store.ts';
 
 /** Storage of one token's own: nobody else can reach it, not even a root token. */
 function ownerOf(caller: Caller): string {
@@ -54,8 +63,24 @@ export async function writeEntry(
   if (Object.keys(data).length === 0) throw new Failure('invalid', 'missing data fields');
   const text = Buffer.from(JSON.stringify(data), 'utf8');
   const sealed = app.barrier.seal('response', placeOf(token_id, path), text);
-  await app.commit(caller, [saveEntry(token_id, path, sealed)]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const kept = await findKept(app.db, token_id, path);
+    requireRoom({ entries: kept.entries + 1, bytes: kept.bytes + sealed.length });
+    return {
+      effects: [saveEntry(token_id, path, sealed), holdWithin({ id: token_id })],
+      result: {},
+    };
+  });
+}
+
+/** @throws Failure `invalid` for more than a token may keep */
+function requireRoom({ entries, bytes }: typeof MOST): void {
+  if (entries > MOST.entries) {
+    throw new Failure('invalid', `a token keeps at most ${MOST.entries} entries in its cubbyhole`);
+  }
+  if (bytes > MOST.bytes) {
+    throw new Failure('invalid', `a token keeps at most ${MOST.bytes >> 20} MiB in its cubbyhole`);
+  }
 }
 
 export async function removeEntry(

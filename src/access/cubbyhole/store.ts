@@ -1,4 +1,6 @@
-import { build, type Db, prepared } from '../../store/database.ts';
+import { sql } from 'kysely';
+import { build, compiled, type Db, prepared } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import { type Write, write } from '../../store/write.ts';
 
 // The rows belong to their token's row and are deleted with it, however that ends.
@@ -39,6 +41,36 @@ export function saveEntry(token_id: string, path: string, value_sealed: Uint8Arr
     { rows: 1, conflict: 'the token was revoked in the meantime' },
   );
 }
+
+/** What one token may keep. */
+export const MOST = { entries: 1_000, bytes: 16 << 20 };
+
+interface Kept {
+  entries: number;
+  bytes: number;
+}
+
+const keptBy = (id: string) => sql<Kept>`
+  select count(*) as entries, coalesce(sum(length(value_sealed)), 0) as bytes
+  from cubbyhole where token_id = ${id}`;
+
+const kept = prepared<{ id: string; path: string }, Kept>((_from, { id, path }) =>
+  compiled(sql<Kept>`${keptBy(id)} and path <> ${path}`),
+);
+
+/** How much a token keeps besides what is at one path. */
+export async function findKept(db: Db, id: string, path: string): Promise<Kept> {
+  const found = await kept.first(db, { id, path });
+  return { entries: Number(found?.entries ?? 0), bytes: Number(found?.bytes ?? 0) };
+}
+
+/** Refuses its write set when it has left more than a token may keep. */
+export const holdWithin = preparedHold<{ id: string }>(
+  (_from, { id }) =>
+    compiled(sql`select 1 from (${keptBy(id)}) as kept
+      where entries <= ${sql.lit(MOST.entries)} and bytes <= ${sql.lit(MOST.bytes)}`),
+  { rows: 1, conflict: 'the cubbyhole is full' },
+);
 
 export function deleteEntry(token_id: string, path: string): Write {
   return write(

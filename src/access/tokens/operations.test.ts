@@ -238,6 +238,17 @@ eachEngine('tokens', (open) => {
     );
   });
 
+  test('a line of tokens has an end, and an orphan begins another', async () => {
+    const { app, as, create, mount } = await openServer(open);
+    let last = 'root';
+    for (let place = 2; place <= 100; place += 1) last = (await create(last)).client_token;
+    await assert.rejects(create(last), refusal(/at most the 100th of its line/));
+    assert.match((await create(last, { type: 'batch', policies: ['r'] })).client_token, /^hvb\./);
+    const caller = testCaller(mount, (await authenticate(app, last)) ?? assert.fail());
+    const orphan = await createToken(app, caller, { wish: WISH, orphan: true });
+    assert.ok(await as(orphan.auth?.client_token ?? ''));
+  });
+
   test('revoking an unknown token is no mistake', async () => {
     const { app, as } = await openServer(open);
     assert.deepEqual(await revokeByText(app, await as('root'), { token: 'x' }), {});

@@ -31,10 +31,12 @@ import {
   deleteTree,
   findToken,
   findTokenByAccessor,
+  LONGEST_LINE,
   listAccessors,
   listDead,
+  mayHaveChildren,
 } from './store.ts';
-import type { Token } from './token.ts';
+import type { PlannedToken, Token } from './token.ts';
 
 /** Makes a child of the caller's token, or an orphan. */
 export async function createToken(
@@ -60,6 +62,7 @@ export async function createToken(
       ...effectiveLeaseTtls(caller.mount.config),
       now: nowSeconds(app),
     });
+    await requireRoomBelow(app, plan);
     const minted = mintToken(app, plan, wish.id);
     const effects = [...(role ? [holdTokenRole(role)] : []), ...minted.effects];
     return { effects, result: { minted, warnings } };
@@ -69,6 +72,15 @@ export async function createToken(
     ...warnings,
     ...unknown.map((name) => `Policy "${name}" does not exist`),
   ]);
+}
+
+async function requireRoomBelow(app: App, { type, parent_id }: PlannedToken): Promise<void> {
+  if (type === 'batch' || parent_id === undefined) return;
+  if (await mayHaveChildren(app.db, parent_id)) return;
+  throw new Failure(
+    'invalid',
+    `a token made by a token and so on is at most the ${LONGEST_LINE}th of its line: make an orphan`,
+  );
 }
 
 function creationPath(input: { orphan: boolean; role_name?: string }): string {

@@ -69,6 +69,25 @@ export async function isLineDead(db: Db, id: string, now: number): Promise<boole
   return (await findDead.first(db, { id, now })) !== undefined;
 }
 
+/** Tokens in one line, each made by the one before: every request looks at all of them. */
+export const LONGEST_LINE = 100;
+
+const lineLength = prepared<{ id: string }, { length: number }>((_from, { id }) =>
+  compiled(sql<{ length: number }>`
+    with recursive line (id, parent_id, place) as (
+      select id, parent_id, 1 from token where id = ${id}
+      union all
+      select above.id, above.parent_id, line.place + 1
+      from token as above join line on line.parent_id = above.id
+      where line.place < ${sql.lit(LONGEST_LINE)})
+    select max(place) as length from line`),
+);
+
+/** Whether a token may have children: its line has not come to its end. */
+export async function mayHaveChildren(db: Db, id: string): Promise<boolean> {
+  return Number((await lineLength.first(db, { id }))?.length ?? 0) < LONGEST_LINE;
+}
+
 /** Which of some tokens are dead, by themselves or by what is above them. */
 export async function listDead(db: Db, ids: readonly string[], now: number): Promise<Set<string>> {
   const rows = await inBlocks(ids, (some) => {
