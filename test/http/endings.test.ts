@@ -561,6 +561,55 @@ const tokens: RaceCase[] = [
   },
 ];
 
+/** Leases that are ended by somebody whose token is revoked meanwhile: their certificates stay. */
+function endingLeases(
+  name: string,
+  request: (lease_id: string) => [path: string, body: object],
+): RaceCase {
+  return {
+    name: `${name} and the token that asks for it`,
+    refused: [403],
+    async setUp(bench) {
+      const mount = await mountAuthority(bench, { generate_lease: true });
+      const body = { common_name: 'a.test' };
+      const issued = await must(bench.maker.call('POST', `${mount}/issue/web`, body));
+      const [path, sent] = request(issued.textAt('lease_id'));
+      const { token } = await newToken(bench);
+      return {
+        path,
+        make: () => bench.maker.call('PUT', path, sent, { token }),
+        remove: () => bench.remover.call('POST', 'auth/token/revoke', { token }),
+        left: async () => {
+          const serial = issued.textAt('data.serial_number');
+          const read = await must(bench.remover.call('GET', `${mount}/cert/${serial}`));
+          assert.equal(read.field('data.revocation_time'), 0);
+        },
+      };
+    },
+  };
+}
+
+const leases: RaceCase[] = [
+  endingLeases('the end of a lease at once', (lease_id) => [
+    'sys/leases/revoke',
+    { lease_id, sync: true },
+  ]),
+  endingLeases('the end of a lease later', (lease_id) => [
+    'sys/leases/revoke',
+    { lease_id, sync: false },
+  ]),
+  endingLeases('the end of leases by their prefix', (lease_id) => [
+    `sys/leases/revoke-prefix/${lease_id.slice(0, lease_id.lastIndexOf('/'))}`,
+    { sync: true },
+  ]),
+  endingLeases('the end of leases by force', (lease_id) => [
+    `sys/leases/revoke-force/${lease_id.slice(0, lease_id.lastIndexOf('/'))}`,
+    {},
+  ]),
+  endingLeases('the end of what is due', () => ['sys/leases/tidy', {}]),
+];
+
+raceAll('who ends leases', leases);
 raceAll('what is made with an authority', [...issuance, ...signatures, ...changed, ...writings]);
 raceAll('who logs in', logIns);
 raceAll('what is made with a token', tokens);

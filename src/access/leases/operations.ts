@@ -186,6 +186,8 @@ export async function readLeaseCount(app: App): Promise<Answer> {
 
 /** Ends what is due now instead of with the next run of the job. */
 export async function tidyLeases(app: App, caller: Caller): Promise<Answer> {
+  // Many are ended at once: the request's own record says first whether the caller may.
+  await app.commit(caller, []);
   await endDueLeases(app, workOf(app, caller));
   return { status: 202, warnings: ['Leases that are due have been ended.'] };
 }

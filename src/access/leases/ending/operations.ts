@@ -19,13 +19,16 @@ export interface EndingWork {
   readonly stopping: boolean;
 }
 
-/** Ends leases for a request, each with a record of its own. */
+/**
+ * Ends leases for a request, each with a record of its own. What the caller may do is decided by the
+ * first write set of the request; later ones go on with that, perhaps past the end of what it came with.
+ */
 export function workOf(app: App, caller: Caller): EndingWork {
   return {
     async commit(effects, outcome = {}) {
       const record = { ...caller.record, outcome: { ...caller.record.outcome, ...outcome } };
-      // Decided already, perhaps by the end of what the caller came with.
-      await app.commit({ ...caller, record, standing: undefined }, effects);
+      const standing = caller.recorded ? undefined : caller.standing;
+      await app.commit({ ...caller, record, standing }, effects);
       caller.recorded = true;
     },
     stopping: false,
