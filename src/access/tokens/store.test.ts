@@ -11,6 +11,7 @@ import {
   deleteAlone,
   deleteTree,
   deleteTreesOf,
+  ENDED,
   findToken,
   holdLine,
   insertToken,
@@ -136,7 +137,10 @@ eachPlace('tokens', (newPlace, engine) => {
     assert.deepEqual([...(await listDead(store.db, ['grandchild', 'child'], NOW))], ['child']);
     await assert.rejects(store.commit(deleteAlone('root')), { kind: 'conflict' });
     const times = { expires_at: NOW + 9, renewed_at: NOW };
-    await assert.rejects(store.commit([renewToken('root', times)]), { kind: 'conflict' });
+    for (const expires_at of [NOW + 60, ENDED]) {
+      const renewed = renewToken({ id: 'root', expires_at }, times);
+      await assert.rejects(store.commit([renewed]), { kind: 'conflict' });
+    }
     await assert.rejects(store.commit([useToken({ id: 'root' })]), { kind: 'conflict' });
     await removeRemains(store);
     assert.deepEqual(await listRows(store), { grandchild: '', stranger: '' });

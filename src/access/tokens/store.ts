@@ -191,11 +191,15 @@ export const useToken: (parameters: { id: string }) => Write = preparedWrite<{ i
   { rows: 1, conflict: 'the uses of the token are used up' },
 );
 
-export function renewToken(id: string, times: { expires_at: number; renewed_at: number }): Write {
-  const renewed = build.updateTable('token').set(times).where('id', '=', id).where(isNotEnded);
-  return write(renewed, {
+/** Gives a token a new end, if its end still is what it was when that was planned. */
+export function renewToken(
+  { id, expires_at }: { id: string; expires_at: number },
+  next: { expires_at: number; renewed_at: number },
+): Write {
+  const renewed = build.updateTable('token').set(next).where('id', '=', id).where(isNotEnded);
+  return write(renewed.where('expires_at', '=', expires_at), {
     rows: 1,
-    conflict: 'the token was revoked in the meantime',
+    conflict: 'the token was renewed or revoked in the meantime',
   });
 }
 

@@ -60,13 +60,14 @@ export async function listLogInsByToken(db: Db, ids: readonly string[]): Promise
   return new Set(rows.flatMap((row) => row.unique_key ?? []));
 }
 
-/** Notes that a token was used; one that is gone meanwhile stays gone. */
+/** Notes that a token was used; one that is gone or was noted by another meanwhile stays so. */
 export function touchAuthToken(resource: Resource, now: number): Write {
   return write(
     build
       .updateTable('resource')
       .set({ body: JSON.stringify({ ...resource.body, last_used_ms: now }) })
-      .where('id', '=', resource.id),
+      .where('id', '=', resource.id)
+      .where('body', '=', JSON.stringify(resource.body)),
   );
 }
 

@@ -133,7 +133,10 @@ async function renewLease(app: App, turn: Turn, lease: Lease): Promise<void> {
       renewed.lease_duration || data.until - now,
     );
     const next = { ...data, renewable: renewed.renewable, renew_at, until };
-    await app.store.commit([turn.fence(), saveVaultLease(lease.id, next, now)]);
+    await app.store.commit([
+      turn.fence(),
+      saveVaultLease(lease, next, Math.floor(app.now() / 1000)),
+    ]);
   } catch (err) {
     if (!(err instanceof VaultFault)) throw err;
     app.log.warn({ err, lease: lease.id }, 'a lease could not be renewed');

@@ -9,12 +9,12 @@ import type { Caller } from '../../caller.ts';
 import { commitPlanned } from '../../standing/operations.ts';
 import { findUserSettings } from '../../userpass/operations.ts';
 import { describeAuth } from '../answers.ts';
-import { findLiving, requirePresented } from '../authentication/operations.ts';
+import { findLiving, isLiving, requirePresented } from '../authentication/operations.ts';
 import { planLifetime } from '../lifetime.ts';
 import { nowSeconds } from '../minting/operations.ts';
-import { identityPolicies, requireByAccessor } from '../operations.ts';
+import { identityPolicies, planRevocation, requireByAccessor } from '../operations.ts';
 import { findStoredTokenRole, holdTokenRole } from '../roles/store.ts';
-import { renewToken } from '../store.ts';
+import { findToken, renewToken } from '../store.ts';
 import type { Token } from '../token.ts';
 import {
   judgePolicies,
@@ -58,12 +58,10 @@ async function renew(
   caller: Caller,
   input: { token: Token; client_token: string; increment: number },
 ): Promise<Answer> {
-  const { token, client_token } = input;
-  if (!token.renewable || token.expires_at === undefined) {
-    throw new Failure('invalid', 'lease is not renewable');
-  }
-  const { times, warnings } = await commitPlanned(app, caller, async () => {
+  const { client_token } = input;
+  const { token, expires_at, times, warnings } = await commitPlanned(app, caller, async () => {
     const now = nowSeconds(app);
+    const { token, expires_at } = await requireRenewable(app, input.token);
     const origin = await findOrigin(app, token);
     const { rules, effects } = await askMaker(app, token, origin);
     const { default_ttl, max_ttl } = effectiveLeaseTtls((origin ?? caller.mount).config);
@@ -71,11 +69,48 @@ async function renew(
     const { ttl, warnings } = planLifetime(bounds, input.increment, now - token.created_at);
     if (ttl <= 0) throw new Failure('invalid', 'past the max TTL, cannot renew');
     const times = { expires_at: now + ttl, renewed_at: now };
-    return { effects: [...effects, renewToken(token.id, times)], result: { times, warnings } };
+    const renewed = renewToken({ id: token.id, expires_at }, times);
+    return { effects: [...effects, renewed], result: { token, expires_at, times, warnings } };
   });
+  await endRevived(app, caller, { id: token.id, expires_at });
   const policies = await identityPolicies(app, token);
   const auth = describeAuth({ ...token, ...times }, client_token, times.renewed_at, policies);
   return warnings.length > 0 ? { auth, warnings } : { auth };
+}
+
+/**
+ * The token as it is by now, however long ago it was asked for.
+ *
+ * @throws Failure `invalid`
+ */
+async function requireRenewable(
+  app: App,
+  { id, type, renewable }: Token,
+): Promise<{ token: Token; expires_at: number }> {
+  if (!renewable || type === 'batch') throw new Failure('invalid', 'lease is not renewable');
+  const token = await findToken(app.db, id);
+  if (token?.expires_at === undefined) throw new Failure('invalid', 'lease is not renewable');
+  // The use that the request takes is gone already.
+  const isAlive = await isLiving(app, { ...token, uses_left: token.uses_left + 1 });
+  if (!isAlive) throw new Failure('invalid', RUN_OUT);
+  return { token, expires_at: token.expires_at };
+}
+
+const RUN_OUT = 'the token has run out or was revoked in the meantime';
+
+/**
+ * A token that ran out while its renewal waited to be written was dead to whoever came with it: it
+ * does not come to life again.
+ */
+async function endRevived(
+  app: App,
+  caller: Caller,
+  was: { id: string; expires_at: number },
+): Promise<void> {
+  if (nowSeconds(app) < was.expires_at) return;
+  // Perhaps of the request itself, which therefore stands on it no longer.
+  await app.commit({ ...caller, standing: undefined }, planRevocation(was.id));
+  throw new Failure('invalid', RUN_OUT);
 }
 
 /** The mount that a token came from; undefined for one that no log-in made. */
