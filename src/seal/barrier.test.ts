@@ -26,7 +26,7 @@ const plaintext = Buffer.from('a private key');
 
 async function unlocked(stored = rows): Promise<Barrier> {
   const barrier = new Barrier(countingBytes());
-  await barrier.unlock(openKeyring(root(), stored));
+  await barrier.unlock(openKeyring(root(), stored), barrier.lockings);
   return barrier;
 }
 
@@ -91,7 +91,7 @@ test('sealing the server wipes the keys that it took over', async () => {
   const keyring = openKeyring(root(), rows);
   const keys = [keyring.root_key, keyring.hash_key];
   for (const generation of keyring.generations.values()) keys.push(generation.key);
-  await barrier.unlock(keyring);
+  await barrier.unlock(keyring, barrier.lockings);
   assert.ok(keys.every((bytes) => bytes.some((byte) => byte !== 0)));
   await barrier.lock();
   assert.ok(keys.every((bytes) => bytes.every((byte) => byte === 0)));
@@ -102,8 +102,8 @@ test('listeners hear of unsealing and sealing once each', async () => {
   const heard: string[] = [];
   barrier.onUnlock(() => void heard.push(`unsealed: ${!barrier.sealed}`));
   barrier.onLock(() => void heard.push(`sealed: ${barrier.sealed}`));
-  await barrier.unlock(openKeyring(root(), rows));
-  await barrier.unlock(openKeyring(root(), rows));
+  await barrier.unlock(openKeyring(root(), rows), barrier.lockings);
+  await barrier.unlock(openKeyring(root(), rows), barrier.lockings);
   await barrier.lock();
   await barrier.lock();
   assert.deepEqual(heard, ['unsealed: true', 'sealed: true']);
@@ -117,13 +117,15 @@ test('whoever unseals a second time waits for what the first unsealing brings ab
     await promise;
     done.push('listener');
   });
-  const first = barrier.unlock(openKeyring(root(), rows));
-  const second = barrier.unlock(openKeyring(root(), rows)).then(() => done.push('second'));
+  const first = barrier.unlock(openKeyring(root(), rows), barrier.lockings);
+  const second = barrier
+    .unlock(openKeyring(root(), rows), barrier.lockings)
+    .then(() => done.push('second'));
   await Promise.resolve();
   resolve();
   await Promise.all([first, second]);
   assert.deepEqual(done, ['listener', 'second']);
-  await barrier.unlock(openKeyring(root(), rows));
+  await barrier.unlock(openKeyring(root(), rows), barrier.lockings);
   assert.deepEqual(done, ['listener', 'second'], 'once done, nothing is done again');
 });
 
@@ -179,4 +181,23 @@ test('the root key is recognised, and no other', async () => {
   assert.equal(barrier.holdsRootKey(root()), true);
   assert.equal(barrier.holdsRootKey(new Uint8Array(32).fill(2)), false);
   assert.equal(barrier.holdsRootKey(root().subarray(1)), false);
+});
+
+test('an unsealing that began before a sealing opens nothing, and its keys are wiped', async () => {
+  const barrier = await unlocked();
+  const since = barrier.lockings;
+  await barrier.lock();
+  const late = openKeyring(root(), rows);
+  assert.equal(await barrier.unlock(late, since), false);
+  assert.equal(barrier.sealed, true);
+  assert.ok(late.root_key.every((byte) => byte === 0));
+  assert.equal(await barrier.unlock(openKeyring(root(), rows), barrier.lockings), true);
+  assert.equal(barrier.sealed, false);
+});
+
+test('a sealing of a server that is sealed already holds back an unsealing all the same', async () => {
+  const barrier = new Barrier(countingBytes());
+  const since = barrier.lockings;
+  await barrier.lock();
+  assert.equal(await barrier.unlock(openKeyring(root(), rows), since), false);
 });

@@ -36,6 +36,7 @@ export class Barrier {
   readonly #onLock: Listener[] = [];
   #unlocked: Unlocked | undefined;
   #unlocking: Promise<void> | undefined;
+  #lockings = 0;
 
   constructor(randomBytes: (length: number) => Uint8Array) {
     this.#randomBytes = randomBytes;
@@ -43,6 +44,11 @@ export class Barrier {
 
   get sealed(): boolean {
     return this.#unlocked === undefined;
+  }
+
+  /** How often it was sealed: who unseals has to begin after the last time. */
+  get lockings(): number {
+    return this.#lockings;
   }
 
   /** Calls `listener` whenever the server has been unsealed, before the unsealing is answered. */
@@ -58,11 +64,19 @@ export class Barrier {
   /**
    * Takes over a keyring: the server is unsealed from here on. One that is already open stays;
    * whoever comes second waits as well until the listeners are done.
+   *
+   * @param since {@link lockings} when the unsealing began: a sealing that came later stays
+   * @returns false if there was one, with nothing opened
    */
-  async unlock(keyring: Keyring): Promise<void> {
+  async unlock(keyring: Keyring, since: number): Promise<boolean> {
+    if (since !== this.#lockings) {
+      wipeKeyring(keyring);
+      return false;
+    }
     if (this.#unlocked !== undefined) {
       wipeKeyring(keyring);
-      return this.#unlocking;
+      await this.#unlocking;
+      return true;
     }
     this.#unlocked = { keyring, dataKeys: new Map(), hashKeys: new Map(), sealings: 0 };
     const unlocking = this.#tellUnlocked();
@@ -72,6 +86,7 @@ export class Barrier {
     } finally {
       if (this.#unlocking === unlocking) this.#unlocking = undefined;
     }
+    return true;
   }
 
   async #tellUnlocked(): Promise<void> {
@@ -80,6 +95,7 @@ export class Barrier {
 
   /** Wipes every key: the server is sealed from here on. */
   async lock(): Promise<void> {
+    this.#lockings += 1;
     const unlocked = this.#unlocked;
     if (unlocked === undefined) return;
     this.#unlocked = undefined;

@@ -51,6 +51,7 @@ export async function initialise(
   caller: Caller,
   input: InitWish & { root_token?: string | undefined },
 ): Promise<Initialised> {
+  const since = app.barrier.lockings;
   if ((await findSeal(app.db)) !== undefined) {
     throw new Failure('invalid', 'Vault is already initialized');
   }
@@ -70,7 +71,7 @@ export async function initialise(
   );
   // The server's own barrier stays shut until all of this is durable.
   const barrier = new Barrier((length) => app.randomBytes(length));
-  await barrier.unlock(openKeyring(Uint8Array.from(root_key), keyring));
+  await barrier.unlock(openKeyring(Uint8Array.from(root_key), keyring), barrier.lockings);
   const recovery_key =
     kind === 'keyfile' && counts !== undefined ? app.randomBytes(KEY_LENGTH) : undefined;
   const shares = counts === undefined ? [] : splitKey(app, recovery_key ?? seal_key, counts);
@@ -104,7 +105,7 @@ export async function initialise(
     ...token.effects,
   ]);
 
-  if (kind === 'keyfile') await app.barrier.unlock(openKeyring(root_key, keyring));
+  if (kind === 'keyfile') await app.barrier.unlock(openKeyring(root_key, keyring), since);
   else root_key.fill(0);
   return { kind, shares, root_token: token.client_token };
 }
@@ -161,7 +162,7 @@ export async function openSeal(app: App): Promise<void> {
     });
   });
   if (seal !== undefined) {
-    if (seal.kind === 'keyfile') await unsealByKeyFile(app, seal);
+    if (seal.kind === 'keyfile') await unsealByKeyFile(app, seal, app.barrier.lockings);
   } else if (app.config.mode === 'dev') {
     await initialise(app, caller, { root_token: app.config.dev_root_token });
   }
@@ -171,7 +172,7 @@ export async function openSeal(app: App): Promise<void> {
   }
 }
 
-async function unsealByKeyFile(app: App, seal: Seal): Promise<void> {
+async function unsealByKeyFile(app: App, seal: Seal, since: number): Promise<void> {
   const path = keyFilePath(app);
   const seal_key = readKeyFile(path);
   if (seal_key === undefined) {
@@ -182,7 +183,7 @@ async function unsealByKeyFile(app: App, seal: Seal): Promise<void> {
   if (root_key === undefined) {
     throw new Failure('unavailable', `the key file "${path}" is not the one of this data`);
   }
-  await openBarrier(app, openKeyring(root_key, await listKeyring(app.db)));
+  await openBarrier(app, openKeyring(root_key, await listKeyring(app.db)), since);
 }
 
 /** Follows what other nodes do: they initialise the installation, and rotate its keys. */
@@ -193,8 +194,9 @@ async function refreshKeys(app: App): Promise<void> {
     return;
   }
   if (app.config.seal.type !== 'keyfile' || memoryOf(app).sealed_by_request) return;
+  const since = app.barrier.lockings;
   const seal = await findSeal(app.db);
-  if (seal?.kind === 'keyfile') await unsealByKeyFile(app, seal);
+  if (seal?.kind === 'keyfile') await unsealByKeyFile(app, seal, since);
 }
 
 /**

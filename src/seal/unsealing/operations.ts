@@ -66,6 +66,7 @@ interface UnsealInput {
  * @throws Failure `invalid` for what is no share of this key
  */
 export async function unseal(app: App, caller: Caller, input: UnsealInput): Promise<SealFacts> {
+  const since = app.barrier.lockings;
   const seal = await requireSeal(app);
   if (input.migrate) {
     throw new Failure('invalid', "can't perform a seal migration, no migration seal found");
@@ -83,7 +84,7 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   }
   const share = requireShare(input.key, seal);
   const keyring = await listKeyring(app.db);
-  await recordFirst(app, caller, () => undefined);
+  await recordFirst(app, caller, () => requireNoSealing(app, since));
   if (!app.barrier.sealed) return readSealFacts(app);
 
   // From here to the key nothing waits, so no two requests complete one gathering.
@@ -104,14 +105,31 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
     wipeKeyring(opened);
     throw error;
   }
-  await openBarrier(app, opened);
+  caller.recorded = false;
+  if (!(await openBarrier(app, opened, since))) throw sealedMeanwhile();
+  caller.recorded = true;
   return readSealFacts(app);
 }
 
-/** Unseals this node, with the keys as they are now: others may have been added since they were read. */
-export async function openBarrier(app: App, keyring: Keyring): Promise<void> {
-  await app.barrier.unlock(keyring);
+/**
+ * Unseals this node, with the keys as they are now: others may have been added since they were read.
+ *
+ * @param since the barrier's `lockings` when the unsealing began
+ * @returns false if the node was sealed meanwhile; then it stays so
+ */
+export async function openBarrier(app: App, keyring: Keyring, since: number): Promise<boolean> {
+  if (!(await app.barrier.unlock(keyring, since))) return false;
   app.barrier.reload(await listKeyring(app.db));
+  return true;
+}
+
+function requireNoSealing(app: App, since: number): void {
+  if (app.barrier.lockings !== since) throw sealedMeanwhile();
+}
+
+/** Not `unavailable`: clients send that again by themselves, and would open what was just sealed. */
+function sealedMeanwhile(): Failure {
+  return new Failure('invalid', 'the server was sealed meanwhile: give the shares again');
 }
 
 /** The gathering under way; one for the shares of before a rekeying is at its end. */

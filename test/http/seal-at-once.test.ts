@@ -1,0 +1,85 @@
+// A sealing that was acknowledged stays, whatever unsealing was under way when it came.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { Config } from '../../src/config.ts';
+import { CommitHolder } from '../support/held-commit.ts';
+import { type Client, callOver, startTestServer } from '../support/server.ts';
+
+const sealedBy = (seal: Config['seal']): Partial<Config> => ({
+  mode: 'server',
+  dev_root_token: undefined,
+  seal,
+});
+
+const STRANGER = { token: '' };
+
+async function isSealed({ call }: Client): Promise<unknown> {
+  return (await call('GET', 'sys/seal-status', undefined, STRANGER)).field('sealed');
+}
+
+interface Bench {
+  client: Client;
+  root: Client['call'];
+  keys: string[];
+  holder: CommitHolder;
+}
+
+async function startSealed(t: TestContext, shares: number): Promise<Bench> {
+  const holder = new CommitHolder();
+  const client = await startTestServer(t, {
+    store: holder.over,
+    config: sealedBy({ type: 'shamir' }),
+  });
+  const wish = { secret_shares: shares, secret_threshold: shares };
+  const made = await client.call('PUT', 'sys/init', wish, STRANGER);
+  const keys = made.field('keys');
+  assert.ok(Array.isArray(keys), made.text);
+  return { client, root: callOver(client.url, made.textAt('root_token')), keys, holder };
+}
+
+test('an unsealing that is written after a sealing leaves the server sealed', async (t) => {
+  const { client, root, keys, holder } = await startSealed(t, 1);
+  const [key] = keys;
+  const unseal = () => client.call('PUT', 'sys/unseal', { key }, STRANGER);
+  const held = holder.hold('sys/unseal');
+  const first = unseal();
+  await held.reached;
+  assert.equal((await unseal()).field('sealed'), false, 'the client repeats it');
+  assert.equal((await root('PUT', 'sys/seal')).status, 204);
+  held.letGo();
+  const late = await first;
+  assert.equal(late.status, 400, late.text);
+  assert.match(late.text, /the server was sealed meanwhile/);
+  assert.equal(await isSealed(client), true);
+  assert.equal((await root('GET', 'auth/token/lookup-self')).status, 503);
+  assert.equal((await unseal()).field('sealed'), false, 'one that begins afterwards opens it');
+});
+
+test('a share that came before a sealing is none of the next unsealing', async (t) => {
+  const { client, root, keys, holder } = await startSealed(t, 2);
+  const give = (key: string | undefined) => client.call('PUT', 'sys/unseal', { key }, STRANGER);
+  const [one, two] = keys;
+  const held = holder.hold('sys/unseal', 'record');
+  const first = give(one);
+  await held.reached;
+  await give(one);
+  assert.equal((await give(two)).field('sealed'), false);
+  assert.equal((await root('PUT', 'sys/seal')).status, 204);
+  held.letGo();
+  const late = await first;
+  assert.equal(late.status, 400, late.text);
+  assert.equal((await give(two)).field('progress'), 1);
+  assert.equal(await isSealed(client), true);
+});
+
+test('a sealing that comes after the unsealing seals the server, and the other way about', async (t) => {
+  const { client, root, keys } = await startSealed(t, 1);
+  const unseal = () => client.call('PUT', 'sys/unseal', { key: keys[0] }, STRANGER);
+  assert.equal((await unseal()).field('sealed'), false);
+  assert.equal((await unseal()).field('sealed'), false, 'of an open server it is its status');
+  assert.equal((await root('PUT', 'sys/seal')).status, 204);
+  assert.equal(await isSealed(client), true);
+  assert.equal((await unseal()).field('sealed'), false);
+  assert.equal((await root('GET', 'auth/token/lookup-self')).status, 200);
+});
