@@ -122,16 +122,20 @@ class Feed {
       return;
     }
     this.#left.push(bytes);
-    if (isFirst) this.goOn();
+    if (isFirst) {
+      if (this.#turns.isOver) this.#wait();
+      else this.goOn();
+    }
     // More than one: the turn was over before, and the socket was read on all the same.
     if (this.#left.length > 0 && !this.#hold.grow(bytes.length)) this.#giveUp();
   }
 
+  /** A slice at least: whoever's turn has come does not wait again without having had it. */
   goOn(): void {
+    this.#parseSlice();
     while (this.#left.length > 0) {
       if (this.#turns.isOver) {
-        this.#holdUp();
-        this.#turns.wait(this);
+        this.#wait();
         return;
       }
       this.#parseSlice();
@@ -147,9 +151,10 @@ class Feed {
     this.#hold.release();
   }
 
-  #holdUp(): void {
+  #wait(): void {
     this.#isHeldUp = true;
     this.#socket.pause();
+    this.#turns.wait(this);
   }
 
   #giveUp(): void {
