@@ -73,7 +73,7 @@ before(async () => {
     ['auth/token/roles/t', {}],
     ['pki/root/generate/internal', { common_name: 'R', key_type: 'ec' }],
     ['pki/roles/r', { allow_any_name: true, key_type: 'ec', generate_lease: true }],
-    ['pki/issue/r', { common_name: 'a.test' }],
+    ['pki/issue/r', { common_name: 'a.test', ttl: '1h' }],
     ['cubbyhole/x', { a: 'b' }],
     ['identity/entity', { name: 'e' }],
     ['identity/group', { name: 'g' }],
