@@ -29,9 +29,10 @@ async function giveLibrary(
   place: Place,
   store: object,
   attributes: object,
+  version = 3,
 ): Promise<Pick<Librarian, 'library' | 'library_store'>> {
   const { call } = bench.maker;
-  const grants = { version: 3, grant_strings: ALL };
+  const grants = { version, grant_strings: ALL };
   await must(call('POST', `roles/${place.role}:set-grants`, grants));
   const library_store = await make(bench, 'credential-stores', {
     scope_id: place.project,
@@ -46,7 +47,7 @@ async function giveLibrary(
   const library = saved.textAt('id');
   await must(
     call('POST', `targets/${place.target}:set-credential-sources`, {
-      version: 3,
+      version,
       brokered_credential_source_ids: [library],
       injected_application_credential_source_ids: [],
     }),
@@ -176,18 +177,21 @@ async function startVault(): Promise<FakeVault> {
   return vault;
 }
 
+const vaultLibrary = (vault: FakeVault, name: string): [store: object, library: object] => [
+  { type: 'vault', attributes: { address: vault.url, token: 'good' } },
+  { type: 'vault-generic', name, attributes: { path: 'database/creds/app', http_method: 'GET' } },
+];
+
+/** The library that is removed. */
+const LOST = 'lost';
+
 const vaults: RaceCase[] = ends.map(([name, end]) => ({
   name: `a session's lease of a Vault server and ${name}`,
   refused: [401, 404],
   async setUp(bench) {
     const vault = await startVault();
     const place = await newPlace(bench, { own: true });
-    await giveLibrary(
-      bench,
-      place,
-      { type: 'vault', attributes: { address: vault.url, token: 'good' } },
-      { type: 'vault-generic', attributes: { path: 'database/creds/app', http_method: 'GET' } },
-    );
+    await giveLibrary(bench, place, ...vaultLibrary(vault, 'one'));
     return {
       path: path(place),
       make: () => authorize(bench, place),
@@ -205,4 +209,48 @@ const vaults: RaceCase[] = ends.map(([name, end]) => ({
   },
 }));
 
-raceAll('what libraries make', [...certificates, ...ended, ...vaults]);
+const removals: [name: string, remove: (bench: Bench, at: Library) => Promise<Reply>][] = [
+  ['library', ({ remover }, at) => remover.call('DELETE', `credential-libraries/${at.library}`)],
+  ['store', ({ remover }, at) => remover.call('DELETE', `credential-stores/${at.library_store}`)],
+];
+
+type Library = Pick<Librarian, 'library' | 'library_store'>;
+
+/** Its session goes on, and so does what another library gave to it. */
+const removed: RaceCase[] = removals.map(([name, remove]) => ({
+  name: `a session's lease of a Vault server and the ${name} that it is of`,
+  refused: [404, 500],
+  judge: (made) => assert.doesNotMatch(made.text, new RegExp(`"${LOST}"`)),
+  async setUp(bench) {
+    const place = await newPlace(bench, { own: true });
+    const [vault, other] = [await startVault(), await startVault()];
+    const at = await giveLibrary(bench, place, ...vaultLibrary(vault, LOST));
+    const kept = await giveLibrary(bench, place, ...vaultLibrary(other, 'kept'), 4);
+    await must(
+      bench.maker.call('POST', `targets/${place.target}:add-credential-sources`, {
+        version: 5,
+        brokered_credential_source_ids: [at.library],
+      }),
+    );
+    return {
+      path: path(place),
+      make: () => authorize(bench, place),
+      remove: () => remove(bench, at),
+      async ended(made) {
+        const { app } = bench.remover.running;
+        const id = made.textAt('session_id');
+        const leases = await app.db.selectFrom('lease').select(['id', 'expires_at']).execute();
+        const isAlive = (library: string): boolean[] =>
+          leases
+            .filter((lease) => lease.id.startsWith(`broker/sessions/${id}/${library}/`))
+            .map(({ expires_at }) => expires_at > app.now() / 1000);
+        assert.ok(!isAlive(at.library).includes(true), 'a lease of what was removed is alive');
+        assert.deepEqual(isAlive(kept.library), [true]);
+        const session = await must(bench.remover.call('GET', `sessions/${id}`));
+        assert.equal(session.textAt('status'), 'pending');
+      },
+    };
+  },
+}));
+
+raceAll('what libraries make', [...certificates, ...ended, ...vaults, ...removed]);

@@ -10,6 +10,7 @@ import { mayIssue } from '../library-issuing/permission/operations.ts';
 import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from '../library-issuing/request.ts';
 import { omitEmpty } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
+import { planSourceRemoval } from '../session-credentials/operations.ts';
 import {
   checkChanged,
   checkLibraryChange,
@@ -71,6 +72,7 @@ export const credentialLibraryDefinition: Definition = {
     if (resource.subtype !== 'authority-certificate' || !speaks) return { body: after };
     return { body: { ...after, ...(await requireIssuing(app, caller, container, after)) } };
   },
+  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, id),
 
   async describe(_app, _caller, libraries) {
     return libraries.map(({ body }) => {

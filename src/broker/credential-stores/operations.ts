@@ -7,6 +7,7 @@ import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { requireVersion } from '../resources/operations.ts';
+import { planSourceRemoval } from '../session-credentials/operations.ts';
 import type { VaultConnection } from '../vault-client/answer.ts';
 import {
   openConnection,
@@ -54,6 +55,7 @@ export const credentialStoreDefinition: Definition = {
     const speaks = mask.some((path) => path.startsWith('attributes.'));
     return resource.subtype === 'vault' && speaks ? planVaultChange(app, resource, item, mask) : {};
   },
+  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, id),
 
   childrenOf: ({ subtype }) => (subtype === 'static' ? ['credential'] : ['credential-library']),
   async describe(app, _caller, stores) {

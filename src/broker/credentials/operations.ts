@@ -7,6 +7,7 @@ import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { requireVersion } from '../resources/operations.ts';
+import { planSourceRemoval } from '../session-credentials/operations.ts';
 import { deriveBcryptKey } from './bcrypt-pbkdf.ts';
 import {
   CREDENTIAL_KINDS,
@@ -62,6 +63,7 @@ export const credentialDefinition: Definition = {
     await requireUsable(app, caller, resource.subtype, planned.secret);
     return planRow(app, { id: resource.id, store_id: resource.container_id }, planned);
   },
+  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, id),
 
   async describe(_app, _caller, credentials) {
     return credentials.map(({ body }) => {

@@ -9,9 +9,11 @@ import { Authority } from '../grants/decision.ts';
 import { insertLink } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
 import { insertResource } from '../resources/store.ts';
+import { insertSession, type NewSession } from '../sessions/store.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
 import {
   endSessionCredentials,
+  planSourceRemoval,
   readInjectedCredentials,
   resolveCredentials,
 } from './operations.ts';
@@ -49,6 +51,24 @@ function credential(app: App, id: string, password: string): Resource {
     secret_sealed: app.barrier.seal('credential', place, bytes),
   };
 }
+
+const pendingSession = (id: string, now: number): NewSession => ({
+  id,
+  scope_id: base.scope_id,
+  user_id: target.id,
+  type: 'tcp',
+  target,
+  auth_token_id: '',
+  host_set_id: '',
+  host_id: '',
+  endpoint: 'tcp://127.0.0.1:1',
+  connection_limit: 1,
+  created_ms: now * 1000,
+  expires_ms: (now + 60) * 1000,
+  worker_filter: '',
+  certificate: new Uint8Array(1),
+  private_key_sealed: new Uint8Array(1),
+});
 
 async function callerOf(app: App): Promise<BrokerCaller> {
   const who = { user_id: 'u_1', account_id: '', auth_method_id: '', auth_token_id: '' };
@@ -135,4 +155,30 @@ eachEngine('credentials of a session', (open) => {
       [clock.now, clock.now + 60],
     );
   });
+
+  const removals = [
+    ['one', ['credup_1'], 'credup_1'],
+    ['all of its store', ['credup_1', 'credup_2'], 'csst_1'],
+    ['none of another store', [], 'csst_2'],
+  ] as const;
+  for (const [name, gone, id] of removals) {
+    test(`a removal takes what was injected for workers of live sessions: ${name}`, async () => {
+      const { app, clock } = await openTestApp(await open());
+      const ids = ['credup_1', 'credup_2'];
+      await app.store.commit([
+        ...[target, ...ids.map((one) => credential(app, one, one))].map(insertResource),
+        ...ids.map((to_id) => insertLink({ from_id: target.id, kind: 'target-injected', to_id })),
+        ...insertSession(pendingSession('s_1', clock.now)),
+      ]);
+      const session = { id: 's_1', expires_at: clock.now + 60 };
+      const caller = await callerOf(app);
+      const resolved = await resolveCredentials(app, caller, { target, session });
+      await app.store.commit([...resolved.effects, ...planSourceRemoval(app, id)]);
+      const left = await readInjectedCredentials(app, 's_1');
+      assert.deepEqual(
+        left.map(({ credential_source }) => credential_source.id),
+        ids.filter((one) => !gone.some((taken) => taken === one)),
+      );
+    });
+  }
 });

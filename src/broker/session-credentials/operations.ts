@@ -15,7 +15,7 @@ import { findResource, holdVersion } from '../resources/store.ts';
 import type { AccountFacts } from '../users/account-facts.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
 import { describeSecret, type FoundSecret, type SessionCredential } from './credential.ts';
-import { deleteInjected, insertInjected, listInjected } from './store.ts';
+import { deleteInjected, endOfSources, insertInjected, listInjected } from './store.ts';
 
 /** What of a session its credentials depend on. */
 export interface SessionFacts {
@@ -182,6 +182,14 @@ function keep(app: App, session: SessionFacts, found: FoundSecret): Effect {
  */
 export function endSessionCredentials(session_id: string, now: number): Effect[] {
   return [expireRange(rangeOf(sessionPrefix(session_id)), now), deleteInjected({ session_id })];
+}
+
+/**
+ * What ends the credentials that a library, a stored credential, or all of a store gave to sessions,
+ * for the write set that removes it. The job of the leases revokes what is due; the sessions go on.
+ */
+export function planSourceRemoval(app: App, removed_id: string): Effect[] {
+  return endOfSources(removed_id, Math.floor(app.now() / 1000));
 }
 
 /** Revokes the credentials of ended sessions now; what cannot be revoked is tried again later. */
