@@ -24,6 +24,7 @@ import { tokenTrees } from './migrations/0027-token-trees.ts';
 import { tokenPages } from './migrations/0030-token-pages.ts';
 import { logIns } from './migrations/0031-log-ins.ts';
 import { pages } from './migrations/0032-pages.ts';
+import { leaseHolders } from './migrations/0034-lease-holders.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -58,6 +59,7 @@ export const MIGRATIONS: readonly Migration[] = [
   tokenPages,
   logIns,
   pages,
+  leaseHolders,
 ];
 
 /**

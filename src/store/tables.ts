@@ -257,9 +257,11 @@ export interface TokenRow {
 export interface LeaseRow {
   /** The path it was made at and a random part, e.g. `pki/issue/web/…`. */
   id: string;
-  /** 1: it ends with a token; once that is gone, `token_id` is null. */
+  /** 1: it ends with a token, or with an alias; once that is gone, neither is there. */
   bound: 0 | 1;
   token_id: string | null;
+  /** Of the log-in whose batch token made it. */
+  alias_id: string | null;
   /** Empty for what belongs to no mount. */
   mount_id: string;
   /** Names what is to be done when it ends. */

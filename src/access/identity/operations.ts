@@ -6,6 +6,7 @@ import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Acl, boundAcl } from '../acl.ts';
+import { loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
@@ -260,7 +261,9 @@ export function planAliasChange(before: Alias, next: Alias): Effect[] {
     before.entity_id === next.entity_id &&
     before.mount_accessor === next.mount_accessor &&
     nameKey(before.name) === nameKey(next.name);
-  return isSame ? [] : [deleteLogIns(aliasIds({ id: before.id }))];
+  if (isSame) return [];
+  const ids = aliasIds({ id: before.id });
+  return [deleteLogIns(ids), loosenLeases(ids)];
 }
 
 /** Whether an entity still has the alias by which a log-in came; others need none. */

@@ -9,6 +9,8 @@ export interface Lease {
   id: string;
   /** The token it ends with; undefined for none. */
   token_id: string | undefined;
+  /** The alias it ends with, as the batch token of a log-in does, which made it. */
+  alias_id?: string | undefined;
   /** Empty for what belongs to no mount. */
   mount_id: string;
   /** A name in {@link LeaseKinds}. */

@@ -38,25 +38,44 @@ export function planLease(
   const now = nowSeconds(app);
   const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
   caller.record.outcome.lease_id = id;
+  const { expires_at, ...holder } = holderOf(caller, wish.expires_at);
   const lease: Lease = {
     ...wish,
+    ...holder,
     id,
-    token_id: ownerOf(caller),
+    expires_at,
     mount_id: caller.mount.id,
     issued_at: now,
     renewed_at: undefined,
   };
-  const { expires_at, renewable } = wish;
+  const { renewable } = wish;
   return {
     effects: [insertLease(lease)],
     lease: { id, seconds: Math.max(0, expires_at - now), renewable },
   };
 }
 
-/** A batch token leaves no row to hang a lease on; the one that it was made by does. */
-function ownerOf(caller: Caller): string | undefined {
-  if (caller.token?.type !== 'batch') return caller.token?.id;
-  return requirePresented(caller).token.parent_id;
+/**
+ * What a lease ends with. A batch token leaves no row to hang it on: what that token ends with does,
+ * the token above it or the alias of its log-in, and its time is known.
+ *
+ * @throws Failure `invalid` for the last use of a token: with it the lease would end at once
+ */
+function holderOf(
+  caller: Caller,
+  wished: number,
+): Pick<Lease, 'token_id' | 'alias_id' | 'expires_at'> {
+  if (!caller.token) return { token_id: undefined, expires_at: wished };
+  if (caller.token.num_uses === 1) {
+    throw new Failure('invalid', 'what has a lease cannot be given to the last use of a token');
+  }
+  if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: wished };
+  const { parent_id, alias, expires_at = wished } = requirePresented(caller).token;
+  return {
+    token_id: parent_id,
+    ...(parent_id === undefined && alias ? { alias_id: alias.id } : {}),
+    expires_at: Math.min(wished, expires_at),
+  };
 }
 
 async function requireLease(app: App, id: string): Promise<Lease> {

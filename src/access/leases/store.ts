@@ -1,3 +1,4 @@
+import type { Expression } from 'kysely';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { LeaseRow } from '../../store/tables.ts';
@@ -37,13 +38,13 @@ async function listLiving<Row extends Hung>(
     listDead(db, [...new Set(tokens)], now),
     listMountsThere(db, [...new Set(mounts)]),
   ]);
-  return unexpired.filter(({ bound, token_id, mount_id }) => {
+  return unexpired.filter(({ bound, token_id, alias_id, mount_id }) => {
     if (mount_id !== '' && !there.has(mount_id)) return false;
-    return token_id === null ? bound === 0 : !dead.has(token_id);
+    return token_id === null ? bound === 0 || alias_id !== null : !dead.has(token_id);
   });
 }
 
-type Hung = Pick<LeaseRow, 'bound' | 'token_id' | 'mount_id' | 'expires_at'>;
+type Hung = Pick<LeaseRow, 'bound' | 'token_id' | 'alias_id' | 'mount_id' | 'expires_at'>;
 
 async function listMountsThere(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const rows = await inBlocks(ids, (some) =>
@@ -61,8 +62,9 @@ export async function hasMount(db: Db, { mount_id }: Pick<Lease, 'mount_id'>): P
 export function insertLease(lease: Lease): Write {
   const row: LeaseRow = {
     id: lease.id,
-    bound: lease.token_id === undefined ? 0 : 1,
+    bound: (lease.token_id ?? lease.alias_id) === undefined ? 0 : 1,
     token_id: lease.token_id ?? null,
+    alias_id: lease.alias_id ?? null,
     mount_id: lease.mount_id,
     kind: lease.kind,
     data: JSON.stringify(lease.data),
@@ -106,12 +108,19 @@ const unbound = prepared((sql, p: { after: string; limit: number }) =>
     .selectAll()
     .where('bound', '=', 1)
     .where('token_id', 'is', null)
+    .where('alias_id', 'is', null)
     .where('id', '>', p.after)
     .orderBy('id')
     .limit(p.limit),
 );
 
-/** Leases whose token is gone, in order of their ids, after `after`. */
+/** The leases of some log-ins by batch tokens are due: whoever came by these aliases is nobody. */
+export function loosenLeases(alias_ids: Expression<string>): Write {
+  const loose = build.updateTable('lease').set({ alias_id: null });
+  return write(loose.where('alias_id', 'is not', null).where('alias_id', 'in', alias_ids));
+}
+
+/** Leases whose token or alias is gone, in order of their ids, after `after`. */
 export async function listUnbound(
   db: Db,
   page: { after: string; limit: number },
@@ -180,7 +189,7 @@ export async function listIdsInRange(
   range: IdRange,
   { now, ...page }: RangePage & { now: number },
 ): Promise<{ id: string; is_living: boolean }[]> {
-  const columns = ['id', 'bound', 'token_id', 'mount_id', 'expires_at'] as const;
+  const columns = ['id', 'bound', 'token_id', 'alias_id', 'mount_id', 'expires_at'] as const;
   const rows = await beneath(db, range, page).select(columns).execute();
   const living = new Set(await listLiving(db, rows, now));
   return rows.map((row) => ({ id: row.id, is_living: living.has(row) }));
@@ -229,7 +238,13 @@ async function countBetween(
     .where('id', '>', after)
     .where('id', '<=', last ?? LAST)
     .where('expires_at', '>', now)
-    .where((row) => row.or([row('bound', '=', 0), row('token_id', 'is not', null)]))
+    .where((row) =>
+      row.or([
+        row('bound', '=', 0),
+        row('token_id', 'is not', null),
+        row('alias_id', 'is not', null),
+      ]),
+    )
     .groupBy('mount_id')
     .execute();
 }
@@ -238,6 +253,7 @@ function leaseOf(row: LeaseRow): Lease {
   return {
     id: row.id,
     token_id: row.token_id ?? undefined,
+    ...(row.alias_id === null ? {} : { alias_id: row.alias_id }),
     mount_id: row.mount_id,
     kind: row.kind,
     data: JSON.parse(row.data),

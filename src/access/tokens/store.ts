@@ -179,17 +179,26 @@ export function insertToken(token: Token): Write {
   });
 }
 
-/** Takes one of the uses of a use-limited token; refuses the set when none is left. */
-export const useToken: (parameters: { id: string }) => Write = preparedWrite<{ id: string }>(
-  (into, { id }) =>
+/**
+ * Takes one of the uses of a use-limited token; refuses the set when none is left. With the last one
+ * the token runs out, and what hangs on it: at `ends`, when the request that took it is over.
+ */
+export const useToken: (parameters: LastUse) => Write = preparedWrite<LastUse>(
+  (into, { id, ends }) =>
     into
       .updateTable('token')
-      .set((row) => ({ uses_left: row('uses_left', '-', 1) }))
+      .set((row) => ({
+        uses_left: row('uses_left', '-', 1),
+        expires_at: sql<number>`case when uses_left = 1 and (expires_at is null or expires_at > ${ends})
+          then ${ends} else expires_at end`,
+      }))
       .where('id', '=', id)
       .where('uses_left', '>', 0)
       .where(isNotEnded),
   { rows: 1, conflict: 'the uses of the token are used up' },
 );
+
+type LastUse = { id: string; ends: number };
 
 /** Gives a token a new end, if its end still is what it was when that was planned. */
 export function renewToken(

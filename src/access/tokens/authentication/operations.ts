@@ -169,11 +169,14 @@ async function isThere(app: App, id: string, now: number): Promise<boolean> {
   return token !== undefined && (token.expires_at === undefined || token.expires_at > now);
 }
 
+/** Seconds that the request has, which takes the last use of a token. */
+const LAST_REQUEST = 60;
+
 /** Counts a use in the database, where no two requests can take the same one. */
 async function takeUse(app: App, id: string): Promise<boolean> {
   try {
     // Of its own, before the request is permitted; the request's record follows with its end.
-    await app.store.commit([useToken({ id })]);
+    await app.store.commit([useToken({ id, ends: nowSeconds(app) + LAST_REQUEST })]);
     return true;
   } catch (error) {
     if (error instanceof Failure && error.kind === 'conflict') return false;

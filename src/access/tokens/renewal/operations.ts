@@ -90,9 +90,7 @@ async function requireRenewable(
   if (!renewable || type === 'batch') throw new Failure('invalid', 'lease is not renewable');
   const token = await findToken(app.db, id);
   if (token?.expires_at === undefined) throw new Failure('invalid', 'lease is not renewable');
-  // The use that the request takes is gone already.
-  const isAlive = await isLiving(app, { ...token, uses_left: token.uses_left + 1 });
-  if (!isAlive) throw new Failure('invalid', RUN_OUT);
+  if (!(await isLiving(app, token))) throw new Failure('invalid', RUN_OUT);
   return { token, expires_at: token.expires_at };
 }
 
