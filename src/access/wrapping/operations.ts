@@ -5,15 +5,17 @@ import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
 import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { judgeWith } from '../standing/operations.ts';
+import { footingOf, judgeWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { mintToken } from '../tokens/minting/operations.ts';
 import { planRevocation } from '../tokens/operations.ts';
+import { findToken } from '../tokens/store.ts';
 import { findWrapped, insertWrapped, takeWrapped } from './store.ts';
 import {
   decodeAnswer,
   encodeAnswer,
   isWrappingToken,
+  type PlannedWrapping,
   planWrappingToken,
   type WrappedAnswer,
   type Wrapping,
@@ -35,6 +37,7 @@ export async function wrapAnswer(
     created_at_ms: app.now(),
     ttl: wrapped.ttl,
     wrapped_accessor: wrapped.wrapped_accessor,
+    mount_id: footingOf(caller.mount)?.id ?? '',
   });
   caller.record.outcome.wrapping_accessor = info.accessor;
   await app.commit(caller, effects);
@@ -44,9 +47,9 @@ export async function wrapAnswer(
 function planWrapping(
   app: App,
   answer: WrappedAnswer,
-  wrapping: Wrapping,
+  { mount_id, ...wrapping }: PlannedWrapping,
 ): { info: WrapInfo; effects: Effect[] } {
-  const minted = mintToken(app, planWrappingToken(wrapping));
+  const minted = mintToken(app, planWrappingToken({ ...wrapping, mount_id }));
   const token_id = minted.token.id;
   const answer_sealed = app.barrier.seal('response', placeOf(token_id), encodeAnswer(answer));
   const { wrapped_accessor } = wrapping;
@@ -140,7 +143,8 @@ export async function rewrap(app: App, caller: Caller, input: { token: string })
   requirePermission(caller);
   const row = await requireWrapped(app, input.token);
   const { creation_path, ttl, wrapped_accessor } = row;
-  const wrapping = { creation_path, created_at_ms: app.now(), ttl, wrapped_accessor };
+  const mount_id = (await findToken(app.db, row.token_id))?.mount_id ?? '';
+  const wrapping = { creation_path, created_at_ms: app.now(), ttl, wrapped_accessor, mount_id };
   const { info, effects } = planWrapping(app, openWrapped(app, row), wrapping);
   caller.record.outcome.wrapping_accessor = info.accessor;
   await take(app, caller, row, effects);

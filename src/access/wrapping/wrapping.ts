@@ -19,6 +19,12 @@ export interface Wrapping {
   wrapped_accessor: string;
 }
 
+/** A wrapping that is being made. */
+export interface PlannedWrapping extends Wrapping {
+  /** The mount that answered, with which the answer ends; empty for those that are always there. */
+  mount_id: string;
+}
+
 /** The bytes of an answer as they would have been sent. */
 export interface WrappedAnswer {
   content_type: string;
@@ -26,13 +32,13 @@ export interface WrappedAnswer {
 }
 
 /** The single-use token that stands for a wrapped answer: an orphan that outlives its maker. */
-export function planWrappingToken(wrapping: Wrapping): PlannedToken {
+export function planWrappingToken(wrapping: PlannedWrapping): PlannedToken {
   const created_at = Math.floor(wrapping.created_at_ms / 1000);
-  const { ttl } = wrapping;
+  const { ttl, mount_id } = wrapping;
   return {
     type: 'service',
     parent_id: undefined,
-    mount_id: '',
+    mount_id,
     expires_at: created_at + ttl,
     uses_left: 1,
     renewed_at: undefined,

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { must } from '../support/racing.ts';
+import { startTestServer } from '../support/server.ts';
+
+for (const again of [false, true]) {
+  test(`a wrapped answer${again ? ', wrapped anew,' : ''} ends with the mount that gave it, and not with another`, async (t) => {
+    const { call } = await startTestServer(t);
+    const wrapped: string[] = [];
+    for (const mount of ['goes', 'stays']) {
+      await must(call('POST', `sys/mounts/${mount}`, { type: 'pki' }));
+      const ca = { common_name: 'R', key_type: 'ec' };
+      await must(call('POST', `${mount}/root/generate/internal`, ca));
+      await must(call('POST', `${mount}/roles/web`, { allow_any_name: true, key_type: 'ec' }));
+      const headers = { 'x-vault-wrap-ttl': '10m' };
+      const body = { common_name: 'a.test' };
+      const made = await must(call('POST', `${mount}/issue/web`, body, { headers }));
+      const token = made.textAt('wrap_info.token');
+      const anew = again && (await must(call('POST', 'sys/wrapping/rewrap', { token })));
+      wrapped.push(anew ? anew.textAt('wrap_info.token') : token);
+    }
+    await must(call('DELETE', 'sys/mounts/goes'));
+    const taken: [number, boolean][] = [];
+    for (const token of wrapped) {
+      const reply = await call('POST', 'sys/wrapping/unwrap', {}, { token });
+      taken.push([reply.status, reply.text.includes('PRIVATE KEY')]);
+    }
+    assert.deepEqual(taken, [
+      [400, false],
+      [200, true],
+    ]);
+  });
+}
