@@ -1,7 +1,14 @@
 // What ends with a removal on the broker's side, and what is being made at that moment.
 
 import assert from 'node:assert/strict';
-import { logIn, logInPath, newPerson, type Person, versionOf } from '../support/broker-places.ts';
+import {
+  logIn,
+  logInPath,
+  make,
+  newPerson,
+  type Person,
+  versionOf,
+} from '../support/broker-places.ts';
 import { type Bench, must, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -91,4 +98,37 @@ const changed: RaceCase = {
   },
 };
 
-raceAll('who logs in to the broker', [...logIns, changed]);
+/** Somebody whose account stands for nobody yet, but whose auth method is the primary one. */
+async function newcomer(bench: Bench): Promise<Person> {
+  const person = await newPerson(bench);
+  const { org, method, user } = person;
+  const login_name = `newcomer-${bench.next()}`;
+  const attributes = { login_name, password: 'correct horse' };
+  const account = await make(bench, 'accounts', { auth_method_id: method, attributes });
+  const primary = { version: 1, primary_auth_method_id: method };
+  await must(bench.maker.call('PATCH', `scopes/${org}`, primary));
+  return { org, method, user, account, login_name };
+}
+
+const newcomers: RaceCase[] = [
+  {
+    name: 'a log-in that makes its user and the primary method of the scope',
+    refused: [404],
+    async setUp(bench) {
+      const person = await newcomer(bench);
+      const path = `scopes/${person.org}`;
+      const none = { version: 2, primary_auth_method_id: null };
+      return {
+        path: logInPath(person),
+        make: () => logIn(bench, person),
+        remove: () => bench.remover.call('PATCH', path, none),
+        async left() {
+          const users = await must(bench.remover.call('GET', `users?scope_id=${person.org}`));
+          assert.equal((users.field('items') as unknown[]).length, 1, users.text);
+        },
+      };
+    },
+  },
+];
+
+raceAll('who logs in to the broker', [...logIns, changed, ...newcomers]);

@@ -116,6 +116,17 @@ eachPlace('finished log-ins', (newPlace) => {
         return call('POST', await aliasOf(on), { canonical_id: other.textAt('data.id') });
       },
     ],
+    [
+      'an entity that is removed',
+      userpass,
+      ({ entity_id }) => call('DELETE', `identity/entity/id/${entity_id}`),
+    ],
+    [
+      'an entity that is removed with others',
+      approle,
+      ({ entity_id }) =>
+        call('POST', 'identity/entity/batch-delete', { entity_ids: [entity_id, 'x'] }),
+    ],
   ];
 
   for (const [what, open, end] of endings) {
@@ -143,6 +154,27 @@ eachPlace('finished log-ins', (newPlace) => {
       assert.equal(await statusOf(on.token), 200);
       await ok(end(on));
       assert.equal(await statusOf(on.token), 403);
+    });
+  }
+
+  const removals: [what: string, path: (on: LoggedIn, name: string) => string][] = [
+    ['by its id', ({ entity_id }) => `identity/entity/id/${entity_id}`],
+    ['by its name', (_on, name) => `identity/entity/name/${name}`],
+  ];
+  for (const [what, path] of removals) {
+    test(`a token of an entity that is removed ${what} is not found or renewed by its accessor`, async () => {
+      const on = await userpass();
+      const name = (await ok(call('GET', `identity/entity/id/${on.entity_id}`))).textAt(
+        'data.name',
+      );
+      const self = await call('GET', 'auth/token/lookup-self', undefined, { token: on.token });
+      const accessor = self.textAt('data.accessor');
+      assert.equal((await call('POST', 'auth/token/lookup-accessor', { accessor })).status, 200);
+      await ok(call('DELETE', path(on, name)));
+      for (const verb of ['lookup', 'renew']) {
+        const reply = await call('POST', `auth/token/${verb}-accessor`, { accessor });
+        assert.ok([400, 403, 404].includes(reply.status), `${verb}: ${reply.status}`);
+      }
     });
   }
 

@@ -222,25 +222,45 @@ function comparableAlias(alias: Alias): Omit<IdentityAliasRow, 'id' | 'name_key'
   return row;
 }
 
-/** Aliases that go, or go to somebody else: by their id, or by what a mount calls them. */
-export type AliasesAt = { id: string } | { mount_accessor: string; name: string };
+/** Aliases that go, or go to somebody else: by their id, by what a mount calls them, or all of an entity. */
+export type AliasesAt =
+  | { id: string }
+  | { mount_accessor: string; name: string }
+  | { entity_id: string };
+
+const takeAliasesOf = preparedHold<{ entity_id: string }>((from, { entity_id }) =>
+  from
+    .selectFrom('identity_alias')
+    .select('id')
+    .where('entity_id', '=', entity_id)
+    .orderBy('id')
+    .forUpdate(),
+);
+
+/** Waits for whoever stands for an entity or gives something to it, and keeps others from it. */
+export const takeEntity: (entity: { id: string }) => Write = preparedHold<{ id: string }>(
+  (from, { id }) =>
+    from.selectFrom('identity_entity').select('id').where('id', '=', id).forUpdate(),
+);
 
 /** Waits for log-ins that are being made by these aliases, and keeps others from being made. */
 export function takeAliases(at: AliasesAt): Write {
   if ('id' in at) return takeAlias(at);
+  if ('entity_id' in at) return takeAliasesOf(at);
   return takeNamedAlias({ mount_accessor: at.mount_accessor, name_key: nameKey(at.name) });
 }
 
 /** Their ids as a question, answered when the write set runs. */
 export function aliasIds(at: AliasesAt): Expression<string> {
   const all = build.selectFrom('identity_alias').select('identity_alias.id');
-  const those =
-    'id' in at
-      ? all.where('identity_alias.id', '=', at.id)
-      : all
-          .where('identity_alias.mount_accessor', '=', at.mount_accessor)
-          .where('identity_alias.name_key', '=', nameKey(at.name));
-  return sql<string>`${those}`;
+  if ('id' in at) return sql<string>`${all.where('identity_alias.id', '=', at.id)}`;
+  if ('entity_id' in at) {
+    return sql<string>`${all.where('identity_alias.entity_id', '=', at.entity_id)}`;
+  }
+  const named = all
+    .where('identity_alias.mount_accessor', '=', at.mount_accessor)
+    .where('identity_alias.name_key', '=', nameKey(at.name));
+  return sql<string>`${named}`;
 }
 
 export function deleteAliases(at: AliasesAt): Write {

@@ -18,9 +18,11 @@ import {
   findResource,
   findResourceByKey,
   holdResource,
+  holdVersion,
   insertResource,
   saveResource,
 } from '../resources/store.ts';
+import type { ScopeBody } from '../scopes/scope.ts';
 import { requireScope } from '../tree/operations.ts';
 import { setOwner } from '../users/store.ts';
 import type { UserBody } from '../users/user.ts';
@@ -159,8 +161,10 @@ async function userOf(
       effects: [held, ...effects, saveResource(user, known.version), bumpConfigVersion()],
     };
   }
-  const scope = await requireScope(app, method.scope_id);
-  if (scope.primary_auth_method_id !== method.id) {
+  // As it is now, not as it is cached: what is held is what was judged.
+  const scope = await findResource(app.db, method.scope_id);
+  const { primary_auth_method_id } = (scope?.body ?? {}) as Partial<ScopeBody>;
+  if (scope?.type !== 'scope' || primary_auth_method_id !== method.id) {
     throw new Failure('not_found', 'Resource not found.');
   }
   const id = newResourceId('u', app.randomBytes(32));
@@ -186,6 +190,7 @@ async function userOf(
   return {
     user,
     effects: [
+      holdVersion({ id: scope.id, version: scope.version }),
       ...effects,
       insertResource(user),
       setOwner(account.id, { from: '', to: user.id }, account.version),

@@ -6,6 +6,7 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Caller } from '../../caller.ts';
+import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
 import { commitPlanned, type Planned } from '../../standing/operations.ts';
 import {
   type Alias,
@@ -20,7 +21,13 @@ import {
 } from '../entity.ts';
 import { listGroupsAbove } from '../group.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
-import { findAliasMount, newEntity, readGroupTree, requireFewPolicies } from '../operations.ts';
+import {
+  findAliasMount,
+  newEntity,
+  planAliasRemoval,
+  readGroupTree,
+  requireFewPolicies,
+} from '../operations.ts';
 import {
   deleteEntity,
   deleteMemberships,
@@ -33,6 +40,7 @@ import {
   listAllAliases,
   listEntityNames,
   listGroupsOf,
+  takeEntity,
   updateEntity,
 } from '../store.ts';
 
@@ -159,19 +167,29 @@ export async function removeEntityBatch(
   });
 }
 
-/** Tokens that stand for a removed entity are refused from then on. */
+/** Log-ins of a removed entity end, and what was made from them; other tokens that stand for it are refused. */
 async function removeEntities(
   app: App,
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
-  return commitPlanned<Answer>(app, caller, async () => {
+  const answer = await commitPlanned<Answer>(app, caller, async () => {
     const effects = (await find()).flatMap((entity) =>
-      entity ? [deleteEntity(entity), deleteMemberships('entity', entity.id)] : [],
+      entity
+        ? [
+            // Before its aliases, and so before the log-ins that came by them: none comes later.
+            takeEntity(entity),
+            ...planAliasRemoval({ entity_id: entity.id }),
+            deleteEntity(entity),
+            deleteMemberships('entity', entity.id),
+          ]
+        : [],
     );
     if (effects.length > 0) effects.push(...bumpPermissionVersion());
     return { effects, result: {} };
   });
+  await endLeasesOfRevoked(app, caller);
+  return answer;
 }
 
 /** Ids with what they are called, so that a list can be read by people. */
