@@ -1,6 +1,8 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
+import type { Lease } from '../../access/leases/lease.ts';
 import { insertLease } from '../../access/leases/store.ts';
 import { holdPermissions } from '../../access/standing/operations.ts';
+import { systemCaller } from '../../access/system-caller.ts';
 import { askerOf, makeKeyInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -18,7 +20,12 @@ import type { Resource } from '../resource.ts';
 import type { FoundSecret } from '../session-credentials/credential.ts';
 import { type VaultAnswer, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { askVault, type VaultRequest } from '../vault-client/operations.ts';
-import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../vault-leases/lease.ts';
+import {
+  sessionPrefix,
+  VAULT_LEASE,
+  type VaultLeaseData,
+  vaultLeaseData,
+} from '../vault-leases/lease.ts';
 import { revokeAtVault } from '../vault-leases/operations.ts';
 import { openConnection, requireToken } from '../vault-tokens/operations.ts';
 import { planRenewal } from '../vault-tokens/token.ts';
@@ -144,18 +151,15 @@ async function issueFromVault(
   caller: BrokerCaller,
   request: IssueRequest,
 ): Promise<Issued> {
-  const { library, session } = request;
+  const { library } = request;
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
   const { answer, read } = await askFor(app, connection, request, (type, bits) =>
     newKeyPair(app, caller, type, bits),
   );
-  const { lease_id, lease_duration, renewable } = answer;
+  const lease = leaseOf(app, request, token.id, answer);
   const giveBack = async (): Promise<void> => {
-    if (lease_id === '') return;
-    await revokeAtVault(app, connection, lease_id).catch((err: unknown) => {
-      app.log.warn({ err, library: library.id }, 'a credential could not be given back');
-    });
+    if (lease) await giveLeaseBack(app, connection, lease);
   };
   const source = sourceOf(library);
   const verdict = read(answer.data);
@@ -163,25 +167,48 @@ async function issueFromVault(
     await giveBack();
     throw new VaultFault('malformed', `the secret has no "${verdict.missing}"`);
   }
-  if (lease_id === '') {
-    return { found: { ...verdict.found, source }, effects: [], giveBack };
-  }
+  const effects = lease ? [insertLease(lease)] : [];
+  return { found: { ...verdict.found, source }, effects, giveBack };
+}
+
+/** The lease of what a Vault server gave; undefined where it needs no giving back. */
+function leaseOf(
+  app: App,
+  request: IssueRequest,
+  token_id: string,
+  { lease_id, lease_duration, renewable }: VaultAnswer,
+): Lease | undefined {
+  if (lease_id === '') return undefined;
   const now = Math.floor(app.now() / 1000);
   // Without a duration a lease has no end of its own.
   const { renew_at, expires_at: until } = planRenewal(now, lease_duration || ENDLESS);
-  const data: VaultLeaseData = { token_id: token.id, lease_id, renewable, renew_at, until };
-  const lease = insertLease({
+  const data: VaultLeaseData = { token_id, lease_id, renewable, renew_at, until };
+  return {
     id: newLeaseId(app, request),
     token_id: undefined,
     mount_id: '',
     kind: VAULT_LEASE,
     data: { ...data },
     issued_at: now,
-    expires_at: session.expires_at,
+    expires_at: request.session.expires_at,
     renewed_at: undefined,
     renewable: false,
-  });
-  return { found: { ...verdict.found, source }, effects: [lease], giveBack };
+  };
+}
+
+/** What cannot be given back at once is due: the job of the leases tries again. Never throws. */
+async function giveLeaseBack(app: App, connection: VaultConnection, lease: Lease): Promise<void> {
+  try {
+    await revokeAtVault(app, connection, vaultLeaseData(lease).lease_id);
+  } catch (err) {
+    app.log.warn({ err, lease: lease.id }, 'a credential is given back later');
+    const caller = systemCaller(app.newId(), 'broker/library-issuing');
+    caller.record.outcome.lease_id = lease.id;
+    const due = { ...lease, expires_at: Math.floor(app.now() / 1000) };
+    await app.commit(caller, [insertLease(due)]).catch((error: unknown) => {
+      app.log.error({ err: error, lease: lease.id }, 'a credential could not be given back');
+    });
+  }
 }
 
 /** Seconds; longer than any session. */
