@@ -46,14 +46,15 @@ function spin(milliseconds: number): void {
   while (performance.now() < until);
 }
 
-function start(): { parsed: string[]; open(address: string): TestSocket } {
+function start(): { parsed: string[]; open(address: string, onEnd?: () => void): TestSocket } {
   const server = new EventEmitter();
   feedInTurns(server as Server, false);
   const parsed: string[] = [];
   return {
     parsed,
-    open(address) {
+    open(address, onEnd = () => {}) {
       const socket = new TestSocket(address, parsed);
+      socket.on('end', onEnd);
       server.emit('connection', socket);
       return socket;
     },
@@ -101,6 +102,29 @@ test('of what has come on one socket the order stays', async () => {
     parsed.filter((name) => !name.startsWith('a')),
     ['x', 'y', 'z'],
   );
+});
+
+test('who says that nothing more comes has what has come read in its turn all the same', async () => {
+  const { parsed, open } = start();
+  const all = names('a', 40);
+  const ended: string[] = [];
+  const sockets = all.map((name) => {
+    const socket = open('192.0.2.1', () => ended.push(name));
+    socket.emit('data', Buffer.from(name));
+    return socket;
+  });
+  for (const socket of sockets) socket.emit('end');
+  let turns = 0;
+  for (let before = 0; parsed.length < all.length; before = parsed.length) {
+    await nextTurn();
+    turns += 1;
+    assert.ok(parsed.length - before <= 10, `${parsed.length - before} in one turn`);
+    assert.ok(turns < 1000);
+  }
+  assert.deepEqual(ended.toSorted(), all.toSorted());
+  const last = open('192.0.2.2', () => ended.push('b'));
+  last.emit('end');
+  assert.equal(ended.at(-1), 'b', 'at once where nothing waits');
 });
 
 test('an address that lets more bytes wait than its share is given up, another is not', async () => {

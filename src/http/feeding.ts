@@ -25,14 +25,20 @@ export function feedInTurns(server: Server, secure: boolean): void {
   const turns = new Turns();
   server.on(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
     const listeners = socket.listeners('data');
+    const ends = socket.listeners('end');
     const parse: Parse = (bytes) => {
       for (const listener of listeners) listener.call(socket, bytes);
     };
     socket.removeAllListeners('data');
     const feed = new Feed(socket, parse, turns);
     socket.on('data', (bytes: Bytes) => feed.take(bytes));
-    // What has come is read before it is said that nothing more comes.
-    socket.prependListener('end', () => feed.finish());
+    // What has come is read, in its turn, before it is said that nothing more comes.
+    socket.removeAllListeners('end');
+    socket.on('end', () =>
+      feed.end(() => {
+        for (const end of ends) end.call(socket);
+      }),
+    );
   });
 }
 
@@ -106,6 +112,8 @@ class Feed {
   readonly #hold: Hold;
   #left: Bytes[] = [];
   #isHeldUp = false;
+  /** Says that nothing more comes, once all is parsed. */
+  #end: (() => void) | undefined;
 
   constructor(socket: Socket, parse: Parse, turns: Turns) {
     this.party = partyOf(socket.remoteAddress ?? '');
@@ -141,14 +149,17 @@ class Feed {
       this.#parseSlice();
     }
     this.#hold.release();
-    if (!this.#isHeldUp) return;
-    this.#isHeldUp = false;
-    this.#socket.resume();
+    if (this.#isHeldUp) {
+      this.#isHeldUp = false;
+      this.#socket.resume();
+    }
+    this.#end?.();
+    this.#end = undefined;
   }
 
-  finish(): void {
-    while (this.#left.length > 0) this.#parseSlice();
-    this.#hold.release();
+  end(end: () => void): void {
+    if (this.#left.length === 0) end();
+    else this.#end = end;
   }
 
   #wait(): void {
