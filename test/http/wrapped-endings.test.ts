@@ -11,7 +11,8 @@ for (const again of [false, true]) {
       await must(call('POST', `sys/mounts/${mount}`, { type: 'pki' }));
       const ca = { common_name: 'R', key_type: 'ec' };
       await must(call('POST', `${mount}/root/generate/internal`, ca));
-      await must(call('POST', `${mount}/roles/web`, { allow_any_name: true, key_type: 'ec' }));
+      const role = { allow_any_name: true, key_type: 'ec', ttl: '1h' };
+      await must(call('POST', `${mount}/roles/web`, role));
       const headers = { 'x-vault-wrap-ttl': '10m' };
       const body = { common_name: 'a.test' };
       const made = await must(call('POST', `${mount}/issue/web`, body, { headers }));
