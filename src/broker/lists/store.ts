@@ -26,21 +26,25 @@ const START: Cursor = { ms: Number.MAX_SAFE_INTEGER, id: '' };
 /** A list over more containers than this walks all rows of the type in order instead. */
 const FEW_CONTAINERS = 200;
 
-interface OneContainer extends Record<string, string | number> {
+interface Step extends Record<string, string | number> {
   type: string;
-  container_id: string;
   ms: number;
   id: string;
   after_ms: number;
   limit: number;
 }
 
-const pageOf = (order: ListOrder) =>
-  prepared<OneContainer, ResourceRow>((from, p) =>
+/** A step through what lies in one container, or belongs to one owner. */
+interface StepWithin extends Step {
+  of: string;
+}
+
+const pageOf = (key: 'container_id' | 'owner_id', order: ListOrder) =>
+  prepared<StepWithin, ResourceRow>((from, p) =>
     from
       .selectFrom('resource')
       .selectAll()
-      .where('container_id', '=', p.container_id)
+      .where(key, '=', p.of)
       .where('type', '=', p.type)
       .where((row) => row(row.refTuple(order, 'id'), '<', row.tuple(row.val(p.ms), row.val(p.id))))
       .where(order, '>', p.after_ms)
@@ -49,7 +53,15 @@ const pageOf = (order: ListOrder) =>
       .limit(p.limit),
   );
 
-const PAGES = { created_ms: pageOf('created_ms'), updated_ms: pageOf('updated_ms') };
+const PAGES = {
+  created_ms: pageOf('container_id', 'created_ms'),
+  updated_ms: pageOf('container_id', 'updated_ms'),
+};
+
+const OWNED = {
+  created_ms: pageOf('owner_id', 'created_ms'),
+  updated_ms: pageOf('owner_id', 'updated_ms'),
+};
 
 /**
  * Rows of a type in some containers, in the order of the window.
@@ -73,7 +85,7 @@ export async function listInContainers(
     const { type, after_ms, limit } = window;
     const rows = await PAGES[window.order].all(db, {
       type,
-      container_id,
+      of: container_id,
       ms,
       id,
       after_ms,
@@ -86,14 +98,6 @@ export async function listInContainers(
 
 /** The most rows that are looked at in one read. */
 const MAX_STEP = 5_000;
-
-interface Step extends Record<string, string | number> {
-  type: string;
-  ms: number;
-  id: string;
-  after_ms: number;
-  limit: number;
-}
 
 const stepOf = (order: ListOrder) =>
   prepared<Step, { id: string; ms: number; container_id: string }>((from, p) =>
@@ -169,31 +173,6 @@ async function walkType(
   return inOrder(await listResourcesById(db, ids.slice(0, limit)), window);
 }
 
-interface OwnedStep extends Record<string, string | number> {
-  owner_id: string;
-  type: string;
-  ms: number;
-  id: string;
-  after_ms: number;
-  limit: number;
-}
-
-const ownedOf = (order: ListOrder) =>
-  prepared<OwnedStep, ResourceRow>((from, p) =>
-    from
-      .selectFrom('resource')
-      .selectAll()
-      .where('owner_id', '=', p.owner_id)
-      .where('type', '=', p.type)
-      .where((row) => row(row.refTuple(order, 'id'), '<', row.tuple(row.val(p.ms), row.val(p.id))))
-      .where(order, '>', p.after_ms)
-      .orderBy(order, 'desc')
-      .orderBy('id', 'desc')
-      .limit(p.limit),
-  );
-
-const OWNED = { created_ms: ownedOf('created_ms'), updated_ms: ownedOf('updated_ms') };
-
 /** A user's own rows in some containers: read in order, as many at a time as are wanted. */
 export async function listOwnedIn(
   db: Db,
@@ -204,7 +183,7 @@ export async function listOwnedIn(
   const within = new Set(containers);
   const found: ResourceRow[] = [];
   for (let { ms, id } = before ?? START; ; ) {
-    const rows = await OWNED[order].all(db, { owner_id, type, ms, id, after_ms, limit });
+    const rows = await OWNED[order].all(db, { of: owner_id, type, ms, id, after_ms, limit });
     for (const row of rows) if (within.has(row.container_id)) found.push(row);
     const last = rows.at(-1);
     if (!last || rows.length < limit || found.length >= limit) break;
