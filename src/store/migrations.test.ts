@@ -93,7 +93,11 @@ eachPlace('a database', (newPlace, engine) => {
         'insert into token (id, accessor, mount_id, uses_left, body) values ($1, $1, $2, 0, $3)',
         id,
         mount_id,
-        JSON.stringify({ entity_id }),
+        // What a log-in's metadata could hold; PostgreSQL reads none of the first two as JSON.
+        JSON.stringify({
+          meta: ['\u0000', '\ud800', String.raw`\u0000`, '\u{1f600}', id],
+          entity_id,
+        }),
       );
     const alias = (id: string, entity_id: string, accessor: string) =>
       run(

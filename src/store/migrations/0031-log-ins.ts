@@ -1,5 +1,9 @@
 import type { Migration } from '../migrations.ts';
 
+// PostgreSQL refuses a JSON text that holds U+0000 or half of a surrogate pair, as a log-in's metadata may.
+// What stands for them here is only read past.
+const SOUND_BODY = String.raw`regexp_replace(token.body, '\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\/', 'g')`;
+
 /**
  * A token keeps which alias its log-in came by, so that it ends with it. Those of before get theirs:
  * an entity has one alias of a mount.
@@ -11,7 +15,7 @@ export const logIns: Migration = {
     const entity_id =
       engine === 'sqlite'
         ? "json_extract(token.body, '$.entity_id')"
-        : "token.body::json ->> 'entity_id'";
+        : `${SOUND_BODY}::json ->> 'entity_id'`;
     return [
       `alter table token add column alias_id ${text} not null default ''`,
       `update token set alias_id = coalesce(
