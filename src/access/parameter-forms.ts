@@ -5,6 +5,7 @@ import { parseTimestamp } from '../core/timestamps.ts';
 import { parseIpAddress } from '../x509/ip-addresses.ts';
 import { parseSerial } from '../x509/serial.ts';
 import type { ParameterValue } from './policy.ts';
+import { isGlob } from './value-set.ts';
 
 /** How the endpoint that is asked reads its fields. */
 export interface ParameterReader {
@@ -92,20 +93,6 @@ export const textOf = (value: unknown): string | undefined =>
       ? String(value)
       : undefined;
 
-export const isGlob = (named: unknown): named is string =>
-  typeof named === 'string' && (named.startsWith('*') || named.endsWith('*'));
-
-/** A `*` at either end of the pattern stands for anything; elsewhere it stands for itself. */
-export function matchesGlob(pattern: string, text: string): boolean {
-  if (pattern === '*') return true;
-  const open = pattern.startsWith('*');
-  const closed = pattern.endsWith('*');
-  if (open && closed) return text.includes(pattern.slice(1, -1));
-  if (open) return text.endsWith(pattern.slice(1));
-  if (closed) return text.startsWith(pattern.slice(0, -1));
-  return pattern === text;
-}
-
 /** A text, and the same without the dot that may end a name of a host. */
 export function spellingsOf(text: string): string[] {
   return text.length > 1 && text.endsWith('.') ? [text, text.slice(0, -1)] : [text];
@@ -122,11 +109,18 @@ export interface Forms {
   /** Undefined when there are more than can be looked at. */
   texts: ReadonlySet<string> | undefined;
   lists: readonly (readonly unknown[])[];
+  /** Of the list that is read. */
+  items: ReadonlySet<unknown>;
   /** Whether one of the texts is the address, or the serial number, that another text is. */
   hasValue(wanted: string): boolean;
 }
 
-const TOO_MANY: Forms = { texts: undefined, lists: [], hasValue: () => true };
+const TOO_MANY: Forms = {
+  texts: undefined,
+  lists: [],
+  items: new Set(),
+  hasValue: () => true,
+};
 
 function formsOf(value: unknown, read: unknown, also: (text: string) => readonly string[]): Forms {
   const sent = new Set<string>();
@@ -147,7 +141,8 @@ function formsOf(value: unknown, read: unknown, also: (text: string) => readonly
   }
   const texts = new Set(sent);
   for (const text of sent) for (const spelling of spellingsOf(text.trim())) texts.add(spelling);
-  return { texts, lists, hasValue: findValues(sent) };
+  const items = new Set<unknown>(Array.isArray(read) ? read : []);
+  return { texts, lists, items, hasValue: findValues(sent) };
 }
 
 /** Reads thousands of texts only once a rule names something of the kind. */

@@ -247,6 +247,42 @@ for (const [what, denied, item] of LONG_LISTS) {
   });
 }
 
+const PATTERNS: [what: string, pattern: (at: number) => string][] = [
+  ['ends', (at) => `*.x${at}.example.org`],
+  ['ends of many lengths', (at) => `*.${'x'.repeat(at % 200)}${at}.example.org`],
+  ['beginnings', (at) => `x${at}.*`],
+  ['pieces', (at) => `*.x${at}.example*`],
+];
+for (const [what, pattern] of PATTERNS) {
+  test(`ten thousand names are held against a thousand ${what} in a short time, or refused`, () => {
+    const items = Array.from({ length: 10_000 }, (_, at) => `n${at}.example.com`);
+    const values = Array.from({ length: 1000 }, (_, at) => pattern(at));
+    const denied = { denied: { list: values } };
+    const allowed = { allowed: { list: [...values, 'n*'] } };
+    // Once before, so that compiling is not counted.
+    for (const rule of [denied, allowed]) isAllowed(rule, { list: items.slice(1) }, reader);
+    const spent = cpuOf(() => {
+      isAllowed(denied, { list: items }, reader);
+      isAllowed(allowed, { list: items }, reader);
+    });
+    assert.ok(spent < 150, `${spent} ms`);
+    // A hit is found among as many patterns, however it comes about.
+    const hit = pattern(999).replace(/^\*|\*$/g, 'y');
+    assert.equal(isAllowed(denied, { list: [hit] }, reader), false, hit);
+    assert.equal(isAllowed({ allowed: { list: values } }, { list: [hit] }, reader), true, hit);
+    assert.equal(isAllowed(denied, { list: ['n1.example.com'] }, reader), true);
+  });
+}
+
+test('what takes too many comparisons is neither allowed nor free of what is denied', () => {
+  const values = Array.from({ length: 1000 }, (_, at) => `*.x${at}.example*`);
+  const items = Array.from({ length: 10_000 }, (_, at) => `n${at}.example.com`);
+  assert.equal(isAllowed({ denied: { list: values } }, { list: items }, reader), false);
+  assert.equal(isAllowed({ allowed: { list: [...values, 'n*'] } }, { list: items }, reader), false);
+  const few = items.slice(0, 800);
+  assert.equal(isAllowed({ denied: { list: values } }, { list: few }, reader), true);
+});
+
 test('a pattern for what is no text is held against what is read of it', () => {
   assert.equal(isAllowed({ allowed: { flag: ['tr*'] } }, { flag: 't' }, reader), true);
   assert.equal(isAllowed({ allowed: { flag: ['tr*'] } }, { flag: 'f' }, reader), false);

@@ -2,12 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { foldName } from '../core/fold.ts';
 import {
   holdsEntries,
-  isGlob,
   isSameInstant,
   itemsNamed,
   listItems,
   MAX_ITEMS,
-  matchesGlob,
   NO_READER,
   type ParameterReader,
   readSent,
@@ -16,6 +14,7 @@ import {
   textOf,
 } from './parameter-forms.ts';
 import type { ParameterRules, ParameterValue } from './policy.ts';
+import { type Comparisons, isGlob, MOST_COMPARISONS, ValueSet } from './value-set.ts';
 
 /** The three conditions on parameters of a rule; names in lower case. */
 export interface ParameterConditions {
@@ -43,12 +42,13 @@ export function judgeParameters(
   const missing = required_parameters.find((wanted) => !isThere(wanted, parameters, reader));
   if (missing !== undefined) return `parameter "${missing}" is required`;
 
+  const budget: Comparisons = { left: MOST_COMPARISONS };
   const sent = Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
   if (denied_parameters.has('*') && sent.length > 0) return 'no parameter is allowed';
   for (const each of sent) {
     const rules = each.names.flatMap((name) => denied_parameters.get(name) ?? []);
     const any = each.names.some((name) => denied_parameters.get(name)?.length === 0);
-    if (any || rules.some((named) => isDenied(named, each))) {
+    if (any || isDenied(rules, each, budget)) {
       return `parameter "${each.name}" is denied`;
     }
   }
@@ -62,7 +62,7 @@ export function judgeParameters(
     });
     if (rules.length === 0 && !others) return `parameter "${each.name}" is not allowed`;
     const isBeyond = (values: readonly ParameterValue[]): boolean =>
-      values.length > 0 && !isAllowed(values, each);
+      values.length > 0 && !isAllowed(values, each, budget);
     if (rules.some(isBeyond)) return `parameter "${each.name}" is not allowed with this value`;
   }
   return undefined;
@@ -101,20 +101,25 @@ export function mergeParameters(all: readonly ParameterRules[]): ParameterRules 
 
 const NO_PARAMETERS: ParameterRules = new Map();
 
+/** Reading a value that a rule names takes as long as comparing this many texts. */
+const READING = 100;
+
 /**
  * Whether what the endpoint reads is what it would read of a value named, or a list of such. What
  * it refuses to read is compared as it was sent.
  */
-function isAllowed(allowed: readonly ParameterValue[], sent: Sent): boolean {
+function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Comparisons): boolean {
   const { read, readNamed, value } = sent;
-  if (read === undefined) return isNamed(allowed, value);
-  if (allowed.some((named) => named === '*' || isDeepStrictEqual(readNamed(named), read))) {
-    return true;
-  }
+  if (read === undefined) return isNamed(allowed, value, budget);
+  if (allowed.includes('*')) return true;
+  budget.left -= 2 * READING * allowed.length;
+  if (budget.left < 0) return false;
+  if (allowed.some((named) => isDeepStrictEqual(readNamed(named), read))) return true;
   const items = allowed.flatMap((named) => itemsNamed(named, sent));
-  if (!Array.isArray(read)) return isNamed(items, textOf(read) ?? read);
+  if (!Array.isArray(read)) return isNamed(items, textOf(read) ?? read, budget);
   if (read.length === 0 || read.length > MAX_ITEMS) return false;
-  return read.every((item) => items.some((named) => isValue(named, item)));
+  const named = namedBy(items, budget);
+  return read.every((item) => named(item) === true);
 }
 
 /**
@@ -122,56 +127,76 @@ function isAllowed(allowed: readonly ParameterValue[], sent: Sent): boolean {
  * `["a","b"]`, so a pattern lets such a text pass only where some pattern fits each item of it:
  * `*.example.com` must not let in `evil.test,www.example.com`.
  */
-function isNamed(allowed: readonly unknown[], sent: unknown): boolean {
-  const named = allowed.filter((each) => isValue(each, sent));
+function isNamed(allowed: readonly unknown[], sent: unknown, budget: Comparisons): boolean {
+  const named = namedBy(allowed, budget);
   const items = listItems(sent);
-  if (items === undefined || named.some((each) => each === sent || each === '*')) {
-    return named.length > 0;
-  }
-  return (
-    items.length <= MAX_ITEMS && items.every((item) => allowed.some((each) => isValue(each, item)))
-  );
+  if (items === undefined) return named(sent) === true;
+  if (typeof sent === 'string' && (allowed.includes(sent) || allowed.includes('*'))) return true;
+  return items.length <= MAX_ITEMS && items.every((item) => named(item) === true);
 }
 
-/** Whether a value is the one a rule names; a list is compared whole, element by element. */
-function isValue(named: unknown, sent: unknown): boolean {
-  if (typeof named === 'string') return typeof sent === 'string' && matchesGlob(named, sent);
-  return isDeepStrictEqual(named, sent);
+/** Whether a value is one of those that rules name; a list is compared whole, element by element. */
+function namedBy(
+  all: readonly unknown[],
+  budget: Comparisons,
+): (sent: unknown) => boolean | undefined {
+  const texts = new ValueSet(all.filter((named) => typeof named === 'string'));
+  const others = all.filter((named) => typeof named !== 'string');
+  return (sent) => {
+    if (typeof sent === 'string') return texts.has(sent, budget);
+    budget.left -= others.length;
+    if (budget.left < 0) return undefined;
+    return others.some((named) => isDeepStrictEqual(named, sent));
+  };
 }
 
 /**
- * Also true if an element of a list is what the rule names, or an item of a text that can be
+ * Also true if an element of a list is what a rule names, or an item of a text that can be
  * read as one: otherwise a denied value would be let in by a bracket, a comma or a blank beside
  * it. Upper case, another form of the same length of time and another way to write the same
  * boolean or number are no ways around a denial either.
  */
-function isDenied(named: ParameterValue, sent: Sent): boolean {
-  const { texts, lists, hasValue } = sent.forms;
+function isDenied(rules: readonly ParameterValue[], sent: Sent, budget: Comparisons): boolean {
+  if (rules.length === 0) return false;
+  const { texts } = sent.forms;
   if (!texts) return true;
+  budget.left -= READING * rules.length;
+  if (budget.left < 0 || rules.some((named) => isDeniedAlone(named, sent, texts))) return true;
+  const globs = rules.filter(isGlob);
+  if (globs.length === 0) return false;
+  const patterns = new ValueSet(globs.flatMap((named) => textsNamed(named, sent)));
+  return texts.values().some((each) => patterns.has(each, budget) !== false);
+}
+
+/** {@link isDenied}, but for what a pattern fits. */
+function isDeniedAlone(named: ParameterValue, sent: Sent, texts: ReadonlySet<string>): boolean {
+  const { lists, hasValue } = sent.forms;
   if (isList(named)) {
     return lists.some((list) => isDeepStrictEqual(named, list)) || isReadAs(named, sent);
   }
   const wanted = textOf(named);
   if (wanted === undefined) return sent.value === null;
-  const meant = itemsNamed(named, sent).flatMap((item) => textOf(item) ?? []);
-  for (const text of meant.map(foldName)) {
-    const isThere = isGlob(named)
-      ? [...texts].some((each) => matchesGlob(text, each))
-      : spellingsOf(text).some((each) => texts.has(each)) || hasValue(text);
-    if (isThere) return true;
-  }
+  const isThere = (text: string): boolean =>
+    spellingsOf(text).some((each) => texts.has(each)) || hasValue(text);
+  if (!isGlob(named) && textsNamed(named, sent).some(isThere)) return true;
   return isSameInstant(wanted, sent) || isReadAs(named, sent);
 }
 
+const textsNamed = (named: ParameterValue, sent: Sent): string[] =>
+  itemsNamed(named, sent).flatMap((item) => {
+    const text = textOf(item);
+    return text === undefined ? [] : [foldName(text)];
+  });
+
 /** Whether what is read is what the endpoint would read of a value named. */
-function isReadAs(named: ParameterValue, { read, readNamed }: Sent): boolean {
+function isReadAs(named: ParameterValue, sent: Sent): boolean {
+  const { read, readNamed } = sent;
   if (read === undefined) return false;
   const meant = readNamed(named);
   if (meant === undefined) return false;
   if (isDeepStrictEqual(meant, read) || holdsEntries(read, meant)) return true;
   if (isList(named) || !Array.isArray(meant) || !Array.isArray(read)) return false;
-  const items: readonly unknown[] = read;
-  return meant.length === 1 && items.includes(meant[0]);
+  return meant.length === 1 && sent.forms.items.has(meant[0]);
 }
 
 function isList(value: ParameterValue): value is readonly ParameterValue[] {

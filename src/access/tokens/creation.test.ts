@@ -2,13 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import type { TokenFacts } from '../caller.ts';
-import {
-  type CreationFacts,
-  displayName,
-  matchesGlob,
-  planToken,
-  type TokenWish,
-} from './creation.ts';
+import { type CreationFacts, displayName, namedBy, planToken, type TokenWish } from './creation.ts';
 import { type TokenRole, tokenRoleSchema } from './roles/role.ts';
 
 const NOW = 1_800_000_000;
@@ -320,6 +314,28 @@ const globs: [pattern: string, name: string, matches: boolean][] = [
 
 for (const [pattern, name, matches] of globs) {
   test(`"${name}" ${matches ? 'is' : 'is not'} within "${pattern}"`, () => {
-    assert.equal(matchesGlob([pattern], name), matches);
+    assert.equal(namedBy([pattern], !matches)(name), matches);
   });
 }
+
+test('a thousand names are held against a thousand patterns in a short time, also in vain', () => {
+  const names = Array.from({ length: 1000 }, (_, at) => `team-${at}-${'x'.repeat(40)}`);
+  const patterns = Array.from({ length: 1000 }, (_, at) => `team*${at}*y${'x'.repeat(900)}`);
+  const before = process.cpuUsage();
+  const fits = namedBy(patterns, false);
+  assert.equal(
+    names.some((name) => fits(name)),
+    false,
+  );
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 100_000, String(user + system));
+});
+
+test('patterns that take too long to compare allow nothing, and disallow everything', () => {
+  const patterns = Array.from({ length: 1000 }, () => '*abab*cdcd*');
+  const names = Array.from({ length: 1000 }, (_, at) => `cdcd-${at}-abab`);
+  for (const otherwise of [true, false]) {
+    const fits = namedBy(patterns, otherwise);
+    assert.equal(names.map(fits).at(-1), otherwise);
+  }
+});

@@ -1,6 +1,7 @@
 import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
+import { PatternSet } from '../../core/pattern-set.ts';
 import type { TokenFacts } from '../caller.ts';
 import { planBounds } from './bounds.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
@@ -249,16 +250,13 @@ function policiesOfRole(
   const fallback = allowsSome ? allowed : [...parent.policies];
   const chosen = wish.policies.length > 0 ? wanted : fallback;
   const disallowed = canonicalPolicies(role.disallowed_policies);
-  const isDisallowed = (name: string) =>
-    disallowed.includes(name) || matchesGlob(role.disallowed_policies_glob, name);
+  const fitsDisallowed = namedBy(role.disallowed_policies_glob, true);
+  const fitsAllowed = namedBy(role.allowed_policies_glob, false);
+  const isDisallowed = (name: string) => disallowed.includes(name) || fitsDisallowed(name);
 
   // "default" belongs to every token, so a list of allowed policies need not name it.
   const beyond = chosen.find(
-    (name) =>
-      allowsSome &&
-      name !== 'default' &&
-      !allowed.includes(name) &&
-      !matchesGlob(role.allowed_policies_glob, name),
+    (name) => allowsSome && name !== 'default' && !allowed.includes(name) && !fitsAllowed(name),
   );
   if (beyond !== undefined) {
     throw refuse(
@@ -272,22 +270,24 @@ function policiesOfRole(
   return canonicalPolicies(adds ? [...chosen, 'default'] : chosen);
 }
 
-/** Says whether a pattern, in which `*` stands for any text, is the whole of a name. */
-export function matchesGlob(patterns: readonly string[], name: string): boolean {
-  return patterns.some((pattern) => {
-    const parts = foldName(pattern.trim()).split('*');
-    const first = parts[0] ?? '';
-    const last = parts.at(-1) ?? '';
-    if (parts.length === 1) return name === first;
-    if (!name.startsWith(first)) return false;
-    let at = first.length;
-    for (const part of parts.slice(1, -1)) {
-      const found = name.indexOf(part, at);
-      if (found < 0) return false;
-      at = found + part.length;
-    }
-    return name.length - last.length >= at && name.endsWith(last);
-  });
+/** What comparing a token's names with a role's patterns may come to: some milliseconds. */
+const MOST_COMPARISONS = 100_000;
+
+/**
+ * Says of names whether a pattern is the whole of one; `*` stands for any text, anywhere.
+ *
+ * @param otherwise the answer where comparing would take too long
+ */
+export function namedBy(
+  patterns: readonly string[],
+  otherwise: boolean,
+): (name: string) => boolean {
+  const set = new PatternSet(patterns.map((pattern) => foldName(pattern.trim())));
+  const budget = { left: MOST_COMPARISONS };
+  return (name) => {
+    const fits = set.has(name, budget);
+    return budget.left < 0 ? otherwise : fits;
+  };
 }
 
 function limitsOf({ wish, role, default_ttl, max_ttl }: CreationFacts): LifetimeBounds {
