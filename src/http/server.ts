@@ -12,6 +12,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { App } from '../app.ts';
+import { doFor, makeFor } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { isOwnHost } from '../core/host.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
@@ -115,9 +116,11 @@ export function createServer(app: App, routers: Routers): HttpServer {
       sendSoon({ request, response, dressed: answerHealth(app, read, isClosing) });
       return;
     }
-    const answering = isBoundaryTarget(read.url)
-      ? handleBoundary(app, routers.boundary, read)
-      : handle(app, routers, read);
+    const answering = doFor(read.remote_address, () =>
+      isBoundaryTarget(read.url)
+        ? handleBoundary(app, routers.boundary, read)
+        : handle(app, routers, read),
+    );
     answering.then(
       (dressed) => sendSoon({ request, response, dressed }),
       (err: unknown) => fail(response, err),
@@ -327,7 +330,8 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
   else if (body.length !== undefined && body.length <= SHORT_BODY) {
     response.end(Buffer.concat([...body.pieces()]));
   } else {
-    pipeline(Readable.from(unhurried(body), { objectMode: false }), response, () => {});
+    const pieces = makeFor(request.socket.remoteAddress ?? '', unhurried(body));
+    pipeline(Readable.from(pieces, { objectMode: false }), response, () => {});
     return body.length === undefined ? PAGE_KEPT : PIECE_KEPT;
   }
   return 0;

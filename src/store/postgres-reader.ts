@@ -4,6 +4,7 @@ import type { StoreLog } from './committer.ts';
 import type { Reader } from './database.ts';
 import { isServerError } from './pipeline.ts';
 import { isStatementError, sessionConfig } from './postgres-session.ts';
+import { ReadingLine } from './reading-line.ts';
 import type { Value } from './write.ts';
 
 /** Texts that are prepared by name on each connection; those that come later are not. */
@@ -12,12 +13,18 @@ const STATEMENTS = 500;
 /** "cached plan must not change result type": a migration has changed the table since. */
 const FEATURE_NOT_SUPPORTED = '0A000';
 
-/** Reads over a pool of connections that cannot write. */
+/**
+ * Reads over a pool of connections that cannot write. The pool has who comes first go first; more reads
+ * than it has connections therefore wait here, where it is by turns.
+ */
 export class PostgresReader implements Reader {
   readonly #pool: Pool;
+  readonly #line = new ReadingLine();
+  #free: number;
   readonly #names = new Map<string, string>();
 
   constructor(url: string, connections: number, log: StoreLog) {
+    this.#free = connections;
     this.#pool = new Pool({
       ...sessionConfig(url, 'reader'),
       max: connections,
@@ -33,11 +40,17 @@ export class PostgresReader implements Reader {
   }
 
   async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
+    // Whose turn comes is given the connection of whoever is through.
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#line.wait();
     try {
       return await this.#query(this.#nameOf(sql), sql, parameters);
     } catch (error) {
       if (isStatementError(error)) throw error;
       throw new Failure('unavailable', 'the database cannot be read', { cause: error });
+    } finally {
+      if (this.#line.isEmpty) this.#free += 1;
+      else this.#line.next();
     }
   }
 

@@ -1,15 +1,17 @@
+import { ReadingLine } from './reading-line.ts';
+
 /** Milliseconds of a turn of the event loop after which a read waits for the next one. */
 const TURN_MS = 5;
 
 /**
  * Has reads that are over at once give way. An `await` of such a read does not let the event loop
  * turn, so that a loop over pages would be one stretch, however many pages there are: once a turn
- * has lasted long, a read begins in a later one. Those that wait go on in the order they came in.
+ * has lasted long, a read begins in a later one, when it is its request's turn.
  */
 export class ReadingTurns {
   #until = 0;
   #isCounting = false;
-  readonly #waiting: (() => void)[] = [];
+  readonly #line = new ReadingLine();
 
   /** Whether the turn that is under way has lasted long since its first read. */
   get isOver(): boolean {
@@ -23,7 +25,7 @@ export class ReadingTurns {
 
   /** Resolves in a later turn. */
   next(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#line.wait();
   }
 
   #begin(now: number): void {
@@ -34,19 +36,19 @@ export class ReadingTurns {
 
   #turn(): void {
     this.#isCounting = false;
-    if (this.#waiting.length === 0) return;
+    if (this.#line.isEmpty) return;
     this.#begin(performance.now());
     this.#serve();
   }
 
   /** One after the other, each with all that it goes on to do until it waits: at least one a turn. */
   #serve(): void {
-    this.#waiting.shift()?.();
+    this.#line.next();
     // After the microtasks of what went on, and theirs: only then is it known how long it took.
     queueMicrotask(() => process.nextTick(() => this.#goOn()));
   }
 
   #goOn(): void {
-    if (this.#waiting.length > 0 && performance.now() <= this.#until) this.#serve();
+    if (!this.#line.isEmpty && performance.now() <= this.#until) this.#serve();
   }
 }

@@ -1,0 +1,51 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { OWN_PARTY, partyOf } from './party.ts';
+
+/** Whom work is done for, as far as sharing out turns is concerned: one request, or the server itself. */
+export class Asking {
+  readonly #address: string;
+  #party: string | undefined;
+  /** Turns that it had after waiting. */
+  turns = 0;
+
+  /** @param address of the socket; empty: the server's own work */
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  /** Found out only for those that have to wait, which few do. */
+  get party(): string {
+    this.#party ??= this.#address === OWN_PARTY ? OWN_PARTY : partyOf(this.#address);
+    return this.#party;
+  }
+}
+
+const asking = new AsyncLocalStorage<Asking>();
+const OWN_WORK = new Asking(OWN_PARTY);
+
+/** Does something; it, and all that it leads to, is done for a request from an address. */
+export function doFor<Result>(address: string, work: () => Result): Result {
+  return asking.run(new Asking(address), work);
+}
+
+/** Pieces that are made while they are taken: for a request from an address, whoever takes them. */
+export function makeFor<Piece>(
+  address: string,
+  pieces: AsyncIterable<Piece>,
+): AsyncIterable<Piece> {
+  const who = new Asking(address);
+  return {
+    [Symbol.asyncIterator]() {
+      const made = pieces[Symbol.asyncIterator]();
+      return {
+        next: () => asking.run(who, () => made.next()),
+        return: async () => (await made.return?.()) ?? { done: true, value: undefined },
+      };
+    },
+  };
+}
+
+/** Whom the work that is under way is done for. */
+export function whoAsks(): Asking {
+  return asking.getStore() ?? OWN_WORK;
+}

@@ -1,0 +1,133 @@
+import { type Asking, whoAsks } from '../core/asking.ts';
+import { LastTurns } from '../core/last-turns.ts';
+import { siteOfParty } from '../core/party.ts';
+
+/** So many turns a request has before it waits behind those that had fewer: a usual one needs no more. */
+const SHORT = 8;
+/** Of so many turns one is for those who come again and again, whoever else waits. */
+const EACH = 4;
+
+interface Waits {
+  /** Takes out who is next. */
+  take(): (() => void) | undefined;
+  readonly isEmpty: boolean;
+}
+
+/** What one request waits for. */
+class Reads implements Waits {
+  readonly #asking: Asking;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(who: Asking) {
+    this.#asking = who;
+  }
+
+  add(go: () => void): void {
+    this.#waiting.push(go);
+  }
+
+  take(): (() => void) | undefined {
+    this.#asking.turns += 1;
+    return this.#waiting.shift();
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+}
+
+/** Members that wait, each of them as often as the others; those that had little of late come first. */
+class Circle<Key, Member extends Waits> implements Waits {
+  readonly #soon = new Map<Key, Member>();
+  readonly #later = new Map<Key, Member>();
+  #taken = 0;
+
+  get size(): number {
+    return this.#soon.size + this.#later.size;
+  }
+
+  get isEmpty(): boolean {
+    return this.size === 0;
+  }
+
+  /** @param isNew whether one that does not wait yet has had little of late */
+  member(key: Key, make: () => Member, isNew: () => boolean): Member {
+    const known = this.#soon.get(key) ?? this.#later.get(key);
+    if (known) return known;
+    const made = make();
+    (isNew() ? this.#soon : this.#later).set(key, made);
+    return made;
+  }
+
+  take(): (() => void) | undefined {
+    this.#taken += 1;
+    const isForLater = this.#soon.size === 0 || this.#taken % EACH === 0;
+    const line = isForLater && this.#later.size > 0 ? this.#later : this.#soon;
+    for (const [key, member] of line) {
+      line.delete(key);
+      const go = member.take();
+      if (!member.isEmpty) this.#later.set(key, member);
+      return go;
+    }
+    return undefined;
+  }
+}
+
+type Party = Circle<Asking, Reads>;
+type Site = Circle<string, Party>;
+
+/**
+ * Reads that wait for their turn. It goes round the sites, of each round its parties, and of each round its
+ * requests: whoever reads on and on waits for himself and not everybody for him. At each of these, those come
+ * first who had no turn for longer than the others, and of requests those that have had few.
+ */
+export class ReadingLine {
+  readonly #sites: Circle<string, Site> = new Circle();
+  readonly #lastOfSite = new LastTurns();
+  readonly #lastOfParty = new LastTurns();
+  #turn = 0;
+
+  get isEmpty(): boolean {
+    return this.#sites.isEmpty;
+  }
+
+  /** Resolves when whoever asks is next. */
+  wait(): Promise<void> {
+    const who = whoAsks();
+    const { party: name } = who;
+    const site_name = siteOfParty(name);
+    const site = this.#sites.member(
+      site_name,
+      () => new Circle(),
+      () => this.#isLongAgo(this.#lastOfSite.get(site_name), this.#sites.size),
+    );
+    const party = site.member(
+      name,
+      () => new Circle(),
+      () => this.#isLongAgo(this.#lastOfParty.get(name), site.size),
+    );
+    const reads = party.member(
+      who,
+      () => new Reads(who),
+      () => who.turns < SHORT,
+    );
+    return new Promise((resolve) => {
+      reads.add(() => {
+        this.#turn += 1;
+        this.#lastOfSite.set(site_name, this.#turn);
+        this.#lastOfParty.set(name, this.#turn);
+        resolve();
+      });
+    });
+  }
+
+  /** Lets go on who is next. */
+  next(): void {
+    this.#sites.take()?.();
+  }
+
+  /** Whether as many others as wait may have had a turn since. */
+  #isLongAgo(last: number, waiting: number): boolean {
+    return last === 0 || this.#turn - last > waiting;
+  }
+}
