@@ -19,6 +19,7 @@ import { nowSeconds } from '../tokens/minting/operations.ts';
 import { logIn, type SucceededLogIn } from '../tokens/operations.ts';
 import type { TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
+import { startWalk } from '../walks/operations.ts';
 import { type Approle, approleSchema, checkApprole, describeApprole } from './role.ts';
 import {
   describeSecretId,
@@ -270,8 +271,9 @@ export async function listSecretIdAccessors(
   await requireRole(app, caller, input);
   const key = keyOf(caller, input);
   const now = nowSeconds(app);
+  const walk = startWalk(app, caller);
   const read = async (page: KeyPage) => {
-    const secrets = await listSecretIds(app.db, key, page);
+    const secrets = await walk(() => listSecretIds(app.db, key, page));
     return secrets.map((secret) => ({ key: secret.accessor, secret }));
   };
   return listKeys((page) => listMatching(read, ({ secret }) => isUsable(secret, now), page), {});

@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { type KeyPage, listKeys } from '../../core/key-list.ts';
+import type { ReadPage } from '../../core/walk.ts';
 import type { Answer } from '../../http/route.ts';
 import { fullPath } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
@@ -9,6 +10,7 @@ import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { requirePresented } from '../tokens/authentication/operations.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
+import { startWalk } from '../walks/operations.ts';
 import { endDueLeases, endLease, endPages, PAGE, workOf } from './ending/operations.ts';
 import { describeLease, LAST, type Lease, rangeOf, segmentOf } from './lease.ts';
 import {
@@ -157,22 +159,29 @@ export async function revokePrefix(
 /** The next segments of the ids of living leases beneath a prefix. */
 export async function listLeases(
   app: App,
-  _caller: Caller,
+  caller: Caller,
   input: { prefix: string },
 ): Promise<Answer> {
   const range = rangeOf(input.prefix);
-  return listKeys((page) => listSegments(app, range, page), {});
+  const walk = startWalk(app, caller);
+  return listKeys((page) => listSegments(app, walk, range, page), {});
 }
 
 /** Ids that are looked at in one read. */
 const LOOKED_AT = 1000;
 
-async function listSegments(app: App, range: IdRange, page: KeyPage): Promise<string[]> {
+async function listSegments(
+  app: App,
+  walk: ReadPage,
+  range: IdRange,
+  page: KeyPage,
+): Promise<string[]> {
   const now = nowSeconds(app);
   const keys: string[] = [];
   let after = page.after === '' ? '' : endOf(page.after, range);
   for (;;) {
-    const rows = await listIdsInRange(app.db, range, { after, limit: LOOKED_AT, now });
+    const next = { after, limit: LOOKED_AT, now };
+    const rows = await walk(() => listIdsInRange(app.db, range, next));
     for (const { id, is_living } of rows) {
       const segment = segmentOf(id, range.from);
       if (is_living && segment !== keys.at(-1)) keys.push(segment);

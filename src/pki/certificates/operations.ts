@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
+import { startWalk } from '../../access/walks/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
@@ -15,7 +16,7 @@ import {
   describeUnrevocable,
   findDefaultIssuer,
 } from './readings.ts';
-import { type CertificateQuery, listCertificates } from './search/store.ts';
+import { type CertificateQuery, type FoundPage, listCertificates } from './search/store.ts';
 import { findCertificate, listSerials, type StoredCertificate } from './store.ts';
 
 const DER_TYPE = 'application/pkix-cert';
@@ -130,34 +131,40 @@ const MOST_FOUND = 1000;
 
 /** Finds stored certificates, those that end first coming first, a page at a time. */
 export async function searchCertificates(app: App, caller: Caller, input: SearchInput) {
-  const mount_id = caller.mount.id;
   const now = Math.floor(app.now() / 1000);
   const limit = Math.min(Math.max(1, input.limit), MOST_FOUND);
-  const found =
+  const { found, next } =
     input.serial_number === undefined
-      ? await listCertificates(app.db, mount_id, {
-          name: input.name,
-          issuer_id: await issuerIdOf(app, caller, input.issuer_ref),
-          role: input.role,
-          state: input.state,
-          expires_after: input.expires_after,
-          expires_before: input.expires_before,
-          now,
-          after: parseCursor(input.after),
-          limit,
-        })
-      : [await findBySerial(app, caller, input.serial_number)].flatMap((one) => one ?? []);
-  if (found.length === 0) throw new Failure('not_found', '');
-  const last = found.length === limit ? found.at(-1) : undefined;
+      ? await findPage(app, caller, input, { now, limit })
+      : await findPageOfOne(app, caller, input.serial_number);
+  if (found.length === 0 && !next) throw new Failure('not_found', '');
   const key_info: Record<string, CertificateInfo> = {};
   for (const certificate of found) key_info[certificate.serial] = describeInfo(certificate, now);
   return {
     data: {
       keys: found.map(({ serial }) => serial),
       key_info,
-      next: last ? `${last.not_after}/${last.serial}` : '',
+      next: next ? `${next.not_after}/${next.serial}` : '',
     },
   };
+}
+
+async function findPage(
+  app: App,
+  caller: Caller,
+  input: SearchInput,
+  page: { now: number; limit: number },
+): Promise<FoundPage> {
+  const { name, role, state, expires_after, expires_before } = input;
+  const issuer_id = await issuerIdOf(app, caller, input.issuer_ref);
+  const after = parseCursor(input.after);
+  const query = { name, issuer_id, role, state, expires_after, expires_before, after, ...page };
+  return listCertificates(app.db, caller.mount.id, query, startWalk(app, caller));
+}
+
+async function findPageOfOne(app: App, caller: Caller, serial: string): Promise<FoundPage> {
+  const one = await findBySerial(app, caller, serial);
+  return { found: one ? [one] : [] };
 }
 
 export interface CertificateInfo {

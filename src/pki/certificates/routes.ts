@@ -77,7 +77,12 @@ const found = z.object({
       revocation_time: z.int().describe('Unix seconds; 0: not revoked.'),
     }),
   ),
-  next: z.string().describe('For "after" of the next page; empty: this was the last.'),
+  next: z
+    .string()
+    .describe(
+      'For "after" of the next page; empty: this was the last. A page may have fewer keys than asked for, ' +
+        'or none, and be not the last: where few match, a request looks at some thousands only.',
+    ),
 });
 
 const searchRoutes = (['GET', 'LIST'] as const).map((method) =>

@@ -81,7 +81,7 @@ const searches: [query: Partial<CertificateQuery>, serials: string[], why: strin
 
 for (const [query, serials, why] of searches) {
   test(`search: ${why}`, async () => {
-    const found = await listCertificates(store.db, 'm', { now: 150, limit: 10, ...query });
+    const { found } = await listCertificates(store.db, 'm', { now: 150, limit: 10, ...query });
     assert.deepEqual(
       found.map(({ serial }) => serial),
       serials,

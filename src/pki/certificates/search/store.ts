@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { type ReadPage, readAtOnce } from '../../../core/walk.ts';
 import type { Db } from '../../../store/database.ts';
 import { compareIds, inBlocks } from '../../../store/in-blocks.ts';
 import { FACTS, reverseName, type StoredCertificate } from '../store.ts';
@@ -20,15 +21,32 @@ export interface CertificateQuery {
 
 type Found = Omit<StoredCertificate, 'der'>;
 
-/** Finds certificates, those that end first coming first; their bytes are left out. */
+/** What was found of a page; their bytes are left out. */
+export interface FoundPage {
+  found: Found[];
+  /** Where to go on: there may be more behind it. */
+  next?: End;
+}
+
+/**
+ * Finds certificates, those that end first coming first. After so many that do not match it leaves off,
+ * also when it has found nothing yet.
+ */
 export async function listCertificates(
   db: Db,
   mount_id: string,
   query: CertificateQuery,
-): Promise<Found[]> {
+  read: ReadPage = readAtOnce,
+): Promise<FoundPage> {
   const named = query.name === undefined ? undefined : await listFewNamed(db, mount_id, query.name);
-  if (!named) return walk(db, mount_id, query);
-  return (await listOf(db, mount_id, query, named)).slice(0, query.limit);
+  if (!named) return walk(db, mount_id, query, read);
+  return pageOf(await listOf(db, mount_id, query, named), query);
+}
+
+function pageOf(rows: readonly Found[], { limit }: CertificateQuery): FoundPage {
+  const found = rows.slice(0, limit);
+  const last = found.length === limit ? found.at(-1) : undefined;
+  return last ? { found, next: { not_after: last.not_after, serial: last.serial } } : { found };
 }
 
 /** As many certificates are read one by one and put in order; of more, all are walked in order. */
@@ -89,22 +107,43 @@ const LATEST = Number.MAX_SAFE_INTEGER;
 /** The most certificates that are looked at by one statement. */
 const STEP = 1_000;
 
+/** The most that one search looks at, some tens of milliseconds; whoever wants more asks again. */
+const LOOKED_AT = 10_000;
+
 /** Looks at some at a time: others have their turn while those that match are few. */
-async function walk(db: Db, mount_id: string, query: CertificateQuery): Promise<Found[]> {
+async function walk(
+  db: Db,
+  mount_id: string,
+  query: CertificateQuery,
+  read: ReadPage,
+): Promise<FoundPage> {
   const bounds = boundsOf(query);
   const found: Found[] = [];
   let step = Math.min(STEP, query.limit);
+  let looked_at = 0;
   for (let { from } = bounds; ; ) {
-    const keys = await listKeys(db, mount_id, query, { ...bounds, from }, step);
-    const serials = keys.map(({ serial }) => serial);
-    for (const row of await listOf(db, mount_id, query, serials)) found.push(row);
+    const { keys, rows } = await read(() => lookAt(db, mount_id, query, { ...bounds, from }, step));
+    for (const row of rows) found.push(row);
     const last = keys.at(-1);
-    if (!last || keys.length < step || found.length >= query.limit) {
-      return found.slice(0, query.limit);
-    }
+    if (!last || keys.length < step || found.length >= query.limit) return pageOf(found, query);
+    looked_at += keys.length;
+    if (looked_at >= LOOKED_AT) return { found, next: last };
     from = last;
     step = Math.min(STEP, step * 2);
   }
+}
+
+/** The next certificates in order, and those of them that match. */
+async function lookAt(
+  db: Db,
+  mount_id: string,
+  query: CertificateQuery,
+  bounds: Bounds,
+  step: number,
+): Promise<{ keys: End[]; rows: Found[] }> {
+  const keys = await listKeys(db, mount_id, query, bounds, step);
+  const serials = keys.map(({ serial }) => serial);
+  return { keys, rows: await listOf(db, mount_id, query, serials) };
 }
 
 /** Keys of certificates in order, by the index that fits: there is one for roles and one for issuers. */

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startTestServer } from '../../../test/support/server.ts';
+import { startWalk } from './operations.ts';
+
+const { running } = await startTestServer({ after });
+const { app } = running;
+
+/** A caller from an address, and what has them go. */
+function callerAt(remote_address: string) {
+  const listeners = new Set<() => void>();
+  return {
+    record: {
+      route: '',
+      operation: 'list',
+      path: '',
+      remote_address,
+      request: {},
+      outcome: {},
+    },
+    onGone(listener: () => void) {
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
+    go() {
+      for (const listener of [...listeners]) listener();
+    },
+  };
+}
+
+/** Pages that are begun, and end when told. */
+class Pages {
+  readonly begun: (() => void)[] = [];
+
+  readonly read = (): Promise<void> => new Promise((resolve) => this.begun.push(resolve));
+
+  async end(): Promise<void> {
+    for (const one of this.begun.splice(0)) one();
+    for (let at = 0; at < 20; at += 1) await undefined;
+  }
+}
+
+const nothing = async (): Promise<void> => {};
+
+test('of one address two further pages are read at once, and others have theirs meanwhile', async () => {
+  const pages = new Pages();
+  const reading: Promise<void>[] = [];
+  for (let at = 0; at < 20; at += 1) {
+    const read = startWalk(app, callerAt('192.0.2.1'));
+    await read(nothing);
+    reading.push(read(pages.read));
+  }
+  assert.equal(pages.begun.length, 2);
+  const other = startWalk(app, callerAt('198.51.100.7'));
+  await other(nothing);
+  await other(nothing);
+  while (pages.begun.length > 0) await pages.end();
+  await Promise.all(reading);
+});
+
+test('the first page, which is all of a usual list, waits for nobody', async () => {
+  const pages = new Pages();
+  const reading: Promise<void>[] = [];
+  for (let at = 0; at < 20; at += 1) {
+    const read = startWalk(app, callerAt(`192.0.2.${at}`));
+    await read(nothing);
+    reading.push(read(pages.read));
+  }
+  let isRead = false;
+  await startWalk(
+    app,
+    callerAt('192.0.2.1'),
+  )(async () => {
+    isRead = true;
+  });
+  assert.equal(isRead, true);
+  while (pages.begun.length > 0) await pages.end();
+  await Promise.all(reading);
+});
+
+test('nothing more is read for somebody who has gone, whether they wait or not', async () => {
+  const caller = callerAt('192.0.2.1');
+  const read = startWalk(app, caller);
+  let count = 0;
+  const page = async (): Promise<void> => {
+    count += 1;
+  };
+  await read(page);
+  await read(page);
+  assert.equal(count, 2);
+  caller.go();
+  await assert.rejects(read(page), /gone/);
+  assert.equal(count, 2);
+
+  const pages = new Pages();
+  const walks = [callerAt('192.0.2.1'), callerAt('192.0.2.1'), callerAt('192.0.2.1')];
+  const readings = walks.map(async (one) => {
+    const readOne = startWalk(app, one);
+    await readOne(nothing);
+    await readOne(pages.read);
+  });
+  await pages.end.call({ begun: [] });
+  assert.equal(pages.begun.length, 2);
+  const waiting = assert.rejects(readings[2] ?? nothing(), /gone/);
+  walks[2]?.go();
+  await waiting;
+  while (pages.begun.length > 0) await pages.end();
+  await Promise.all(readings.slice(0, 2));
+});

@@ -1,0 +1,42 @@
+import { type App, perApp } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { FairTurns, type Turned } from '../../core/fair-turns.ts';
+import type { ReadPage } from '../../core/walk.ts';
+import type { Caller } from '../caller.ts';
+import { askerOf } from '../turns/operations.ts';
+
+// A page takes some milliseconds of the one thread, or of a connection to the database. More wait than
+// connections are open to one address: that the list is sent while it is read leaves no way to refuse it.
+const turnsOf = perApp(
+  () =>
+    new FairTurns({ at_once: 4, at_once_each: 2, waiting: 16_384, waiting_each: 4_096 }, refuse),
+);
+
+/**
+ * Begins a walk over stored rows of which few, or none, may be what the caller asks for. Its first page,
+ * which is all of a usual list, is read at once; of more pages few are read at the same time, and of one
+ * address fewer, and nothing is read for somebody who has gone.
+ */
+export function startWalk(app: App, caller: Pick<Caller, 'record' | 'onGone'>): ReadPage {
+  const turns = turnsOf(app);
+  const asker = askerOf(caller);
+  let pages = 0;
+  let isGone = false;
+  return async (page) => {
+    pages += 1;
+    if (pages === 1) return page();
+    if (pages === 2) {
+      caller.onGone?.(() => {
+        isGone = true;
+      });
+    }
+    if (isGone) throw refuse('gone');
+    return turns.take(asker, page);
+  };
+}
+
+function refuse(why: Turned): Failure {
+  return why === 'gone'
+    ? new Failure('unavailable', 'the client has gone')
+    : new Failure('rate_limited', 'too many long lists are being read', { retry_after: 5 });
+}
