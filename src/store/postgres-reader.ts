@@ -3,7 +3,7 @@ import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
 import type { Reader } from './database.ts';
 import { isServerError } from './pipeline.ts';
-import { isStatementError, sessionConfig } from './postgres-session.ts';
+import { BY_INDEX, isStatementError, sessionConfig } from './postgres-session.ts';
 import { ReadingLine } from './reading-line.ts';
 import type { Value } from './write.ts';
 
@@ -30,7 +30,7 @@ export class PostgresReader implements Reader {
       max: connections,
       onConnect: async (client) => {
         await client.query(
-          "set default_transaction_read_only = on; set statement_timeout = '30s'; set bytea_output = 'hex'",
+          `set default_transaction_read_only = on; set statement_timeout = '30s'; set bytea_output = 'hex'; ${BY_INDEX}`,
         );
       },
     });

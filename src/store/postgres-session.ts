@@ -6,6 +6,13 @@ import { describeConnectFailure, tlsOf } from './postgres-secured.ts';
 
 // What all our connections to PostgreSQL have in common.
 
+/**
+ * What we ask for is found by an index. Where a column mostly holds one value, as the parent of a
+ * hundred thousand tokens, PostgreSQL expects as many rows of every value, and looks through the
+ * whole table for one that is not there. A plan without an index is not worth compiling, either.
+ */
+export const BY_INDEX = 'set enable_seqscan = off; set jit = off;';
+
 /** Milliseconds that a connection may take to come about. */
 const CONNECT_TIMEOUT_MS = 5_000;
 

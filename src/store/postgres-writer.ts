@@ -21,8 +21,8 @@ import {
 } from './pipeline.ts';
 import { migratePostgres } from './postgres-migration.ts';
 import { type Plan, planSteps } from './postgres-plan.ts';
-import { isStatementError, lockKey, sessionConfig } from './postgres-session.ts';
-import type { Write } from './write.ts';
+import { BY_INDEX, isStatementError, lockKey, sessionConfig } from './postgres-session.ts';
+import { isAuditEntry, type Write } from './write.ts';
 
 /** The channel on which nodes tell each other that configuration has changed. */
 export const CONFIG_CHANNEL = 'gatehouse_config';
@@ -55,17 +55,21 @@ const SESSION_SETTINGS = `
   set statement_timeout = '15s';
   set idle_in_transaction_session_timeout = '10s';
   set bytea_output = 'hex';
+  ${BY_INDEX}
   set tcp_keepalives_idle = 10;
   set tcp_keepalives_interval = 5;
   set tcp_keepalives_count = 3;
   select set_config('synchronous_commit', 'on', false)
     where current_setting('synchronous_commit') = 'off'`;
 
+/** What to do about a batch none of whose sets was written; `apart`: together they took too long. */
+type Next = 'retry' | 'reconnect' | 'apart' | 'give_up';
+
 /** What ended an attempt at a batch, for all of its sets. */
 class Interrupted extends Error {
-  readonly next: 'retry' | 'reconnect' | 'give_up';
+  readonly next: Next;
 
-  constructor(next: 'retry' | 'reconnect' | 'give_up', cause: Error) {
+  constructor(next: Next, cause: Error) {
     super(cause.message, { cause });
     this.next = next;
   }
@@ -161,6 +165,9 @@ export class PostgresWriter implements BatchWriter {
           continue;
         }
         this.#disconnect();
+        if (next === 'apart') {
+          return batch.length > 1 ? this.#runApart(batch) : refuseAll(batch, TOO_LONG);
+        }
         if (next === 'reconnect' && !reconnected) {
           reconnected = true;
           continue;
@@ -178,6 +185,21 @@ export class PostgresWriter implements BatchWriter {
     return { ...first, ...second, outcomes: [...first.outcomes, ...second.outcomes] };
   }
 
+  /** In two batches, each with a time of its own. */
+  async #runApart(batch: Batch): Promise<BatchResult> {
+    const middle = batch.length >> 1;
+    const first = await this.run(batch.slice(0, middle));
+    const second = await this.run(batch.slice(middle));
+    return { ...first, ...second, outcomes: [...first.outcomes, ...second.outcomes] };
+  }
+
+  /** Those that were in a batch with a set that took too long are written without it. */
+  async #runWithout(batch: Batch, at: number): Promise<BatchResult> {
+    const others = batch.toSpliced(at, 1);
+    const result: BatchResult = others.length === 0 ? { outcomes: [] } : await this.run(others);
+    return { ...result, outcomes: result.outcomes.toSpliced(at, 0, TOO_LONG) };
+  }
+
   /** @throws Interrupted when no set of the batch is known to be durable */
   async #attempt(session: Session, batch: Batch): Promise<BatchResult> {
     const plan = planSteps(this.#node, session.head, batch);
@@ -192,7 +214,9 @@ export class PostgresWriter implements BatchWriter {
     }
     const refusal = this.#refusalOf(plan, result, 1);
     await run(session, [ROLLBACK]);
-    return batch.length === 1 ? { outcomes: [refusal] } : this.#attemptEach(session, batch);
+    if (batch.length === 1) return { outcomes: [refusal] };
+    if (refusal !== TOO_LONG) return this.#attemptEach(session, batch);
+    return this.#runWithout(batch, setOf(batch, result.done.length - 1));
   }
 
   /** As {@link #attempt}, a round trip for each set. */
@@ -233,6 +257,7 @@ export class PostgresWriter implements BatchWriter {
       return plan.judge(result.done.slice(lead)) ?? guardRefusal(undefined);
     }
     const write = plan.writes[result.done.length - lead];
+    if (write !== undefined && result.error.code === QUERY_CANCELED) return TOO_LONG;
     if (write === undefined || !isStatementError(result.error)) throw interruption(result.error);
     // Not the caller's mistake: who deletes cannot know what is being made.
     if (result.error.code === FOREIGN_KEY && isDeletion(write.sql)) {
@@ -334,12 +359,16 @@ function versionIn(result: PipelineResult): { config_version: number } {
 /** @throws Interrupted when the connection is lost or does not answer */
 async function run(session: Session, steps: readonly Step[]): Promise<PipelineResult> {
   const pipeline = new Pipeline(steps, session.names);
-  const timer = setTimeout(() => session.client.end().catch(() => {}), PIPELINE_TIMEOUT_MS);
+  let next: Next = 'reconnect';
+  const timer = setTimeout(() => {
+    next = 'apart';
+    session.client.end().catch(() => {});
+  }, PIPELINE_TIMEOUT_MS);
   try {
     session.client.query(pipeline);
     return await pipeline.result;
   } catch (error) {
-    throw new Interrupted('reconnect', error instanceof Error ? error : new Error(String(error)));
+    throw new Interrupted(next, error instanceof Error ? error : new Error(String(error)));
   } finally {
     clearTimeout(timer);
   }
@@ -376,6 +405,19 @@ const PASSING = new Set([
 ]);
 
 const FOREIGN_KEY = '23503'; // foreign_key_violation
+const QUERY_CANCELED = '57014'; // query_canceled: statement_timeout, or an administrator
+
+/** Of one set alone: whatever else was in its batch is written. */
+const TOO_LONG: Refusal = unavailable('the database took too long over this write');
+
+/** Which set of a batch a write belongs to, by its place among all of their writes. */
+function setOf(batch: Batch, write: number): number {
+  let before = 0;
+  return batch.findIndex((set) => {
+    before += set.filter((effect) => !isAuditEntry(effect)).length;
+    return write < before;
+  });
+}
 
 function interruption(error: ServerError): Interrupted {
   return new Interrupted(PASSING.has(error.code) ? 'retry' : 'give_up', error);

@@ -247,6 +247,41 @@ eachPlace('several nodes', (newPlace, engine) => {
     );
   });
 
+  for (const alone of [true, false]) {
+    const what = alone ? 'no other set' : 'a set that can never be written';
+    test(`refuse the one set that took too long, and write the others of its batch, with ${what}`, async () => {
+      const place = await newPlace();
+      const store = await place.open('a');
+      const slow: Write = { sql: 'select pg_sleep(600)', parameters: [] };
+      const sets = [
+        [insertSink({ name: 'x', seq: 1 }), { audit: '{}' }],
+        [insertSink({ name: 'slow', seq: 2 }), slow, { audit: '{}' }],
+        [insertSink({ name: 'y', seq: 3 }), { audit: '{}' }],
+        ...(alone ? [] : [[insertSink({ name: 'z', seq: 1 }), insertSink({ name: 'z', seq: 2 })]]),
+      ];
+      // Those that are broken come first, so that each set is tried alone.
+      const done = Promise.allSettled(
+        (alone ? sets : sets.toReversed()).map((set) => store.commit(set)),
+      );
+      await beside(place, async (client) => {
+        // As its time being over does.
+        for (let found: number | null = 0; !found; ) {
+          ({ rowCount: found } = await client.query(
+            `select pg_cancel_backend(pid) from pg_stat_activity
+              where wait_event = 'PgSleep' and datname = current_database()`,
+          ));
+        }
+      });
+      const outcomes = (await done).map((one) =>
+        one.status === 'fulfilled' ? 'written' : one.reason.kind,
+      );
+      const expected = ['written', 'unavailable', 'written', ...(alone ? [] : ['conflict'])];
+      assert.deepEqual(outcomes, alone ? expected : expected.toReversed());
+      assert.deepEqual(await sinks(store), { x: 1, y: 3 });
+      assert.equal(await chainLength(store, 'a'), 2);
+    });
+  }
+
   test('learn of each other’s changes of configuration', async () => {
     const place = await newPlace();
     const [a, b] = await Promise.all([place.open('a'), place.open('b')]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RawBuilder, sql } from 'kysely';
+import { CompiledQuery, type RawBuilder, sql } from 'kysely';
 import { openTestApp, requireTestMount, testCaller } from '../../../../test/support/app.ts';
 import { eachPlace } from '../../../../test/support/engines.ts';
 import type { App } from '../../../app.ts';
@@ -13,6 +13,7 @@ import { createRootToken, tokenId } from '../minting/operations.ts';
 import { listTokenAccessors, lookUpAccessor, revokeByText } from '../operations.ts';
 import { listDead } from '../store.ts';
 import { type RemovalWork, tidyTokens } from './operations.ts';
+import { removePage } from './store.ts';
 
 /** More children than a request removes; each has one of its own, and as much hangs on the token. */
 const MANY = 5_000;
@@ -79,7 +80,7 @@ async function revokeBig(app: App): Promise<void> {
   await revokeByText(app, caller, { token: 'big' });
 }
 
-eachPlace('a token with more beneath it than a request removes', (newPlace) => {
+eachPlace('a token with more beneath it than a request removes', (newPlace, engine) => {
   test('is dead with all of that when its revocation is answered, and removed in small sets', async () => {
     const { app, big } = await openWorld(await (await newPlace()).open());
     const before = await countRows(app);
@@ -166,5 +167,19 @@ eachPlace('a token with more beneath it than a request removes', (newPlace) => {
     await tidyTokens(app, weak);
     assert.equal(largest, 25);
     assert.equal(await countRows(app), 0);
+  });
+
+  test('is removed by indexes also where the database knows that nearly all tokens are its children', async () => {
+    if (engine !== 'postgres') return;
+    const store = await (await newPlace()).open();
+    const { big } = await openWorld(store);
+    await store.commit([raw(sql`analyze token`), raw(sql`analyze lease`)]);
+    const page = { ids: [big], now: 1_800_000_000, limit: 200 };
+    for (const { sql: text, parameters } of removePage(page)) {
+      const explain = CompiledQuery.raw(`explain ${text}`, [...parameters]);
+      const { rows } = await store.db.executeQuery(explain);
+      assert.ok(rows.length > 1);
+      assert.doesNotMatch(JSON.stringify(rows), /Seq Scan/, text);
+    }
   });
 });
