@@ -3,7 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { leaseJobs } from '../../src/access/leases/jobs.ts';
+import { Failure } from '../../src/core/failure.ts';
 import { runIfFree } from '../../src/jobs.ts';
+import { build } from '../../src/store/database.ts';
+import { write } from '../../src/store/write.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 import { startFakeVault } from '../support/vault.ts';
@@ -61,3 +64,91 @@ for (const [what, down, rows] of held) {
     assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
   });
 }
+
+type Broker = Awaited<ReturnType<typeof startBroker>>;
+
+/** A target with a Vault library and a stored credential, each brokered or injected. */
+async function makeTarget(
+  { admin, make, project }: Broker,
+  vault: { url: string },
+  how: {
+    library: 'brokered' | 'injected_application';
+    stored: 'brokered' | 'injected_application';
+  },
+): Promise<{ target: string; credential: string }> {
+  const inStore = async (type: string, attributes: object): Promise<string> =>
+    make('credential-stores', { scope_id: project, type, attributes });
+  const library = await make('credential-libraries', {
+    credential_store_id: await inStore('vault', { address: vault.url, token: 'good' }),
+    type: 'vault-generic',
+    attributes: { path: 'database/creds/app' },
+  });
+  const credential = await make('credentials', {
+    credential_store_id: await inStore('static', {}),
+    type: 'username_password',
+    attributes: { username: 'u', password: 'p' },
+  });
+  const target = await make('targets', {
+    scope_id: project,
+    type: 'ssh',
+    name: `${how.library} ${how.stored}`,
+    address: '127.0.0.1',
+    attributes: { default_port: 1 },
+  });
+  const added = await admin('POST', `targets/${target}:add-credential-sources`, {
+    version: 1,
+    [`${how.library}_credential_source_ids`]: [library],
+    ...(how.library === how.stored
+      ? { [`${how.library}_credential_source_ids`]: [library, credential] }
+      : { [`${how.stored}_credential_source_ids`]: [credential] }),
+  });
+  assert.equal(added.status, 200, added.text);
+  return { target, credential };
+}
+
+for (const library of ['brokered', 'injected_application'] as const) {
+  for (const stored of ['brokered', 'injected_application'] as const) {
+    test(`nothing of a ${library} library is left at its Vault where a ${stored} stored credential does not open`, async (t) => {
+      const broker = await startBroker(t);
+      const vault = await startFakeVault();
+      t.after(() => vault.stop());
+      const { target, credential } = await makeTarget(broker, vault, { library, stored });
+      const authorize = () => broker.admin('POST', `targets/${target}:authorize-session`, {});
+      const { app } = broker.client.running;
+      const { secret_sealed } = await app.db
+        .selectFrom('resource')
+        .select('secret_sealed')
+        .where('id', '=', credential)
+        .executeTakeFirstOrThrow();
+      const changed = Uint8Array.from(secret_sealed ?? []);
+      changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1;
+      const body = build.updateTable('resource').set({ secret_sealed: changed });
+      await app.store.commit([write(body.where('id', '=', credential), { rows: 1 })]);
+      assert.equal((await authorize()).status, 500);
+      assert.deepEqual([...vault.leases], []);
+      assert.ok(!vault.requests.some(({ path }) => path === 'database/creds/app'), 'not asked for');
+    });
+  }
+}
+
+test('what a library issued is given back where it can no longer be sealed for the worker', async (t) => {
+  const broker = await startBroker(t);
+  const vault = await startFakeVault();
+  t.after(() => vault.stop());
+  const how = { library: 'injected_application', stored: 'brokered' } as const;
+  const { target } = await makeTarget(broker, vault, how);
+  const { barrier } = broker.client.running.app;
+  const sealing = t.mock.method(barrier, 'seal', () => {
+    throw new Failure('unavailable', 'Vault is sealed');
+  });
+  const authorize = () => broker.admin('POST', `targets/${target}:authorize-session`, {});
+  assert.equal((await authorize()).status, 503);
+  sealing.mock.restore();
+  assert.deepEqual([...vault.leases], []);
+  assert.ok(
+    vault.requests.some(({ path }) => path === 'database/creds/app'),
+    'was asked for',
+  );
+  assert.equal((await authorize()).status, 200);
+  assert.equal(vault.leases.size, 1);
+});

@@ -161,14 +161,19 @@ async function issueFromVault(
   const giveBack = async (): Promise<void> => {
     if (lease) await giveLeaseBack(app, connection, lease);
   };
-  const source = sourceOf(library);
-  const verdict = read(answer.data);
-  if (!verdict.mapped) {
+  try {
+    const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
+    return { found, effects: lease ? [insertLease(lease)] : [], giveBack };
+  } catch (error) {
     await giveBack();
-    throw new VaultFault('malformed', `the secret has no "${verdict.missing}"`);
+    throw error;
   }
-  const effects = lease ? [insertLease(lease)] : [];
-  return { found: { ...verdict.found, source }, effects, giveBack };
+}
+
+/** @throws VaultFault `malformed` */
+function requireMapped(reading: Reading): Pick<FoundSecret, 'secret' | 'credential'> {
+  if (reading.mapped) return reading.found;
+  throw new VaultFault('malformed', `the secret has no "${reading.missing}"`);
 }
 
 /** The lease of what a Vault server gave; undefined where it needs no giving back. */

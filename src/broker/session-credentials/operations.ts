@@ -57,24 +57,32 @@ export async function resolveCredentials(
     listSources(app, brokered),
     listSources(app, injected),
   ]);
+  // Before anything is issued: one that does not open leaves nothing to give back.
+  const stored = shown.credentials.map((one) => openStored(app, one));
+  const kept = hidden.credentials.map((one) => keep(app, session, openStored(app, one)));
   const issued = await issueAll(app, caller, session, [...shown.libraries, ...hidden.libraries]);
   const abandon = async (): Promise<void> => {
     await Promise.all(issued.map((one) => one.giveBack()));
   };
   const own = issued.slice(0, shown.libraries.length).map(({ found }) => found);
   const others = issued.slice(shown.libraries.length).map(({ found }) => found);
-  const stored = (credentials: readonly Resource[]): FoundSecret[] =>
-    credentials.map((credential) => openStored(app, credential));
-  return {
-    credentials: [...own, ...stored(shown.credentials)].map(describeSecret),
-    effects: [
-      // A source that goes meanwhile, or says something else, gives nothing to a session.
-      ...[shown, hidden].flatMap(holdSources),
-      ...issued.flatMap(({ effects }) => effects),
-      ...[...others, ...stored(hidden.credentials)].map((found) => keep(app, session, found)),
-    ],
-    abandon,
-  };
+  try {
+    return {
+      credentials: [...own, ...stored].map(describeSecret),
+      effects: [
+        // A source that goes meanwhile, or says something else, gives nothing to a session.
+        ...[shown, hidden].flatMap(holdSources),
+        ...issued.flatMap(({ effects }) => effects),
+        ...others.map((found) => keep(app, session, found)),
+        ...kept,
+      ],
+      abandon,
+    };
+  } catch (error) {
+    // The server may have been sealed while it waited for others.
+    await abandon();
+    throw error;
+  }
 }
 
 /** With the store that it lies in a source would go, too. */
