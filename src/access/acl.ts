@@ -27,9 +27,12 @@ export interface Acl {
   readonly tables: readonly [RuleTable, ...RuleTable[]];
   /** Unix seconds; from then on a stanza has run out and the Acl must be compiled anew. */
   readonly valid_until: number;
-  /** How many rules there are, each pattern counting once. */
+  /** As of its tables: about how many rules it is worth in memory, see {@link RULE_BYTES}. */
   readonly size: number;
 }
+
+/** Bytes that an ordinary rule takes, as it was read or compiled. */
+export const RULE_BYTES = 512;
 
 export type Operation = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
 

@@ -81,7 +81,8 @@ type Conditions = Pick<
   'allowed_parameters' | 'denied_parameters' | 'required_parameters'
 >;
 
-function countConditions(rule: Conditions): number {
+/** Names of parameters, and values of all of them. */
+export function countConditions(rule: Conditions): number {
   const { allowed_parameters, denied_parameters, required_parameters } = rule;
   return (
     countRules(allowed_parameters) + countRules(denied_parameters) + required_parameters.length

@@ -14,6 +14,7 @@ import {
   type Policy,
   type PolicyCapability,
 } from './policy.ts';
+import { countConditions } from './policy-limits.ts';
 import { findFirst, listMatching } from './wild-index.ts';
 
 /** One set of policies, merged. */
@@ -22,7 +23,7 @@ export interface RuleTable {
   readonly wild: Heads<WildRule>;
   /** What takes something away at a place that nobody knows; mostly nothing. */
   readonly guards: Heads<Guard>;
-  /** How many rules there are, each pattern counting once. */
+  /** About how many ordinary rules it is worth in memory: a long path or many conditions are more than one. */
   readonly size: number;
 }
 
@@ -113,8 +114,22 @@ function indexRules(
     const pattern = compilePattern(widenForm(form));
     return pattern ? [{ form, pattern, rule }] : [];
   });
-  const size = merged.size + guards.length;
+  const size = Math.ceil(weighRules(merged) + weighRules(guarding));
   return { exact, wild: byHeads(wild), guards: byHeads(guards), size };
+}
+
+/** Characters of a path, and conditions, that take about as much memory as an ordinary rule. */
+const CHARACTERS_OF_RULE = 256;
+const CONDITIONS_OF_RULE = 8;
+
+function weighRules(rules: ReadonlyMap<string, Rule>): number {
+  let weight = 0;
+  for (const [form, rule] of rules) {
+    weight += 1;
+    if (form.length > CHARACTERS_OF_RULE) weight += form.length / CHARACTERS_OF_RULE;
+    weight += countConditions(rule) / CONDITIONS_OF_RULE;
+  }
+  return weight;
 }
 
 function byHeads<Of extends WildRule>(rules: readonly Of[]): Heads<Of> {

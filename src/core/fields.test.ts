@@ -13,6 +13,7 @@ import {
   list,
   longText,
   mergePatch,
+  modestList,
   optional,
   patchOf,
   shortList,
@@ -195,9 +196,23 @@ const lengths: [kind: string, field: z.ZodType, longest: unknown, longer: unknow
     ],
     ['shortList', shortList(), ['a'.repeat(1024)], ['a'.repeat(1025)], /at most 1024 characters/],
     ['shortList', shortList(), `${'a,'.repeat(999)}a`, 'a,'.repeat(1000), /at most 1000 strings/],
+    ['modestList', modestList(), letters(64), letters(65), /65536 in all/],
+    ['modestList', modestList(), letters(64).join(','), letters(65).join(','), /65536 in all/],
+    [
+      'modestList',
+      modestList(),
+      JSON.stringify(letters(64)),
+      JSON.stringify(letters(65)),
+      /in all/,
+    ],
+    ['modestList', modestList(), Array(1000).fill('a'), Array(1001).fill('a'), /at most 1000/],
     ['stringMap', stringMap(), mapOf(1000), mapOf(1001), /at most 1000 names/],
     ['stringMap', stringMap(), { k: 'v'.repeat(65_535) }, { k: 'v'.repeat(65_536) }, /65536/],
   ];
+
+function letters(count: number): string[] {
+  return Array.from({ length: count }, () => 'a'.repeat(1024));
+}
 
 function mapOf(count: number): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, 'v']));

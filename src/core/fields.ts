@@ -162,20 +162,46 @@ export const shortList: FieldKind<string[]> = fieldKind({
   output: z.array(z.string()),
 });
 
-/** How many items a list may have, and how many characters each of them. */
+/**
+ * A {@link shortList} that is copied from one thing to the next and kept in memory for each of them:
+ * at most {@link MAX_LIST} characters in all.
+ */
+export const modestList: FieldKind<string[]> = fieldKind({
+  accepts: 'a list of strings, or one string with commas between the items',
+  convert: (value) => convertList(value, MODEST_LIST),
+  because: (value) => complainOfList(value, MODEST_LIST),
+  output: z.array(z.string()),
+});
+
+/** How many items a list may have, and how many characters each of them and all together. */
 interface ListBounds {
   items: number;
   characters: number;
+  in_all?: number;
 }
+
+/** Characters of all items of a list that is kept for whatever it was given to. */
+export const MAX_LIST = 65_536;
 
 /** More would take longer to look at than one request may take. */
 const LONG_LIST: ListBounds = { items: 10_000, characters: MAX_TEXT };
 const SHORT_LIST: ListBounds = { items: 1000, characters: 1024 };
+const MODEST_LIST: ListBounds = { ...SHORT_LIST, in_all: MAX_LIST };
 
-function complainOfList(value: unknown, { items, characters }: ListBounds): string | undefined {
-  return Array.isArray(value) || typeof value === 'string'
-    ? `a list of at most ${items} strings of at most ${characters} characters each`
-    : undefined;
+function complainOfList(value: unknown, bounds: ListBounds): string | undefined {
+  const { items, characters, in_all } = bounds;
+  if (!Array.isArray(value) && typeof value !== 'string') return undefined;
+  const each = `a list of at most ${items} strings of at most ${characters} characters each`;
+  return in_all === undefined ? each : `${each} and ${in_all} in all`;
+}
+
+/** Characters of all items together. */
+export function countCharacters(items: readonly string[]): number {
+  return items.reduce((sum, { length }) => sum + length, 0);
+}
+
+function isWithin(items: readonly string[], { in_all }: ListBounds): boolean {
+  return in_all === undefined || countCharacters(items) <= in_all;
 }
 
 /** An RFC 3339 timestamp kept as text, e.g. `2030-01-31T12:00:00Z`; empty for none. */
@@ -375,7 +401,7 @@ function convertList(value: unknown, bounds: ListBounds): string[] | undefined {
       if (written === undefined) return undefined;
       items.push(written.trim());
     }
-    return items;
+    return isWithin(items, bounds) ? items : undefined;
   }
   const written = convertText(value, Number.POSITIVE_INFINITY);
   if (written === undefined) return undefined;
@@ -389,7 +415,8 @@ function convertList(value: unknown, bounds: ListBounds): string[] | undefined {
   if (items.length > bounds.items || items.some(({ length }) => length > bounds.characters)) {
     return undefined;
   }
-  return items.map((item) => item.trim());
+  const trimmedItems = items.map((item) => item.trim());
+  return isWithin(trimmedItems, bounds) ? trimmedItems : undefined;
 }
 
 function convertStringMap(value: unknown): Record<string, string> | undefined {

@@ -1,38 +1,80 @@
-/** Values by key that together weigh no more than some amount; beyond it all are forgotten. */
+/** What an entry takes besides the characters of its key and its value: about as many bytes. */
+const ENTRY_BYTES = 256;
+/** What would take a larger part of the room alone is not kept: it would push out all the others. */
+const LARGEST_PART = 4;
+
+/**
+ * Values by key that together take no more than some bytes; beyond it all are forgotten. Keys count as
+ * values do: some are made of what callers sent.
+ */
 export class LastOf<Value> {
-  readonly #values = new Map<string, Value>();
+  readonly #values = new Map<string, { value: Value; bytes: number }>();
   readonly #most: number;
   readonly #weigh: (value: Value) => number;
-  #weight = 0;
+  #bytes = 0;
 
-  constructor(most: number, weigh: (value: Value) => number) {
-    this.#most = most;
+  /**
+   * @param most_bytes of all keys and values together
+   * @param weigh about how many bytes a value takes
+   */
+  constructor(most_bytes: number, weigh: (value: Value) => number) {
+    this.#most = most_bytes;
     this.#weigh = weigh;
   }
 
+  /** About how many bytes are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   find(key: string): Value | undefined {
-    return this.#values.get(key);
+    return this.#values.get(key)?.value;
   }
 
   set(key: string, value: Value): void {
-    const before = this.#values.get(key);
-    if (before !== undefined) this.#weight -= this.#weigh(before);
-    this.#weight += this.#weigh(value);
-    if (this.#weight > this.#most) {
-      this.#values.clear();
-      this.#weight = this.#weigh(value);
-    }
-    this.#values.set(key, value);
+    this.delete(key);
+    const bytes = ENTRY_BYTES + textBytes(key) + this.#weigh(value);
+    if (bytes > this.#most / LARGEST_PART) return;
+    if (this.#bytes + bytes > this.#most) this.clear();
+    this.#values.set(key, { value, bytes });
+    this.#bytes += bytes;
+  }
+
+  delete(key: string): void {
+    const known = this.#values.get(key);
+    if (!known) return;
+    this.#values.delete(key);
+    this.#bytes -= known.bytes;
+  }
+
+  clear(): void {
+    this.#values.clear();
+    this.#bytes = 0;
   }
 }
 
-/** Values that are loaded once while they are kept, at most so many by weight as {@link LastOf}. */
+/** A text takes two bytes for each of its characters as soon as one of them is not Latin. */
+export function textBytes(text: string): number {
+  return 2 * text.length;
+}
+
+/** About how many bytes a value takes that is all JSON: texts, numbers, lists and objects of them. */
+export function jsonBytes(value: unknown): number {
+  return textBytes(JSON.stringify(value) ?? '');
+}
+
+/** Values that are loaded once while they are kept, of at most so many bytes as {@link LastOf}. */
 export class Kept<Value> {
   readonly #loaded: LastOf<Value>;
   readonly #loading = new Map<string, Promise<Value>>();
 
-  constructor(most: number, weigh: (value: Value) => number) {
-    this.#loaded = new LastOf(most, weigh);
+  constructor(most_bytes: number, weigh: (value: Value) => number) {
+    this.#loaded = new LastOf(most_bytes, weigh);
+  }
+
+  /** About how many bytes are kept. */
+  get bytes(): number {
+    return this.#loaded.bytes;
   }
 
   /** Those who ask at the same time wait for one loading; a failed one is not kept. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cpuOf } from '../../../test/support/cpu-time.ts';
-import { groupTree, listGroupsAbove } from './group.ts';
+import { groupTree, listGroupsAbove, unitePolicies } from './group.ts';
 
 test('groups of groups, many ways up to each, are each looked at once', () => {
   // Two groups on every floor, each a member of both above it: 2^10,000 ways to the top.
@@ -33,3 +33,20 @@ test('groups that are members of each other are an end, not a circle', () => {
   );
   assert.deepEqual(listGroupsAbove(tree, ['a']), ['b']);
 });
+
+const named = (count: number, length: number, letter = 'p'): { policies: string[] } => ({
+  policies: Array.from({ length: count }, (_, at) => `${letter}${at}-`.padEnd(length, letter)),
+});
+const unions: [why: string, holders: { policies: string[] }[], count: number | undefined][] = [
+  ['a thousand names', [named(1000, 16)], 1000],
+  ['one name more', [named(1000, 16), named(1, 16, 'q')], undefined],
+  ['names of as many characters as there may be', [named(64, 1024)], 64],
+  ['one character more', [named(64, 1024), named(1, 1, '')], undefined],
+  ['the same names again', [named(64, 1024), named(64, 1024)], 64],
+];
+
+for (const [why, holders, count] of unions) {
+  test(`policies of an entity and its groups: ${why} ${count ? 'are' : 'are not'} read`, async () => {
+    assert.equal((await unitePolicies(holders))?.size, count);
+  });
+}

@@ -3,6 +3,7 @@ import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { choice, stringMap } from '../../core/fields.ts';
 import { policyList } from '../tokens/field-kinds.ts';
+import { MOST_CHARACTERS } from '../tokens/policy-names.ts';
 import { orNull, timeOf } from './entity.ts';
 
 export const GROUP_TYPES = ['internal', 'external'] as const;
@@ -77,18 +78,22 @@ export function listGroupsAbove(tree: GroupTree, ids: readonly string[]): string
 /** Most policies that somebody has by an entity and all groups above it. */
 export const MOST_POLICIES = 1000;
 
-export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies`;
+export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies, with names of ${MOST_CHARACTERS} characters in all`;
 
 /** The policies of some holders together, each once; undefined for more than anybody may have. */
 export async function unitePolicies(
   holders: readonly { policies: readonly string[] }[],
 ): Promise<ReadonlySet<string> | undefined> {
   const united = new Set<string>();
+  let characters = 0;
   const breath = new Breath();
   for (const { policies } of holders) {
     await breath.take();
-    for (const name of policies) united.add(name);
-    if (united.size > MOST_POLICIES) return undefined;
+    for (const name of policies) {
+      if (!united.has(name)) characters += name.length;
+      united.add(name);
+    }
+    if (united.size > MOST_POLICIES || characters > MOST_CHARACTERS) return undefined;
   }
   return united;
 }

@@ -1,11 +1,11 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { Kept } from '../../core/kept.ts';
+import { jsonBytes, Kept } from '../../core/kept.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
-import { type Acl, boundAcl } from '../acl.ts';
+import { type Acl, boundAcl, RULE_BYTES } from '../acl.ts';
 import { loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
@@ -86,14 +86,13 @@ export async function findPerson(app: App, id: string): Promise<Person | undefin
 
 /** What is remembered of persons and of their permissions: about as many bytes of either. */
 const MOST_BYTES = 32 * 1024 * 1024;
-const RULE_BYTES = 512;
 
 // What there is no person or no permission for is remembered, too, and takes little.
 const weighPerson = ({ person }: { person: Person | undefined }): number =>
-  RULE_BYTES + (person ? JSON.stringify(person).length : 0);
+  person ? jsonBytes(person) : 0;
 
 const weighPermissions = ({ permissions }: { permissions: Permissions | undefined }): number =>
-  RULE_BYTES * (1 + (permissions?.acl.size ?? 0));
+  RULE_BYTES * (permissions?.acl.size ?? 0);
 
 /**
  * What a token is permitted at this moment.

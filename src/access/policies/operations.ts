@@ -3,10 +3,10 @@ import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { Kept, LastOf } from '../../core/kept.ts';
+import { Kept, LastOf, textBytes } from '../../core/kept.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
-import { type Acl, compileAcl } from '../acl.ts';
+import { type Acl, compileAcl, RULE_BYTES } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { DEFAULT_POLICY } from '../default-policies.ts';
 import {
@@ -18,6 +18,7 @@ import {
   ROOT_POLICY,
 } from '../policy.ts';
 import {
+  countConditions,
   judgeTokenRules,
   judgeTokenTexts,
   requireModestPolicy,
@@ -56,10 +57,10 @@ export async function readAcl(
   return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
 }
 
-/** Rules that are kept compiled: each takes about half a kilobyte. */
-const MOST_RULES = 100_000;
+/** What is kept compiled: a hundred thousand rules. */
+const MOST_COMPILED = 48 << 20;
 
-const keptAcls = (): Kept<Acl> => new Kept(MOST_RULES, ({ size }) => size + 1);
+const keptAcls = (): Kept<Acl> => new Kept(MOST_COMPILED, ({ size }) => size * RULE_BYTES);
 
 /** What was compiled before configuration last changed, with what it was made of. */
 interface Compiled {
@@ -67,9 +68,13 @@ interface Compiled {
   acl: Acl;
 }
 
-const compiledBefore = perApp(
-  () => new LastOf<Compiled>(MOST_RULES, ({ acl: { size } }) => size + 1),
-);
+const compiledBefore = perApp(() => new LastOf<Compiled>(MOST_COMPILED, weighCompiled));
+
+/** Stanzas are merged, but those that are filled in for somebody are theirs alone, each of them. */
+function weighCompiled({ policies, acl }: Compiled): number {
+  const stanzas = policies.reduce((sum, { rules }) => sum + rules.length, policies.length);
+  return Math.max(stanzas, acl.size) * RULE_BYTES;
+}
 
 async function compile(
   app: App,
@@ -127,11 +132,13 @@ function isSameRule(rule: PathRule, other: PathRule | undefined): boolean {
 
 type Loaded = { policies: Policy[] } | { excess: string };
 
-/** Names and policies of the lists that are kept in one generation. */
-const MOST_LISTS = 50_000;
+/** Lists of policies that are kept in one generation; the policies themselves are kept elsewhere. */
+const MOST_LISTS = 16 << 20;
 
 const weighList = (loaded: Loaded): number =>
-  'policies' in loaded ? loaded.policies.length + 1 : 1;
+  'policies' in loaded ? loaded.policies.length * POINTER_BYTES : 0;
+
+const POINTER_BYTES = 8;
 
 async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded> {
   // Whatever a row may say: `root` is not a text.
@@ -153,12 +160,23 @@ async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded>
 /** Reading a longer text takes a millisecond or longer. */
 const LONG_TEXT = 8192;
 
-/** Characters of policies that are kept parsed. */
-const MOST_PARSED = 8 * 1024 * 1024;
+/** Policies that are kept parsed, with their texts. */
+const MOST_PARSED = 48 << 20;
 
-const parsedBefore = perApp(
-  () => new LastOf<{ body: string; policy: Policy }>(MOST_PARSED, ({ body }) => body.length + 100),
-);
+const parsedBefore = perApp(() => new LastOf<Parsed>(MOST_PARSED, weighParsed));
+
+interface Parsed {
+  body: string;
+  policy: Policy;
+}
+
+/** A stanza of a few characters takes as much as a longer one, and so does each condition. */
+function weighParsed({ body, policy }: Parsed): number {
+  const conditions = policy.rules.reduce((sum, rule) => sum + countConditions(rule), 0);
+  return textBytes(body) + policy.rules.length * RULE_BYTES + conditions * CONDITION_BYTES;
+}
+
+const CONDITION_BYTES = 64;
 
 /** The same text under a name is the same policy: what is made of it need not be made again. */
 function parseKept(app: App, name: string, body: string): Policy {

@@ -79,6 +79,12 @@ export function planBounds(making: Making): TokenBounds | undefined {
   return { ceilings, entity_policies: own.entity_id === '' ? kept : [] };
 }
 
+/** All names of policies that bound a token, which are kept with it. */
+export function listNames(bounds: TokenBounds | undefined): (readonly string[])[] {
+  if (!bounds) return [];
+  return [...bounds.ceilings.map(({ policies }) => policies), bounds.entity_policies];
+}
+
 /** A token of an older server is bounded by what its entity is denied. */
 function ceilingsOf({
   bounds,

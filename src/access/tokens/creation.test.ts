@@ -219,6 +219,78 @@ for (const [why, given, message] of refusals) {
   });
 }
 
+/** Names of policies, sorted, so many characters in all. */
+const namesOf = (characters: number, letter = 'x'): string[] =>
+  Array.from({ length: characters / 1024 }, (_, at) =>
+    `${letter}${at + 100}-`.padEnd(1024, letter),
+  );
+
+const [HALF, WHOLE] = [32_768, 65_536];
+const withNames = (policies: string[], more: Partial<TokenFacts> = {}): TokenFacts => ({
+  ...PARENT,
+  policies,
+  ...more,
+});
+const bounded = (own: string[], above: string[], given: string[] = []): TokenFacts =>
+  withNames(own, {
+    bounds: {
+      ceilings: [{ policies: above, entity_id: 'entity-1' }],
+      entity_policies: given,
+    },
+  });
+const aboutLess = { policies: ['x100-'.padEnd(1024, 'x')] };
+
+/** What a token carries with it is all that it is judged by: copies of it are made by a small request. */
+const copies: [why: string, given: Case, made: boolean][] = [
+  ['as many names as a token may have are handed on', { parent: withNames(namesOf(WHOLE)) }, true],
+  ['one more is not', { parent: withNames([...namesOf(WHOLE), 'z']) }, false],
+  [
+    'what a maker has bounds a child with less, and counts with it',
+    { parent: withNames(namesOf(WHOLE - 1024)), wish: aboutLess },
+    true,
+  ],
+  [
+    'a child with less of a maker with as much as may be is too much',
+    { parent: withNames(namesOf(WHOLE)), wish: aboutLess },
+    false,
+  ],
+  [
+    'ceilings above a child are handed on',
+    { parent: bounded(namesOf(HALF), namesOf(HALF, 'y')) },
+    true,
+  ],
+  [
+    'ceilings and own policies are counted together',
+    { parent: bounded(namesOf(HALF + 1024), namesOf(HALF, 'y')) },
+    false,
+  ],
+  [
+    'what an orphan has of an entity counts, too',
+    {
+      parent: { ...bounded(namesOf(HALF), namesOf(HALF, 'y'), ['of-entity']), entity_id: '' },
+      role: { orphan: true },
+    },
+    false,
+  ],
+  [
+    'what a role names counts',
+    { ...byRoot, role: { allowed_policies: [...namesOf(WHOLE), 'z'] } },
+    false,
+  ],
+  [
+    'a role may name as much',
+    { ...byRoot, role: { allowed_policies: namesOf(WHOLE), token_no_default_policy: true } },
+    true,
+  ],
+];
+
+for (const [why, given, made] of copies) {
+  test(`${why}: ${made ? 'made' : 'refused, and the field is named'}`, () => {
+    if (made) assert.ok(plan(given).policies.length > 0);
+    else assert.throws(() => plan(given), { kind: 'invalid', message: /^policies: .* 65536 / });
+  });
+}
+
 test('a child of root does not end and cannot be renewed', () => {
   const token = plan(byRoot);
   assert.equal(token.expires_at, undefined);

@@ -3,9 +3,9 @@ import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import { PatternSet } from '../../core/pattern-set.ts';
 import type { TokenFacts } from '../caller.ts';
-import { planBounds } from './bounds.ts';
+import { listNames, planBounds } from './bounds.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
-import { canonicalPolicies } from './policy-names.ts';
+import { canonicalPolicies, requireModestNames } from './policy-names.ts';
 import type { TokenRole } from './roles/role.ts';
 import type { PlannedToken, TokenBody, TokenType } from './token.ts';
 
@@ -84,6 +84,15 @@ export function planToken(facts: CreationFacts): Creation {
   if (unending && parent.expires_at !== undefined) {
     throw refuse('expiring root tokens cannot create non-expiring root tokens');
   }
+  const bounds = planBounds({
+    parent,
+    entity_policies: facts.entity_policies,
+    policies,
+    is_orphan: isOrphan,
+    any_policy: sudo || (role !== undefined && restricts(role.rules)),
+    may_leave: sudo,
+  });
+  requireModestNames('policies', policies, ...listNames(bounds));
   const lifetime = unending ? { ttl: 0, warnings: [] } : planLifetime(limits, wish.ttl, 0);
   const body: TokenBody = {
     policies,
@@ -101,14 +110,7 @@ export function planToken(facts: CreationFacts): Creation {
     entity_id: isOrphan ? '' : parent.entity_id,
     bound_cidrs: addressesOf(facts, isOrphan),
     restricted: isRestricted(facts, policies),
-    bounds: planBounds({
-      parent,
-      entity_policies: facts.entity_policies,
-      policies,
-      is_orphan: isOrphan,
-      any_policy: sudo || (role !== undefined && restricts(role.rules)),
-      may_leave: sudo,
-    }),
+    bounds,
   };
   return {
     token: planned(body, type, isOrphan ? undefined : parent.id, now),

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
-import { type FieldKind, shortList, text } from '../../core/fields.ts';
+import { type FieldKind, modestList, text } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import {
   formatIpAddress,
@@ -11,7 +11,7 @@ import {
 import { displayName } from './creation.ts';
 
 /** Names of policies: their order, case and blanks say nothing. */
-export const policyList: FieldKind<string[]> = comparedBy(shortList, {
+export const policyList: FieldKind<string[]> = comparedBy(modestList, {
   form: asSet((name) => foldName(name.trim())),
 });
 
@@ -40,7 +40,7 @@ function alsoEverything(block: string): string[] {
 }
 
 /** Blocks of addresses: compared by the addresses that lie in them. */
-export const blockList: FieldKind<string[]> = comparedBy(shortList, {
+export const blockList: FieldKind<string[]> = comparedBy(modestList, {
   form: eachText(blockForm),
   also: alsoEverything,
 });

@@ -5,7 +5,7 @@ import { plainAddress, requireCidrs } from './addresses.ts';
 import { type Creation, planned } from './creation.ts';
 import { blockList, policyList } from './field-kinds.ts';
 import { planLifetime } from './lifetime.ts';
-import { canonicalPolicies } from './policy-names.ts';
+import { canonicalPolicies, requireModestNames } from './policy-names.ts';
 import { TOKEN_TYPES } from './roles/role.ts';
 import type { LogInAlias, TokenType } from './token.ts';
 
@@ -42,9 +42,12 @@ export function checkTokenSettings(settings: TokenSettings): void {
       'token_type: batch tokens cannot have a period, an explicit maximum or counted uses',
     );
   }
-  if (canonicalPolicies(settings.token_policies).includes('root')) {
+  const policies = canonicalPolicies(settings.token_policies);
+  if (policies.includes('root')) {
     throw refuse('token_policies: auth methods cannot create root tokens');
   }
+  // With the one that its tokens get besides.
+  requireModestNames('token_policies', policies, ['default']);
   requireCidrs('token_bound_cidrs', settings.token_bound_cidrs);
 }
 
@@ -83,6 +86,7 @@ export function planLogIn(login: LogIn): Creation {
   ]);
   // Checked when the account is written; what is stored is not trusted with this.
   if (policies.includes('root')) throw refuse('auth methods cannot create root tokens');
+  requireModestNames('token_policies', policies);
   const body = {
     policies,
     path: login.path,

@@ -1,6 +1,7 @@
 import { type App, perApp } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { IdentityFacts } from '../../../core/identity-template.ts';
+import { jsonBytes, LastOf } from '../../../core/kept.ts';
 import { readMounts } from '../../../mounts/operations.ts';
 import type { Acl } from '../../acl.ts';
 import type { Caller, TokenFacts } from '../../caller.ts';
@@ -112,19 +113,20 @@ export function requirePresented(caller: Caller): Presented {
   return known;
 }
 
-/** Tokens read since the last write to their table, by id; a new map after each such write. */
+/** Tokens read since the last write to their table, by id; anew after each such write. */
 const keptTokens = perApp((app) => {
-  const kept = { tokens: new Map<string, Token>() };
+  const make = () => new LastOf<Token>(MOST_KEPT, jsonBytes);
+  const kept = { tokens: make() };
   const forget = (): void => {
-    kept.tokens = new Map();
+    kept.tokens = make();
   };
   app.store.onWrite('token', forget);
   app.barrier.onLock(forget);
   return kept;
 });
 
-/** A token takes about 1 kB. */
-const MOST_KEPT = 4096;
+/** Most take 1 to 2 kB; with long metadata and many policies it may be a hundred times as much. */
+const MOST_KEPT = 16 << 20;
 
 /**
  * A stored token, kept between requests where every write passes through this process: reading
@@ -134,13 +136,10 @@ async function findKeptToken(app: App, id: string): Promise<Token | undefined> {
   if (app.store.engine !== 'sqlite') return findToken(app.db, id);
   // What was read before a write goes into the map of before, which nobody reads again.
   const { tokens } = keptTokens(app);
-  const known = tokens.get(id);
+  const known = tokens.find(id);
   if (known) return known;
   const token = await findToken(app.db, id);
-  if (token?.num_uses === 0) {
-    if (tokens.size >= MOST_KEPT) tokens.clear();
-    tokens.set(id, Object.freeze(token));
-  }
+  if (token?.num_uses === 0) tokens.set(id, Object.freeze(token));
   return token;
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Failure } from '../../../core/failure.ts';
-import { choice, duration, flag, integer, shortList, text } from '../../../core/fields.ts';
+import { choice, duration, flag, integer, modestList, text } from '../../../core/fields.ts';
 import { requireCidrs } from '../addresses.ts';
 import { blockList, policyList } from '../field-kinds.ts';
 
@@ -22,7 +22,7 @@ export const tokenRoleFields = {
   disallowed_policies_glob: policyList([]).describe(
     'As disallowed_policies, with "*" for any text.',
   ),
-  allowed_entity_aliases: shortList([]).describe('Entity aliases that its tokens may be tied to.'),
+  allowed_entity_aliases: modestList([]).describe('Entity aliases that its tokens may be tied to.'),
   orphan: flag(false).describe('Its tokens have no parent and outlive whoever made them.'),
   renewable: flag(true).describe('Its tokens can be renewed.'),
   path_suffix: text('').describe('Added to the path that its tokens are recorded with.'),

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startTestServer } from '../support/server.ts';
+
+const MOST = 65_536;
+const names = (characters: number): string[] =>
+  Array.from({ length: characters / 1024 }, (_, at) => `x${at}-`.padEnd(1024, 'x'));
+
+/** Names that are looked up for each request: what may be written is what each such record keeps. */
+const PLACES: [method: string, path: string, field: string, more?: Record<string, unknown>][] = [
+  ['POST', 'auth/token/create', 'policies', { no_default_policy: true }],
+  ['POST', 'auth/token/create-orphan', 'policies', { no_default_policy: true }],
+  ['POST', 'auth/token/create/open', 'policies', { no_default_policy: true }],
+  ['POST', 'auth/token/roles/r1', 'allowed_policies'],
+  ['POST', 'auth/token/roles/r1', 'disallowed_policies'],
+  ['POST', 'auth/token/roles/r1', 'allowed_policies_glob'],
+  ['POST', 'auth/token/roles/r1', 'disallowed_policies_glob'],
+  ['POST', 'auth/token/roles/r1', 'allowed_entity_aliases'],
+  ['POST', 'auth/people/users/ann', 'token_policies', { password: 'long enough' }],
+  ['POST', 'auth/people/users/bob', 'policies', { password: 'long enough' }],
+  ['POST', 'auth/people/users/ann/policies', 'token_policies'],
+  ['POST', 'auth/people/users/ann/policies', 'policies'],
+  ['POST', 'auth/machines/role/m1', 'token_policies'],
+  ['POST', 'auth/machines/role/m2', 'policies'],
+  ['POST', 'identity/entity', 'policies', { name: 'e1' }],
+  ['POST', 'identity/entity/name/e2', 'policies'],
+  ['POST', 'identity/group', 'policies', { name: 'g1' }],
+  ['POST', 'identity/group/name/g2', 'policies'],
+];
+
+test('names of policies have a bound wherever they are written, and the refusal names the field', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/auth/people', { type: 'userpass' });
+  await call('POST', 'sys/auth/machines', { type: 'approle' });
+  await call('POST', 'auth/token/roles/open', { allowed_policies_glob: ['x*'] });
+  for (const [method, path, field, more] of PLACES) {
+    const write = (list: string[]) => call(method, path, { ...more, [field]: list });
+    const longer = await write([...names(MOST), 'z']);
+    assert.equal(longer.status, 400, `${path} ${field}: ${longer.text.slice(0, 200)}`);
+    assert.match(longer.text, new RegExp(`\\b${field}\\b.*65536`), path);
+    // "default" comes to what accounts say.
+    const most = await write(names(MOST - 1024));
+    assert.ok(most.status < 300, `${path} ${field}: ${most.text.slice(0, 200)}`);
+  }
+});
+
+test('blocks of addresses have the same bound: a zone of an address may be any text', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/auth/people', { type: 'userpass' });
+  const blocks = (count: number) =>
+    Array.from({ length: count }, (_, at) => `fe80::1%${at}-`.padEnd(1024, 'z'));
+  for (const [path, more] of [
+    ['auth/token/roles/r1', {}],
+    ['auth/people/users/ann', { password: 'long enough' }],
+  ] as const) {
+    const refused = await call('POST', path, { ...more, token_bound_cidrs: blocks(65) });
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /token_bound_cidrs.*65536/);
+  }
+});
+
+test('an entity has no more by all its groups than by itself', async (t) => {
+  const { call } = await startTestServer(t);
+  const id = (
+    await call('POST', 'identity/entity', { name: 'e', policies: names(MOST / 2) })
+  ).textAt('data.id');
+  await call('POST', 'sys/auth/people', { type: 'userpass' });
+  await call('POST', 'auth/people/users/ann', { password: 'long enough' });
+  const accessor = (await call('GET', 'sys/auth/people')).textAt('data.accessor');
+  const alias = { name: 'ann', canonical_id: id, mount_accessor: accessor };
+  await call('POST', 'identity/entity-alias', alias);
+  const addGroup = async (name: string, policies: string[]): Promise<void> => {
+    const body = { name, policies, member_entity_ids: [id] };
+    assert.ok((await call('POST', 'identity/group', body)).status < 300);
+  };
+  const logIn = () =>
+    call('POST', 'auth/people/login/ann', { password: 'long enough' }, { token: '' });
+
+  await addGroup('same', names(MOST / 2));
+  await addGroup(
+    'half',
+    names(MOST / 2).map((name) => `y${name.slice(1)}`),
+  );
+  const token = (await logIn()).textAt('auth.client_token');
+  const lookUp = () => call('GET', 'auth/token/lookup-self', undefined, { token });
+  assert.equal((await lookUp()).status, 200);
+
+  // What a group adds to those in it is seen when they come.
+  await addGroup('more', ['z']);
+  assert.equal((await lookUp()).status, 403);
+  assert.equal((await logIn()).status, 400);
+  const written = await call('POST', `identity/entity/id/${id}`, { policies: names(MOST / 2) });
+  assert.equal(written.status, 400);
+  assert.match(written.text, /policies: .*65536 characters/);
+  assert.ok((await call('POST', 'identity/group/name/more', { policies: [] })).status < 300);
+  assert.equal((await lookUp()).status, 200);
+});
