@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../test/support/engines.ts';
+import { longestTurn } from '../../test/support/turns.ts';
 import { chainStart, verifyChain } from './chain.ts';
 import {
   cutChain,
@@ -87,6 +88,31 @@ eachEngine('the audit tables', (open) => {
       stamps.map((row) => row.seq),
       [6, 7],
     );
+  });
+
+  test('nobody is held up by finding out which records are long', async () => {
+    const store = await open({ node_name: 'a' });
+    const large = `{"n":"${'x'.repeat(900_000)}"}`;
+    for (let n = 0; n < 300; n++) await store.commit([{ audit: large }]);
+    const longest = await longestTurn(async () => {
+      const page = await listStampsAfter(store.db, { node: 'a', seq: 0, limit: 1000 });
+      assert.equal(page.length, 4);
+    });
+    assert.ok(longest < 50, `${longest} ms`);
+  });
+
+  test('of short records a page has as many as asked for', async () => {
+    const store = await open({ node_name: 'a' });
+    await store.commit(Array.from({ length: 100 }, (_, n) => ({ audit: `{"n":${n}}` })));
+    for (const limit of [1, 31, 32, 33, 64, 99]) {
+      const page = await listRecordsAfter(store.db, { node: 'a', seq: 0, limit });
+      assert.deepEqual(
+        page.map(({ seq }) => seq),
+        Array.from({ length: limit }, (_, at) => at + 1),
+      );
+    }
+    const all = await listRecordsAfter(store.db, { node: 'a', seq: 3, limit: 1000 });
+    assert.equal(all.length, 97);
   });
 
   test('each sink of each node has its own cursor', async () => {

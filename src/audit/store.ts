@@ -10,10 +10,13 @@ export interface TimedRecord extends ChainedRecord {
 /** The most bytes of records in one page, but for a single record that has more. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
+/** SQLite reads a row of this table whole, whatever is asked of it: sizes are looked at a few at a time. */
+const STEP = 32;
+
 const sizesAfter = prepared((build, p: { node: string; seq: number; limit: number }) =>
   build
     .selectFrom('audit_entry')
-    .select((row) => ['seq', row.fn<number>('octet_length', ['record']).as('bytes')])
+    .select((row) => ['seq', 'time_ms', row.fn<number>('octet_length', ['record']).as('bytes')])
     .where('node', '=', p.node)
     .where('seq', '>', p.seq)
     .orderBy('seq')
@@ -38,29 +41,42 @@ export async function listRecordsAfter(
   db: Db,
   from: { node: string; seq: number; limit: number },
 ): Promise<TimedRecord[]> {
-  let last: number | undefined;
-  let bytes = 0;
-  for (const row of await sizesAfter.all(db, from)) {
-    bytes += Number(row.bytes);
-    if (last !== undefined && bytes > PAGE_BYTES) break;
-    last = row.seq;
-  }
+  const last = (await listStampsAfter(db, from)).at(-1)?.seq;
   return last === undefined ? [] : recordsBetween.all(db, { node: from.node, seq: from.seq, last });
 }
 
-/** As {@link listRecordsAfter}, without the records themselves. */
-export function listStampsAfter(
+/**
+ * As {@link listRecordsAfter}, without what stands in the records.
+ */
+export async function listStampsAfter(
   db: Db,
   from: { node: string; seq: number; limit: number },
-): Promise<Pick<TimedRecord, 'seq' | 'time_ms' | 'hash'>[]> {
+): Promise<Pick<TimedRecord, 'seq' | 'time_ms'>[]> {
+  const { node, limit } = from;
+  const stamps: Pick<TimedRecord, 'seq' | 'time_ms'>[] = [];
+  let sum = 0;
+  for (let { seq } = from; stamps.length < limit; ) {
+    const step = Math.min(STEP, limit - stamps.length);
+    const rows = await sizesAfter.all(db, { node, seq, limit: step });
+    for (const { bytes, ...stamp } of rows) {
+      sum += Number(bytes);
+      if (stamps.length > 0 && sum > PAGE_BYTES) return stamps;
+      stamps.push(stamp);
+      seq = stamp.seq;
+    }
+    if (rows.length < step) break;
+  }
+  return stamps;
+}
+
+/** What a chain goes on with behind one of its records. */
+export function findHead(db: Db, node: string, seq: number): Promise<ChainHead | undefined> {
   return db
     .selectFrom('audit_entry')
-    .select(['seq', 'time_ms', 'hash'])
-    .where('node', '=', from.node)
-    .where('seq', '>', from.seq)
-    .orderBy('seq')
-    .limit(from.limit)
-    .execute();
+    .select(['seq', 'hash'])
+    .where('node', '=', node)
+    .where('seq', '=', seq)
+    .executeTakeFirst();
 }
 
 /** The names of all nodes that have records, of those that are gone too. */

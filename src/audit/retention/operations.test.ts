@@ -5,8 +5,9 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
 import { runIfFree } from '../../jobs.ts';
 import { verifyChain } from '../chain.ts';
-import { listRecordsAfter, readChainStart, saveCursor } from '../store.ts';
+import { cutChain, listRecordsAfter, readChainStart, saveCursor } from '../store.ts';
 import { auditJobs } from './jobs.ts';
+import { findCut } from './operations.ts';
 
 const NODE = 'test';
 const DAY = 86_400;
@@ -50,6 +51,24 @@ eachEngine('retention', (open) => {
     clock.now += 10 * DAY;
     const rest = await run();
     assert.equal(rest[0]?.seq, 3);
+    assert.ok(verifyChain(await readChainStart(app.db, NODE), rest).intact);
+  });
+
+  test('of long records few are deleted in one write set, of short ones many', async () => {
+    const { app } = await openTestApp(await open({ node_name: NODE }));
+    const large = (mebibytes: number) => `{"n":"${'x'.repeat(mebibytes * 1024 * 1024)}"}`;
+    for (const mebibytes of [1, 2, 2, 5, 5, 0, 0, 0]) {
+      await app.store.commit([{ audit: large(mebibytes) }]);
+    }
+    const cuts: number[] = [];
+    for (;;) {
+      const head = await findCut(app, NODE, { upTo: 7, before_ms: Number.MAX_SAFE_INTEGER });
+      if (!head) break;
+      cuts.push(head.seq);
+      await app.store.commit(cutChain(NODE, head));
+    }
+    assert.deepEqual(cuts, [2, 3, 4, 5, 7]);
+    const rest = await listRecordsAfter(app.db, { node: NODE, seq: 0, limit: 100 });
     assert.ok(verifyChain(await readChainStart(app.db, NODE), rest).intact);
   });
 

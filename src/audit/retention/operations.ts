@@ -3,6 +3,7 @@ import type { Turn } from '../../jobs.ts';
 import type { ChainHead } from '../chain.ts';
 import {
   cutChain,
+  findHead,
   listAuditNodes,
   listCursors,
   listStampsAfter,
@@ -10,7 +11,7 @@ import {
   readLastSeq,
 } from '../store.ts';
 
-/** Records deleted in one write set. */
+/** The most records that are deleted in one write set: fewer where they are long. */
 const PAGE = 1000;
 const DAY_MS = 86_400_000;
 
@@ -35,8 +36,8 @@ export async function cutOldRecords(app: App, turn: Turn): Promise<void> {
   }
 }
 
-/** The last record of the next page to be deleted; undefined when there is none. */
-async function findCut(
+/** The last record of the next page to be deleted, which is one of bytes as well; undefined for none. */
+export async function findCut(
   app: App,
   node: string,
   limits: { upTo: number; before_ms: number },
@@ -46,5 +47,6 @@ async function findCut(
   const isOld = (row: { seq: number; time_ms: number }) =>
     row.seq <= limits.upTo && row.time_ms < limits.before_ms;
   const kept = rows.findIndex((row) => !isOld(row));
-  return rows[(kept < 0 ? rows.length : kept) - 1];
+  const last = rows[(kept < 0 ? rows.length : kept) - 1];
+  return last && findHead(app.db, node, last.seq);
 }
