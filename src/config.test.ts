@@ -84,6 +84,16 @@ const refused: [change: object, says: RegExp, why: string][] = [
     'no list of blocks',
   ],
   [
+    { listener: { ...whole.listener, trusted_proxies: ['10.0.0.0/33'] } },
+    /listener\.trusted_proxies: "10\.0\.0\.0\/33" is no address block/,
+    'a range of too many bits',
+  ],
+  [
+    { listener: { ...whole.listener, trusted_proxies: '10.0.0.1' } },
+    /listener\.trusted_proxies must be a list/,
+    'a proxy that is no list',
+  ],
+  [
     { listener: { ...whole.listener, max_connections: 0 } },
     /listener\.max_connections must be 1 or more/,
     'no connections',

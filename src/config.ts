@@ -6,6 +6,12 @@ import { parseRecoveryKey } from './broker/recovery/key.ts';
 import { checkSeed, type SeedSettings } from './broker/seed/settings.ts';
 import type { ReachRules } from './broker/vault-client/reach.ts';
 import {
+  CONNECTION_DEFAULTS,
+  CONNECTION_KEYS,
+  type ConnectionLimits,
+  connectionsOf,
+} from './config/connections.ts';
+import {
   choiceOf,
   countOf,
   flagOf,
@@ -93,30 +99,6 @@ export interface RateLimits {
   list: Quotas;
   other: Quotas;
 }
-
-/** How many connections the listener has, and how long it waits on them. */
-export interface ConnectionLimits {
-  max_connections: number;
-  /** An IPv6 network of 64 bits counts as one address. */
-  max_connections_per_address: number;
-  /** For a TLS handshake, and for the head of a request. */
-  header_ms: number;
-  /** For a request with its body. */
-  request_ms: number;
-  /** Between two requests. */
-  idle_ms: number;
-  /** For the client to take an answer. */
-  answer_ms: number;
-}
-
-export const CONNECTION_DEFAULTS: ConnectionLimits = {
-  max_connections: 8_192,
-  max_connections_per_address: 1_024,
-  header_ms: 15_000,
-  request_ms: 60_000,
-  idle_ms: 75_000,
-  answer_ms: 600_000,
-};
 
 export interface Quotas {
   total: number;
@@ -282,36 +264,6 @@ export function parseConfig(text: string): Config {
       top.recovery_key === undefined ? undefined : textOf('recovery_key', top.recovery_key),
     ),
   });
-}
-
-const CONNECTION_KEYS = [
-  'max_connections',
-  'max_connections_per_address',
-  'header_timeout',
-  'request_timeout',
-  'idle_timeout',
-  'answer_timeout',
-] as const;
-
-function connectionsOf(listener: Section): ConnectionLimits {
-  const byDefault = CONNECTION_DEFAULTS;
-  const count = (name: 'max_connections' | 'max_connections_per_address'): number => {
-    const most = countOf(`listener.${name}`, listener[name], byDefault[name]);
-    if (most > 0) return most;
-    throw new Failure('invalid', `listener.${name} must be 1 or more`);
-  };
-  const milliseconds = (name: 'header' | 'request' | 'idle' | 'answer'): number => {
-    const key = `${name}_timeout`;
-    return secondsOf(`listener.${key}`, listener[key], byDefault[`${name}_ms`] / 1000) * 1000;
-  };
-  return {
-    max_connections: count('max_connections'),
-    max_connections_per_address: count('max_connections_per_address'),
-    header_ms: milliseconds('header'),
-    request_ms: milliseconds('request'),
-    idle_ms: milliseconds('idle'),
-    answer_ms: milliseconds('answer'),
-  };
 }
 
 function tlsOf(listener: Section): Config['tls'] {

@@ -3,13 +3,16 @@ import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { CONNECTION_DEFAULTS } from '../config.ts';
+import { CONNECTION_DEFAULTS } from '../config/connections.ts';
 import { Connections } from './connections.ts';
 
 /** A server to which connections come whose client has gone: the system knows no address of theirs. */
 function start(most: number): { connections: Connections; come(): Socket; end(): void } {
   const server = new EventEmitter();
-  const connections = new Connections({ ...CONNECTION_DEFAULTS, max_connections: most });
+  const connections = new Connections(
+    { ...CONNECTION_DEFAULTS, max_connections: most },
+    () => false,
+  );
   return {
     connections,
     end: connections.watch(server as Server),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ConnectionLimits } from '../config.ts';
+import type { ConnectionLimits } from '../config/connections.ts';
 import { partyOf } from '../core/party.ts';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -59,8 +59,12 @@ export class Connections {
   /** Bytes kept of answers. */
   readonly unsent: SharedBytes;
 
-  constructor(limits: ConnectionLimits) {
+  /** Whether a peer asks on behalf of many, and may have more connections than one of those. */
+  readonly #isProxy: (peer: string | undefined) => boolean;
+
+  constructor(limits: ConnectionLimits, isProxy: (peer: string | undefined) => boolean) {
     this.#limits = limits;
+    this.#isProxy = isProxy;
     this.bodies = new SharedBytes(BODY_BYTES);
     this.unsent = new SharedBytes(UNSENT_BYTES);
   }
@@ -156,7 +160,7 @@ export class Connections {
     const { max_connections, max_connections_per_address } = this.#limits;
     const own = this.#parties.get(party);
     const isFull =
-      (own?.size ?? 0) >= max_connections_per_address
+      (own?.size ?? 0) >= max_connections_per_address && !this.#isProxy(socket.remoteAddress)
         ? !this.#evict(own)
         : this.#count >= max_connections && !this.#evict(this.#largest());
     if (isFull) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CONNECTION_DEFAULTS } from '../config.ts';
+import { CONNECTION_DEFAULTS } from '../config/connections.ts';
 import { fitConnections, parseProcLimits, readOpenFileLimit } from './open-files.ts';
 
 const fits: [

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import type { ConnectionLimits } from '../config.ts';
+import type { ConnectionLimits } from '../config/connections.ts';
 import { Failure } from '../core/failure.ts';
 
 /** Fewer are not enough for the database, the threads and a handful of clients. */

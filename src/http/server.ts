@@ -21,6 +21,7 @@ import { refuseClient } from './client-error.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
 import { Connections } from './connections.ts';
 import { feedInTurns } from './feeding.ts';
+import { TrustedProxies } from './forwarded.ts';
 import { shakeInTurns } from './handshakes.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { faultOfHost } from './host-header.ts';
@@ -101,15 +102,29 @@ export function createServer(app: App, routers: Routers): HttpServer {
       fail(response, error);
     }
   });
-  const connections = new Connections(limits);
+  const proxies = new TrustedProxies(limits.trusted_proxies);
+  const connections = new Connections(limits, proxies.has);
   const { allowed_hosts } = app.config;
   const isForUs = ({ headers, socket }: IncomingMessage): boolean =>
     allowed_hosts === undefined ||
     isOwnHost({ host: headers.host, local_address: socket.localAddress }, allowed_hosts);
+  const refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault): void =>
+    sendSoon({ request, response, dressed: refuseAll(targetOf(request), fault) });
   const answer: RequestListener = (request, response) => {
-    const read = readRequest(request, response);
+    const client = proxies.clientOf(
+      peerOf(request),
+      request.headers['x-forwarded-for']?.toString(),
+    );
+    if ('because' in client) {
+      refuse(request, response, {
+        status: 400,
+        because: `X-Forwarded-For names ${client.because}`,
+      });
+      return;
+    }
+    const read = readRequest(request, response, client.address);
     if (!isForUs(request)) {
-      sendSoon({ request, response, dressed: refuseAll(read.url, NOT_OURS) });
+      refuse(request, response, NOT_OURS);
       return;
     }
     if (isHealthTarget(read.url)) {
@@ -142,8 +157,6 @@ export function createServer(app: App, routers: Routers): HttpServer {
   if (tls) shakeInTurns(server, limits.header_ms);
   app.onClose(connections.watch(server));
   const isDirect = (request: IncomingMessage): boolean => !isClosing && isOfApi(request);
-  const refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault): void =>
-    sendSoon({ request, response, dressed: refuseAll(request.url ?? '', fault) });
   answerDirectly(server, connections, { isDirect, answer, refuse });
   acceptListVerb(server, tls !== undefined);
   feedInTurns(server, tls !== undefined);
@@ -255,16 +268,22 @@ function answerDirectly(
 
 const isOfApi = ({ url }: IncomingMessage): boolean => url?.startsWith('/v1/') ?? false;
 
+const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
+
+const targetOf = (request: IncomingMessage & { originalUrl?: string }): string =>
+  request.originalUrl ?? request.url ?? '';
+
 function readRequest(
-  request: IncomingMessage & { originalUrl?: string },
+  request: IncomingMessage,
   response: ServerResponse,
+  remote_address: string,
 ): HttpRequest {
   return {
     method: request.method ?? '',
-    url: request.originalUrl ?? request.url ?? '',
+    url: targetOf(request),
     headers: request.headers,
     raw_headers: request.rawHeaders,
-    remote_address: request.socket.remoteAddress ?? '',
+    remote_address,
     readBody: (limit) =>
       request instanceof GatheredRequest
         ? request.readBody(limit)
@@ -330,7 +349,7 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
   else if (body.length !== undefined && body.length <= SHORT_BODY) {
     response.end(Buffer.concat([...body.pieces()]));
   } else {
-    const pieces = makeFor(request.socket.remoteAddress ?? '', unhurried(body));
+    const pieces = makeFor(peerOf(request), unhurried(body));
     pipeline(Readable.from(pieces, { objectMode: false }), response, () => {});
     return body.length === undefined ? PAGE_KEPT : PIECE_KEPT;
   }

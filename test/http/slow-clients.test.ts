@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CONNECTION_DEFAULTS, type ConnectionLimits } from '../../src/config.ts';
+import { CONNECTION_DEFAULTS, type ConnectionLimits } from '../../src/config/connections.ts';
 import { openTalk, type Talk, until } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 

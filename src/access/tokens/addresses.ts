@@ -9,11 +9,17 @@ import { Failure } from '../../core/failure.ts';
  */
 export function judgeAddress(cidrs: readonly string[], address: string | undefined): boolean {
   if (cidrs.length === 0) return true;
-  const plain = plainAddress(address);
-  if (plain === undefined) return false;
+  return addressesIn(cidrs)(address);
+}
+
+/** Tells of addresses, as a socket shows them, whether they lie within one of some blocks. */
+export function addressesIn(cidrs: readonly string[]): (address: string | undefined) => boolean {
   const blocks = new BlockList();
   for (const cidr of cidrs) addBlock(blocks, cidr);
-  return blocks.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
+  return (address) => {
+    const plain = plainAddress(address);
+    return plain !== undefined && blocks.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
+  };
 }
 
 /**
