@@ -81,3 +81,29 @@ test('a token keeps so many bytes and no more', async (t) => {
   assert.deepEqual([more.status, /at most 16 MiB/.test(more.text)], [400, true]);
   assert.equal((await call('POST', 'cubbyhole/3', { v })).status, 204, 'in place of another');
 });
+
+/** A 256th part of what all paths may have. */
+const LONG = 4096;
+
+test('paths in a cubbyhole have so many characters and no more, also when two are written at once', async (t) => {
+  const { call, running } = await startTestServer(t);
+  const pathOf = (name: string): string => name.padEnd(LONG, 'p');
+  const write = (path: string, v = 1) => call('POST', `cubbyhole/${path}`, { v });
+  assert.equal((await write(pathOf('a'))).status, 204);
+  const paths = Array.from({ length: 254 }, (_, at) => `('${pathOf(`${at}-`)}')`).join(', ');
+  await running.app.store.commit([
+    {
+      sql: `insert into cubbyhole (token_id, path, value_sealed)
+        select token_id, n.column1, value_sealed from cubbyhole, (values ${paths}) as n`,
+      parameters: [],
+    },
+  ]);
+  const pair = await Promise.all(['b', 'c'].map((name) => write(pathOf(name))));
+  assert.deepEqual(pair.map(({ status }) => status).sort(), [204, 400]);
+  const refused = pair.find(({ status }) => status === 400);
+  assert.match(refused?.text ?? '', /path: .* at most 1048576 characters/);
+  assert.equal((await write('d')).status, 400);
+  assert.equal((await write(pathOf('a'), 2)).status, 204, 'in place of another');
+  assert.equal((await call('DELETE', `cubbyhole/${pathOf('a')}`)).status, 204);
+  assert.equal((await write('d')).status, 204);
+});

@@ -65,7 +65,11 @@ export async function writeEntry(
   const sealed = app.barrier.seal('response', placeOf(token_id, path), text);
   return commitPlanned<Answer>(app, caller, async () => {
     const kept = await findKept(app.db, token_id, path);
-    requireRoom({ entries: kept.entries + 1, bytes: kept.bytes + sealed.length });
+    requireRoom({
+      entries: kept.entries + 1,
+      bytes: kept.bytes + sealed.length,
+      path_characters: kept.path_characters + path.length,
+    });
     return {
       effects: [saveEntry(token_id, path, sealed), holdWithin({ id: token_id })],
       result: {},
@@ -74,12 +78,18 @@ export async function writeEntry(
 }
 
 /** @throws Failure `invalid` for more than a token may keep */
-function requireRoom({ entries, bytes }: typeof MOST): void {
+function requireRoom({ entries, bytes, path_characters }: typeof MOST): void {
   if (entries > MOST.entries) {
     throw new Failure('invalid', `a token keeps at most ${MOST.entries} entries in its cubbyhole`);
   }
   if (bytes > MOST.bytes) {
     throw new Failure('invalid', `a token keeps at most ${MOST.bytes >> 20} MiB in its cubbyhole`);
+  }
+  if (path_characters > MOST.path_characters) {
+    throw new Failure(
+      'invalid',
+      `path: the paths in a token's cubbyhole have at most ${MOST.path_characters} characters in all`,
+    );
   }
 }
 

@@ -42,16 +42,14 @@ export function saveEntry(token_id: string, path: string, value_sealed: Uint8Arr
   );
 }
 
-/** What one token may keep. */
-export const MOST = { entries: 1_000, bytes: 16 << 20 };
+/** What one token may keep; a list shows the characters of all paths at once. */
+export const MOST = { entries: 1_000, bytes: 16 << 20, path_characters: 1 << 20 };
 
-interface Kept {
-  entries: number;
-  bytes: number;
-}
+type Kept = typeof MOST;
 
 const keptBy = (id: string) => sql<Kept>`
-  select count(*) as entries, coalesce(sum(length(value_sealed)), 0) as bytes
+  select count(*) as entries, coalesce(sum(length(value_sealed)), 0) as bytes,
+    coalesce(sum(length(path)), 0) as path_characters
   from cubbyhole where token_id = ${id}`;
 
 const kept = prepared<{ id: string; path: string }, Kept>((_from, { id, path }) =>
@@ -61,14 +59,19 @@ const kept = prepared<{ id: string; path: string }, Kept>((_from, { id, path }) 
 /** How much a token keeps besides what is at one path. */
 export async function findKept(db: Db, id: string, path: string): Promise<Kept> {
   const found = await kept.first(db, { id, path });
-  return { entries: Number(found?.entries ?? 0), bytes: Number(found?.bytes ?? 0) };
+  return {
+    entries: Number(found?.entries ?? 0),
+    bytes: Number(found?.bytes ?? 0),
+    path_characters: Number(found?.path_characters ?? 0),
+  };
 }
 
 /** Refuses its write set when it has left more than a token may keep. */
 export const holdWithin = preparedHold<{ id: string }>(
   (_from, { id }) =>
     compiled(sql`select 1 from (${keptBy(id)}) as kept
-      where entries <= ${sql.lit(MOST.entries)} and bytes <= ${sql.lit(MOST.bytes)}`),
+      where entries <= ${sql.lit(MOST.entries)} and bytes <= ${sql.lit(MOST.bytes)}
+        and path_characters <= ${sql.lit(MOST.path_characters)}`),
   { rows: 1, conflict: 'the cubbyhole is full' },
 );
 

@@ -3,6 +3,7 @@ import type { Caller } from '../../access/caller.ts';
 import { commitPlanned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
+import { readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { planChains } from '../issuers/chain.ts';
@@ -71,8 +72,28 @@ function parseCluster(body: string | undefined): ClusterPaths {
   return { path: stored.path ?? '', aia_path: stored.aia_path ?? '' };
 }
 
+type Links = Map<string, ChainLink>;
+
 /** Certificates as they were read last, by mount and id of the issuer: each is read once. */
-const readCertificates = perApp(() => new Map<string, Map<string, ChainLink>>());
+const readCertificates = perApp((app) => {
+  const known = new Map<string, Links>();
+  app.store.onConfigChange(() => {
+    if (known.size > 0) forgetRemoved(app, known).catch(() => {});
+  });
+  return known;
+});
+
+/** Forgets those of mounts that are gone. What cannot be read now is looked at after the next change. */
+async function forgetRemoved(app: App, known: Map<string, Links>): Promise<void> {
+  const mounts = [...(await readMounts(app)).values()];
+  const there = new Set(mounts.map(({ id }) => id));
+  for (const id of known.keys()) if (!there.has(id)) known.delete(id);
+}
+
+/** Mounts of which certificates are kept. */
+export function countMountsRead(app: App): number {
+  return readCertificates(app).size;
+}
 
 function readLink(before: ChainLink | undefined, { id, certificate }: IssuerRecord): ChainLink {
   if (before && Buffer.compare(before.certificate.raw, certificate) === 0) return before;
@@ -92,7 +113,7 @@ async function makeIssuers(
   const breath = new Breath();
   const known = readCertificates(app);
   const before = known.get(mount_id);
-  const links = new Map<string, ChainLink>();
+  const links: Links = new Map();
   for (const record of records) {
     links.set(record.id, readLink(before?.get(record.id), record));
     await breath.take();

@@ -113,24 +113,29 @@ function placeOf(mount_id: string, id: string): Place {
   return { table: 'pki_key', column: 'private_key_sealed', row: `${mount_id}/${id}` };
 }
 
-/** Opened keys, held until the server is sealed. */
+/**
+ * Opened keys by what was read of each, held until the server is sealed or that is read anew: of a key
+ * that was deleted, or whose mount is gone, nothing stays in memory.
+ */
 const openKeys = perApp((app) => {
-  const keys = new Map<string, KeyObject>();
-  app.barrier.onLock(() => keys.clear());
-  return keys;
+  const kept = { keys: new WeakMap<Key, KeyObject>() };
+  app.barrier.onLock(() => {
+    kept.keys = new WeakMap();
+  });
+  return kept;
 });
 
-async function openKey(app: App, mount_id: string, id: string): Promise<KeyObject> {
-  const keys = openKeys(app);
-  const cacheKey = `${mount_id}/${id}`;
-  const known = keys.get(cacheKey);
+async function openKey(app: App, mount_id: string, of: Key): Promise<KeyObject> {
+  const { keys } = openKeys(app);
+  const known = keys.get(of);
   if (known) return known;
+  const { id } = of;
   const sealed = await findSealedKey(app.db, mount_id, id);
   if (!sealed) throw new Failure('unresolved', `unable to find PKI key for reference: ${id}`);
   const plain = app.barrier.open('pki-key', placeOf(mount_id, id), sealed);
   const key = createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' });
   plain.fill(0);
-  keys.set(cacheKey, key);
+  keys.set(of, key);
   return key;
 }
 
@@ -140,7 +145,7 @@ async function openKey(app: App, mount_id: string, id: string): Promise<KeyObjec
  * @throws Failure `unavailable` while the server is sealed
  */
 export function requireSigningKey(app: App, mount_id: string, key: Key): Promise<KeyObject> {
-  return openKey(app, mount_id, key.id);
+  return openKey(app, mount_id, key);
 }
 
 /**
@@ -155,7 +160,7 @@ export async function signWithKey(
   algorithm: SignatureAlgorithm,
   data: Uint8Array,
 ): Promise<Uint8Array> {
-  return signWith(await openKey(app, mount_id, key.id), key, algorithm, data);
+  return signWith(await openKey(app, mount_id, key), key, algorithm, data);
 }
 
 /** The longest signature, that of an RSA key of 8192 bits, with its algorithm and all lengths. */

@@ -1,10 +1,10 @@
 import type { Revocation } from '../revocation/store.ts';
 
-/** A signed answer, and everything that it was made of besides the request's own bytes. */
+/**
+ * A signed answer, and what it was made of besides the request's own bytes and what is configured: whoever
+ * keeps answers begins anew when that changes, and none holds an authority of the past.
+ */
 export interface KeptAnswer {
-  /** By identity: both are loaded anew when configuration changes. */
-  authority: object;
-  config: object;
   serial: string;
   /** Of that serial number, when the answer was signed. */
   revocation: Revocation | undefined;
@@ -25,42 +25,34 @@ const LEAST_VALIDITY = 100 * LIFETIME;
 /** Requests of one certificate have about 80 bytes; longer ones are of no ordinary client. */
 const LONGEST_REQUEST = 256;
 
-/**
- * Signed answers without a nonce, by the request's bytes. With a key and an answer of some
- * hundred bytes each, and at most `most` of them, they take a few megabytes.
- */
+/** What an answer takes besides the bytes of its request and its own. */
+const ENTRY_BYTES = 512;
+
+/** Signed answers without a nonce, by the request's bytes, that take no more than some bytes in all. */
 export class KeptAnswers {
   readonly #most: number;
+  /** The one that was signed first stands first. */
   readonly #answers = new Map<string, KeptAnswer>();
+  #bytes = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(most_bytes: number) {
+    this.#most = most_bytes;
   }
 
   /**
-   * The answer to these bytes, if one was signed a moment ago of the same authority and
-   * configuration. Whether the revocation still is what it was is for the caller to say.
+   * The answer to these bytes, if one was signed a moment ago. Whether the revocation still is what
+   * it was is for the caller to say.
    *
    * @param now Unix seconds
    */
-  find(
-    mount_id: string,
-    der: Uint8Array,
-    ground: Pick<KeptAnswer, 'authority' | 'config'>,
-    now: number,
-  ): KeptAnswer | undefined {
+  find(mount_id: string, der: Uint8Array, now: number): KeptAnswer | undefined {
     if (der.length > LONGEST_REQUEST) return undefined;
     const key = keyOf(mount_id, der);
     const known = this.#answers.get(key);
     if (!known) return undefined;
     const age = now - known.signed_at;
-    const isCurrent =
-      known.authority === ground.authority &&
-      known.config === ground.config &&
-      age >= 0 &&
-      age < LIFETIME;
-    if (isCurrent) return known;
-    this.#answers.delete(key);
+    if (age >= 0 && age < LIFETIME) return known;
+    this.#forget(key);
     return undefined;
   }
 
@@ -68,19 +60,28 @@ export class KeptAnswers {
   keep(mount_id: string, der: Uint8Array, answer: KeptAnswer, validity: number): void {
     if (der.length > LONGEST_REQUEST || validity < LEAST_VALIDITY) return;
     const key = keyOf(mount_id, der);
-    this.#answers.delete(key);
-    if (this.#answers.size >= this.#most) {
-      // The one that was signed first.
-      const [oldest] = this.#answers.keys();
-      if (oldest !== undefined) this.#answers.delete(oldest);
-    }
+    this.#forget(key);
     this.#answers.set(key, answer);
+    this.#bytes += weigh(key, answer);
+    for (const oldest of this.#answers.keys()) {
+      if (this.#bytes <= this.#most) break;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    const known = this.#answers.get(key);
+    if (!known) return;
+    this.#answers.delete(key);
+    this.#bytes -= weigh(key, known);
   }
 
   get size(): number {
     return this.#answers.size;
   }
 }
+
+const weigh = (key: string, { body }: KeptAnswer): number => key.length + body.length + ENTRY_BYTES;
 
 function keyOf(mount_id: string, der: Uint8Array): string {
   const text = Buffer.from(der.buffer, der.byteOffset, der.length).toString('latin1');

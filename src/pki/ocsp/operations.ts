@@ -47,17 +47,18 @@ async function respondBytes(
 ): Promise<{ status: number; body: Uint8Array }> {
   try {
     const mount_id = caller.mount.id;
+    // Before what answers are made of: what is loaded after a change belongs to other answers.
+    const answers = await readKept(app);
     const config = await readCrlConfig(app, mount_id);
     if (config.ocsp_disable) return UNAUTHORIZED;
     const authority = await readAuthority(app, mount_id);
     const now = Math.floor(app.now() / 1000);
-    const kept = keptOf(app);
-    const known = kept.answers.find(mount_id, der, { authority, config }, now);
+    const known = answers.find(mount_id, der, now);
     if (known && (await isStillSo(app, mount_id, known))) return { status: 200, body: known.body };
     const request = parseOcspRequest(der);
     const serial = formatSerial(request.certId.serialNumber);
     // Counted before the row is read: what is written meanwhile makes it be read again.
-    const { writes } = kept;
+    const { writes } = revocationsOf(app);
     const revocation = await findRevocation(app.db, mount_id, serial);
     const responder = await chooseIssuer(app, mount_id, { authority, revocation, request });
     if (!responder) return UNAUTHORIZED;
@@ -66,8 +67,8 @@ async function respondBytes(
       signResponse(app, mount_id, { request, responder, validity, now }),
     );
     if (!request.nonce) {
-      const answer = { authority, config, serial, revocation, writes, signed_at: now, body };
-      kept.answers.keep(mount_id, der, answer, validity);
+      const answer = { serial, revocation, writes, signed_at: now, body };
+      answers.keep(mount_id, der, answer, validity);
     }
     return { status: 200, body };
   } catch (error) {
@@ -85,15 +86,20 @@ async function respondBytes(
   }
 }
 
-/** Signed answers kept by one server. */
-const MOST_KEPT = 8192;
+/** Signed answers kept by one server: some eight thousand. */
+const MOST_KEPT = 8 << 20;
 
-const keptOf = perApp((app) => {
-  const kept = { answers: new KeptAnswers(MOST_KEPT), writes: 0 };
+function readKept(app: App): Promise<KeptAnswers> {
+  return app.cached('pki/ocsp-answers', async () => new KeptAnswers(MOST_KEPT));
+}
+
+/** How many writes of revocations have ended. */
+const revocationsOf = perApp((app) => {
+  const counted = { writes: 0 };
   app.store.onWrite('pki_revocation', () => {
-    kept.writes += 1;
+    counted.writes += 1;
   });
-  return kept;
+  return counted;
 });
 
 /**
@@ -102,7 +108,7 @@ const keptOf = perApp((app) => {
  * is counted before it is acknowledged.
  */
 async function isStillSo(app: App, mount_id: string, known: KeptAnswer): Promise<boolean> {
-  const { writes } = keptOf(app);
+  const { writes } = revocationsOf(app);
   if (app.store.engine === 'sqlite' && known.writes === writes) return true;
   const { revocation } = known;
   const current = await findRevocation(app.db, mount_id, known.serial);

@@ -2,6 +2,7 @@ import type { Caller } from '../../access/caller.ts';
 import { commitPlanned } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { Kept, textBytes } from '../../core/kept.ts';
 import type { Answer } from '../../http/route.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
@@ -26,13 +27,22 @@ import {
 type RoleAnswer = Answer<ReturnType<typeof describeRole>>;
 
 /** A role for the path of every issuance; kept between requests until configuration changes. */
-export function findCachedRole(
+export async function findCachedRole(
   app: App,
   mount_id: string,
   name: string,
 ): Promise<StoredRole | undefined> {
-  return app.cached(`pki/role/${mount_id}/${name}`, () => findStoredRole(app.db, mount_id, name));
+  const kept = await app.cached('pki/roles', async () => new Kept(MOST_KEPT, weighFound));
+  const load = async () => ({ found: await findStoredRole(app.db, mount_id, name) });
+  return (await kept.get(`${mount_id}/${name}`, load)).found;
 }
+
+/** Names without a role count, too: whoever may issue by any role can ask for as many as they like. */
+const MOST_KEPT = 64 << 20;
+
+/** Its text, what was read of it, and what its rules were compiled to. */
+const weighFound = ({ found }: { found: StoredRole | undefined }): number =>
+  found ? 4 * textBytes(found.body) : 0;
 
 /** @throws Failure `invalid`, as issuance answers for a role that is not there */
 export async function requireRole(app: App, caller: Caller, name: string): Promise<StoredRole> {
