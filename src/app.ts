@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Caller } from './access/caller.ts';
+import type { PlanDependants } from './access/ended.ts';
 import type { LeaseKinds } from './access/leases/lease.ts';
 import type { AuditTrail } from './audit/trail.ts';
 import type { Config } from './config.ts';
@@ -23,6 +24,8 @@ export interface App {
   readonly log: Logger;
   /** How leases of each kind are ended; the engines that give them out say so. */
   readonly leaseKinds: LeaseKinds;
+  /** What ends with tokens and persons besides what is theirs; the broker says so. */
+  readonly planDependants: PlanDependants;
   /** Milliseconds since 1970. */
   now(): number;
   randomBytes(length: number): Uint8Array;

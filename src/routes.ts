@@ -1,6 +1,7 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { cubbyholeRoutes } from './access/cubbyhole/routes.ts';
+import type { PlanDependants } from './access/ended.ts';
 import { identityRoutes } from './access/identity/routes.ts';
 import type { LeaseKinds } from './access/leases/lease.ts';
 import { leaseRoutes } from './access/leases/routes.ts';
@@ -10,6 +11,7 @@ import { unavailableRoutes } from './access/unavailable/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
+import { planEnded } from './broker/auth-tokens/ending/operations.ts';
 import { lockedUserRoutes } from './broker/locked-users/routes.ts';
 import { brokerRoutes } from './broker/routes.ts';
 import { vaultLease } from './broker/vault-leases/operations.ts';
@@ -69,6 +71,9 @@ export const leaseKinds: LeaseKinds = {
   certificate: certificateLease,
   'broker-vault': vaultLease,
 };
+
+/** What else ends with a token or a person. */
+export const planDependants: PlanDependants = planEnded;
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');
 

@@ -14,7 +14,14 @@ import { fitConnections, readOpenFileLimit, tellConnections } from './http/open-
 import { findNames } from './http/pipeline.ts';
 import { createServer, type HttpServer } from './http/server.ts';
 import { startJobs } from './jobs.ts';
-import { authRouters, boundaryRouter, leaseKinds, secretRouters, systemRouter } from './routes.ts';
+import {
+  authRouters,
+  boundaryRouter,
+  leaseKinds,
+  planDependants,
+  secretRouters,
+  systemRouter,
+} from './routes.ts';
 import { Barrier } from './seal/barrier.ts';
 import { openSeal } from './seal/operations.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -119,6 +126,7 @@ function buildApp(
     audit,
     log,
     leaseKinds,
+    planDependants,
     now,
     randomBytes: random,
     newId: () => randomUUID(),

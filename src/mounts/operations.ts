@@ -143,7 +143,7 @@ export async function disableMount(
     if (!stored) return { effects: [], result: undefined };
     const { mount } = stored;
     requireRemovable(mount);
-    return { effects: planRemoval(app, mount), result: mount };
+    return { effects: await planRemoval(app, mount), result: mount };
   });
   if (removed?.kind === 'auth') await endRevoked(app, caller, removed.id);
   return {};
@@ -164,13 +164,18 @@ async function endRevoked(app: App, caller: Caller, mount_id: string): Promise<v
  * and their rows are removed later, however many they are. What whoever came in was called comes
  * after the mount itself: what was being made there is waited for, and goes, too.
  */
-function planRemoval(app: App, mount: Mount): Effect[] {
+async function planRemoval(app: App, mount: Mount): Promise<Effect[]> {
   return [
     deleteMount(mount),
-    ...(mount.kind === 'auth' ? deleteAliasesOfMount(mount.accessor) : []),
+    ...(mount.kind === 'auth' ? await planLogInsEnd(app, mount) : []),
     insertRemovedMount(mount.id, Math.floor(app.now() / 1000)),
     ...bumpPermissionVersion(),
   ];
+}
+
+async function planLogInsEnd(app: App, auth_mount: Mount): Promise<Effect[]> {
+  const ended = await app.planDependants(app, { auth_mount });
+  return [...ended, ...deleteAliasesOfMount(auth_mount.accessor)];
 }
 
 function requireRemovable(mount: Mount): void {

@@ -101,7 +101,7 @@ eachPlace('a database', (newPlace, engine) => {
       );
     const alias = (id: string, entity_id: string, accessor: string) =>
       run(
-        `insert into identity_alias values ($1, $2, $3, $1, $1, 0, 0, '{}')`,
+        `insert into identity_alias (id, entity_id, mount_accessor, name, name_key, created_at_ms, updated_at_ms, body) values ($1, $2, $3, $1, $1, 0, 0, '{}')`,
         id,
         entity_id,
         accessor,

@@ -25,6 +25,7 @@ import { tokenPages } from './migrations/0030-token-pages.ts';
 import { logIns } from './migrations/0031-log-ins.ts';
 import { pages } from './migrations/0032-pages.ts';
 import { leaseHolders } from './migrations/0034-lease-holders.ts';
+import { sessionHolders } from './migrations/0037-session-holders.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -60,6 +61,7 @@ export const MIGRATIONS: readonly Migration[] = [
   logIns,
   pages,
   leaseHolders,
+  sessionHolders,
 ];
 
 /**

@@ -449,6 +449,10 @@ export interface SessionRow {
   host_set_id: string;
   host_id: string;
   auth_token_id: string;
+  /** Of a token of the authority's API that it was authorized by: its row, … */
+  token_id: string;
+  /** … or the alias of its log-in, where it has no row. */
+  alias_id: string;
   /** `pending`, `active`, `canceling`, `terminated`. */
   status: string;
   endpoint: string;
@@ -516,6 +520,8 @@ export interface IdentityAliasRow {
   mount_accessor: string;
   name: string;
   name_key: string;
+  /** How often it got another name or mount, or became somebody else's. */
+  moves: number;
   created_at_ms: number;
   updated_at_ms: number;
   body: string;

@@ -167,7 +167,9 @@ test('one token is one identity on both APIs, by either header', async () => {
   // What one API ends is ended on the other.
   const gone = await client.call('POST', 'auth/token/revoke-self', undefined, { token });
   assert.equal(gone.status, 204);
-  assert.equal((await readOwn(token, { authorization: `Bearer ${token}` })).status, 401);
+  const own = await readOwn(token, { authorization: `Bearer ${token}` });
+  assert.equal(own.status, 404, 'the log-in is gone with its token');
+  assert.equal((await broker.as(token)('GET', 'users?scope_id=global')).status, 401);
 });
 
 test('a log-in by the other API is the same user where the entity is the same', async () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { tokenId } from '../../src/access/tokens/minting/operations.ts';
+import { deleteTree } from '../../src/access/tokens/store.ts';
 import { endLogIns, planDeadLogIns } from '../../src/broker/auth-tokens/operations.ts';
 import { removeResources } from '../../src/broker/resources/store.ts';
 import { AUTH_METHOD, type Person, startBroker, tokenIdOf } from '../support/seeded-broker.ts';
@@ -128,7 +130,7 @@ test('who gets a login name that somebody had before is not who had it', async (
   assert.notEqual(await entityOf(logIn.textAt('attributes.token')), entity);
 });
 
-test('a log-in that the other API ended goes from the lists, and its sessions end', async () => {
+test('a log-in whose token alone was ended goes from the lists, and its sessions end', async () => {
   const grants = ['ids=*;type=target;actions=authorize-session'];
   const [gone, stays] = [await broker.person(grants), await broker.person(grants)];
   const sessionOf = async ({ call }: Person): Promise<string> => {
@@ -138,9 +140,9 @@ test('a log-in that the other API ended goes from the lists, and its sessions en
   };
   const sessions = [await sessionOf(gone), await sessionOf(stays)];
   const { token } = gone;
-  const revoked = await client.call('POST', 'auth/token/revoke-self', undefined, { token });
-  assert.equal(revoked.status, 204);
   const { app } = client.running;
+  // As a program did that knew nothing of log-ins.
+  await app.store.commit([deleteTree(tokenId(app, token))]);
   const page = await planDeadLogIns(app, { ms: 0, id: '' });
   assert.ok(page.dead.includes(tokenIdOf(token)));
   assert.ok(!page.dead.includes(tokenIdOf(stays.token)));
@@ -184,3 +186,33 @@ test('a name that the database could not keep is refused by its field', async ()
   assert.equal(account.status, 400);
   assert.match(account.text, /attributes\.login_name/);
 });
+
+const revocations: [name: string, revoke: (token: string, accessor: string) => Promise<Reply>][] = [
+  ['by itself', (token) => client.call('POST', 'auth/token/revoke-self', undefined, { token })],
+  ['by its text', (token) => client.call('POST', 'auth/token/revoke', { token })],
+  [
+    'by its accessor',
+    (_token, accessor) => client.call('POST', 'auth/token/revoke-accessor', { accessor }),
+  ],
+  ['without its children', (token) => client.call('POST', 'auth/token/revoke-orphan', { token })],
+];
+for (const [name, revoke] of revocations) {
+  test(`a log-in whose token is revoked ${name} is gone with its sessions at once`, async () => {
+    const grants = ['ids=*;type=target;actions=authorize-session'];
+    const [gone, stays] = [await broker.person(grants), await broker.person(grants)];
+    const sessionOf = async ({ call }: Person): Promise<string> =>
+      (await call('POST', 'targets/ttcp_1234567890:authorize-session', {})).textAt('session_id');
+    const sessions = [await sessionOf(gone), await sessionOf(stays)];
+    const { token } = gone;
+    const self = await client.call('GET', 'auth/token/lookup-self', undefined, { token });
+    const revoked = await revoke(token, self.textAt('data.accessor'));
+    assert.equal(revoked.status, 204, revoked.text);
+    assert.equal((await admin('GET', `auth-tokens/${tokenIdOf(token)}`)).status, 404);
+    assert.equal((await admin('GET', `auth-tokens/${tokenIdOf(stays.token)}`)).status, 200);
+    const statuses = await Promise.all(
+      sessions.map(async (id) => (await admin('GET', `sessions/${id}`)).textAt('status')),
+    );
+    assert.notEqual(statuses[0], 'pending');
+    assert.equal(statuses[1], 'pending');
+  });
+}

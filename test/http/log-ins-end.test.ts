@@ -186,6 +186,27 @@ eachPlace('finished log-ins', (newPlace) => {
     assert.equal(await statusOf(on.token), 200);
   });
 
+  const undone: [what: string, there: object | 'another', back: (entity: string) => object][] = [
+    ['renamed and renamed back', { name: 'bob' }, () => ({ name: 'ann' })],
+    ['given away and given back', 'another', (canonical_id) => ({ canonical_id })],
+  ];
+  for (const [what, there, back] of undone) {
+    test(`an alias that is ${what} brings no batch token back, and takes log-ins again`, async () => {
+      const on = await userpass({ token_type: 'batch' });
+      const alias = await aliasOf(on);
+      await ok(call('POST', alias, { custom_metadata: { a: 'b' } }));
+      assert.equal(await statusOf(on.token), 200);
+      const other = await ok(call('POST', 'identity/entity', {}));
+      const moved = there === 'another' ? { canonical_id: other.textAt('data.id') } : there;
+      await ok(call('POST', alias, moved));
+      await ok(call('POST', alias, back(on.entity_id)));
+      assert.equal(await statusOf(on.token), 403);
+      const again = await on.logIn();
+      assert.equal(again.textAt('auth.entity_id'), on.entity_id);
+      assert.equal(await statusOf(again.textAt('auth.client_token')), 200);
+    });
+  }
+
   test('somebody else of the name does not bring log-ins back', async () => {
     const on = await userpass({ token_type: 'batch' });
     await ok(call('DELETE', on.account));

@@ -116,7 +116,10 @@ export async function removeApprole(app: App, caller: Caller, input: RoleName): 
   return commitEnding(app, caller, async () => {
     const existing = await findApprole(app.db, key);
     const effects = existing
-      ? [deleteApprole(key, existing), ...planNamesake(caller, existing, undefined)]
+      ? [
+          deleteApprole(key, existing),
+          ...(await planNamesake(app, caller, { existing, next: undefined })),
+        ]
       : [];
     return { effects, result: {} };
   });
@@ -169,7 +172,7 @@ async function planRole(
   const role_id_key = await requireOwnRoleId(app, caller, { key, role_id, existing });
   return [
     saveApprole(key, existing, { role_id, role_id_key, rules }),
-    ...planNamesake(caller, existing, role_id),
+    ...(await planNamesake(app, caller, { existing, next: role_id })),
   ];
 }
 
@@ -199,14 +202,14 @@ async function requireOwnRoleId(
 }
 
 /** An ID that is given up takes its alias and its log-ins along: who has it next is another entity. */
-function planNamesake(
+async function planNamesake(
+  app: App,
   caller: Caller,
-  existing: StoredApprole | undefined,
-  next: string | undefined,
-): Effect[] {
+  { existing, next }: { existing: StoredApprole | undefined; next: string | undefined },
+): Promise<Effect[]> {
   if (!existing || (next !== undefined && nameKey(existing.role_id) === nameKey(next))) return [];
   const at = { mount_accessor: caller.mount.accessor, name: existing.role_id };
-  return [...planAliasRemoval(at), ...bumpPermissionVersion()];
+  return [...(await planAliasRemoval(app, at)), ...bumpPermissionVersion()];
 }
 
 /** The key of a secret ID's row; one text may be in use on several mounts. */

@@ -31,8 +31,19 @@ export interface Alias {
   mount_accessor: string;
   name: string;
   custom_metadata: Record<string, string>;
+  /** How often it got another name or mount, or became somebody else's. */
+  moves: number;
   created_at_ms: number;
   updated_at_ms: number;
+}
+
+/** Whether two states of an alias call the same entity by the same name on the same mount. */
+export function isSameAlias(before: Alias, next: Alias): boolean {
+  return (
+    before.entity_id === next.entity_id &&
+    before.mount_accessor === next.mount_accessor &&
+    nameKey(before.name) === nameKey(next.name)
+  );
 }
 
 /** Where the mount of an alias is, for answers; absent when it is gone. */

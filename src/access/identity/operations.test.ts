@@ -114,6 +114,7 @@ eachEngine('identity', (open) => {
         mount_accessor: name < 'n00999' ? 'm1' : 'm2',
         name,
         custom_metadata: {},
+        moves: 0,
         ...times,
       }),
     ]);

@@ -1,3 +1,4 @@
+import type { Expression } from 'kysely';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
@@ -12,7 +13,7 @@ import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
 import { deleteLogIns } from '../tokens/store.ts';
 import type { LogInAlias } from '../tokens/token.ts';
-import { type Alias, type AliasMount, type Entity, nameKey } from './entity.ts';
+import { type Alias, type AliasMount, type Entity, isSameAlias, nameKey } from './entity.ts';
 import {
   type GroupTree,
   groupTree,
@@ -47,6 +48,8 @@ export interface Person {
   policies: readonly string[] | undefined;
   /** For templates. */
   facts: IdentityFacts;
+  /** How often each of its aliases became another one. */
+  alias_moves: ReadonlyMap<string, number>;
   direct_group_ids: readonly string[];
   inherited_group_ids: readonly string[];
 }
@@ -181,7 +184,14 @@ async function loadPerson(app: App, id: string): Promise<Person | undefined> {
     },
     groups: groups.map(({ id, name, metadata }) => ({ id, name, metadata })),
   };
-  return { entity, policies, facts, direct_group_ids: direct, inherited_group_ids: inherited };
+  return {
+    entity,
+    policies,
+    facts,
+    alias_moves: new Map(aliases.map(({ id, moves }) => [id, moves])),
+    direct_group_ids: direct,
+    inherited_group_ids: inherited,
+  };
 }
 
 /**
@@ -243,6 +253,7 @@ export async function ensureEntityForAlias(
     mount_accessor: mount.accessor,
     name,
     custom_metadata: {},
+    moves: 0,
     created_at_ms: now,
     updated_at_ms: now,
   };
@@ -250,26 +261,27 @@ export async function ensureEntityForAlias(
 }
 
 /** Nobody is called so any more: what was logged in by it ends, and whoever gets the name is another. */
-export function planAliasRemoval(at: AliasesAt): Effect[] {
-  return [takeAliases(at), deleteLogIns(aliasIds(at)), deleteAliases(at)];
+export async function planAliasRemoval(app: App, at: AliasesAt): Promise<Effect[]> {
+  return [takeAliases(at), ...(await planLogInsEnd(app, aliasIds(at))), deleteAliases(at)];
 }
 
 /** What ends where an alias becomes another mount's, another name, or somebody else's. */
-export function planAliasChange(before: Alias, next: Alias): Effect[] {
-  const isSame =
-    before.entity_id === next.entity_id &&
-    before.mount_accessor === next.mount_accessor &&
-    nameKey(before.name) === nameKey(next.name);
-  if (isSame) return [];
+export async function planAliasChange(app: App, before: Alias, next: Alias): Promise<Effect[]> {
+  if (isSameAlias(before, next)) return [];
   const ids = aliasIds({ id: before.id });
-  return [deleteLogIns(ids), loosenLeases(ids)];
+  return [...(await planLogInsEnd(app, ids)), loosenLeases(ids)];
+}
+
+async function planLogInsEnd(app: App, alias_ids: Expression<string>): Promise<Effect[]> {
+  return [deleteLogIns(alias_ids), ...(await app.planDependants(app, { alias_ids }))];
 }
 
 /** Whether an entity still has the alias by which a log-in came; others need none. */
-function standsAs({ facts }: Person, alias: LogInAlias | undefined): boolean {
+function standsAs({ facts, alias_moves }: Person, alias: LogInAlias | undefined): boolean {
   if (!alias) return true;
   const known = facts.entity.aliases[alias.mount_accessor];
-  return known?.id === alias.id && nameKey(known.name) === alias.name_key;
+  if (known?.id !== alias.id || nameKey(known.name) !== alias.name_key) return false;
+  return alias_moves.get(alias.id) === (alias.moves ?? 0);
 }
 
 /** @param settings.name a random one unless given */

@@ -101,6 +101,7 @@ const holdKnownAlias = preparedHold<{
   entity_id: string;
   mount_accessor: string;
   name_key: string;
+  moves: number;
 }>(
   (from, p) =>
     from
@@ -110,13 +111,14 @@ const holdKnownAlias = preparedHold<{
       .where('entity_id', '=', p.entity_id)
       .where('mount_accessor', '=', p.mount_accessor)
       .where('name_key', '=', p.name_key)
+      .where('moves', '=', p.moves)
       .forShare(),
   { rows: 1, conflict: CHANGED },
 );
 
 /** Refuses its write set unless somebody still is called so by a mount. */
-export function holdAlias({ id, entity_id, mount_accessor, name }: Alias): Write {
-  return holdKnownAlias({ id, entity_id, mount_accessor, name_key: nameKey(name) });
+export function holdAlias({ id, entity_id, mount_accessor, name, moves }: Alias): Write {
+  return holdKnownAlias({ id, entity_id, mount_accessor, name_key: nameKey(name), moves });
 }
 
 /** What waits for log-ins that are being made by an alias, and keeps others from being made. */

@@ -106,13 +106,20 @@ export function holdFooting({ token_id, has_line, mount, version }: Footing): Wr
 
 /**
  * As {@link holdFooting}, by a write set that goes on to change the version: it takes the row at
- * once as its own, so that two of them do not wait for each other.
+ * once as its own, so that two of them do not wait for each other. Whoever rests on what is permitted
+ * has written by then, or will be refused: what the set ends, with what was made of it, is all there.
  */
 export function takeFooting(footing: Footing): Write[] {
   const { version } = footing;
   const others = holdFooting({ ...footing, version: undefined });
-  return version === undefined ? others : [takeVersion({ version }), ...others];
+  return [version === undefined ? takeAnyVersion({}) : takeVersion({ version }), ...others];
 }
+
+/** Of a caller whose permission does not depend on it. */
+const takeAnyVersion = preparedHold<Record<never, never>>(
+  (from) => from.selectFrom('permission_version').select('permission_version.id').forUpdate(),
+  ONE,
+);
 
 const takeVersion = preparedHold<{ version: number }>(
   (from, p) =>

@@ -29,6 +29,7 @@ import { type LogIn, planLogIn } from './settings.ts';
 import {
   deleteAlone,
   deleteTree,
+  ENDED,
   findToken,
   findTokenByAccessor,
   LONGEST_LINE,
@@ -150,6 +151,7 @@ async function logInAs(
       id: alias.id,
       mount_accessor: alias.mount_accessor,
       name_key: nameKey(alias.name),
+      ...(alias.moves === 0 ? {} : { moves: alias.moves }),
     },
     remote_address: caller.record.remote_address,
     path: caller.record.path,
@@ -245,13 +247,13 @@ export async function revokeByText(
   if (input.token === '') throw new Failure('invalid', 'missing token');
   if (openBatchToken(app, input.token)) throw unrevocable();
   const id = tokenId(app, input.token);
-  return revoke(app, caller, { id, effects: planRevocation(id) });
+  return revoke(app, caller, id);
 }
 
 export async function revokeSelf(app: App, caller: Caller): Promise<Answer> {
   const { token } = requireAuthenticated(caller);
   if (token.type === 'batch') throw unrevocable();
-  return revoke(app, caller, { id: token.id, effects: planRevocation(token.id) });
+  return revoke(app, caller, token.id);
 }
 
 export async function revokeByAccessor(
@@ -260,7 +262,7 @@ export async function revokeByAccessor(
   input: { accessor: string },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
-  return revoke(app, caller, { id: token.id, effects: planRevocation(token.id) });
+  return revoke(app, caller, token.id);
 }
 
 /** Revokes a token and leaves its children, as orphans. */
@@ -276,19 +278,15 @@ export async function revokeOrphan(
   // The children of one that is dead are dead, and stay so.
   const isThere = token && (await isLiving(app, { ...token, num_uses: 0 }));
   if (!isThere) throw new Failure('invalid', 'token to revoke not found');
-  return revoke(app, caller, { id, effects: deleteAlone(id) });
+  return revoke(app, caller, id, deleteAlone(id));
 }
 
 /**
- * What hung on the token is dead with it. As much of that as a request may take is ended before
+ * What hung on the token is dead with it, and what others keep of it ends in the same write set. As much of that as a request may take is ended before
  * this is answered, the rest by the jobs.
  */
-async function revoke(
-  app: App,
-  caller: Caller,
-  { id, effects }: { id: string; effects: Effect[] },
-): Promise<Answer> {
-  await app.commit(caller, effects);
+async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): Promise<Answer> {
+  await app.commit(caller, await planRevocation(app, id, marks));
   try {
     const left = await removeEnded(app, [id]);
     await endLeasesOfRevoked(app, caller, left);
@@ -302,9 +300,17 @@ function unrevocable(): Failure {
   return new Failure('invalid', 'batch tokens cannot be revoked: they end with their TTL');
 }
 
-/** The effects that end a token and all that descend from it. */
-export function planRevocation(id: string): Effect[] {
-  return [deleteTree(id), deleteBare({ id })];
+/** The effects that end a token and all that descend from it, with what others keep of it. */
+export async function planRevocation(
+  app: App,
+  id: string,
+  marks: Effect[] = [deleteTree(id)],
+): Promise<Effect[]> {
+  // Nobody but an entity has anything by a token that is kept elsewhere.
+  const stands = ((await findToken(app.db, id))?.entity_id ?? '') !== '';
+  const of = { token_ids: [id], ended_by: ENDED };
+  const ended = stands ? await app.planDependants(app, of) : [];
+  return [...marks, ...ended, deleteBare({ id })];
 }
 
 function requireAuthenticated(caller: Caller): { token: TokenFacts; acl: Acl } {

@@ -230,7 +230,7 @@ export function deleteLogIns(alias_ids: Expression<string>): Write {
   const tokens = build
     .selectFrom('token')
     .select('token.id')
-    .where('token.alias_id', '<>', '')
+    .where('token.alias_id', '<>', sql.lit(''))
     .where('token.alias_id', 'in', alias_ids);
   return deleteTreesOf(sql<string>`${tokens}`);
 }

@@ -9,6 +9,8 @@ export interface LogInAlias {
   mount_accessor: string;
   /** As names are compared. */
   name_key: string;
+  /** How often it had become another one by then; absent for never. */
+  moves?: number;
 }
 
 /** What is fixed when a token is made. */

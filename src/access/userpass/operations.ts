@@ -134,9 +134,10 @@ export async function removeUser(
   const key = keyOf(caller, input);
   // Whoever is given the name later is not who had it: what it stood for goes with the user, and so
   // does whatever logged in with it.
+  const at = { mount_accessor: caller.mount.accessor, name: key.name };
   await app.commit(caller, [
     deleteUser(key),
-    ...planAliasRemoval({ mount_accessor: caller.mount.accessor, name: key.name }),
+    ...(await planAliasRemoval(app, at)),
     ...bumpPermissionVersion(),
   ]);
   await endLeasesOfRevoked(app, caller);

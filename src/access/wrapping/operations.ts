@@ -7,9 +7,9 @@ import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { footingOf, judgeWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
+import { deleteBare } from '../tokens/ending/store.ts';
 import { mintToken } from '../tokens/minting/operations.ts';
-import { planRevocation } from '../tokens/operations.ts';
-import { findToken } from '../tokens/store.ts';
+import { deleteTree, findToken } from '../tokens/store.ts';
 import { findWrapped, insertWrapped, takeWrapped } from './store.ts';
 import {
   decodeAnswer,
@@ -111,7 +111,9 @@ async function take(
   try {
     await app.commit(caller, [
       takeWrapped(row.token_id),
-      ...planRevocation(row.token_id),
+      // Nothing else is ever made by it.
+      deleteTree(row.token_id),
+      deleteBare({ id: row.token_id }),
       ...effects,
     ]);
   } catch (error) {

@@ -71,13 +71,36 @@ export function touchAuthToken(resource: Resource, now: number): Write {
   );
 }
 
-/** Which log-ins are meant: those through some accounts, of a user, or of whole scopes. */
+/** Those of some tokens whose time is not after that. */
+export interface TokensEnded {
+  token_ids: readonly string[];
+  ended_by: number;
+}
+
+export const tokensEnded = ({ token_ids, ended_by }: TokensEnded) =>
+  build
+    .selectFrom('token')
+    .select('token.id')
+    .where('token.id', 'in', token_ids)
+    .where('token.expires_at', '<=', ended_by);
+
+/** Which log-ins are meant: those through some accounts, of a user or whoever they are, or of whole scopes. */
 export type LogInsOf =
   | { ids: readonly string[] }
   | { account_ids: readonly string[] }
+  | TokensEnded
   | { auth_method_id: string }
   | { user_id: string }
+  | { entity_id: string }
   | { scope_ids: readonly string[] };
+
+/** Whom of the broker's users an entity is. */
+export const usersOf = (entity_id: string) =>
+  build
+    .selectFrom('resource as person')
+    .select('person.id')
+    .where('person.type', '=', 'user')
+    .where('person.unique_key', '=', `entity:${entity_id}`);
 
 /** The ids of log-ins, as a question to be answered when a write set runs. */
 export function logInsOf(of: LogInsOf): Ids {
@@ -86,6 +109,10 @@ export function logInsOf(of: LogInsOf): Ids {
     .select('resource.id')
     .where('type', '=', 'auth-token');
   if ('ids' in of) return idsOf(log_ins.where('id', 'in', of.ids));
+  if ('token_ids' in of) return idsOf(log_ins.where('unique_key', 'in', tokensEnded(of)));
+  if ('entity_id' in of) {
+    return idsOf(log_ins.where('owner_id', 'in', usersOf(of.entity_id)));
+  }
   if ('user_id' in of) return idsOf(log_ins.where('owner_id', '=', of.user_id));
   if ('scope_ids' in of) return idsOf(log_ins.where((row) => isInScopes(of.scope_ids, row)));
   const through = build

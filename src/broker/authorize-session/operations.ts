@@ -1,4 +1,5 @@
 import { settle } from '../../access/standing/operations.ts';
+import { requirePresented } from '../../access/tokens/authentication/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BoundaryRequest, Located } from '../../http/boundary-route.ts';
@@ -18,7 +19,7 @@ import { encodeAuthorizationToken } from '../sessions/authorization-token.ts';
 import { keyPlace } from '../sessions/connections/operations.ts';
 import { chooseEndpoint, type Endpoint, formatEndpoint } from '../sessions/endpoint.ts';
 import { makeSessionCertificate } from '../sessions/session-certificate.ts';
-import { insertSession } from '../sessions/store.ts';
+import { insertSession, type SessionHolder } from '../sessions/store.ts';
 import type { TargetBody } from '../targets/target.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { requireWorkers } from '../workers/operations.ts';
@@ -95,6 +96,10 @@ export async function authorizeSession(
   request: { target: Resource; scope: Scope; host_id: string },
 ): Promise<Record<string, unknown>> {
   if (!hasLogIn(caller)) throw new Failure('forbidden', 'Forbidden.');
+  // With it the session would end at once.
+  if (caller.token?.num_uses === 1) {
+    throw new Failure('precondition', 'a session cannot be given to the last use of a token');
+  }
   let { target } = request;
   let isFirst = true;
   try {
@@ -143,7 +148,7 @@ interface PlannedSession {
 
 async function planSession(
   app: App,
-  _caller: BrokerCaller,
+  caller: BrokerCaller,
   { target, host_id }: { target: Resource; host_id: string },
 ): Promise<PlannedSession> {
   const body = target.body as TargetBody;
@@ -162,7 +167,11 @@ async function planSession(
   const seed = random.subarray(0, 32);
   const id = newResourceId('s', random.subarray(40));
   const created_ms = app.now();
-  const expires_ms = Math.min(created_ms + body.session_max_seconds * 1000, LAST_MS);
+  const expires_ms = Math.min(
+    created_ms + body.session_max_seconds * 1000,
+    endOfBatchToken(caller),
+    LAST_MS,
+  );
   const made = makeSessionCertificate({
     session_id: id,
     worker_addresses,
@@ -184,6 +193,24 @@ async function planSession(
     expires_ms,
     ...made,
   };
+}
+
+/** What a session ends with. A batch token leaves no row: what that ends with does. */
+function holderOf(caller: BrokerCaller): SessionHolder {
+  const { auth_token_id } = caller.who;
+  if (auth_token_id !== '' || !caller.token) return { auth_token_id, token_id: '', alias_id: '' };
+  if (caller.token.type !== 'batch') return { ...NO_HOLDER, token_id: caller.token.id };
+  const { parent_id, alias } = requirePresented(caller).token;
+  if (parent_id !== undefined) return { ...NO_HOLDER, token_id: parent_id };
+  return { ...NO_HOLDER, alias_id: alias?.id ?? '' };
+}
+
+const NO_HOLDER: SessionHolder = { auth_token_id: '', token_id: '', alias_id: '' };
+
+/** It is never renewed, and nothing but its own text tells of it. */
+function endOfBatchToken({ token }: BrokerCaller): number {
+  const isBatch = token?.type === 'batch';
+  return isBatch ? (token.expires_at ?? Number.POSITIVE_INFINITY) * 1000 : LAST_MS;
 }
 
 async function findEndpoint(app: App, target: Resource, host_id: string): Promise<Endpoint> {
@@ -221,7 +248,7 @@ async function commitSession(
   session: PlannedSession,
 ): Promise<Record<string, unknown>> {
   const { target, scope } = request;
-  const { user_id, auth_token_id } = caller.who;
+  const { user_id } = caller.who;
   const { session_connection_limit: connection_limit } = target.body as TargetBody;
   const { id, endpoint, created_ms, expires_ms, certificate, private_key } = session;
   const resolved = await resolveCredentials(app, caller, {
@@ -237,7 +264,7 @@ async function commitSession(
         user_id,
         type: target.subtype,
         target,
-        auth_token_id,
+        holder: holderOf(caller),
         host_set_id: endpoint.host_set_id,
         host_id: endpoint.host_id,
         endpoint: session.url,

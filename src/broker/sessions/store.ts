@@ -66,6 +66,16 @@ export async function findSession(
   return row && { ...row, status: row.status as SessionStatus };
 }
 
+/** What a session ends with: one of these, the others are empty. */
+export interface SessionHolder {
+  /** The log-in of whoever authorizes it. */
+  auth_token_id: string;
+  /** Of a caller whose log-in is the authority's: the row of their token, … */
+  token_id: string;
+  /** … or the alias by which they came, where their token has none. */
+  alias_id: string;
+}
+
 /** A session before its first connection. */
 export interface NewSession {
   id: string;
@@ -74,8 +84,7 @@ export interface NewSession {
   /** `tcp`, `ssh`, `rdp`. */
   type: string;
   target: { id: string; version: number };
-  /** Empty for a caller whose log-in is another API's. */
-  auth_token_id: string;
+  holder: SessionHolder;
   host_set_id: string;
   host_id: string;
   endpoint: string;
@@ -162,6 +171,8 @@ const insertFacts = preparedWrite<{
   host_set_id: string;
   host_id: string;
   auth_token_id: string;
+  token_id: string;
+  alias_id: string;
   endpoint: string;
   connection_limit: number;
   created_ms: number;
@@ -177,6 +188,8 @@ const insertFacts = preparedWrite<{
       host_set_id: p.host_set_id,
       host_id: p.host_id,
       auth_token_id: p.auth_token_id,
+      token_id: p.token_id,
+      alias_id: p.alias_id,
       status: 'pending',
       endpoint: p.endpoint,
       connection_limit: p.connection_limit,
@@ -202,12 +215,12 @@ const insertFacts = preparedWrite<{
  * set, and the log-in (or the user) still there.
  */
 export function insertSession(session: NewSession): Write[] {
-  const { target, user_id, auth_token_id, ...facts } = session;
+  const { target, user_id, holder, ...facts } = session;
   const { id, scope_id, type, created_ms, host_set_id, host_id } = facts;
   const ground = {
     target_id: target.id,
     target_version: target.version,
-    holder_id: auth_token_id === '' ? user_id : auth_token_id,
+    holder_id: holder.auth_token_id === '' ? user_id : holder.auth_token_id,
   };
   return [
     host_id === '' ? hold({ ...ground }) : holdWithHost({ ...ground, host_set_id, host_id }),
@@ -217,7 +230,9 @@ export function insertSession(session: NewSession): Write[] {
       target_id: target.id,
       host_set_id,
       host_id,
-      auth_token_id,
+      auth_token_id: holder.auth_token_id,
+      token_id: holder.token_id,
+      alias_id: holder.alias_id,
       endpoint: facts.endpoint,
       connection_limit: facts.connection_limit,
       created_ms,

@@ -8,7 +8,7 @@ import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
 import { commitPlanned, type Planned } from '../../standing/operations.ts';
-import { type Alias, checkMetadata, describeAlias, type Entity } from '../entity.ts';
+import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from '../entity.ts';
 import { findAliasMount, newEntity, planAliasChange, planAliasRemoval } from '../operations.ts';
 import {
   ALIAS_TAKEN,
@@ -49,7 +49,7 @@ async function planChange(
   existing: Alias,
   entity: Entity | undefined,
 ): Promise<Planned<Answer>> {
-  const next: Alias = {
+  const changed: Alias = {
     ...existing,
     name: input.name || existing.name,
     mount_accessor: await requireAccessor(app, input.mount_accessor || existing.mount_accessor),
@@ -57,7 +57,10 @@ async function planChange(
     custom_metadata: input.custom_metadata ?? existing.custom_metadata,
     updated_at_ms: app.now(),
   };
-  return planAlias(app, next, [updateAlias(next, existing), ...planAliasChange(existing, next)]);
+  // Whoever came by it before is not known by it again, also when all of that is undone.
+  const next = isSameAlias(existing, changed) ? changed : { ...changed, moves: existing.moves + 1 };
+  const ended = await planAliasChange(app, existing, next);
+  return planAlias(app, next, [updateAlias(next, existing), ...ended]);
 }
 
 async function planNew(
@@ -75,6 +78,7 @@ async function planNew(
     mount_accessor,
     name: input.name,
     custom_metadata: input.custom_metadata ?? {},
+    moves: 0,
     created_at_ms: now,
     updated_at_ms: now,
   };
@@ -137,7 +141,7 @@ export async function removeAlias(
   input: { id: string },
 ): Promise<Answer> {
   const { id } = input;
-  await app.commit(caller, [...planAliasRemoval({ id }), ...bumpPermissionVersion()]);
+  await app.commit(caller, [...(await planAliasRemoval(app, { id })), ...bumpPermissionVersion()]);
   await endLeasesOfRevoked(app, caller);
   return {};
 }

@@ -5,6 +5,7 @@ import { mergePatch } from '../../../core/fields.ts';
 import type { Answer } from '../../../http/route.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
+import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
 import { commitPlanned, type Planned } from '../../standing/operations.ts';
@@ -93,7 +94,10 @@ async function planChange(app: App, entity: Entity, sent: SentSettings): Promise
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
   await requireFewPolicies(app, next, await listGroupsOf(app.db, 'entity', next.id));
-  return { effects: [updateEntity(next), ...bumpPermissionVersion()], result: {} };
+  // Its log-ins are refused until it is enabled again; what goes on without being asked for ends.
+  const disabled = { disabled_entity_id: next.id };
+  const ended = next.disabled ? await app.planDependants(app, disabled) : [];
+  return { effects: [updateEntity(next), ...ended, ...bumpPermissionVersion()], result: {} };
 }
 
 function planSettings(existing: EntitySettings, sent: SentSettings): EntitySettings {
@@ -167,29 +171,34 @@ export async function removeEntityBatch(
   });
 }
 
-/** Log-ins of a removed entity end, and what was made from them; other tokens that stand for it are refused. */
+/** Log-ins of a removed entity end, on both APIs, and what was made from them. */
 async function removeEntities(
   app: App,
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
   const answer = await commitPlanned<Answer>(app, caller, async () => {
-    const effects = (await find()).flatMap((entity) =>
-      entity
-        ? [
-            // Before its aliases, and so before the log-ins that came by them: none comes later.
-            takeEntity(entity),
-            ...planAliasRemoval({ entity_id: entity.id }),
-            deleteEntity(entity),
-            deleteMemberships('entity', entity.id),
-          ]
-        : [],
-    );
+    const effects: Effect[] = [];
+    for (const entity of await find()) {
+      if (entity) effects.push(...(await planRemoval(app, entity)));
+    }
     if (effects.length > 0) effects.push(...bumpPermissionVersion());
     return { effects, result: {} };
   });
   await endLeasesOfRevoked(app, caller);
   return answer;
+}
+
+async function planRemoval(app: App, entity: Entity): Promise<Effect[]> {
+  const entity_id = entity.id;
+  return [
+    // Before its aliases and users, and so before the log-ins that came by them: none comes later.
+    takeEntity(entity),
+    ...(await planAliasRemoval(app, { entity_id })),
+    ...(await app.planDependants(app, { entity_id })),
+    deleteEntity(entity),
+    deleteMemberships('entity', entity_id),
+  ];
 }
 
 /** Ids with what they are called, so that a list can be read by people. */

@@ -10,6 +10,7 @@ import {
   listLaden,
   listThere,
   listTokensOfMount,
+  type RemovalPage,
   removePage,
 } from './store.ts';
 
@@ -44,10 +45,16 @@ export async function removeEnded(
     const some = queue.slice(0, PAGE);
     const page = { ids: some, now, limit: PAGE };
     const loose = await listLaden(app.db, page);
-    await app.store.commit(removePage(page));
+    await app.store.commit(await planPage(app, page));
     queue = [...(await listThere(app.db, some, now)), ...loose, ...queue.slice(PAGE)];
   }
   return left;
+}
+
+/** What others keep of them ends while they are there to be asked about. */
+async function planPage(app: App, page: RemovalPage): Promise<Effect[]> {
+  const ended = await app.planDependants(app, { token_ids: page.ids, ended_by: page.now });
+  return [...ended, ...removePage(page)];
 }
 
 /** As {@link removeEnded}, of whatever tokens were ended. */
@@ -127,9 +134,11 @@ async function removeAll(
     const [only, second] = left;
     try {
       if (second === undefined && only !== undefined) {
-        await inHalves((limit) => work.commit(removePage({ ids: left, now, limit })));
+        await inHalves(async (limit) =>
+          work.commit(await planPage(app, { ids: left, now, limit })),
+        );
       } else {
-        await work.commit(removePage({ ids: left, now, limit: PAGE }));
+        await work.commit(await planPage(app, { ids: left, now, limit: PAGE }));
       }
     } catch (error) {
       if (!isUnavailable(error)) throw error;

@@ -107,7 +107,7 @@ async function endRevived(
 ): Promise<void> {
   if (nowSeconds(app) < was.expires_at) return;
   // Perhaps of the request itself, which therefore stands on it no longer.
-  await app.commit({ ...caller, standing: undefined }, planRevocation(was.id));
+  await app.commit({ ...caller, standing: undefined }, await planRevocation(app, was.id));
   throw new Failure('invalid', RUN_OUT);
 }
 

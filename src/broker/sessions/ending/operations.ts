@@ -77,7 +77,7 @@ export interface GroundPage {
 }
 
 /**
- * Finds live sessions whose target, log-in, user, host set or host is gone. Removals cancel them
+ * Finds live sessions whose target, log-in, token, user, host set or host is gone. Removals cancel them
  * themselves; whatever is found here was left by an older program, or by a database that was mended.
  */
 export async function planGroundless(app: App, after?: LiveCursor): Promise<GroundPage> {

@@ -1,8 +1,14 @@
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { build, type Db } from '../../../store/database.ts';
 import type { SessionRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
-import { type LogInsOf, logInsOf } from '../../auth-tokens/store.ts';
+import {
+  type LogInsOf,
+  logInsOf,
+  type TokensEnded,
+  tokensEnded,
+  usersOf,
+} from '../../auth-tokens/store.ts';
 import { SESSION_LEASES } from '../../vault-leases/lease.ts';
 import { LIVE_STATUSES } from '../session.ts';
 import { laterThanBefore } from '../store.ts';
@@ -13,6 +19,14 @@ export type Loss =
   | { log_ins: LogInsOf }
   | { session_ids: readonly string[] }
   | { user_id: string }
+  /** Tokens of the authority's API that sessions were authorized by: by their rows, … */
+  | TokensEnded
+  /** … by what their log-ins were called, … */
+  | { alias_ids: Expression<string> }
+  /** … or by where they came in. */
+  | { auth_mount: { id: string; accessor: string } }
+  /** Whoever the user is ends, or may not do anything. */
+  | { of_entity: string }
   /** Whole scopes, with the users and log-ins that lie in them. */
   | { scope_ids: readonly string[] }
   | { host_ids: readonly string[] }
@@ -60,6 +74,15 @@ function affected(loss: Loss) {
   if ('host_catalog_id' in loss) {
     return from.where('host_id', 'in', contained('host', loss.host_catalog_id));
   }
+  if ('token_ids' in loss)
+    return from
+      .where('session.token_id', '<>', sql.lit(''))
+      .where('session.token_id', 'in', tokensEnded(loss));
+  if ('alias_ids' in loss) return byAliases(loss.alias_ids);
+  if ('auth_mount' in loss) return byMount(loss.auth_mount);
+  if ('of_entity' in loss) {
+    return from.where('session.id', 'in', rows.where('owner_id', 'in', usersOf(loss.of_entity)));
+  }
   if ('user_id' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', '=', loss.user_id));
   }
@@ -77,6 +100,49 @@ function affected(loss: Loss) {
       row('session.auth_token_id', 'in', inScopes('auth-token')),
     ]),
   );
+}
+
+/** Sessions that log-ins of the authority's API authorized: their tokens, or where those have no row, they. */
+function byAliases(alias_ids: Expression<string>) {
+  const tokens = build
+    .selectFrom('token')
+    .select('token.id')
+    .where('token.alias_id', '<>', sql.lit(''))
+    .where('token.alias_id', 'in', alias_ids);
+  return build
+    .selectFrom('session')
+    .select('session.id')
+    .where((row) =>
+      row.or([
+        row.and([
+          row('session.token_id', '<>', sql.lit('')),
+          row('session.token_id', 'in', tokens),
+        ]),
+        row.and([
+          row('session.alias_id', '<>', sql.lit('')),
+          row('session.alias_id', 'in', alias_ids),
+        ]),
+      ]),
+    );
+}
+
+/** From the sessions, which are fewer than the tokens and aliases of a mount may be. */
+function byMount({ id, accessor }: { id: string; accessor: string }) {
+  const sessions = build.selectFrom('session').select('session.id');
+  const tokens = build.selectFrom('token').select('token.id').where('token.mount_id', '=', id);
+  const aliases = build
+    .selectFrom('identity_alias')
+    .select('identity_alias.id')
+    .where('identity_alias.mount_accessor', '=', accessor);
+  const by_token = sessions
+    .where('session.token_id', '<>', sql.lit(''))
+    .where((row) => row.exists(tokens.where('token.id', '=', row.ref('session.token_id'))));
+  const by_alias = sessions
+    .where('session.alias_id', '<>', sql.lit(''))
+    .where((row) =>
+      row.exists(aliases.where('identity_alias.id', '=', row.ref('session.alias_id'))),
+    );
+  return by_token.unionAll(by_alias);
 }
 
 const hostsOf = (host_set_id: string) =>
@@ -126,7 +192,8 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
         .updateTable('session')
         .set({ status: 'canceling', canceling_ms: now, due_ms: now })
         .where('id', 'in', sessions())
-        .where('status', 'in', LIVE_STATUSES),
+        // Found by their ids: of all that go on, few are meant.
+        .where((row) => row.fn.coalesce('status', sql.lit('')), 'in', LIVE_STATUSES),
     ),
     ...endCredentialsOf(loss, Math.floor(now / 1000)),
   ];
@@ -151,6 +218,9 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
 function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
   if ('target_id' in loss) return { target_id: '' };
   if ('log_ins' in loss) return { auth_token_id: '' };
+  if ('token_ids' in loss || 'alias_ids' in loss || 'auth_mount' in loss) {
+    return { token_id: '', alias_id: '' };
+  }
   if ('host_set_id_of' in loss) return undefined;
   if ('host_ids' in loss) return { host_id: '' };
   if ('host_set_id' in loss) return { host_set_id: '' };
@@ -193,6 +263,8 @@ export async function listGroundless(db: Db, ids: readonly string[]): Promise<st
     .selectFrom('session')
     .leftJoin('resource as target', 'target.id', 'session.target_id')
     .leftJoin('resource as log_in', 'log_in.id', 'session.auth_token_id')
+    .leftJoin('token', 'token.id', 'session.token_id')
+    .leftJoin('identity_alias as alias', 'alias.id', 'session.alias_id')
     .leftJoin('resource as host_set', 'host_set.id', 'session.host_set_id')
     .leftJoin('resource as host', 'host.id', 'session.host_id')
     .leftJoin('resource as own', 'own.id', 'session.id')
@@ -204,6 +276,8 @@ export async function listGroundless(db: Db, ids: readonly string[]): Promise<st
       row.or([
         row('target.id', 'is', null),
         row.and([row('session.auth_token_id', '<>', ''), row('log_in.id', 'is', null)]),
+        row.and([row('session.token_id', '<>', sql.lit('')), row('token.id', 'is', null)]),
+        row.and([row('session.alias_id', '<>', sql.lit('')), row('alias.id', 'is', null)]),
         row.and([row('session.host_set_id', '<>', ''), row('host_set.id', 'is', null)]),
         row.and([row('session.host_id', '<>', ''), row('host.id', 'is', null)]),
         row('owner.id', 'is', null),

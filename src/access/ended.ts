@@ -1,0 +1,22 @@
+import type { Expression } from 'kysely';
+import type { App } from '../app.ts';
+import type { Effect } from '../store/write.ts';
+
+/** What ends, so that whatever other features keep that stands on it ends in the same write set. */
+export type Ended =
+  /** Those of some tokens whose time is not after that: one may have been renewed meanwhile. */
+  | { token_ids: readonly string[]; ended_by: number }
+  /** Log-ins by some aliases, as a question to be answered when the set runs. */
+  | { alias_ids: Expression<string> }
+  /** Log-ins by a mount. */
+  | { auth_mount: { id: string; accessor: string } }
+  /** A person. */
+  | { entity_id: string }
+  /** A person who may come back, with the log-ins that they have. */
+  | { disabled_entity_id: string };
+
+/**
+ * Plans what ends with something. In the write set it follows the statement that takes the rows of
+ * what ends, which waits for whatever is being made by them; their rows are to be there yet.
+ */
+export type PlanDependants = (app: App, ended: Ended) => Promise<Effect[]>;
