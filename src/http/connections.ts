@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionLimits } from '../config/connections.ts';
-import { partyOf } from '../core/party.ts';
+import { partyOf, siteOfParty } from '../core/party.ts';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { GatheredRequest } from './request-body.ts';
 
@@ -9,6 +9,7 @@ import { GatheredRequest } from './request-body.ts';
 interface Connection {
   socket: Socket;
   party: string;
+  site: Site;
   /** In their order; those that are answered go when the next look is taken. */
   asked: Asked[];
   /** How many of them are not begun. */
@@ -18,6 +19,9 @@ interface Connection {
   /** Bytes of answers that are on their way. */
   unsent: Hold;
 }
+
+/** The connections of a site; the longest unused stands first. */
+type Site = Set<Connection>;
 
 interface Asked {
   request: IncomingMessage;
@@ -38,16 +42,21 @@ const MAX_WAITING = 2_048;
 /** Lines are kept in order to this many milliseconds: moving costs, and requests are many. */
 const MOVE_MS = 500;
 const SWEEP_MS = 5_000;
+/** Connections that are looked at, at most, for one that can give way. */
+const LOOKS = 2_048;
 
 /**
  * Bounds the connections of a server, all of them and those of an address. One too many takes the place
- * of the one that has been of least use: of the address that has most, the longest unused on which
- * nothing is being answered, which those are that are idle, silent, or slow to ask.
+ * of the one that has been of least use: of the site that has most, and has used them least of late, the longest
+ * unused on which nothing is being answered, which those are that are idle, silent, or slow to ask.
  */
 export class Connections {
   readonly #limits: ConnectionLimits;
   /** By party; the longest unused stands first. */
   readonly #parties = new Map<string, Set<Connection>>();
+  readonly #sites = new Map<string, Site>();
+  /** Sites by how many connections they have; the one that has used its own least of late stands first. */
+  readonly #bySize = new SitesBySize();
   /** By the addresses of both ends; one whose client went before it was accepted has none. */
   readonly #byEnds = new Map<string, Connection>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
@@ -124,7 +133,8 @@ export class Connections {
   /** Counts what the socket has not taken of an answer until the client has taken it. */
   sent(response: ServerResponse, kept = 0): void {
     const { socket } = response;
-    if (!socket) return;
+    // Of an answer to somebody who has gone nothing is kept, and its end has been told.
+    if (!socket || socket.destroyed || response.closed) return;
     const bytes = Math.max(socket.writableLength, kept);
     const connection = bytes > 0 ? this.#bySocket.get(socket) : undefined;
     if (!connection) return;
@@ -152,7 +162,12 @@ export class Connections {
   #move(connection: Connection, now: number): void {
     connection.moved = now;
     const mates = this.#parties.get(connection.party);
-    if (mates?.delete(connection)) mates.add(connection);
+    if (!mates?.delete(connection)) return;
+    mates.add(connection);
+    const { site } = connection;
+    site.delete(connection);
+    site.add(connection);
+    this.#bySize.place(site, site.size);
   }
 
   #admit(socket: Socket): void {
@@ -161,17 +176,29 @@ export class Connections {
     const own = this.#parties.get(party);
     const isFull =
       (own?.size ?? 0) >= max_connections_per_address && !this.#isProxy(socket.remoteAddress)
-        ? !this.#evict(own)
-        : this.#count >= max_connections && !this.#evict(this.#largest());
+        ? !this.#evict(own ?? [])
+        : this.#count >= max_connections && !this.#evict(this.#bySize.connections());
     if (isFull) {
       socket.destroy();
       return;
     }
     const unsent = this.unsent.hold(party, () => socket.destroy());
-    const connection: Connection = { socket, party, asked: [], waiting: 0, moved: 0, unsent };
+    const name = siteOfParty(party);
+    const site: Site = this.#sites.get(name) ?? new Set();
+    const connection = {
+      socket,
+      party,
+      site,
+      asked: [],
+      waiting: 0,
+      moved: Number.NEGATIVE_INFINITY,
+      unsent,
+    };
     const mates = this.#parties.get(party) ?? new Set<Connection>();
     mates.add(connection);
     this.#parties.set(party, mates);
+    this.#sites.set(name, site.add(connection));
+    this.#bySize.place(site, site.size - 1);
     const ends = endsOf(socket);
     this.#byEnds.set(ends, connection);
     this.#bySocket.set(socket, connection);
@@ -189,18 +216,17 @@ export class Connections {
     if (!mates?.delete(connection)) return;
     this.#count -= 1;
     if (mates.size === 0) this.#parties.delete(connection.party);
+    const { site } = connection;
+    site.delete(connection);
+    this.#bySize.place(site, site.size + 1);
+    if (site.size === 0) this.#sites.delete(siteOfParty(connection.party));
   }
 
-  #largest(): Set<Connection> | undefined {
-    let largest: Set<Connection> | undefined;
-    for (const mates of this.#parties.values()) {
-      if (mates.size > (largest?.size ?? 0)) largest = mates;
-    }
-    return largest;
-  }
-
-  #evict(mates: Set<Connection> | undefined): boolean {
-    for (const connection of mates ?? []) {
+  #evict(connections: Iterable<Connection>): boolean {
+    let looks = 0;
+    for (const connection of connections) {
+      looks += 1;
+      if (looks > LOOKS) return false;
       forgetAnswered(connection.asked);
       if (connection.asked.some(({ request }) => request.complete)) continue;
       this.#remove(connection);
@@ -219,6 +245,27 @@ export class Connections {
         const [first] = asked;
         if (first?.response.headersSent && first.since < before) socket.destroy();
       }
+    }
+  }
+}
+
+/** Sites in the order in which they give way: those that have most first. */
+class SitesBySize {
+  /** The place in the list is their size. */
+  readonly #sites: Set<Site>[] = [];
+
+  /** Puts a site to the end of those of its size. */
+  place(site: Site, sizeBefore: number): void {
+    this.#sites[sizeBefore]?.delete(site);
+    if (site.size === 0) return;
+    while (this.#sites.length <= site.size) this.#sites.push(new Set());
+    this.#sites[site.size]?.add(site);
+  }
+
+  *connections(): Generator<Connection, void, undefined> {
+    while (this.#sites.at(-1)?.size === 0) this.#sites.pop();
+    for (let size = this.#sites.length - 1; size > 0; size--) {
+      for (const site of this.#sites[size] ?? []) yield* site;
     }
   }
 }

@@ -5,12 +5,28 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { feedInTurns } from './feeding.ts';
 
+/** What a socket is to the system. */
+class TestHandle {
+  reading = true;
+  /** Whether the system is asked for more. */
+  isRead = true;
+
+  readStart(): void {
+    this.isRead = true;
+  }
+
+  readStop(): void {
+    this.isRead = false;
+  }
+}
+
 /** A socket as far as feeding looks at it; parsing takes time, and begins work that takes as much. */
 class TestSocket extends EventEmitter {
   readonly remoteAddress: string;
   destroyed = false;
-  isPaused = false;
+  readonly _handle = new TestHandle();
   readonly #parsed: string[];
+  #isPaused = false;
 
   constructor(address: string, parsed: string[]) {
     super();
@@ -28,12 +44,19 @@ class TestSocket extends EventEmitter {
     this.#parsed.push(text);
   }
 
+  /** Of the stream, as the parser asks for it. */
+  isPaused(): boolean {
+    return this.#isPaused;
+  }
+
   pause(): void {
-    this.isPaused = true;
+    this.#isPaused = true;
+    this.emit('pause');
   }
 
   resume(): void {
-    this.isPaused = false;
+    this.#isPaused = false;
+    this.emit('resume');
   }
 
   destroy(): void {
@@ -79,7 +102,7 @@ test('short pieces of many sockets are parsed over many turns, with what they be
   }
   assert.deepEqual(parsed, all);
   assert.ok(turns > 5, `${turns} turns`);
-  assert.ok(sockets.every((socket) => !socket.isPaused));
+  assert.ok(sockets.every(({ _handle }) => _handle.isRead));
 });
 
 test('who waits goes on by addresses in turn', async () => {
@@ -90,6 +113,38 @@ test('who waits goes on by addresses in turn', async () => {
   while (!parsed.includes('b')) await nextTurn();
   assert.ok(parsed.indexOf('b') <= 10, `after ${parsed.indexOf('b')} others`);
   while (parsed.length <= flood.length) await nextTurn();
+});
+
+test('the networks of a site have one turn among them, not one each', async () => {
+  const { parsed, open } = start();
+  for (const [n, name] of names('a', 60).entries()) {
+    open(`2001:db8:7:${n.toString(16)}::1`).emit('data', Buffer.from(name));
+  }
+  open('198.51.100.7').emit('data', Buffer.from('b'));
+  while (!parsed.includes('b')) await nextTurn();
+  assert.ok(parsed.indexOf('b') <= 10, `after ${parsed.indexOf('b')} others`);
+  while (parsed.length < 61) await nextTurn();
+});
+
+test('of a socket that waits, or is paused, nothing more is taken from the system', async () => {
+  const { parsed, open } = start();
+  const sockets = names('a', 20).map((name) => {
+    const socket = open('192.0.2.1');
+    socket.emit('data', Buffer.from(name));
+    return socket;
+  });
+  const last = sockets.at(-1);
+  assert.ok(last);
+  // The stream asks again by itself unless it takes the socket to be reading.
+  assert.deepEqual(last._handle, Object.assign(new TestHandle(), { isRead: false }));
+  last.pause();
+  last.resume();
+  assert.equal(last._handle.isRead, false, 'it waits still');
+  last.pause();
+  while (parsed.length < 20) await nextTurn();
+  assert.equal(last._handle.isRead, false, 'it is paused');
+  last.resume();
+  assert.ok(sockets.every(({ _handle }) => _handle.isRead));
 });
 
 test('of what has come on one socket the order stays', async () => {

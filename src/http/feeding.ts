@@ -2,6 +2,8 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { partyOf } from '../core/party.ts';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
+import { SiteTurns } from '../core/site-turns.ts';
+import { startReading, stopReading } from './reading.ts';
 
 /** Bytes that the parser is given at once: some hundred chunks of a body at most. */
 const SLICE = 2 << 10;
@@ -18,7 +20,7 @@ type Parse = (bytes: Bytes) => void;
 /**
  * Gives the parser what comes in slices, and others a turn between them. By itself it reads all that
  * a socket has, of one socket after the other, and 64 KiB can be ten thousand chunks of a byte; so can a
- * little from each of thousands of sockets. Those that have to wait go on by their addresses in turn.
+ * little from each of thousands of sockets. Those that have to wait go on by their sites in turn.
  * Call after everything else listens to the sockets' bytes.
  */
 export function feedInTurns(server: Server, secure: boolean): void {
@@ -46,8 +48,7 @@ export function feedInTurns(server: Server, secure: boolean): void {
 class Turns {
   #until = 0;
   #isCounting = false;
-  /** By party; the one whose turn is next stands first, and of it the socket that has waited longest. */
-  readonly #waiting = new Map<string, Set<Feed>>();
+  readonly #waiting = new SiteTurns<Feed>();
   readonly #kept = new SharedBytes(WAITING_BYTES);
 
   get isOver(): boolean {
@@ -61,9 +62,7 @@ class Turns {
   }
 
   wait(feed: Feed): void {
-    const mates = this.#waiting.get(feed.party);
-    if (mates) mates.add(feed);
-    else this.#waiting.set(feed.party, new Set([feed]));
+    this.#waiting.add(feed.party, feed);
   }
 
   /** Keeps count of bytes that wait. */
@@ -72,7 +71,7 @@ class Turns {
   }
 
   #next(): void {
-    if (this.#waiting.size === 0) {
+    if (this.#waiting.isEmpty) {
       this.#isCounting = false;
       return;
     }
@@ -84,22 +83,11 @@ class Turns {
   /** One socket after the other, each with all that its bytes begin, as if they had come just now. */
   #serve(): void {
     if (performance.now() > this.#until) return;
-    const feed = this.#take();
+    const feed = this.#waiting.take();
     if (!feed) return;
     feed.goOn();
     // After the microtasks of what was begun, and theirs: only then is it known how long it took.
     queueMicrotask(() => process.nextTick(() => this.#serve()));
-  }
-
-  #take(): Feed | undefined {
-    const [first] = this.#waiting;
-    if (!first) return undefined;
-    const [party, mates] = first;
-    const [feed] = mates;
-    this.#waiting.delete(party);
-    if (feed) mates.delete(feed);
-    if (mates.size > 0) this.#waiting.set(party, mates);
-    return feed;
   }
 }
 
@@ -112,6 +100,7 @@ class Feed {
   readonly #hold: Hold;
   #left: Bytes[] = [];
   #isHeldUp = false;
+  #isStopped = false;
   /** Says that nothing more comes, once all is parsed. */
   #end: (() => void) | undefined;
 
@@ -121,6 +110,9 @@ class Feed {
     this.#parse = parse;
     this.#turns = turns;
     this.#hold = turns.hold(this.party, () => this.#giveUp());
+    // The parser pauses it while answers are not taken. A stream that is paused is filled all the same.
+    socket.on('pause', () => this.#stop());
+    socket.on('resume', () => this.#start());
   }
 
   take(bytes: Bytes): void {
@@ -149,10 +141,8 @@ class Feed {
       this.#parseSlice();
     }
     this.#hold.release();
-    if (this.#isHeldUp) {
-      this.#isHeldUp = false;
-      this.#socket.resume();
-    }
+    this.#isHeldUp = false;
+    this.#start();
     this.#end?.();
     this.#end = undefined;
   }
@@ -164,8 +154,19 @@ class Feed {
 
   #wait(): void {
     this.#isHeldUp = true;
-    this.#socket.pause();
+    this.#stop();
     this.#turns.wait(this);
+  }
+
+  #stop(): void {
+    this.#isStopped = true;
+    stopReading(this.#socket);
+  }
+
+  #start(): void {
+    if (!this.#isStopped || this.#isHeldUp || this.#socket.isPaused()) return;
+    this.#isStopped = false;
+    startReading(this.#socket);
   }
 
   #giveUp(): void {

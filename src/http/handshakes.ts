@@ -1,22 +1,27 @@
 import type { Server, Socket } from 'node:net';
-import { partyOf } from '../core/party.ts';
+import { partyOf, siteOfParty } from '../core/party.ts';
+import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
+import { SiteTurns } from '../core/site-turns.ts';
 import { endsOf } from './connections.ts';
-import { HELLO_BYTES, isWholeHello } from './hello.ts';
+import { Hello } from './hello.ts';
+import { startReading, stopReading } from './reading.ts';
 
 /** Milliseconds of a turn of the event loop that beginning handshakes may take. */
 const TURN_MS = 5;
-/** Handshakes that are begun and not done: what their clients say next comes all at once, too. */
+/** Handshakes that are begun and not done, in all and of a site: what their clients say next comes all at once, too. */
 const BEGUN = { total: 64, each: 16 };
 /** A handshake that takes longer gives way to others that wait. */
 const GIVE_WAY_MS = 1_000;
+/** Bytes of first messages that wait, in all and of a site; a usual one has two thousand at most. */
+const HELLOS_BYTES = { total: 24 << 20, each: 4 << 20 };
 
 type Begin = (socket: Socket) => void;
 
 /**
- * Begins the TLS handshakes of a server by addresses in turn, a few at a time: each costs a signature,
+ * Begins the TLS handshakes of a server by sites in turn, a few at a time: each costs a signature,
  * and the runtime makes those of all clients that spoke at the same moment in one go. A handshake is
- * begun when the client's first message is there as a whole. Call before anything else listens to
- * connections.
+ * begun when the client's first message is there as a whole; until then nothing more is read of its
+ * client. Call before anything else listens to connections.
  *
  * @param patience milliseconds in which the first message must come, and be taken up
  */
@@ -26,47 +31,56 @@ export function shakeInTurns(server: Server, patience: number): void {
   const queue = new Handshakes((socket) => {
     for (const listener of listeners) listener.call(server, socket);
   });
+  const kept = new SharedBytes(HELLOS_BYTES);
   server.on('secureConnection', (secure: Socket) => queue.done(endsOf(secure)));
   server.on('connection', (socket: Socket) => {
     // Its ends are not known any more when it is closed.
+    const party = partyOf(socket.remoteAddress ?? '');
     const waiting: Waiting = {
       socket,
-      party: partyOf(socket.remoteAddress ?? ''),
+      party,
+      site: siteOfParty(party),
       ends: endsOf(socket),
       since: 0,
     };
     const timer = setTimeout(() => socket.destroy(), patience);
+    const hold = kept.hold(party, () => socket.destroy());
     socket.once('close', () => {
       clearTimeout(timer);
+      hold.release();
       queue.forget(waiting);
     });
     // A client that is gone; once the handshake is begun it is told in its own way.
     const ignore = (): void => {};
     socket.on('error', ignore);
-    readHello(socket, () => {
+    readHello(socket, hold, (hello) => {
       queue.add(waiting, () => {
         clearTimeout(timer);
+        hold.release();
         socket.off('error', ignore);
+        startReading(socket);
+        socket.unshift(hello);
       });
     });
   });
 }
 
-/** Reads until the first message is whole, and lays it back. */
-function readHello(socket: Socket, whole: () => void): void {
-  let bytes = Buffer.alloc(0);
+/** Reads until the first message is whole. Who says more than that before being answered is no TLS client. */
+function readHello(socket: Socket, hold: Hold, whole: (hello: Buffer) => void): void {
+  const hello = new Hello();
   const look = (): void => {
     const more: unknown = socket.read();
     if (!Buffer.isBuffer(more)) return;
-    bytes = Buffer.concat([bytes, more]);
-    if (!isWholeHello(bytes)) {
-      if (bytes.length > HELLO_BYTES) socket.destroy();
+    const isWhole = hello.add(more);
+    if (hello.isTooLong || !hold.grow(more.length)) {
+      socket.destroy();
       return;
     }
+    if (!isWhole) return;
     socket.off('readable', look);
     socket.off('end', leave);
-    socket.unshift(bytes);
-    whole();
+    stopReading(socket);
+    whole(hello.bytes());
   };
   const leave = (): void => {
     socket.destroy();
@@ -78,6 +92,7 @@ function readHello(socket: Socket, whole: () => void): void {
 interface Waiting {
   socket: Socket;
   party: string;
+  site: string;
   ends: string;
   /** When its handshake was begun, by a clock that only goes on. */
   since: number;
@@ -85,9 +100,10 @@ interface Waiting {
 
 class Handshakes {
   readonly #begin: Begin;
-  /** By party, with what to call when their turn has come; the party whose turn is next stands first. */
-  readonly #waiting = new Map<string, Map<Waiting, () => void>>();
-  /** By party; the oldest stands first. */
+  readonly #waiting = new SiteTurns<Waiting>();
+  /** What to call when their turn has come. */
+  readonly #leave = new Map<Waiting, () => void>();
+  /** By site; the oldest stands first, and the site that has begun nothing for longest. */
   readonly #begun = new Map<string, Set<Waiting>>();
   readonly #byEnds = new Map<string, Waiting>();
   #count = 0;
@@ -100,9 +116,8 @@ class Handshakes {
 
   /** @param leave called when its turn has come */
   add(waiting: Waiting, leave: () => void): void {
-    const mates = this.#waiting.get(waiting.party);
-    if (mates) mates.set(waiting, leave);
-    else this.#waiting.set(waiting.party, new Map([[waiting, leave]]));
+    this.#leave.set(waiting, leave);
+    this.#waiting.add(waiting.party, waiting);
     this.#soon();
   }
 
@@ -112,18 +127,17 @@ class Handshakes {
   }
 
   forget(one: Waiting): void {
-    const mates = this.#waiting.get(one.party);
-    if (mates?.delete(one) && mates.size === 0) this.#waiting.delete(one.party);
+    if (this.#leave.delete(one)) this.#waiting.delete(one.party, one);
     this.#end(one);
   }
 
   #end(one: Waiting): void {
-    const mates = this.#begun.get(one.party);
+    const mates = this.#begun.get(one.site);
     if (!mates?.delete(one)) return;
     this.#count -= 1;
     if (this.#byEnds.get(one.ends) === one) this.#byEnds.delete(one.ends);
-    if (mates.size === 0) this.#begun.delete(one.party);
-    if (this.#waiting.size > 0) this.#soon();
+    if (mates.size === 0) this.#begun.delete(one.site);
+    if (!this.#waiting.isEmpty) this.#soon();
   }
 
   #soon(): void {
@@ -136,57 +150,53 @@ class Handshakes {
   }
 
   #serve(until: number): void {
-    while (this.#waiting.size > 0) {
-      const before = this.#count;
-      for (const party of [...this.#waiting.keys()]) {
-        if (performance.now() > until) {
-          this.#soon();
-          return;
-        }
-        if (this.#hasPlace(party)) this.#startOne(party);
+    while (!this.#waiting.isEmpty) {
+      if (performance.now() > until) {
+        this.#soon();
+        return;
       }
-      if (this.#count === before) {
+      const next = this.#count < BEGUN.total ? this.#waiting.take(this.#mayBegin) : undefined;
+      if (next) this.#startOne(next);
+      else {
+        this.#makePlace();
         this.#later();
         return;
       }
     }
   }
 
-  /** One of a party, which is the last to have its turn again. */
-  #startOne(party: string): void {
-    const mates = this.#waiting.get(party);
-    const [first] = mates ?? [];
-    this.#waiting.delete(party);
-    if (!mates || !first) return;
-    const [one, leave] = first;
-    mates.delete(one);
-    if (mates.size > 0) this.#waiting.set(party, mates);
-    leave();
+  readonly #mayBegin = (site: string): boolean => (this.#begun.get(site)?.size ?? 0) < BEGUN.each;
+
+  #startOne(one: Waiting): void {
+    const leave = this.#leave.get(one);
+    this.#leave.delete(one);
     if (one.socket.destroyed) return;
+    leave?.();
     one.since = performance.now();
-    const begun = this.#begun.get(party);
-    if (begun) begun.add(one);
-    else this.#begun.set(party, new Set([one]));
+    const mates = this.#begun.get(one.site) ?? new Set();
+    mates.add(one);
+    // The last to be looked at when somebody has to give way.
+    this.#begun.delete(one.site);
+    this.#begun.set(one.site, mates);
     this.#byEnds.set(one.ends, one);
     this.#count += 1;
     this.#begin(one.socket);
   }
 
-  /** Where there is none, the oldest makes place: of its own, or of whoever holds most. */
-  #hasPlace(party: string): boolean {
-    const own = this.#begun.get(party);
-    const isOwnFull = (own?.size ?? 0) >= BEGUN.each;
-    if (!isOwnFull && this.#count < BEGUN.total) return true;
-    giveWay(isOwnFull ? own : this.#largest());
-    return false;
-  }
-
-  #largest(): Set<Waiting> | undefined {
-    let largest: Set<Waiting> | undefined;
-    for (const mates of this.#begun.values()) {
-      if (mates.size > (largest?.size ?? 0)) largest = mates;
+  /** Where there is no place, one that is overdue makes it: of who holds most, or of each that waits for its own. */
+  #makePlace(): void {
+    const now = performance.now();
+    let chosen: Waiting | undefined;
+    let most = 0;
+    for (const [site, mates] of this.#begun) {
+      const [oldest] = mates;
+      if (!oldest || now <= oldest.since + GIVE_WAY_MS) continue;
+      if (this.#count < BEGUN.total) {
+        if (this.#waiting.hasSite(site) && !this.#mayBegin(site)) oldest.socket.destroy();
+      } else if (mates.size > most) [chosen, most] = [oldest, mates.size];
     }
-    return largest;
+    // Its place is free when it is closed.
+    chosen?.socket.destroy();
   }
 
   /** Looks again when the oldest may have to give way; a place that is left is taken at once. */
@@ -196,10 +206,4 @@ class Handshakes {
       this.#serve(performance.now() + TURN_MS);
     }, GIVE_WAY_MS / 10).unref();
   }
-}
-
-/** Ends the oldest of them if it has been at it for long; its place is free when it is closed. */
-function giveWay(begun: ReadonlySet<Waiting> | undefined): void {
-  const [oldest] = begun ?? [];
-  if (oldest && performance.now() > oldest.since + GIVE_WAY_MS) oldest.socket.destroy();
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isWholeHello } from './hello.ts';
+import { HELLO_BYTES, Hello } from './hello.ts';
 
 const record = (...content: number[]): number[] => [
   ...[22, 3, 1, content.length >> 8, content.length & 0xff],
@@ -25,6 +25,26 @@ const cases: [bytes: number[], whole: boolean, why: string][] = [
   [[...record(1, 0), 21, 3, 1, 0, 2], true, 'nor a message that another one interrupts'],
 ];
 for (const [bytes, whole, why] of cases) {
-  test(`${bytes.length} bytes are ${whole ? 'enough' : 'waited on'}: ${why}`, () =>
-    assert.equal(isWholeHello(Uint8Array.from(bytes)), whole));
+  const all = Uint8Array.from(bytes);
+  test(`${bytes.length} bytes are ${whole ? 'enough' : 'waited on'}: ${why}`, () => {
+    assert.equal(new Hello().add(all), whole);
+    const bytewise = new Hello();
+    const found = bytes.map((byte) => bytewise.add(Uint8Array.of(byte)));
+    assert.equal(found.includes(true), whole, 'a byte at a time');
+    assert.deepEqual(new Uint8Array(bytewise.bytes()), all);
+  });
 }
+
+test('no first message is longer than any client’s, or in more pieces', () => {
+  const hello = new Hello();
+  assert.equal(hello.add(Uint8Array.of(22, 3, 1, 255, 255)), false);
+  for (let n = 1; n < 64; n++) hello.add(Uint8Array.of(n));
+  assert.equal(hello.isTooLong, false);
+  hello.add(Uint8Array.of(0));
+  assert.equal(hello.isTooLong, true);
+  const long = new Hello();
+  long.add(new Uint8Array(HELLO_BYTES).fill(22));
+  assert.equal(long.isTooLong, false);
+  long.add(Uint8Array.of(0));
+  assert.equal(long.isTooLong, true);
+});

@@ -117,6 +117,19 @@ test('of handshakes that are begun and not gone on with, the oldest give way to 
   assert.equal(await askFromElsewhere(), 200);
 });
 
+test('who says more than a hello before being answered takes no memory for it', async () => {
+  const before = await server.takePeak();
+  const addresses = Array.from({ length: 8 }, (_, n) => `127.0.1.${n + 1}`);
+  const crowds = await Promise.all(addresses.map((at) => gatherCrowd(server.port, 250, at)));
+  const much = Buffer.concat([hello, Buffer.alloc(120 << 10, 22)]);
+  for (const crowd of crowds) crowd.say(much);
+  assert.equal(await askFromElsewhere(), 200);
+  // Two hundred and forty MiB are sent.
+  const more = (await server.takePeak()) - before;
+  for (const crowd of crowds) crowd.leave();
+  assert.ok(more < 100 << 20, `${more >> 20} MiB`);
+});
+
 test('a hello is understood however it is cut', async () => {
   for (const [what, pieces] of sayings.slice(0, 3)) {
     const crowd = await gatherCrowd(server.port, 1);

@@ -33,6 +33,8 @@ export interface Watched {
   takeLongest(): Promise<number>;
   /** Bytes of its heap that are in use once what is not has been let go. */
   takeHeap(): Promise<number>;
+  /** The most memory that the process has had, in bytes. */
+  takePeak(): Promise<number>;
   /** Holds the server's loop. */
   hold(milliseconds: number): Promise<void>;
   /** Whether the process has ended. */
@@ -67,6 +69,7 @@ export async function startWatched(...tls: [] | [cert: string, key: string]): Pr
     send: (sent) => sendOver(agent, port, sent),
     takeLongest: async () => (await ask<{ longest: number }>(child, { ask: 'longest' })).longest,
     takeHeap: async () => (await ask<{ heap: number }>(child, { ask: 'heap' })).heap,
+    takePeak: async () => (await ask<{ peak: number }>(child, { ask: 'peak' })).peak,
     hold: async (milliseconds) => {
       await ask(child, { hold: milliseconds });
     },

@@ -27,7 +27,7 @@ function hold(milliseconds: number): void {
   for (const end = spent() + milliseconds; spent() < end; );
 }
 
-process.on('message', (message: { ask?: 'longest' | 'heap'; hold?: number }) => {
+process.on('message', (message: { ask?: 'longest' | 'heap' | 'peak'; hold?: number }) => {
   if (message.hold !== undefined) {
     hold(message.hold);
     process.send?.({ held: true });
@@ -36,6 +36,10 @@ process.on('message', (message: { ask?: 'longest' | 'heap'; hold?: number }) => 
   if (message.ask === 'heap') {
     globalThis.gc?.();
     process.send?.({ heap: process.memoryUsage().heapUsed });
+    return;
+  }
+  if (message.ask === 'peak') {
+    process.send?.({ peak: process.resourceUsage().maxRSS << 10 });
     return;
   }
   look();

@@ -1,0 +1,36 @@
+import type { Socket } from 'node:net';
+
+/** What a socket is to the system; the runtime keeps it to itself. */
+interface Handle {
+  /** Whether the runtime takes it to be reading. */
+  reading: boolean;
+  readStart(): void;
+  readStop(): void;
+}
+
+/**
+ * Has a socket take no more from the system, so that what its client sends stays with the client. To pause the
+ * stream is not enough: that fills a buffer of its own first, a hundred thousand bytes a socket.
+ */
+export function stopReading(socket: Socket): void {
+  const handle = findHandle(socket);
+  if (!handle) return;
+  handle.readStop();
+  // The stream begins to read again by itself where it does not find it said that it reads.
+  handle.reading = true;
+}
+
+export function startReading(socket: Socket): void {
+  const handle = findHandle(socket);
+  if (!handle) return;
+  handle.reading = true;
+  handle.readStart();
+}
+
+function findHandle(socket: Socket): Handle | undefined {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  return isHandle(handle) ? handle : undefined;
+}
+
+const isHandle = (value: unknown): value is Handle =>
+  typeof value === 'object' && value !== null && 'readStop' in value && 'readStart' in value;
