@@ -47,7 +47,10 @@ function noting(): { db: Db; plans: string[]; statements: string[] } {
   };
   const first = async (text: string, parameters: readonly Value[]): Promise<unknown> =>
     (await all(text, parameters))[0];
-  return { db: createDb({ all, first, close: async () => {} }), plans, statements };
+  const some = async (text: string, parameters: readonly Value[]) => {
+    return { rows: await all(text, parameters), bytes: 0, more: false };
+  };
+  return { db: createDb({ all, first, some, close: async () => {} }), plans, statements };
 }
 
 const page = { after: 'b', limit: 10 };

@@ -1,7 +1,7 @@
 import { Pool } from 'pg';
 import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
-import type { Reader } from './database.ts';
+import { MOST_BYTES, type Reader, type Some } from './database.ts';
 import { isServerError } from './pipeline.ts';
 import { BY_INDEX, isStatementError, sessionConfig } from './postgres-session.ts';
 import { ReadingLine } from './reading-line.ts';
@@ -59,6 +59,18 @@ export class PostgresReader implements Reader {
     return row;
   }
 
+  async some(sql: string, parameters: readonly Value[], column: string): Promise<Some<unknown>> {
+    const found = await this.all(untilBytes(sql, column), parameters);
+    const rows: unknown[] = [];
+    let bytes = 0;
+    for (const row of found) {
+      const { read_before, read_here, ...others } = row as Record<string, unknown>;
+      bytes = Number(read_before) + Number(read_here);
+      rows.push(others);
+    }
+    return { rows, bytes, more: bytes >= MOST_BYTES };
+  }
+
   async close(): Promise<void> {
     if (!this.#pool.ending) await this.#pool.end();
   }
@@ -85,4 +97,12 @@ export class PostgresReader implements Reader {
     this.#names.set(sql, name);
     return name;
   }
+}
+
+/** A length is known of a text without reading it, and what comes after so many bytes is never sent. */
+function untilBytes(sql: string, column: string): string {
+  return `select * from (
+    select asked.*, octet_length(asked."${column}") as read_here,
+      sum(octet_length(asked."${column}")) over (rows unbounded preceding) - octet_length(asked."${column}") as read_before
+    from (${sql}) as asked) as counted where read_before < ${MOST_BYTES}`;
 }

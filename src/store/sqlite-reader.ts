@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
-import type { Reader } from './database.ts';
+import { MOST_BYTES, type Reader, type Some } from './database.ts';
 import { ReadingTurns } from './reading-turns.ts';
 import type { Value } from './write.ts';
 
@@ -86,6 +86,25 @@ export class SqliteReader implements Reader {
     }
   }
 
+  async some(sql: string, parameters: readonly Value[], column: string): Promise<Some<unknown>> {
+    if (this.#turns.isOver) await this.#turns.next();
+    try {
+      const { statement, columns } = this.#statements.get(sql);
+      const at = columns.indexOf(column);
+      const rows: unknown[] = [];
+      let bytes = 0;
+      // Left off in the middle, the rest is never read.
+      for (const values of statement.iterate(...parameters)) {
+        rows.push(rowOf(columns, values));
+        bytes += lengthOf(values, at);
+        if (bytes >= MOST_BYTES) return { rows, bytes, more: true };
+      }
+      return { rows, bytes, more: false };
+    } catch (error) {
+      throw readFailure(error);
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#database.isOpen) this.#database.close();
   }
@@ -101,6 +120,11 @@ function rowOf(columns: readonly string[], values: unknown): unknown {
     }
   }
   return row;
+}
+
+function lengthOf(values: unknown, at: number): number {
+  const value: unknown = Array.isArray(values) ? values[at] : undefined;
+  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
 }
 
 /** SQLite's result codes that say the statement is wrong, not the database. */

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { startWalk } from '../../access/walks/operations.ts';
 import type { App } from '../../app.ts';
 import { perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import type { ReadPage } from '../../core/walk.ts';
 import { type BrokerCaller, refuseCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
@@ -18,13 +20,14 @@ import { listSubtree } from '../tree/tree.ts';
 import {
   countAll,
   countUpTo,
-  inOrder,
   type ListOrder,
   listInContainers,
   listNamed,
   listOwnedIn,
   listRemoved,
   listRemovedScopes,
+  mergeParts,
+  type Part,
   readRemovedSequence,
   type Window,
 } from './store.ts';
@@ -187,13 +190,12 @@ async function listSeen(
   const state =
     asked.list_token === '' ? undefined : decodeListToken(asked.list_token, binding, now, mac);
   const step = await planStep(app, state?.phase, now);
-  const rows = await readPage(app, caller, definition, { ...list, step });
-  const more = rows.length > asked.page_size;
-  const page = more ? rows.slice(0, asked.page_size) : rows;
+  const { found, more } = await readPage(app, caller, definition, { ...list, step });
+  const page = more ? found.slice(0, -1) : found;
   const last = page.at(-1);
   const phase: ListPhase =
     more && last
-      ? { ...step.next, last: { ms: last.resource[step.order], id: last.resource.id } }
+      ? { ...step.next, last: last.place }
       : { at: 'complete', bound_ms: step.next.started_ms, removed: step.next.removed };
   const removed_ids = step.removed ? await nameRemoved(app, type, step.removed, sight) : [];
   const onePage = state === undefined && !more;
@@ -282,26 +284,40 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
 }
 
 interface Shown {
-  resource: Resource;
+  place: Cursor;
   shown: Shape;
 }
+
+/** Items in order. */
+interface ListPage {
+  found: Shown[];
+  /** Whether the last of them is the first of the next page. */
+  more: boolean;
+}
+
+/** The most bytes of items that a page shows, but for two items that have more. */
+const MOST_SHOWN = 8 * 1024 * 1024;
+/** What rows have at most whose bytes need not be counted: a page of them has less than that anyway. */
+const SHORT = 4 * 1024;
 
 /** Items that are looked at, by a filter too, before others get their turn. */
 const ROUND = 200;
 
-/** A page of items that match, and one more if there is one. */
+/** A page of items that match, and one more if there is one; fewer than asked for where they are long. */
 async function readPage(
   app: App,
   caller: BrokerCaller,
   definition: Definition,
   list: SeenList & { step: Step },
-): Promise<Shown[]> {
+): Promise<ListPage> {
   const { asked, sight, step } = list;
   const keep = step.order === 'created_ms' ? list.keep : undefined;
   const wanted = asked.page_size + 1;
   const show = list.show ?? ((rows) => showToCaller(app, caller, definition, sight, rows));
   const filter = asked.filter && new FilterMeter(asked.filter);
+  const read = startWalk(app, caller);
   const found: Shown[] = [];
+  let bytes = 0;
   let before = step.before;
   for (let round = 0; ; round++) {
     // Much may have to be passed over; others get their turn in between.
@@ -313,19 +329,23 @@ async function readPage(
       after_ms: step.after_ms,
       limit: asked.filter || keep || list.show ? ROUND : wanted,
     };
-    const rows = await readRows(app, caller, sight, window);
+    const part = await readRows(app, caller, sight, window, read);
+    const { rows } = part;
+    const isLong = part.bytes > rows.length * SHORT;
     const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
     const shapes = await show(kept);
     for (const [at, resource] of kept.entries()) {
       const shown = shapes[at];
       if (shown === undefined) continue;
-      if (!filter || isAdmitted(filter, shown)) found.push({ resource, shown });
-      if (found.length === wanted) return found;
       if (filter?.takeTurn()) await nextTurn();
+      if (filter && !isAdmitted(filter, shown)) continue;
+      found.push({ place: { ms: resource[step.order], id: resource.id }, shown });
+      if (isLong) bytes += JSON.stringify(shown).length;
+      if (found.length === wanted) return { found, more: true };
+      if (bytes > MOST_SHOWN && found.length > 1) return { found, more: true };
     }
-    const last = rows.at(-1);
-    if (rows.length < window.limit || !last) return found;
-    before = { ms: last[step.order], id: last.id };
+    if (!part.end) return { found, more: false };
+    before = part.end;
   }
 }
 
@@ -360,16 +380,17 @@ async function readRows(
   caller: BrokerCaller,
   sight: Sight,
   window: Window,
-): Promise<Resource[]> {
-  const sources: Promise<Resource[]>[] = [];
+  read: ReadPage,
+): Promise<Part> {
+  const sources: Promise<Part>[] = [];
   if (sight.all.length > 0) {
     // Where much is seen, or only what is new is asked, walking the type in order reads least.
     const walk = sight.all.length > 1 && (window.after_ms > 0 || sight.all.length * 4 >= sight.of);
     const share = Math.min(1, sight.all.length / Math.max(1, sight.of));
-    sources.push(listInContainers(app.db, sight.all, window, { walk, share }));
+    sources.push(listInContainers(app.db, sight.all, window, { walk, share }, read));
   }
   if (sight.own.length > 0) {
-    sources.push(listOwnedIn(app.db, caller.who.user_id, sight.own, window));
+    sources.push(listOwnedIn(app.db, caller.who.user_id, sight.own, window, read));
   }
   if (sight.named.size > 0) {
     const ids = uniteSets(sight.named.values());
@@ -377,8 +398,7 @@ async function readRows(
       sight.named.get(row.container_id)?.some((ids) => ids.has(row.id)) ?? false;
     sources.push(listNamed(app.db, [...ids], isSeen, window));
   }
-  const rows = await Promise.all(sources);
-  return rows.length === 1 ? (rows[0] ?? []) : inOrder(rows.flat(), window);
+  return mergeParts(await Promise.all(sources), window);
 }
 
 function uniteSets(named: Iterable<readonly ReadonlySet<string>[]>): ReadonlySet<string> {

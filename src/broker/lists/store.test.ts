@@ -15,6 +15,8 @@ import {
   listOwnedIn,
   listRemoved,
   listRemovedScopes,
+  mergeParts,
+  type Part,
   readRemovedSequence,
   type Window,
 } from './store.ts';
@@ -54,16 +56,16 @@ function makeTargets(count: number, projects: number): Resource[] {
 async function readAll(
   order: ListOrder,
   limit: number,
-  read: (window: Window) => Promise<Resource[]>,
+  read: (window: Window) => Promise<Part>,
 ): Promise<string[]> {
   const ids: string[] = [];
   let before: Window['before'];
   for (;;) {
     const page = await read(windowOf({ order, limit, before }));
-    ids.push(...page.map(({ id }) => id));
-    const last = page.at(-1);
-    if (page.length < limit || !last) return ids;
-    before = { ms: last[order], id: last.id };
+    assert.ok(page.rows.length <= limit);
+    ids.push(...page.rows.map(({ id }) => id));
+    if (!page.end) return ids;
+    before = page.end;
   }
 }
 
@@ -81,7 +83,7 @@ eachEngine('lists', (open) => {
       const expected = inOrder(wanted, windowOf({ order, limit: 1_000 })).map(({ id }) => id);
       assert.equal(expected.length, wanted.length);
       for (const limit of [1, 7, 64, 1_000]) {
-        const ways: [name: string, read: (db: Db, window: Window) => Promise<Resource[]>][] = [
+        const ways: [name: string, read: (db: Db, window: Window) => Promise<Part>][] = [
           ['each', (db, window) => listInContainers(db, containers, window, { walk: false })],
           ['walk', (db, window) => listInContainers(db, containers, window, { walk: true })],
           [
@@ -94,6 +96,57 @@ eachEngine('lists', (open) => {
           const found = await readAll(order, limit, (window) => read(store.db, window));
           assert.deepEqual(found, expected, `${name} by ${order}, ${limit} a page`);
         }
+      }
+    }
+  });
+
+  test('where rows are long, every way reads few at a time, and still all of them in order', async () => {
+    const store = await open();
+    const filling = 'x'.repeat(250_000);
+    const sizes = [0, 0, 0, 1, 1, 0, 3];
+    const targets = makeTargets(210, 4).map((target, at) => ({
+      ...target,
+      body: { filling: filling.slice(0, ((sizes[at % 7] ?? 0) / 3) * filling.length) },
+    }));
+    for (const target of targets) await store.commit([insertResource(target)]);
+    const containers = ['p_1', 'p_2'];
+    const wanted = targets.filter((target) => containers.includes(target.container_id));
+    const own = wanted.filter((target) => target.owner_id === 'u_1');
+    const ids = targets.map(({ id }) => id);
+    const isSeen = (row: { container_id: string }) => containers.includes(row.container_id);
+    const each = (window: Window) =>
+      listInContainers(store.db, containers, window, { walk: false });
+    const owned = (window: Window) => listOwnedIn(store.db, 'u_1', containers, window);
+    const named = (window: Window) => listNamed(store.db, ids, isSeen, window);
+    const ways: [name: string, of: Resource[], read: (window: Window) => Promise<Part>][] = [
+      ['each', wanted, each],
+      ['walk', wanted, (window) => listInContainers(store.db, containers, window, { walk: true })],
+      [
+        'walk where most is wanted',
+        wanted,
+        (window) => listInContainers(store.db, containers, window, { walk: true, share: 0.5 }),
+      ],
+      ['owned', own, owned],
+      ['named', wanted, named],
+      [
+        'several',
+        wanted,
+        async (window) => mergeParts([await owned(window), await named(window)], window),
+      ],
+    ];
+    const order = 'created_ms';
+    for (const [name, of, read] of ways) {
+      const expected = inOrder(of, windowOf({ limit: 1_000 })).map(({ id }) => id);
+      for (const limit of [3, 1_000]) {
+        let most = 0;
+        const found = await readAll(order, limit, async (window) => {
+          const part = await read(window);
+          most = Math.max(most, JSON.stringify(part.rows).length);
+          return part;
+        });
+        assert.deepEqual(found, expected, `${name}, ${limit} a page`);
+        // Two megabytes, and what the last few have more.
+        assert.ok(most < 6_000_000, `${name}: ${most}`);
       }
     }
   });
@@ -122,14 +175,15 @@ eachEngine('lists', (open) => {
     ]);
     const window = windowOf({ order: 'updated_ms', after_ms: 10 });
     for (const walk of [true, false]) {
-      const found = await listInContainers(store.db, ['p_1'], window, { walk });
+      const { rows: found } = await listInContainers(store.db, ['p_1'], window, { walk });
       assert.deepEqual(
         found.map(({ id }) => id),
         ['ttcp_2'],
       );
     }
     await store.commit([changeResource('ttcp_1', 1, { updated_ms: 13 })]);
-    const found = await listInContainers(store.db, ['p_1', 'p_2'], window, { walk: false });
+    const both = ['p_1', 'p_2'];
+    const { rows: found } = await listInContainers(store.db, both, window, { walk: false });
     assert.deepEqual(
       found.map(({ id }) => id),
       ['ttcp_1', 'ttcp_3', 'ttcp_2'],
@@ -145,7 +199,7 @@ eachEngine('lists', (open) => {
     ]);
     const isSeen = (row: { container_id: string }) => row.container_id === 'p_1';
     const named = ['ttcp_1', 'ttcp_2', 'hcst_1', 'ttcp_gone'];
-    const found = await listNamed(store.db, named, isSeen, windowOf());
+    const { rows: found } = await listNamed(store.db, named, isSeen, windowOf());
     assert.deepEqual(
       found.map(({ id }) => id),
       ['ttcp_1'],

@@ -1,9 +1,10 @@
-import { build, type Db, prepared } from '../../store/database.ts';
+import { type ReadPage, readAtOnce } from '../../core/walk.ts';
+import { build, type Db, MOST_BYTES, prepared, type Some } from '../../store/database.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { listResourcesById, preparedForIds, resourceOf } from '../resources/store.ts';
+import { listFirstById, preparedForIds, resourceOf } from '../resources/store.ts';
 import type { Cursor } from './token.ts';
 
 /** In what order items are listed: the newest, or the last changed, first. */
@@ -18,6 +19,15 @@ export interface Window {
   /** Only rows after this instant; 0: all. */
   after_ms: number;
   limit: number;
+}
+
+/** Rows in the order of a window: as many as it takes, or fewer where they are long. */
+export interface Part {
+  rows: Resource[];
+  /** Nothing of the window up to here is missing, and there may be more behind it; absent: that is all. */
+  end?: Cursor;
+  /** Of the bodies that were read, about. */
+  bytes: number;
 }
 
 /** Later than any row. */
@@ -58,6 +68,22 @@ const PAGES = {
   updated_ms: pageOf('container_id', 'updated_ms'),
 };
 
+const placesOf = (order: ListOrder) =>
+  prepared<StepWithin, Cursor>((from, p) =>
+    from
+      .selectFrom('resource')
+      .select(['id', `${order} as ms`])
+      .where('container_id', '=', p.of)
+      .where('type', '=', p.type)
+      .where((row) => row(row.refTuple(order, 'id'), '<', row.tuple(row.val(p.ms), row.val(p.id))))
+      .where(order, '>', p.after_ms)
+      .orderBy(order, 'desc')
+      .orderBy('id', 'desc')
+      .limit(p.limit),
+  );
+
+const PLACES = { created_ms: placesOf('created_ms'), updated_ms: placesOf('updated_ms') };
+
 const OWNED = {
   created_ms: pageOf('owner_id', 'created_ms'),
   updated_ms: pageOf('owner_id', 'updated_ms'),
@@ -68,32 +94,102 @@ const OWNED = {
  *
  * @param options.walk whether to walk all rows of the type in order, rather than each container
  * @param options.share about which part of all rows lies in these containers, 0 to 1
+ * @param read reads each page of a walk
  */
 export async function listInContainers(
   db: Db,
   containers: readonly string[],
   window: Window,
   options: { walk: boolean; share?: number },
-): Promise<Resource[]> {
+  read: ReadPage = readAtOnce,
+): Promise<Part> {
   const { ms, id } = window.before ?? START;
-  if (containers.length === 0) return [];
+  if (containers.length === 0) return { rows: [], bytes: 0 };
   if (options.walk || containers.length > FEW_CONTAINERS) {
-    return walkType(db, new Set(containers), window, options.share ?? 0);
+    const within = new Set(containers);
+    return (options.share ?? 0) >= 0.5
+      ? walkWhole(db, within, window, read, options.share ?? 0)
+      : walkIds(db, within, window, read, options.share ?? 0);
   }
-  const pages: Resource[][] = [];
-  for (const container_id of containers) {
-    const { type, after_ms, limit } = window;
-    const rows = await PAGES[window.order].all(db, {
-      type,
-      of: container_id,
-      ms,
-      id,
-      after_ms,
-      limit,
-    });
-    pages.push(rows.map(resourceOf));
+  const { type, after_ms, limit, order } = window;
+  const [of] = containers;
+  if (of !== undefined && containers.length === 1) {
+    const page = { type, of, ms, id, after_ms, limit };
+    return partOf(await read(() => PAGES[order].some(db, page, 'body')), window);
   }
-  return pages.length === 1 ? (pages[0] ?? []) : inOrder(pages.flat(), window);
+  const parts: Part[] = [];
+  let bytes = 0;
+  for (const of of containers) {
+    const page = { type, of, ms, id, after_ms, limit };
+    const part = partOf(await PAGES[order].some(db, page, 'body'), window);
+    parts.push(part);
+    bytes += part.bytes;
+    if (bytes >= MOST_BYTES) return listPlacesFirst(db, containers, window);
+  }
+  return mergeParts(parts, window);
+}
+
+/** As {@link listInContainers}, for long rows: of many containers no more is read than is wanted of all. */
+async function listPlacesFirst(
+  db: Db,
+  containers: readonly string[],
+  window: Window,
+): Promise<Part> {
+  const { type, after_ms, limit, order } = window;
+  const { ms, id } = window.before ?? START;
+  const places: Cursor[] = [];
+  for (const of of containers) {
+    const page = { type, of, ms, id, after_ms, limit };
+    for (const place of await PLACES[order].all(db, page)) places.push(place);
+  }
+  return readPlaces(db, places.sort(compare), window);
+}
+
+/** What one statement read of a window. */
+function partOf({ rows, bytes, more }: Some<ResourceRow>, { order, limit }: Window): Part {
+  const last = rows.at(-1);
+  const part = { rows: rows.map(resourceOf), bytes };
+  return last && (more || rows.length >= limit) ? { ...part, end: placeOf(last, order) } : part;
+}
+
+const placeOf = (row: Pick<Resource, 'id' | ListOrder>, order: ListOrder): Cursor => ({
+  ms: row[order],
+  id: row.id,
+});
+
+/** Negative for who comes first: the newer one. */
+const compare = (a: Cursor, b: Cursor): number => b.ms - a.ms || (a.id < b.id ? 1 : -1);
+
+/** Of several parts what none of them has left out. */
+export function mergeParts(parts: readonly Part[], window: Window): Part {
+  const [only] = parts;
+  if (only && parts.length === 1) return only;
+  let end: Cursor | undefined;
+  let bytes = 0;
+  for (const part of parts) {
+    bytes += part.bytes;
+    if (part.end && (!end || compare(part.end, end) < 0)) end = part.end;
+  }
+  const rows = inOrder(
+    parts.flatMap((part) => part.rows),
+    window,
+  );
+  const last = rows.at(-1);
+  // What lies behind where one of them ends may not be next.
+  if (end) {
+    const place = end;
+    const whole = rows.filter((row) => compare(placeOf(row, window.order), place) <= 0);
+    return endAt(whole, window, bytes, place);
+  }
+  return last && rows.length >= window.limit
+    ? { rows, bytes, end: placeOf(last, window.order) }
+    : { rows, bytes };
+}
+
+/** @param end of what was looked at, where rows that are not wanted may lie as well */
+function endAt(rows: Resource[], { order, limit }: Window, bytes: number, end: Cursor): Part {
+  const last = rows.at(-1);
+  return { rows, bytes, end: last && rows.length >= limit ? placeOf(last, order) : end };
 }
 
 /** The most rows that are looked at in one read. */
@@ -132,45 +228,71 @@ const WHOLE_STEPS = {
   updated_ms: wholeStepOf('updated_ms'),
 };
 
-/**
- * Walks all rows of a type in order. Where most are wanted they are read as they come; else an
- * index that has the container in it is walked, and those wanted are read afterwards.
- */
-async function walkType(
+/** As many as it should take; if it does not, more at a time. */
+const firstStep = (limit: number, share: number): number =>
+  Math.min(MAX_STEP, Math.ceil((limit + 10) / Math.max(share, 0.01)));
+
+/** Walks all rows of a type in order, and reads them as they come: for where most are wanted. */
+async function walkWhole(
   db: Db,
   containers: ReadonlySet<string>,
   window: Window,
+  read: ReadPage,
   share: number,
-): Promise<Resource[]> {
+): Promise<Part> {
   const { type, after_ms, limit, order } = window;
   const whole: ResourceRow[] = [];
-  const ids: string[] = [];
-  const takesWhole = share >= 0.5;
   let { ms, id } = window.before ?? START;
-  // As many as it should take; if it does not, more at a time.
-  let step = Math.min(MAX_STEP, Math.ceil((limit + 10) / Math.max(share, 0.01)));
-  for (;;) {
+  let bytes = 0;
+  for (let step = firstStep(limit, share); ; step = Math.min(MAX_STEP, step * 2)) {
     const p = { type, ms, id, after_ms, limit: step };
-    let read: number;
-    let last: { id: string; ms: number } | undefined;
-    if (takesWhole) {
-      const rows = await WHOLE_STEPS[order].all(db, p);
-      whole.push(...rows.filter((row) => containers.has(row.container_id)));
-      const end = rows.at(-1);
-      last = end && { id: end.id, ms: end[order] };
-      read = rows.length;
-    } else {
-      const rows = await STEPS[order].all(db, p);
-      for (const row of rows) if (containers.has(row.container_id)) ids.push(row.id);
-      last = rows.at(-1);
-      read = rows.length;
+    const page = await read(() => WHOLE_STEPS[order].some(db, p, 'body'));
+    for (const row of page.rows) if (containers.has(row.container_id)) whole.push(row);
+    bytes += page.bytes;
+    const last = page.rows.at(-1);
+    const isEnd = !last || (!page.more && page.rows.length < step);
+    if (isEnd && whole.length <= limit) return { rows: whole.map(resourceOf), bytes };
+    if (last) ({ ms, id } = placeOf(last, order));
+    if (isEnd || whole.length >= limit || bytes >= MOST_BYTES) {
+      return endAt(whole.slice(0, limit).map(resourceOf), window, bytes, { ms, id });
     }
-    if (whole.length + ids.length >= limit || read < step || !last) break;
-    ({ ms, id } = last);
-    step = Math.min(MAX_STEP, step * 2);
   }
-  if (takesWhole) return whole.slice(0, limit).map(resourceOf);
-  return inOrder(await listResourcesById(db, ids.slice(0, limit)), window);
+}
+
+/** Walks an index that has the container in it, and reads afterwards those that are wanted. */
+async function walkIds(
+  db: Db,
+  containers: ReadonlySet<string>,
+  window: Window,
+  read: ReadPage,
+  share: number,
+): Promise<Part> {
+  const { type, after_ms, limit, order } = window;
+  const places: Cursor[] = [];
+  let { ms, id } = window.before ?? START;
+  for (let step = firstStep(limit, share); ; step = Math.min(MAX_STEP, step * 2)) {
+    const p = { type, ms, id, after_ms, limit: step };
+    const rows = await read(() => STEPS[order].all(db, p));
+    for (const row of rows) {
+      if (containers.has(row.container_id)) places.push({ ms: row.ms, id: row.id });
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < step || places.length >= limit) break;
+    ({ ms, id } = last);
+  }
+  return readPlaces(db, places, window);
+}
+
+/** What lies at some places, which are all there are or at least as many as the window takes. */
+async function readPlaces(db: Db, places: readonly Cursor[], window: Window): Promise<Part> {
+  const wanted = places.slice(0, window.limit);
+  const ids = wanted.map(({ id }) => id);
+  const { resources, taken, bytes } = await listFirstById(db, ids);
+  const rows = inOrder(resources, window);
+  const end = wanted[taken - 1];
+  return end && (taken < wanted.length || wanted.length === window.limit)
+    ? { rows, bytes, end }
+    : { rows, bytes };
 }
 
 /** A user's own rows in some containers: read in order, as many at a time as are wanted. */
@@ -178,19 +300,26 @@ export async function listOwnedIn(
   db: Db,
   owner_id: string,
   containers: readonly string[],
-  { type, order, before, after_ms, limit }: Window,
-): Promise<Resource[]> {
+  window: Window,
+  read: ReadPage = readAtOnce,
+): Promise<Part> {
+  const { type, order, before, after_ms, limit } = window;
   const within = new Set(containers);
   const found: ResourceRow[] = [];
+  let bytes = 0;
   for (let { ms, id } = before ?? START; ; ) {
-    const rows = await OWNED[order].all(db, { of: owner_id, type, ms, id, after_ms, limit });
-    for (const row of rows) if (within.has(row.container_id)) found.push(row);
-    const last = rows.at(-1);
-    if (!last || rows.length < limit || found.length >= limit) break;
-    ({ id } = last);
-    ms = last[order];
+    const p = { of: owner_id, type, ms, id, after_ms, limit };
+    const page = await read(() => OWNED[order].some(db, p, 'body'));
+    for (const row of page.rows) if (within.has(row.container_id)) found.push(row);
+    bytes += page.bytes;
+    const last = page.rows.at(-1);
+    const isEnd = !last || (!page.more && page.rows.length < limit);
+    if (isEnd && found.length <= limit) return { rows: found.map(resourceOf), bytes };
+    if (last) ({ ms, id } = placeOf(last, order));
+    if (isEnd || found.length >= limit || bytes >= MOST_BYTES) {
+      return endAt(found.slice(0, limit).map(resourceOf), window, bytes, { ms, id });
+    }
   }
-  return found.slice(0, limit).map(resourceOf);
 }
 
 const namedOf = (order: ListOrder) =>
@@ -243,15 +372,14 @@ export async function listNamed(
   ids: readonly string[],
   isSeen: (row: { id: string; container_id: string }) => boolean,
   window: Window,
-): Promise<Resource[]> {
+): Promise<Part> {
   const { ms, id } = window.before ?? START;
-  const found: { id: string; ms: number }[] = [];
+  const found: Cursor[] = [];
   for (const row of await findNamed(db, ids, window)) {
-    if ((row.ms < ms || (row.ms === ms && row.id < id)) && isSeen(row)) found.push(row);
+    if ((row.ms < ms || (row.ms === ms && row.id < id)) && isSeen(row))
+      found.push({ ms: row.ms, id: row.id });
   }
-  found.sort((a, b) => b.ms - a.ms || (a.id < b.id ? 1 : -1));
-  const wanted = found.slice(0, window.limit).map((row) => row.id);
-  return inOrder(await listResourcesById(db, wanted), window);
+  return readPlaces(db, found.sort(compare), window);
 }
 
 /** Newest first, once each, as many as the window takes. */

@@ -1,5 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Compilable, type Expression, type ExpressionBuilder, type Kysely, sql } from 'kysely';
-import { build, type Db, type Prepared, prepared, preparedWrite } from '../../store/database.ts';
+import {
+  build,
+  type Db,
+  MOST_BYTES,
+  type Prepared,
+  prepared,
+  preparedWrite,
+  type Some,
+} from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
@@ -55,6 +64,7 @@ export async function findResourceByName(
 
 /** How many ids one statement takes: few sizes, so that each is compiled once. */
 const SIZES = [8, 64, 512] as const;
+const MOST_IDS = SIZES[2];
 
 type More = Record<string, string | number>;
 
@@ -65,6 +75,21 @@ type More = Record<string, string | number>;
 export function preparedForIds<P extends More, Row>(
   make: (from: Kysely<Tables>, ids: readonly string[], more: P) => Compilable<Row>,
 ): (db: Db, ids: readonly string[], more: P) => Promise<Row[]> {
+  const sized = preparedSizes(make);
+  return async (db, ids, more) => {
+    const found: Row[] = [];
+    for (let at = 0; at < ids.length; at += MOST_IDS) {
+      const { statement, parameters } = sized(ids.slice(at, at + MOST_IDS), more);
+      for (const row of await statement.all(db, parameters)) found.push(row);
+    }
+    return found;
+  };
+}
+
+/** The statement for as many ids, at most {@link MOST_IDS}, and what it is given. */
+function preparedSizes<P extends More, Row>(
+  make: (from: Kysely<Tables>, ids: readonly string[], more: P) => Compilable<Row>,
+): (ids: readonly string[], more: P) => { statement: Prepared<More, Row>; parameters: More } {
   const statements = new Map<number, Prepared<More, Row>>();
   const statementFor = (size: number): Prepared<More, Row> => {
     const known = statements.get(size);
@@ -79,29 +104,77 @@ export function preparedForIds<P extends More, Row>(
     statements.set(size, made);
     return made;
   };
-  return async (db, ids, more) => {
-    const found: Row[] = [];
-    for (let at = 0; at < ids.length; ) {
-      const size = SIZES.find((one) => one >= ids.length - at) ?? SIZES[2];
-      const p: More = { ...more };
-      for (let slot = 0; slot < size; slot++) {
-        p[`id${slot}`] = ids[Math.min(at + slot, ids.length - 1)] ?? '';
-      }
-      for (const row of await statementFor(size).all(db, p)) found.push(row);
-      at += size;
+  return (ids, more) => {
+    const size = SIZES.find((one) => one >= ids.length) ?? MOST_IDS;
+    const parameters: More = { ...more };
+    for (let slot = 0; slot < size; slot++) {
+      parameters[`id${slot}`] = ids[Math.min(slot, ids.length - 1)] ?? '';
     }
-    return found;
+    return { statement: statementFor(size), parameters };
   };
 }
 
-const byIds = preparedForIds<Record<never, never>, ResourceRow>((from, ids) =>
+const byIds = preparedSizes<Record<never, never>, ResourceRow>((from, ids) =>
   from.selectFrom('resource').selectAll().where('id', 'in', ids),
 );
 
-/** Resources by their ids, in no order; those that are gone are left out. */
+/** Those of some ids, as far as their bodies may be read at once; in no order. */
+function readSome(db: Db, ids: readonly string[]): Promise<Some<ResourceRow>> {
+  const { statement, parameters } = byIds(ids, {});
+  return statement.some(db, parameters, 'body');
+}
+
+/**
+ * Resources by their ids, in no order; those that are gone are left out. Few are read at once where their
+ * bodies are long.
+ */
 export async function listResourcesById(db: Db, ids: readonly string[]): Promise<Resource[]> {
   // An id that is named twice is found once.
-  return (await byIds(db, [...new Set(ids)], {})).map(resourceOf);
+  const wanted = [...new Set(ids)];
+  const found: Resource[] = [];
+  for (let at = 0; at < wanted.length; at += MOST_IDS) {
+    let left = wanted.slice(at, at + MOST_IDS);
+    while (left.length > 0) {
+      const { rows, more } = await readSome(db, left);
+      for (const row of rows) found.push(resourceOf(row));
+      if (!more) break;
+      const read = new Set(rows.map(({ id }) => id));
+      left = left.filter((id) => !read.has(id));
+    }
+  }
+  return found;
+}
+
+/** So many are read at once where bodies are long: nobody has more than some hundred kB. */
+const FEW = SIZES[0];
+
+/**
+ * The first of some ids, as many as may be read at once; in no order.
+ *
+ * @returns `taken` of the ids, of which those that are gone are left out
+ */
+export async function listFirstById(
+  db: Db,
+  ids: readonly string[],
+): Promise<{ resources: Resource[]; taken: number; bytes: number }> {
+  const resources: Resource[] = [];
+  let sum = 0;
+  let step: number = MOST_IDS;
+  for (let taken = 0; taken < ids.length; ) {
+    const some = ids.slice(taken, taken + step);
+    const { rows, bytes, more } = await readSome(db, some);
+    if (more && step > FEW) {
+      // It is not known which are the first of them.
+      step = FEW;
+      continue;
+    }
+    const whole = more ? await listResourcesById(db, some) : rows.map(resourceOf);
+    for (const resource of whole) resources.push(resource);
+    taken += some.length;
+    sum += bytes;
+    if (sum >= MOST_BYTES) return { resources, taken, bytes: sum };
+  }
+  return { resources, taken: ids.length, bytes: sum };
 }
 
 /** Everything of a type in a container, oldest first. For what is few. */
@@ -162,24 +235,30 @@ export async function listOwnedByAll(
 
 /** Everything of a type, oldest first. For what is small and cached. */
 export async function listOfType(db: Db, type: ResourceTypeName): Promise<Resource[]> {
-  const rows = await listInPages<ResourceRow>((last) =>
-    db
+  const found: Resource[] = [];
+  for (let ms = -1, id = ''; ; ) {
+    const { rows, more } = await pageOfType.some(db, { type, ms, id, limit: PAGE }, 'body');
+    for (const row of rows) found.push(resourceOf(row));
+    const last = rows.at(-1);
+    if (!last || (!more && rows.length < PAGE)) return found;
+    ({ created_ms: ms, id } = last);
+    await nextTurn();
+  }
+}
+
+const pageOfType = prepared<{ type: string; ms: number; id: string; limit: number }, ResourceRow>(
+  (from, p) =>
+    from
       .selectFrom('resource')
       .selectAll()
-      .where('type', '=', type)
-      .where(({ and, eb, or }) =>
-        or([
-          eb('created_ms', '>', last?.created_ms ?? -1),
-          and([eb('created_ms', '=', last?.created_ms ?? -1), eb('id', '>', last?.id ?? '')]),
-        ]),
+      .where('type', '=', p.type)
+      .where((row) =>
+        row(row.refTuple('created_ms', 'id'), '>', row.tuple(row.val(p.ms), row.val(p.id))),
       )
       .orderBy('created_ms')
       .orderBy('id')
-      .limit(PAGE)
-      .execute(),
-  );
-  return rows.map(resourceOf);
-}
+      .limit(p.limit),
+);
 
 /** What tells whether one knows a resource already, of everything of a type. */
 export interface Seen {
