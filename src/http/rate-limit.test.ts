@@ -214,3 +214,16 @@ test('a network of IPv6 counts as one address', () => {
   assert.equal(take('2001:db8::9'), false);
   assert.equal(take('2001:db8:0:1::1'), true);
 });
+
+test('a site whose networks are forgotten for others has as many places as ever afterwards', () => {
+  const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 100_000 } }, 200);
+  const take = (site: number, n: number, at: number) =>
+    limiter.take(asking({ ip: `2001:db8:${site}:${n.toString(16)}::1`, token: '' }), at).allowed;
+  // All places are taken, one of them by a site that comes again when all of them have ended.
+  for (let site = 1; site <= 200; site++) take(site, 0, 0);
+  assert.equal(take(7, 0xa, 31_000), true, 'forgets what has ended, its own, too');
+  assert.equal(take(7, 0xb, 31_000), true);
+  for (let n = 0xc; n < 0xf; n++) assert.equal(take(7, n, 31_000), true, 'the rest is one');
+  assert.equal(take(7, 0xf, 31_000), false);
+  for (let n = 0; n < 3; n++) assert.equal(take(7, 0xb, 31_000), n < 2, 'a network of its own');
+});

@@ -185,7 +185,10 @@ class Pool {
       return this.#windowOf(quota, site, now);
     }
     const window = this.#windowOf(quota, party, now);
-    if (window && site !== party) this.#heldBySite.set(site, held + 1);
+    // Read anew: to make room, some of the site's may have been forgotten.
+    if (window && site !== party) {
+      this.#heldBySite.set(site, (this.#heldBySite.get(site) ?? 0) + 1);
+    }
     return window;
   }
 

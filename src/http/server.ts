@@ -22,6 +22,7 @@ import { COMMON_HEADERS } from './common-headers.ts';
 import { Connections } from './connections.ts';
 import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
+import { onGone } from './gone.ts';
 import { shakeInTurns } from './handshakes.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { faultOfHost } from './host-header.ts';
@@ -94,6 +95,8 @@ export function createServer(app: App, routers: Routers): HttpServer {
     response.destroy();
   };
   const sendSoon = batchSending(({ request, response, dressed }) => {
+    // A long answer would be made for nobody.
+    if (response.closed) return;
     try {
       if (isClosing) response.setHeader('connection', 'close');
       const kept = send(request, response, dressed);
@@ -288,11 +291,7 @@ function readRequest(
       request instanceof GatheredRequest
         ? request.readBody(limit)
         : Promise.reject(new Failure('invalid', 'the request has no body')),
-    onGone(listener) {
-      // Until it is answered a response closes for one reason only.
-      response.once('close', listener);
-      return () => response.off('close', listener);
-    },
+    onGone: (listener) => onGone(response, listener),
   };
 }
 
