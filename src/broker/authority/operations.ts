@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
+import { Kept } from '../../core/kept.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts';
 import { Authority } from '../grants/decision.ts';
 import { fillTemplates, parseGrant } from '../grants/grant.ts';
@@ -27,38 +28,56 @@ interface RoleIndex {
  *
  * @param principals further ones that hold for this log-in: managed groups of the account
  */
-export function readAuthority(
+export async function readAuthority(
   app: App,
   user: { user_id: string; account_id: string; principals?: readonly string[] },
 ): Promise<Authority> {
-  if (user.user_id === RECOVERY_USER) return Promise.resolve(new Authority('recovery', []));
+  if (user.user_id === RECOVERY_USER) return new Authority('recovery', []);
   const { user_id, account_id, principals = [] } = user;
-  const key = `broker/authority/${user_id}/${account_id}/${principals.join(',')}`;
-  return app.cached(key, async () => {
-    const index = await readRoleIndex(app);
-    const asker: Asker = user_id === ANONYMOUS_USER ? 'anonymous' : 'user';
-    const names =
-      asker === 'anonymous'
-        ? [ANONYMOUS_USER]
-        : [
-            ANONYMOUS_USER,
-            AUTHENTICATED_USER,
-            user_id,
-            ...(index.groupsOf.get(user_id) ?? []),
-            ...principals,
-          ];
-    const roles = new Set(names.flatMap((name) => index.byPrincipal.get(name) ?? []));
-    const held: HeldGrant[] = [];
-    const breath = new Breath();
-    for (const role of roles) {
-      for (const one of role.held) {
-        const grant = fillTemplates(one.grant, { user_id, account_id });
-        if (grant) held.push(grant === one.grant ? one : { ...one, grant });
-      }
-      await breath.take();
+  const kept = await app.cached('broker/authorities', async () => new Kept(MOST_BYTES, weigh));
+  const key = `${user_id}/${account_id}/${principals.join(',')}`;
+  return kept.get(key, () => makeAuthority(app, { user_id, account_id, principals }));
+}
+
+/** What is kept of what users are allowed: one role may be some megabytes for each who has it. */
+const MOST_BYTES = 64 << 20;
+
+const weigh = ({ size: { grants, ids } }: Authority): number =>
+  AUTHORITY_BYTES + grants * GRANT_BYTES + ids * ID_BYTES;
+
+const AUTHORITY_BYTES = 2048;
+/** A grant as it is filed for the types that it is about, and a single id that it names. */
+const GRANT_BYTES = 1024;
+const ID_BYTES = 300;
+
+async function makeAuthority(
+  app: App,
+  user: { user_id: string; account_id: string; principals: readonly string[] },
+): Promise<Authority> {
+  const { user_id, account_id, principals } = user;
+  const index = await readRoleIndex(app);
+  const asker: Asker = user_id === ANONYMOUS_USER ? 'anonymous' : 'user';
+  const names =
+    asker === 'anonymous'
+      ? [ANONYMOUS_USER]
+      : [
+          ANONYMOUS_USER,
+          AUTHENTICATED_USER,
+          user_id,
+          ...(index.groupsOf.get(user_id) ?? []),
+          ...principals,
+        ];
+  const roles = new Set(names.flatMap((name) => index.byPrincipal.get(name) ?? []));
+  const held: HeldGrant[] = [];
+  const breath = new Breath();
+  for (const role of roles) {
+    for (const one of role.held) {
+      const grant = fillTemplates(one.grant, { user_id, account_id });
+      if (grant) held.push(grant === one.grant ? one : { ...one, grant });
     }
-    return new Authority(asker, held);
-  });
+    await breath.take();
+  }
+  return new Authority(asker, held);
 }
 
 /** The roles as they were read last, whole: of thousands few change at a time. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { remembered } from '../../core/remembered.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Action, ownAction } from './actions.ts';
@@ -84,6 +85,12 @@ export class Authority {
     this.#reach = new Reach(held);
   }
 
+  /** How many grants there are, and how many single ids they name. */
+  get size(): { grants: number; ids: number } {
+    const ids = this.#held.reduce((sum, { grant }) => sum + grant.ids.length, 0);
+    return { grants: this.#held.length, ids };
+  }
+
   /** The verdict on one action, with the fields that may be shown of its outcome. */
   judge(asked: Asked): GrantVerdict {
     if (this.asker === 'recovery') return { authorized: true, output_fields: 'all' };
@@ -153,18 +160,19 @@ export class Authority {
     };
   }
 
-  /** The grants on a type, in one text that changes when any of them does; for list tokens. */
+  /** A text of the grants on a type that changes when any of them does; for list tokens. */
   fingerprint(type: ResourceTypeName): string {
     if (this.asker === 'recovery') return 'recovery';
     const known = this.#fingerprints.get(type);
     if (known !== undefined) return known;
-    const text = this.#held
+    const texts = this.#held
       .filter(({ grant }) => concerns(grant, type))
       .map((held) => fingerprintOf(held))
-      .sort()
-      .join('\n');
-    this.#fingerprints.set(type, text);
-    return text;
+      .sort();
+    // Kept for each type: the grants themselves may be long.
+    const fingerprint = createHash('sha256').update(texts.join('\n')).digest('base64url');
+    this.#fingerprints.set(type, fingerprint);
+    return fingerprint;
   }
 
   #decide(asked: Asked, view: View): GrantVerdict {

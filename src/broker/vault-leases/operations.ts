@@ -20,6 +20,13 @@ import { saveVaultLease } from './store.ts';
 /** Servers that did not answer lately, and until when nobody waits for them (Unix ms). */
 const silentServers = perApp(() => new Map<string, number>());
 const SILENCE_MS = 30_000;
+/** Addresses are what stores say: of more than so many at once each is waited for. */
+const MOST_SILENT = 1000;
+
+function noteSilence(silent: Map<string, number>, address: string, now: number): void {
+  for (const [known, until] of silent) if (until <= now) silent.delete(known);
+  if (silent.size < MOST_SILENT) silent.set(address, now + SILENCE_MS);
+}
 
 /** As {@link askVault}, but gives up at once on a server that did not answer a moment ago. */
 async function askAwake(
@@ -35,7 +42,7 @@ async function askAwake(
     return await askVault(app, connection, request);
   } catch (error) {
     if (error instanceof VaultFault && error.kind === 'unreachable') {
-      silent.set(connection.address, app.now() + SILENCE_MS);
+      noteSilence(silent, connection.address, app.now());
     }
     throw error;
   }
