@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer, WrapInfo } from '../../http/route.ts';
+import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
 import { judgeAccess } from '../acl.ts';
@@ -9,7 +10,7 @@ import { footingOf, judgeWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { deleteBare } from '../tokens/ending/store.ts';
 import { mintToken } from '../tokens/minting/operations.ts';
-import { deleteTree, findToken } from '../tokens/store.ts';
+import { deleteTree } from '../tokens/store.ts';
 import { findWrapped, insertWrapped, takeWrapped } from './store.ts';
 import {
   decodeAnswer,
@@ -72,12 +73,15 @@ function creationTime({ created_at_ms }: Wrapping): string {
   return new Date(created_at_ms).toISOString();
 }
 
-/** The sealed answer that a token stands for, while it can be taken. */
-async function requireWrapped(app: App, text: string): Promise<WrappedAnswerRow> {
+/** The sealed answer that a token stands for, while it can be taken, and the mount that gave it. */
+async function requireWrapped(
+  app: App,
+  text: string,
+): Promise<WrappedAnswerRow & { mount_id: string }> {
   const token = text === '' ? undefined : await findLiving(app, text);
   const row = token && isWrappingToken(token) ? await findWrapped(app.db, token.id) : undefined;
-  if (!row) throw unusable();
-  return row;
+  if (!token || !row) throw unusable();
+  return { ...row, mount_id: token.mount_id };
 }
 
 function unusable(): Failure {
@@ -104,12 +108,14 @@ function openWrapped(app: App, row: WrappedAnswerRow): WrappedAnswer {
 async function take(
   app: App,
   caller: Caller,
-  row: WrappedAnswerRow,
+  row: WrappedAnswerRow & { mount_id: string },
   effects: readonly Effect[] = [],
 ): Promise<void> {
   caller.record.outcome.creation_path = row.creation_path;
   try {
     await app.commit(caller, [
+      // Its answer is nobody's once that is gone: what is in it could not be taken back.
+      ...(row.mount_id === '' ? [] : [holdMount({ id: row.mount_id })]),
       takeWrapped(row.token_id),
       // Nothing else is ever made by it.
       deleteTree(row.token_id),
@@ -144,8 +150,7 @@ export async function unwrap(app: App, caller: Caller, input: { token: string })
 export async function rewrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
   requirePermission(caller);
   const row = await requireWrapped(app, input.token);
-  const { creation_path, ttl, wrapped_accessor } = row;
-  const mount_id = (await findToken(app.db, row.token_id))?.mount_id ?? '';
+  const { creation_path, ttl, wrapped_accessor, mount_id } = row;
   const wrapping = { creation_path, created_at_ms: app.now(), ttl, wrapped_accessor, mount_id };
   const { info, effects } = planWrapping(app, openWrapped(app, row), wrapping);
   caller.record.outcome.wrapping_accessor = info.accessor;
