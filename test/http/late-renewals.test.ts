@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CommitHolder } from '../support/held-commit.ts';
 import { callAs, must } from '../support/racing.ts';
-import { startTestServer } from '../support/server.ts';
+import { type Client, startTestServer } from '../support/server.ts';
 
 type Made = { token: string; accessor: string };
 
@@ -19,6 +19,20 @@ const WAITS: readonly [name: string, seconds: number, lives: boolean][] = [
   ['at its end', 60, false],
   ['after its end', 120, false],
 ];
+
+/** How the records of a path say that it ended, and which token with it. */
+async function recordsOf({ running }: Client, path: string): Promise<string[][]> {
+  const rows = await running.app.db
+    .selectFrom('audit_entry')
+    .select('record')
+    .orderBy('seq')
+    .execute();
+  return rows.flatMap(({ record }) => {
+    const { request, response } = JSON.parse(Buffer.from(record).toString('utf8'));
+    if (request?.path !== path) return [];
+    return [[response.status, response.ended_accessor].filter((one) => one !== undefined)];
+  });
+}
 
 for (const [path, sent] of RENEWALS) {
   for (const [name, seconds, lives] of WAITS) {
@@ -51,6 +65,8 @@ for (const [path, sent] of RENEWALS) {
         const self = await callAs(call, text)('GET', 'auth/token/lookup-self');
         assert.equal(self.status, lives ? 200 : 403, self.text);
       }
+      const said = await recordsOf(server, path);
+      assert.deepEqual(said, lives ? [['done']] : [['done'], ['refused', accessor]]);
     });
   }
 }

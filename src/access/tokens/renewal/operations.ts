@@ -72,7 +72,7 @@ async function renew(
     const renewed = renewToken({ id: token.id, expires_at }, times);
     return { effects: [...effects, renewed], result: { token, expires_at, times, warnings } };
   });
-  await endRevived(app, caller, { id: token.id, expires_at });
+  await endRevived(app, caller, { ...token, expires_at });
   const policies = await identityPolicies(app, token);
   const auth = describeAuth({ ...token, ...times }, client_token, times.renewed_at, policies);
   return warnings.length > 0 ? { auth, warnings } : { auth };
@@ -103,11 +103,15 @@ const RUN_OUT = 'the token has run out or was revoked in the meantime';
 async function endRevived(
   app: App,
   caller: Caller,
-  was: { id: string; expires_at: number },
+  was: { id: string; accessor: string; expires_at: number },
 ): Promise<void> {
   if (nowSeconds(app) < was.expires_at) return;
+  // Its renewal has a record by now, which was not to be the last word.
+  const outcome = { status: 'refused', error: RUN_OUT, ended_accessor: was.accessor };
+  const record = { ...caller.record, outcome: { ...caller.record.outcome, ...outcome } };
   // Perhaps of the request itself, which therefore stands on it no longer.
-  await app.commit({ ...caller, standing: undefined }, await planRevocation(app, was.id));
+  const late: Caller = { ...caller, record, standing: undefined };
+  await app.commit(late, await planRevocation(app, was.id));
   throw new Failure('invalid', RUN_OUT);
 }
 
