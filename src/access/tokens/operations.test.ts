@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { removePolicy, writePolicy } from '../policies/operations.ts';
-import { authenticate } from './authentication/operations.ts';
+import { authenticate, authenticateAgain } from './authentication/operations.ts';
 import type { TokenWish } from './creation.ts';
 import { tidyTokens } from './ending/operations.ts';
 import { createRootToken } from './minting/operations.ts';
@@ -154,6 +154,19 @@ eachEngine('tokens', (open) => {
     const granted = (await Promise.all(attempts)).filter(Boolean);
     assert.equal(granted.length, 3);
     assert.equal(await isKnown(app, client_token), false);
+  });
+
+  test('a counted token that is judged again within a request has the uses that it came with', async () => {
+    const { app, create } = await openServer(open);
+    const { client_token } = await create('root', { policies: ['reader'], num_uses: 2 });
+    for (const left of [2, 1]) {
+      const first = await authenticate(app, client_token);
+      const again = await authenticateAgain(app, client_token);
+      assert.deepEqual([first?.token.num_uses, again?.token.num_uses], [left, left]);
+    }
+    assert.equal(await authenticate(app, client_token), undefined);
+    const uncounted = await create('root', { policies: ['reader'] });
+    assert.equal((await authenticateAgain(app, uncounted.client_token))?.token.num_uses, 0);
   });
 
   test('revoking a token revokes what descends from it, and nothing beside it', async () => {

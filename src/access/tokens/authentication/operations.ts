@@ -73,9 +73,11 @@ export async function authenticateAgain(
   remote_address?: string,
 ): Promise<Authenticated | undefined> {
   const found = openBatchToken(app, text) ?? (await findToken(app.db, tokenId(app, text)));
-  const token = found && { ...found, uses_left: found.uses_left + 1 };
+  // As it was when the request came, so that what is judged anew is judged alike.
+  const taken = found && found.num_uses > 0 ? 1 : 0;
+  const token = found && { ...found, uses_left: found.uses_left + taken };
   const isUsable = token && (await isLiving(app, token));
-  const known = await identifyToken(app, isUsable ? found : undefined, text, remote_address);
+  const known = await identifyToken(app, isUsable ? token : undefined, text, remote_address);
   return known?.authenticated;
 }
 
