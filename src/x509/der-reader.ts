@@ -25,17 +25,44 @@ export class DerError extends Failure {
   }
 }
 
-/** One value. `content` and `raw` are views into the input, so it must not be changed meanwhile. */
-export interface DerValue {
+/**
+ * One value. `content` and `raw` are views into the input, so it must not be changed meanwhile. Each is made
+ * when it is asked for: most values are asked for one of them or none, and two took half of the time of
+ * reading a value.
+ */
+export class DerValue {
   /** Identifier octet: class, constructed bit and number (never above 30). */
   readonly tag: number;
   /** Where the identifier octet stands in the bytes given to {@link readDer}. */
   readonly offset: number;
   /** 0 for the outermost value. */
   readonly depth: number;
-  readonly content: Uint8Array;
+  /** All bytes given to {@link readDer}. */
+  readonly bytes: Uint8Array;
+  /** Where the content begins in them, and where it ends. */
+  readonly start: number;
+  readonly end: number;
+
+  constructor(
+    bytes: Uint8Array,
+    place: { tag: number; offset: number; depth: number; start: number; end: number },
+  ) {
+    this.tag = place.tag;
+    this.offset = place.offset;
+    this.depth = place.depth;
+    this.bytes = bytes;
+    this.start = place.start;
+    this.end = place.end;
+  }
+
+  get content(): Uint8Array {
+    return this.bytes.subarray(this.start, this.end);
+  }
+
   /** Identifier, length and content. */
-  readonly raw: Uint8Array;
+  get raw(): Uint8Array {
+    return this.bytes.subarray(this.offset, this.end);
+  }
 }
 
 function malformed(offset: number, what: string): DerError {
@@ -43,46 +70,45 @@ function malformed(offset: number, what: string): DerError {
 }
 
 // SEQUENCE, SET, EXTERNAL, EMBEDDED PDV and CHARACTER STRING: the universal types that are constructed in DER.
-const CONSTRUCTED_NUMBERS = new Set([0x08, 0x0b, 0x10, 0x11, 0x1d]);
+const CONSTRUCTED_NUMBERS = bitsOf(0x08, 0x0b, 0x10, 0x11, 0x1d);
 
-function readValue(bytes: Uint8Array, at: number, base: number, depth: number): DerValue {
-  const offset = base + at;
-  const tag = bytes[at];
-  const first = bytes[at + 1];
-  if (tag === undefined || first === undefined) throw malformed(offset, 'it ends inside a header');
+function bitsOf(...numbers: readonly number[]): number {
+  return numbers.reduce((bits, number) => bits | (1 << number), 0);
+}
+
+/** @param limit where what the value lies in ends */
+function readValue(bytes: Uint8Array, offset: number, limit: number, depth: number): DerValue {
+  const tag = bytes[offset];
+  const first = bytes[offset + 1];
+  if (tag === undefined || first === undefined || offset + 2 > limit) {
+    throw malformed(offset, 'it ends inside a header');
+  }
   if ((tag & 0x1f) === 0x1f) throw malformed(offset, 'a tag number above 30');
   if (tag < 0x40) {
     if (tag === 0) throw malformed(offset, 'an end-of-contents marker');
     // X.690 §10.2: strings are never split into parts, and a SEQUENCE always is.
-    if (CONSTRUCTED_NUMBERS.has(tag & 0x1f) !== tag >= 0x20) {
+    if (((CONSTRUCTED_NUMBERS >>> (tag & 0x1f)) & 1) !== tag >> 5) {
       throw malformed(offset, `tag 0x${tag.toString(16)} with the wrong constructed bit`);
     }
   }
   let length = first;
-  let start = at + 2;
+  let start = offset + 2;
   if (first >= 0x80) {
     if (first === 0x80) throw malformed(offset, 'an indefinite length');
     const size = first & 0x7f;
     if (size > 4) throw malformed(offset, 'a length of more than 4 bytes');
-    if (bytes[start] === 0) throw malformed(offset, 'a length that is not in its shortest form');
-    length = 0;
-    for (let i = 0; i < size; i++) {
-      const byte = bytes[start + i];
-      if (byte === undefined) throw malformed(offset, 'it ends inside a header');
-      length = length * 256 + byte;
+    if (start < limit && bytes[start] === 0) {
+      throw malformed(offset, 'a length that is not in its shortest form');
     }
+    if (start + size > limit) throw malformed(offset, 'it ends inside a header');
+    length = 0;
+    for (let i = 0; i < size; i++) length = length * 256 + (bytes[start + i] ?? 0);
     if (length < 0x80) throw malformed(offset, 'a length that is not in its shortest form');
     start += size;
   }
   const end = start + length;
-  if (end > bytes.length) throw malformed(offset, 'a length that reaches beyond the end');
-  return {
-    tag,
-    offset,
-    depth,
-    content: bytes.subarray(start, end),
-    raw: bytes.subarray(at, end),
-  };
+  if (end > limit) throw malformed(offset, 'a length that reaches beyond the end');
+  return new DerValue(bytes, { tag, offset, depth, start, end });
 }
 
 /**
@@ -97,36 +123,32 @@ export function readDer(bytes: Uint8Array, maxBytes: number = MAX_DER_BYTES): De
     throw new DerError(`${bytes.length} bytes of DER, at most ${maxBytes} are accepted`);
   }
   if (bytes.length === 0) throw new DerError('no DER at all');
-  const value = readValue(bytes, 0, 0, 0);
-  if (value.raw.length !== bytes.length) {
-    throw malformed(value.raw.length, 'bytes after the end of the value');
-  }
+  const value = readValue(bytes, 0, bytes.length, 0);
+  if (value.end !== bytes.length) throw malformed(value.end, 'bytes after the end of the value');
   return value;
 }
 
 /** Walks the values directly inside a constructed one, however many; for lists such as a CRL's. */
 export function* eachChild(value: DerValue): Generator<DerValue, void, undefined> {
-  const { content } = value;
-  const base = startOfChildren(value);
-  for (let at = 0; at < content.length; ) {
-    const child = readValue(content, at, base, value.depth + 1);
+  const { bytes, end, depth } = value;
+  for (let at = startOfChildren(value); at < end; ) {
+    const child = readValue(bytes, at, end, depth + 1);
     yield child;
-    at += child.raw.length;
+    at = child.end;
   }
 }
 
 /** The values directly inside a constructed one, at most {@link MAX_DER_CHILDREN}. */
 export function children(value: DerValue): DerValue[] {
-  const { content } = value;
-  const base = startOfChildren(value);
+  const { bytes, end, depth } = value;
   const found: DerValue[] = [];
-  for (let at = 0; at < content.length; ) {
+  for (let at = startOfChildren(value); at < end; ) {
     if (found.length === MAX_DER_CHILDREN) {
       throw malformed(value.offset, `more than ${MAX_DER_CHILDREN} values in a list`);
     }
-    const child = readValue(content, at, base, value.depth + 1);
+    const child = readValue(bytes, at, end, depth + 1);
     found.push(child);
-    at += child.raw.length;
+    at = child.end;
   }
   return found;
 }
@@ -137,7 +159,7 @@ function startOfChildren(value: DerValue): number {
   if (value.depth >= MAX_DER_DEPTH) {
     throw malformed(value.offset, `nesting deeper than ${MAX_DER_DEPTH}`);
   }
-  return value.offset + value.raw.length - value.content.length;
+  return value.start;
 }
 
 /** The only value inside a constructed one, as in explicit tagging. */
@@ -198,7 +220,12 @@ export class DerFields {
 /** Walks a value to its leaves, for bytes that are passed on without being understood. */
 export function requireWellFormed(value: DerValue): void {
   if ((value.tag & 0x20) === 0) return;
-  for (const child of eachChild(value)) requireWellFormed(child);
+  const { bytes, end, depth } = value;
+  for (let at = startOfChildren(value); at < end; ) {
+    const child = readValue(bytes, at, end, depth + 1);
+    requireWellFormed(child);
+    at = child.end;
+  }
 }
 
 export function readBoolean(value: DerValue): boolean {
@@ -303,13 +330,18 @@ export function readOid(value: DerValue, tag: number = TAG.oid): string {
   let arcs = 0;
   for (let at = 0; at < content.length; arcs++) {
     const start = at;
-    while ((content[at] ?? 0) >= 0x80) at++;
-    at++;
+    let short = 0;
+    for (let more = true; more; at++) {
+      const byte = content[at] ?? 0;
+      more = byte >= 0x80;
+      short = short * 128 + (byte & 0x7f);
+    }
     if (at > content.length)
       throw malformed(value.offset, 'an OBJECT IDENTIFIER that ends inside an arc');
     if (content[start] === 0x80)
       throw malformed(value.offset, 'an arc that is not in its shortest form');
-    const arc = readArc(content.subarray(start, at), value.offset);
+    const arc =
+      at - start > EXACT_ARC ? readLongArc(content.subarray(start, at), value.offset) : short;
     if (arcs > 0) {
       text += `.${arc}`;
     } else {
@@ -322,12 +354,10 @@ export function readOid(value: DerValue, tag: number = TAG.oid): string {
   return text;
 }
 
-function readArc(bytes: Uint8Array, offset: number): number | bigint {
-  if (bytes.length <= 7) {
-    let arc = 0;
-    for (const byte of bytes) arc = arc * 128 + (byte & 0x7f);
-    return arc;
-  }
+/** Bytes of an arc that a number holds exactly. */
+const EXACT_ARC = 7;
+
+function readLongArc(bytes: Uint8Array, offset: number): bigint {
   let arc = 0n;
   for (const byte of bytes) arc = arc * 128n + BigInt(byte & 0x7f);
   if (arc >> 128n !== 0n) throw malformed(offset, 'an arc of more than 128 bits');
