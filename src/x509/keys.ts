@@ -118,7 +118,24 @@ export type PublicKeyParts =
 
 /** {@link describePublicKey} with what the key consists of. @throws Failure `invalid` as that does */
 export function readPublicKey(subjectPublicKeyInfo: Uint8Array): PublicKeyParts {
-  const { algorithm, parameters, key } = readPublicKeyInfo(readDer(subjectPublicKeyInfo));
+  const info = infoOf(subjectPublicKeyInfo);
+  info.parts ??= takeApart(info);
+  return info.parts;
+}
+
+/** The bytes that were read last, which are not changed once they are read. */
+let last: { bytes: Uint8Array; info: PublicKeyInfo } | undefined;
+
+/**
+ * The key of a request is looked at up to five times before it is certified, mostly one right after the
+ * other: for its kind, its signature, its weaknesses, its identifier, and at the end by the linter.
+ */
+function infoOf(bytes: Uint8Array): PublicKeyInfo {
+  if (last?.bytes !== bytes) last = { bytes, info: readPublicKeyInfo(readDer(bytes)) };
+  return last.info;
+}
+
+function takeApart({ algorithm, parameters, key }: PublicKeyInfo): PublicKeyParts {
   switch (algorithm) {
     case KEY_OID.rsaEncryption:
       if (parameters?.tag !== TAG.null) throw unsupported('an RSA key with unknown parameters');
@@ -175,6 +192,8 @@ interface PublicKeyInfo {
   parameters: DerValue | undefined;
   /** Contents of subjectPublicKey. */
   key: Uint8Array;
+  /** Once it was found to be a key that is supported. */
+  parts?: PublicKeyParts;
 }
 
 function readPublicKeyInfo(value: DerValue): PublicKeyInfo {
@@ -195,7 +214,7 @@ function readPublicKeyInfo(value: DerValue): PublicKeyInfo {
  * @see RFC 5280 §4.2.1.2
  */
 export function keyIdentifier(subjectPublicKeyInfo: Uint8Array): Uint8Array {
-  return hash('sha1', readPublicKeyInfo(readDer(subjectPublicKeyInfo)).key, 'buffer');
+  return hash('sha1', infoOf(subjectPublicKeyInfo).key, 'buffer');
 }
 
 /**
@@ -206,7 +225,9 @@ export function keyIdentifier(subjectPublicKeyInfo: Uint8Array): Uint8Array {
 export function parsePublicKey(subjectPublicKeyInfo: Uint8Array): KeyObject {
   describePublicKey(subjectPublicKeyInfo);
   try {
-    return createPublicKey({ key: Buffer.from(subjectPublicKeyInfo), format: 'der', type: 'spki' });
+    const { buffer, byteOffset, length } = subjectPublicKeyInfo;
+    const key = Buffer.from(buffer, byteOffset, length);
+    return createPublicKey({ key, format: 'der', type: 'spki' });
   } catch (cause) {
     throw new Failure('invalid', 'public key not supported: it is not a valid key of its kind', {
       cause,
