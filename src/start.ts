@@ -152,13 +152,7 @@ function cacheOver(store: Store, barrier: Barrier): App['cached'] {
   };
   store.onConfigChange(forget);
   barrier.onLock(forget);
-  return async <T>(key: string, load: () => Promise<T>): Promise<T> => {
-    // A SQLite directory belongs to this process alone, so every change passes through here.
-    if (store.engine === 'postgres') {
-      const current = await store.configVersion();
-      if (current !== version) forget();
-      version = current;
-    }
+  const find = <T>(key: string, load: () => Promise<T>): Promise<T> => {
     const known = values.get(key);
     if (known) return known as Promise<T>;
     // What was loaded before a change belongs to the map of before, which nobody reads again.
@@ -167,5 +161,14 @@ function cacheOver(store: Store, barrier: Barrier): App['cached'] {
     into.set(key, loading);
     loading.catch(() => into.delete(key));
     return loading;
+  };
+  // A SQLite directory belongs to this process alone, so every change passes through here. What is known
+  // is handed on as it is: a request asks a dozen times, and a promise around a promise takes 0.3 µs each.
+  if (store.engine !== 'postgres') return find;
+  return async (key, load) => {
+    const current = await store.configVersion();
+    if (current !== version) forget();
+    version = current;
+    return find(key, load);
   };
 }

@@ -77,6 +77,11 @@ export class Kept<Value> {
     return this.#loaded.bytes;
   }
 
+  /** What is kept already; asking so takes no promise. */
+  find(key: string): Value | undefined {
+    return this.#loaded.find(key);
+  }
+
   /** Those who ask at the same time wait for one loading; a failed one is not kept. */
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
     const known = this.#loaded.find(key);

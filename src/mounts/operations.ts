@@ -36,7 +36,7 @@ import {
 } from './store.ts';
 
 /** All mounts by the path that clients write, and what each engine's data is deleted with. */
-export async function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
+export function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
   return app.cached('mounts', async () => {
     const mounts = await listMounts(app.db);
     return new Map(mounts.map((mount) => [fullPath(mount), mount]));

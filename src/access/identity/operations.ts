@@ -121,7 +121,8 @@ export async function readPermissions(
   // A policy's name may hold whatever would separate it from the next one.
   const key = JSON.stringify([entity_id, restricted, policies, bounds, alias]);
   const load = () => loadPermissions(app, token);
-  const { permissions } = await known.get(key, async () => ({ permissions: await load() }));
+  const { permissions } =
+    known.find(key) ?? (await known.get(key, async () => ({ permissions: await load() })));
   // A stanza may have run out since.
   const isCurrent = !permissions || Math.floor(app.now() / 1000) < permissions.acl.valid_until;
   return isCurrent ? permissions : load();

@@ -53,7 +53,7 @@ export async function readAcl(
   // Templates in paths make the permissions of every entity its own.
   if (identity) return compile(app, names, key, identity);
   const known = await app.cached('policies:acls', async () => keptAcls());
-  const acl = await known.get(key, () => compile(app, names, key, undefined));
+  const acl = known.find(key) ?? (await known.get(key, () => compile(app, names, key, undefined)));
   return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
 }
 
