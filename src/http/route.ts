@@ -161,23 +161,36 @@ export function vaultRoute<In extends z.ZodObject, Out extends z.ZodType>(
   route: Route<In, Out>,
 ): AnyRoute {
   const { run, ...rest } = route;
+  const check = checkOf(route.input);
   return {
     ...rest,
     // The schema is applied here, once, so `run` gets exactly what it declared.
-    run: (app, caller, input) => run(app, caller, checkInput(route.input, input)),
+    run: (app, caller, input) => run(app, caller, check(input)),
   };
 }
 
 const NO_CONTROL = 'a text without control characters';
 
-/** @throws z.ZodError which `wire/` turns into a refusal that names the field; Failure `invalid` likewise */
-function checkInput<In extends z.ZodObject>(schema: In, input: Record<string, unknown>) {
-  const read = schema.parse(input);
-  const fields: Readonly<Record<string, unknown>> = read;
+/**
+ * What checks an input, and converts it.
+ *
+ * @throws z.ZodError which `wire/` turns into a refusal that names the field; Failure `invalid` likewise
+ */
+function checkOf<In extends z.ZodObject>(
+  schema: In,
+): (input: Record<string, unknown>) => z.output<In> {
   // Fields that an endpoint takes without knowing them may hold what they like.
-  const wrong = Object.keys(schema.shape).find((name) => hasControl(fields[name]));
-  if (wrong === undefined) return read;
-  throw new Failure(
+  const names = Object.keys(schema.shape);
+  return (input) => {
+    const read = schema.parse(input);
+    const fields: Readonly<Record<string, unknown>> = read;
+    for (const name of names) if (hasControl(fields[name])) throw refuseControl(name);
+    return read;
+  };
+}
+
+function refuseControl(wrong: string): Failure {
+  return new Failure(
     'invalid',
     `Field validation failed: error converting input for field "${wrong}": ${NO_CONTROL}`,
     {
