@@ -26,26 +26,41 @@ const BEARER = /^bearer\s+(\S+)$/i;
  * @throws Failure `invalid` for two that differ: one API would take the one, the other the other
  */
 export function requireOneToken(request: Headed): string | undefined {
-  const [token, ...others] = listTokens(request);
-  if (others.length > 0) {
+  const token = readToken(request);
+  if (token === TWO) {
     throw new Failure('invalid', 'the request has two tokens: send one, in one of its headers');
   }
   return token;
 }
 
-/** The tokens that a request brings in its headers, each once. */
-function listTokens(request: Headed): string[] {
-  const own = valuesOf(request, 'x-vault-token');
-  const bearers = valuesOf(request, 'authorization').flatMap(
-    (value) => BEARER.exec(value.trim())?.[1] ?? [],
-  );
-  return [...new Set([...own, ...bearers].filter((text) => text !== ''))];
+const TWO = Symbol('two tokens');
+
+/** The token that a request brings in its headers, however often it does. */
+function readToken({ raw_headers }: Headed): string | undefined | typeof TWO {
+  let token: string | undefined;
+  for (let at = 0; at + 1 < raw_headers.length; at += 2) {
+    const text = tokenIn(raw_headers[at] ?? '', raw_headers[at + 1] ?? '');
+    if (text === '' || text === token) continue;
+    if (token !== undefined) return TWO;
+    token = text;
+  }
+  return token;
 }
+
+/** Both headers' names are of 13 letters: others need not be looked at. */
+function tokenIn(name: string, value: string): string {
+  if (name.length !== OWN.length) return '';
+  const header = name.toLowerCase();
+  if (header === OWN) return value;
+  return header === 'authorization' ? (BEARER.exec(value.trim())?.[1] ?? '') : '';
+}
+
+const OWN = 'x-vault-token';
 
 /** The one token of a request; undefined also where there are two. */
 export function findToken(request: Headed): string | undefined {
-  const [token, ...others] = listTokens(request);
-  return others.length > 0 ? undefined : token;
+  const token = readToken(request);
+  return token === TWO ? undefined : token;
 }
 
 /** @throws Failure `not_found` for any namespace but the root one */
