@@ -73,8 +73,10 @@ export interface Caller {
   /**
    * Judges by the conditions on fields what came in another form than they; absent where nobody's
    * permission was asked.
+   *
+   * @param list what they come to; not called for those who may do anything
    */
-  readonly mayBring?: (fields: Readonly<Record<string, unknown>>) => boolean;
+  readonly mayBring?: (list: () => Readonly<Record<string, unknown>>) => boolean;
   /** Whether what the path names was there when it was permitted; undefined where nobody asked. */
   found?: boolean | undefined;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */

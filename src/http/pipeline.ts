@@ -192,7 +192,7 @@ async function answer(
     wrap_ttl,
     record: trace.record,
     onGone: request.onGone,
-    mayBring: (brought) => mayBring(caller.acl, route, asked, brought),
+    mayBring: (list) => mayBring(caller.acl, route, asked, list),
     recorded: false,
   };
   trace.caller = caller;
@@ -414,11 +414,12 @@ function mayBring(
   acl: Acl | undefined,
   route: AnyRoute,
   asked: AskedPath,
-  parameters: Readonly<Record<string, unknown>>,
+  list: () => Readonly<Record<string, unknown>>,
 ): boolean {
-  if (route.access === 'public' || !acl) return true;
+  if (route.access === 'public' || !acl || acl.root) return true;
   const { capability, sudo = false } = route.access;
   const reader = readerOf(route);
+  const parameters = list();
   const request = { ...asked, operation: capability, sudoRequired: sudo, parameters, reader };
   return judgeBrought(acl, request).allowed;
 }

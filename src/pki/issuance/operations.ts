@@ -76,7 +76,7 @@ export async function signCsr(
     const ground = await readGround(app, caller, input);
     const { plan, ...subject } = await decideSign(app, caller, input, ground);
     // Names count as if they had been sent as fields, whatever form they come in.
-    if (caller.mayBring?.(namesOfCsr(ground.role, input, plan.names)) === false) {
+    if (caller.mayBring?.(() => namesOfCsr(ground.role, input, plan.names)) === false) {
       throw new Failure('forbidden', 'permission denied');
     }
     return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
