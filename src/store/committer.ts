@@ -46,14 +46,13 @@ interface Waiting {
   reject(reason: Error): void;
 }
 
-/** Somebody who keeps rows of a table, and which statements name that table. */
+/** Somebody who keeps rows of a table. */
 interface WriteListener {
   names: RegExp;
-  known: Map<string, boolean>;
   listener(): void;
 }
 
-/** Statements remembered by a listener. */
+/** Statements of which it is remembered whom they concern. */
 const MOST_STATEMENTS = 1000;
 
 /** Statements in one transaction; more would keep the first of its sets waiting too long. */
@@ -78,6 +77,8 @@ export class Committer {
   #death: Failure | undefined;
   #deathListeners: ((death: Failure) => void)[] = [];
   #writeListeners: WriteListener[] = [];
+  /** By statement: who keeps rows of a table that it changes. */
+  readonly #concerned = new Map<string, readonly WriteListener[]>();
   #idleListeners: (() => void)[] = [];
   #batches = 0;
   #sets = 0;
@@ -135,7 +136,8 @@ export class Committer {
 
   /** See `Store.onWrite`. */
   onWrite(table: string, listener: () => void): void {
-    this.#writeListeners.push({ names: new RegExp(`\\b${table}\\b`), known: new Map(), listener });
+    this.#writeListeners.push({ names: new RegExp(`\\b${table}\\b`), listener });
+    this.#concerned.clear();
   }
 
   stats(): CommitterStats {
@@ -226,7 +228,7 @@ export class Committer {
     const finished = this.#inFlight;
     this.#inFlight = [];
     this.#worker.unref();
-    for (const { effects } of finished) this.#tellOfWrites(effects);
+    this.#tellOfWrites(finished);
     if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
     finished.forEach((set, index) => {
       const outcome = result.outcomes[index];
@@ -244,22 +246,27 @@ export class Committer {
     for (const listener of this.#idleListeners.splice(0)) listener();
   }
 
-  #tellOfWrites(effects: readonly Effect[]): void {
-    for (const { names, known, listener } of this.#writeListeners) {
+  /** Each of those that some write of the batch concerns is told once. */
+  #tellOfWrites(batch: readonly Waiting[]): void {
+    const told = new Set<WriteListener>();
+    for (const { effects } of batch) {
       for (const effect of effects) {
         if (isAuditEntry(effect)) continue;
-        let isNamed = known.get(effect.sql);
-        if (isNamed === undefined) {
-          if (known.size >= MOST_STATEMENTS) known.clear();
-          isNamed = !isHold(effect.sql) && names.test(effect.sql);
-          known.set(effect.sql, isNamed);
-        }
-        if (isNamed) {
-          listener();
-          break;
-        }
+        for (const concerned of this.#concernedBy(effect.sql)) told.add(concerned);
       }
     }
+    for (const { listener } of told) listener();
+  }
+
+  #concernedBy(sql: string): readonly WriteListener[] {
+    const known = this.#concerned.get(sql);
+    if (known) return known;
+    if (this.#concerned.size >= MOST_STATEMENTS) this.#concerned.clear();
+    const concerned = isHold(sql)
+      ? []
+      : this.#writeListeners.filter(({ names }) => names.test(sql));
+    this.#concerned.set(sql, concerned);
+    return concerned;
   }
 
   #die(why: string): void {

@@ -113,7 +113,11 @@ export function preparedWrite<P extends Parameters>(
   guard: Guard = {},
 ): (parameters: P) => Write {
   const { sql, fill } = compileWithNames(make);
-  return (parameters) => ({ sql, parameters: fill(parameters).map(requireValue), ...guard });
+  return (parameters) => {
+    const values = fill(parameters);
+    for (const value of values) requireValue(value);
+    return { sql, parameters: values, ...guard };
+  };
 }
 
 function compileWithNames<P extends Parameters>(
@@ -123,14 +127,21 @@ function compileWithNames<P extends Parameters>(
   const slots = compiled.parameters.map((parameter) =>
     parameter instanceof StandIn ? parameter : requireValue(parameter),
   );
-  const fill = (parameters: P): Value[] =>
-    slots.map((slot) => {
-      if (!(slot instanceof StandIn)) return slot;
-      const value = parameters[slot.name];
-      if (value === undefined) throw new TypeError(`the query's parameter ${slot.name} is missing`);
-      return value;
-    });
+  const fill = (parameters: P): Value[] => {
+    const values: Value[] = [];
+    for (const slot of slots) {
+      const value = slot instanceof StandIn ? parameters[slot.name] : slot;
+      if (value === undefined) throw missing(slot);
+      values.push(value);
+    }
+    return values;
+  };
   return { sql: compiled.sql, fill };
+}
+
+function missing(slot: unknown): TypeError {
+  const name = slot instanceof StandIn ? slot.name : '';
+  return new TypeError(`the query's parameter ${name} is missing`);
 }
 
 /** Takes a parameter's place while its query is compiled. */
