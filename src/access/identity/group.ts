@@ -38,15 +38,18 @@ export interface GroupAlias {
   updated_at_ms: number;
 }
 
-/** All groups, and which of them are members of which; who is in them is asked for one by one. */
+/**
+ * Which groups there are, and which of them are members of which; who is in them, and what they are
+ * besides, is asked for one by one: together they may be more than there is memory for.
+ */
 export interface GroupTree {
-  byId: ReadonlyMap<string, Group>;
+  ids: ReadonlySet<string>;
   /** Groups that a group is a member of, by its id. */
   parents: ReadonlyMap<string, readonly string[]>;
 }
 
 export function groupTree(
-  groups: readonly Group[],
+  ids: readonly string[],
   memberships: readonly { group_id: string; member_id: string }[],
 ): GroupTree {
   const parents = new Map<string, string[]>();
@@ -55,7 +58,7 @@ export function groupTree(
     if (known) known.push(group_id);
     else parents.set(member_id, [group_id]);
   }
-  return { byId: new Map(groups.map((group) => [group.id, group])), parents };
+  return { ids: new Set(ids), parents };
 }
 
 /** Groups above some others, however far up, without those themselves; in the order found. */
@@ -105,7 +108,7 @@ export async function unitePolicies(
 export function checkMemberGroups(tree: GroupTree, id: string, members: readonly string[]): void {
   const above = new Set([id, ...listGroupsAbove(tree, [id])]);
   for (const member of members) {
-    if (!tree.byId.has(member)) {
+    if (!tree.ids.has(member)) {
       throw new Failure('invalid', `member_group_ids: there is no group "${member}"`);
     }
     if (above.has(member)) {

@@ -33,7 +33,8 @@ import {
   insertEntity,
   listAliases,
   listGroupMemberships,
-  listGroups,
+  listGroupNames,
+  listGroupsById,
   listGroupsOf,
   takeAliases,
 } from './store.ts';
@@ -162,7 +163,7 @@ async function loadPerson(app: App, id: string): Promise<Person | undefined> {
     await readGroupTree(app),
   ];
   const inherited = listGroupsAbove(tree, direct);
-  const groups = [...direct, ...inherited].flatMap((group) => tree.byId.get(group) ?? []);
+  const groups = await listGroupsById(app.db, [...direct, ...inherited]);
   const united = await unitePolicies([entity, ...groups]);
   // Refused when written; what is stored is not trusted with this.
   const policies = united && canonicalPolicies([...united]).filter((name) => name !== 'root');
@@ -206,16 +207,18 @@ export async function requireFewPolicies(
   group_ids: readonly string[],
 ): Promise<void> {
   const tree = await readGroupTree(app);
-  const groups = [...group_ids, ...listGroupsAbove(tree, group_ids)].flatMap(
-    (id) => tree.byId.get(id) ?? [],
-  );
+  const above = listGroupsAbove(tree, group_ids);
+  const groups = await listGroupsById(app.db, [...group_ids, ...above]);
   const united = await unitePolicies([holder, ...groups]);
   if (!united) throw new Failure('invalid', `policies: ${TOO_MANY_POLICIES}`);
 }
 
 export async function readGroupTree(app: App): Promise<GroupTree> {
   return app.cached('identity:groups', async () =>
-    groupTree(await listGroups(app.db), await listGroupMemberships(app.db)),
+    groupTree(
+      (await listGroupNames(app.db)).map(({ id }) => id),
+      await listGroupMemberships(app.db),
+    ),
   );
 }
 
