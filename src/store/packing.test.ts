@@ -32,6 +32,21 @@ test('the text of a statement is sent once', () => {
   assert.deepEqual(unpacker.unpack(again), SETS);
 });
 
+test('a long text that many sets compare is sent once, and written as often as it is', () => {
+  const long = 'x'.repeat(2000);
+  const other = 'y'.repeat(2000);
+  const set = (text: string): Effect[] => [
+    { sql: 'select a', parameters: ['b', text, 7], rows: 1 },
+    { sql: 'select a', parameters: ['b', other, 7], rows: 1 },
+    { sql: 'insert a', parameters: [long] },
+  ];
+  const sets = [set(long), set(long), set('x')];
+  const packed = structuredClone(new BatchPacker().pack(sets));
+  assert.deepEqual(packed.compared, [long, other]);
+  assert.equal(packed.items.filter((item) => item === long).length, 3);
+  assert.deepEqual(new BatchUnpacker().unpack(packed), sets);
+});
+
 test('texts of ever new shapes are forgotten on both sides at the same time', () => {
   const packer = new BatchPacker();
   const unpacker = new BatchUnpacker();

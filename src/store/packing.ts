@@ -1,3 +1,4 @@
+import { isHold } from './holding.ts';
 import { type Effect, isAuditEntry, type Value, type Write } from './write.ts';
 
 /**
@@ -14,14 +15,29 @@ export interface PackedBatch {
   /**
    * For each set the number of its effects, and for each effect the number of its text, the
    * rows it must touch, the message of its conflict (`null` where there is none), how many
-   * parameters it has, and these; bytes are represented by `undefined`. An audit record is −1
-   * and its text.
+   * parameters it has, and these; bytes are represented by `undefined`, and a long text that a hold
+   * compares by `true` and its number among `compared`. An audit record is −1 and its text.
    */
-  items: (Value | undefined)[];
+  items: Item[];
+  /** Long texts that holds compare: mostly the same ones in all sets of a batch. */
+  compared: string[];
   /** Of all parameters that are bytes, in order. */
   lengths: number[];
   bytes: Uint8Array<ArrayBuffer>;
 }
+
+type Item = Value | undefined | true;
+
+/** What the parts of a batch are collected in. */
+interface Parts {
+  texts: string[];
+  items: Item[];
+  parts: Uint8Array[];
+  compared: Map<string, number>;
+}
+
+/** Texts up to here are sent as they are. */
+const SHORT = 256;
 
 /** Texts remembered; statements of varying shape would make it grow without end. */
 const MOST_TEXTS = 1000;
@@ -34,25 +50,24 @@ export class BatchPacker {
   pack(batch: readonly (readonly Effect[])[]): PackedBatch {
     const anew = this.#numbers.size > MOST_TEXTS;
     if (anew) this.#numbers.clear();
-    const texts: string[] = [];
-    const items: (Value | undefined)[] = [];
-    const parts: Uint8Array[] = [];
+    const to: Parts = { texts: [], items: [], parts: [], compared: new Map() };
+    const { texts, items, parts } = to;
     for (const set of batch) {
       items.push(set.length);
       for (const effect of set) {
         if (isAuditEntry(effect)) items.push(AUDIT, effect.audit);
-        else this.#packWrite(effect, { texts, items, parts });
+        else this.#packWrite(effect, to);
       }
     }
     const lengths = parts.map((part) => part.length);
-    return { texts, anew, sets: batch.length, items, lengths, bytes: joined(parts) };
+    const compared = [...to.compared.keys()];
+    return { texts, anew, sets: batch.length, items, compared, lengths, bytes: joined(parts) };
   }
 
   #packWrite(
     { sql, rows, conflict, parameters }: Write,
-    to: { texts: string[]; items: (Value | undefined)[]; parts: Uint8Array[] },
+    { texts, items, parts, compared }: Parts,
   ): void {
-    const { texts, items, parts } = to;
     let number = this.#numbers.get(sql);
     if (number === undefined) {
       number = this.#numbers.size;
@@ -60,10 +75,15 @@ export class BatchPacker {
       texts.push(sql);
     }
     items.push(number, rows ?? null, conflict ?? null, parameters.length);
+    const compares = isHold(sql);
     for (const value of parameters) {
       if (value instanceof Uint8Array) {
         parts.push(value);
         items.push(undefined);
+      } else if (compares && typeof value === 'string' && value.length > SHORT) {
+        const known = compared.get(value) ?? compared.size;
+        compared.set(value, known);
+        items.push(true, known);
       } else {
         items.push(value);
       }
@@ -118,6 +138,10 @@ export class BatchUnpacker {
   }
 }
 
+function missing(): never {
+  throw new TypeError('a batch ends before its last parameter');
+}
+
 /** Takes the items of a batch one by one. */
 class Items {
   readonly #packed: PackedBatch;
@@ -136,11 +160,12 @@ class Items {
   }
 
   value(): Value {
-    const { items, lengths, bytes } = this.#packed;
+    const { items, compared, lengths, bytes } = this.#packed;
     const item = items[this.#next++];
+    if (item === true) return compared[this.number()] ?? missing();
     if (item !== undefined) return item;
     const length = lengths[this.#part++];
-    if (length === undefined) throw new TypeError('a batch ends before its last parameter');
+    if (length === undefined) return missing();
     this.#offset += length;
     return bytes.subarray(this.#offset - length, this.#offset);
   }
