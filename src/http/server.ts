@@ -108,9 +108,15 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const proxies = new TrustedProxies(limits.trusted_proxies);
   const connections = new Connections(limits, proxies.has);
   const { allowed_hosts } = app.config;
-  const isForUs = ({ headers, socket }: IncomingMessage): boolean =>
-    allowed_hosts === undefined ||
-    isOwnHost({ host: headers.host, local_address: socket.localAddress }, allowed_hosts);
+  // Most requests name the same host at the same address as the one before.
+  let ours: { host: string | undefined; address: string | undefined } | undefined;
+  const isForUs = ({ headers: { host }, socket: { localAddress } }: IncomingMessage): boolean => {
+    if (allowed_hosts === undefined) return true;
+    if (ours && host === ours.host && localAddress === ours.address) return true;
+    const isOwn = isOwnHost({ host, local_address: localAddress }, allowed_hosts);
+    if (isOwn) ours = { host, address: localAddress };
+    return isOwn;
+  };
   const refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault): void =>
     sendSoon({ request, response, dressed: refuseAll(targetOf(request), fault) });
   const answer: RequestListener = (request, response) => {
