@@ -151,11 +151,12 @@ export async function settle<Result>(
   attempt: () => Promise<Result>,
   plans: number,
 ): Promise<Result> {
-  const bear = patience(plans);
+  let bear: ReturnType<typeof patience> | undefined;
   for (;;) {
     try {
       return await attempt();
     } catch (error) {
+      bear ??= patience(plans);
       bear(error);
     }
   }

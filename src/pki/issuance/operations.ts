@@ -12,7 +12,7 @@ import { storedTextOf } from '../../mounts/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
-import { type Authority, resolveSigningIssuer } from '../authority/authority.ts';
+import { resolveSigningIssuer } from '../authority/authority.ts';
 import { chooseUrls, readAuthority } from '../authority/operations.ts';
 import { encodeIssued, type HandedOutKey, type IssuedAnswer } from '../certificates/answer.ts';
 import { namesOfCsr } from '../certificates/csr-fields.ts';
@@ -110,12 +110,13 @@ function requireSubject({ subjectPublicKeyInfo, key }: Omit<PlannedLeaf, 'plan'>
   return { subjectPublicKeyInfo, key };
 }
 
-async function decideIssue(
+/** At once but for what takes long. */
+function decideIssue(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
   { role, context }: Ground,
-): Promise<{ plan: LeafPlan; key: KeyDescription }> {
+): { plan: LeafPlan; key: KeyDescription } | Promise<{ plan: LeafPlan; key: KeyDescription }> {
   if (isHeavyLeaf(role, input)) {
     const { role: _, issuer_ref: __, latest: ___, ...request } = input;
     return planLeafOnThread(app, caller, { kind: 'issue', role, request, context });
@@ -139,7 +140,10 @@ async function readGround(app: App, caller: Caller, target: Target): Promise<Gro
     issuer,
     key,
     context: {
-      ...contextOf(app, { ...caller, mount }, authority, issuer, key),
+      issuer: describeIssuing(issuer, key, chooseUrls(authority, issuer)),
+      mount: effectiveLeaseTtls(mount.config),
+      now: Math.floor(app.now() / 1000),
+      identity: caller.identity,
       latest: target.latest,
     },
   };
@@ -150,21 +154,6 @@ async function readMountOf(app: App, { mount }: Caller): Promise<Mount> {
   const present = (await readMounts(app)).get(fullPath(mount));
   if (present?.id !== mount.id) throw new Failure('not_found', 'the mount was moved or removed');
   return present;
-}
-
-function contextOf(
-  app: App,
-  caller: Caller,
-  authority: Authority,
-  issuer: Issuer,
-  key: Key,
-): LeafContext {
-  return {
-    issuer: describeIssuing(issuer, key, chooseUrls(authority, issuer)),
-    mount: effectiveLeaseTtls(caller.mount.config),
-    now: Math.floor(app.now() / 1000),
-    identity: caller.identity,
-  };
 }
 
 interface Subject {

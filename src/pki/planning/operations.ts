@@ -60,16 +60,21 @@ const soundKeys = perApp(() => new Set<string>());
  * @param subjectPublicKeyInfo DER
  * @throws Failure `invalid`; otherwise as {@link planLeafOnThread}
  */
-export async function requireSoundKeyOf(
+export function requireSoundKeyOf(
   app: App,
   caller: Caller,
   key: KeyDescription,
   subjectPublicKeyInfo: Uint8Array,
+): void | Promise<void> {
+  if (key.key_type === 'rsa') return requireSoundRsaKey(app, caller, subjectPublicKeyInfo);
+  requireSoundKey(subjectPublicKeyInfo);
+}
+
+async function requireSoundRsaKey(
+  app: App,
+  caller: Caller,
+  subjectPublicKeyInfo: Uint8Array,
 ): Promise<void> {
-  if (key.key_type !== 'rsa') {
-    requireSoundKey(subjectPublicKeyInfo);
-    return;
-  }
   const known = soundKeys(app);
   const digest = hash('sha256', subjectPublicKeyInfo, 'base64');
   if (known.has(digest)) return;
