@@ -278,3 +278,46 @@ test('who waits too long is refused, and nobody who would', async (t) => {
   for (const end of ends) end();
   await Promise.all([...running, waiting[0]]);
 });
+
+test('heavy work is not refused for taking long where nobody waits', async () => {
+  let now = 0;
+  const places: Places = { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 };
+  const turns = new FairTurns(
+    places,
+    (why) => new Error(why),
+    () => now,
+  );
+  const heavy = { party: 'a', weight: 224 };
+  // A unit of weight takes ten milliseconds, so that a thousand are through in time.
+  await turns.take(heavy, async () => {
+    now += 2_240;
+  });
+  const ends: (() => void)[] = [];
+  const work = (): Promise<void> => new Promise((resolve) => ends.push(resolve));
+  const done = [turns.take(heavy, work), turns.take(heavy, work)];
+  assert.equal(turns.hasPlaceFor(heavy), true);
+  done.push(turns.take(heavy, work));
+  assert.equal(turns.hasPlaceFor({ party: 'b', weight: 776 }), true);
+  assert.equal(turns.hasPlaceFor({ party: 'b', weight: 777 }), false, 'more than is through');
+  for (const end of ends) end();
+  await Promise.all(done.slice(0, 2));
+  ends.at(-1)?.();
+  await Promise.all(done);
+});
+
+test('with thousands of parties waiting, one more costs next to nothing', async () => {
+  for (const siteOf of [(n: number) => `site ${n}`, () => 'site']) {
+    const turns = new FairTurns(
+      { at_once: 1, waiting: 4096, waiting_each: 1024 },
+      (why) => new Error(why),
+    );
+    const never = (): Promise<void> => new Promise(() => {});
+    const asker = (n: number): Asker => ({ party: `party ${n}`, site: siteOf(n) });
+    for (let n = 0; n <= 4096; n++) void turns.take(asker(n), never);
+    assert.equal(turns.waiting, 4096);
+    const before = process.threadCpuUsage();
+    for (let n = 0; n < 200; n++) turns.hasPlaceFor(asker(5_000 + n));
+    const { user, system } = process.threadCpuUsage(before);
+    assert.ok(user + system < 150_000, `${(user + system) / 200} us each`);
+  }
+});

@@ -1,4 +1,13 @@
-import { LastTurns } from './last-turns.ts';
+import {
+  compareTurns,
+  type Fresh,
+  Groups,
+  givesWayBefore,
+  judgeGivingWay,
+  type Line,
+  type Turned,
+  type Waiting,
+} from './giving-way.ts';
 
 /** Who asks for costly work, as far as sharing it out is concerned. */
 export interface Asker {
@@ -40,24 +49,6 @@ export interface Places {
   preference?: readonly number[];
 }
 
-/** Why somebody's turn did not come: too many wait, or the asker has gone. */
-export type Turned = 'refused' | 'gone';
-
-interface Waiting {
-  weight: number;
-  go(): void;
-  drop(why: Turned): void;
-}
-
-/** What waits of one party and rank, in the order of coming. */
-interface Line {
-  key: string;
-  party: string;
-  site: string;
-  rank: number;
-  entries: Waiting[];
-}
-
 /** Of the durations of work, the part that the newest has in their mean. */
 const NEWEST = 1 / 8;
 
@@ -76,12 +67,11 @@ export class FairTurns {
   #running = 0;
   #waiting = 0;
   #turn = 0;
-  /** How long pieces of work take, in milliseconds; 0 until one has ended. */
+  /** How long a unit of weight takes, in milliseconds; 0 until some work has ended. */
   #usual_ms = 0;
   readonly #runningOf = new Counts();
-  readonly #waitingOf = new Counts();
-  readonly #lastOfSite = new LastTurns();
-  readonly #lastOfParty = new LastTurns();
+  readonly #sites = new Groups();
+  readonly #parties = new Groups();
   /** Who began to wait first stands first. */
   readonly #lines = new Map<string, Line>();
 
@@ -98,14 +88,14 @@ export class FairTurns {
 
   /** Does a piece of work when its turn comes. When it does not come, nothing was begun. */
   async take<Result>(asker: Asker, work: () => Promise<Result>): Promise<Result> {
-    const { party, site = party } = asker;
+    const { party, site = party, weight = 1 } = asker;
     if (this.#mayRun(party)) this.#begin(party, site);
     else await this.#wait(asker);
     const start = this.#now();
     try {
       return await work();
     } finally {
-      this.#measure(this.#now() - start);
+      this.#measure((this.#now() - start) / weight);
       this.#end(party);
     }
   }
@@ -127,15 +117,16 @@ export class FairTurns {
 
   #mayRun(party: string): boolean {
     const { at_once, at_once_each = at_once } = this.#places;
-    return this.#running < at_once && this.#runningOf.get(party) < at_once_each;
+    if (this.#running >= at_once) return false;
+    return at_once_each >= at_once || this.#runningOf.get(party) < at_once_each;
   }
 
   #begin(party: string, site: string): void {
     this.#running += 1;
     this.#runningOf.add(party, 1);
     this.#turn += 1;
-    this.#lastOfSite.set(site, this.#turn);
-    this.#lastOfParty.set(party, this.#turn);
+    this.#sites.noteTurn(site, this.#turn);
+    this.#parties.noteTurn(party, this.#turn);
   }
 
   #end(party: string): void {
@@ -144,9 +135,9 @@ export class FairTurns {
     this.#goOn();
   }
 
-  #measure(took_ms: number): void {
-    if (this.#usual_ms === 0) this.#usual_ms = took_ms;
-    else this.#usual_ms += (took_ms - this.#usual_ms) * NEWEST;
+  #measure(unit_ms: number): void {
+    if (this.#usual_ms === 0) this.#usual_ms = unit_ms;
+    else this.#usual_ms += (unit_ms - this.#usual_ms) * NEWEST;
   }
 
   /** Begins what waits and may run. */
@@ -157,7 +148,7 @@ export class FairTurns {
       if (!line || !next) return;
       this.#remove(line, next);
       // Counted here, so that nobody comes in between.
-      this.#begin(line.party, line.site);
+      this.#begin(line.party.name, line.site.name);
       next.go();
     }
   }
@@ -166,7 +157,7 @@ export class FairTurns {
     const wanted = this.#preference[this.#turn % this.#preference.length] ?? 0;
     let best: Line | undefined;
     for (const line of this.#lines.values()) {
-      if (!this.#mayRun(line.party)) continue;
+      if (!this.#mayRun(line.party.name)) continue;
       if (!best || this.#goesBefore(line, best, wanted)) best = line;
     }
     return best;
@@ -176,16 +167,7 @@ export class FairTurns {
     if (line.rank !== other.rank) {
       return line.rank === wanted || (other.rank !== wanted && line.rank < other.rank);
     }
-    return this.#compareTurns(line, other) < 0;
-  }
-
-  /** Negative for who has had no turn for longer: the site, and within one the party. */
-  #compareTurns(
-    { party, site }: Pick<Line, 'party' | 'site'>,
-    other: Pick<Line, 'party' | 'site'>,
-  ): number {
-    if (site !== other.site) return this.#lastOfSite.get(site) - this.#lastOfSite.get(other.site);
-    return this.#lastOfParty.get(party) - this.#lastOfParty.get(other.party);
+    return compareTurns(line, other) < 0;
   }
 
   #wait(asker: Asker): Promise<void> {
@@ -221,7 +203,16 @@ export class FairTurns {
 
   #lineOf({ party, site = party, rank = 0 }: Asker): Line {
     const key = `${rank} ${party}`;
-    return this.#lines.get(key) ?? { key, party, site, rank, entries: [] };
+    const known = this.#lines.get(key);
+    if (known) return known;
+    const fresh = {
+      key,
+      party: this.#parties.get(party),
+      site: this.#sites.get(site),
+      rank,
+      entries: [],
+    };
+    return fresh;
   }
 
   /** Finds a place for more work of a party, from those that have most when all are taken. */
@@ -237,21 +228,15 @@ export class FairTurns {
 
   /** Whether there is a place for more work of a party, or whose last one has to give way first. */
   #findRoom(asker: Asker): 'free' | 'none' | Line {
-    const { party, rank = 0, weight = 1 } = asker;
-    if (this.#weightOfParty(party) + weight > this.#places.waiting_each) {
-      const own = this.#worst((line) => line.party === party && line.rank > rank);
-      return own ?? 'none';
-    }
-    if (this.#waiting + weight <= this.#mostWaiting()) return 'free';
-    return (
-      this.#worst((line) => line.rank > rank) ??
-      this.#worst((line) => line.rank === rank && this.#hasMore(line, asker)) ??
-      this.#worst((line) => line.rank === rank && this.#comesLater(line, asker)) ??
-      'none'
-    );
+    const { party: name, site: siteName = name, rank = 0, weight = 1 } = asker;
+    const party = this.#parties.get(name);
+    const fresh = { party, site: this.#sites.get(siteName), rank, weight };
+    const isOver = party.weight + weight > this.#places.waiting_each;
+    if (!isOver && this.#waiting + weight <= this.#mostWaiting()) return 'free';
+    return this.#worst(fresh, isOver) ?? 'none';
   }
 
-  /** What is through before anybody has waited too long. */
+  /** Weight of what is through before anybody has waited too long. */
   #mostWaiting(): number {
     const { at_once, waiting, longest_wait_ms } = this.#places;
     if (longest_wait_ms === undefined || this.#usual_ms === 0) return waiting;
@@ -259,50 +244,30 @@ export class FairTurns {
     return Math.min(waiting, Math.max(at_once, through));
   }
 
-  /** Who gives way first: the highest rank, of it the site that has most, of that the party, and who came last. */
-  #worst(may: (line: Line) => boolean): Line | undefined {
+  /**
+   * Who gives way first, in one look at all: a higher rank, or else who has more, or else who comes later; of
+   * those the highest rank, of it the site that has most, of that the party, and who came last.
+   */
+  #worst(fresh: Fresh, isOver: boolean): Line | undefined {
     let worst: Line | undefined;
+    let least = 1;
     for (const line of this.#lines.values()) {
-      if (may(line) && (!worst || this.#givesWayBefore(line, worst))) worst = line;
+      if (isOver && line.party !== fresh.party) continue;
+      const reason = judgeGivingWay(line, fresh, isOver);
+      if (reason < least || (worst && reason === least && !givesWayBefore(line, worst))) continue;
+      worst = line;
+      least = reason;
     }
     return worst;
   }
 
-  #givesWayBefore(line: Line, other: Line): boolean {
-    if (line.rank !== other.rank) return line.rank > other.rank;
-    const sites = this.#weightOfSite(line.site) - this.#weightOfSite(other.site);
-    if (sites !== 0) return sites > 0;
-    const parties = this.#weightOfParty(line.party) - this.#weightOfParty(other.party);
-    return parties === 0 ? this.#compareTurns(line, other) >= 0 : parties > 0;
-  }
-
-  /** Whether a site, or another party of the same, has as much as the asker also without its last one. */
-  #hasMore(line: Line, { party, site = party, weight = 1 }: Asker): boolean {
-    // Otherwise two would take turns in giving way.
-    const last = line.entries.at(-1)?.weight ?? 0;
-    return line.site === site
-      ? this.#weightOfParty(line.party) - last >= this.#weightOfParty(party) + weight
-      : this.#weightOfSite(line.site) - last >= this.#weightOfSite(site) + weight;
-  }
-
-  /** Whether somebody of whom nothing waits yet would be served before, for having had no turn for longer. */
-  #comesLater(line: Line, { party, site = party, weight = 1 }: Asker): boolean {
-    const waits = line.site === site ? this.#weightOfParty(party) : this.#weightOfSite(site);
-    const last = line.entries.at(-1)?.weight ?? 0;
-    return waits === 0 && last >= weight && this.#compareTurns(line, { party, site }) > 0;
-  }
-
-  #weightOfParty(party: string): number {
-    return this.#waitingOf.get(`party ${party}`);
-  }
-
-  #weightOfSite(site: string): number {
-    return this.#waitingOf.get(`site ${site}`);
-  }
-
   #add(line: Line, entry: Waiting): void {
     line.entries.push(entry);
-    this.#lines.set(line.key, line);
+    if (line.entries.length === 1) {
+      this.#lines.set(line.key, line);
+      this.#parties.join(line.party);
+      this.#sites.join(line.site);
+    }
     this.#count(line, entry.weight);
   }
 
@@ -311,13 +276,16 @@ export class FairTurns {
     if (at < 0) return;
     line.entries.splice(at, 1);
     this.#count(line, -entry.weight);
-    if (line.entries.length === 0) this.#lines.delete(line.key);
+    if (line.entries.length > 0) return;
+    this.#lines.delete(line.key);
+    this.#parties.leave(line.party);
+    this.#sites.leave(line.site);
   }
 
   #count({ party, site }: Line, weight: number): void {
     this.#waiting += weight;
-    this.#waitingOf.add(`party ${party}`, weight);
-    this.#waitingOf.add(`site ${site}`, weight);
+    party.weight += weight;
+    site.weight += weight;
   }
 }
 

@@ -1,6 +1,7 @@
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import { FairTurns, type Turned } from '../../core/fair-turns.ts';
+import { FairTurns } from '../../core/fair-turns.ts';
+import type { Turned } from '../../core/giving-way.ts';
 import type { ReadPage } from '../../core/walk.ts';
 import type { Caller } from '../caller.ts';
 import { askerOf } from '../turns/operations.ts';

@@ -1,0 +1,108 @@
+/** What waits for a turn, and who of those that wait gives way to others. */
+
+import { LastTurns } from './last-turns.ts';
+
+/** Why somebody's turn did not come: too many wait, or the asker has gone. */
+export type Turned = 'refused' | 'gone';
+
+/** One piece of work. */
+export interface Waiting {
+  weight: number;
+  go(): void;
+  drop(why: Turned): void;
+}
+
+/** A party, or a site, of which somebody waits. */
+export interface Group {
+  name: string;
+  /** Of all that waits of it. */
+  weight: number;
+  /** Lines that it has. */
+  lines: number;
+  /** When it had a turn the last time, by number; 0 for never. */
+  last: number;
+}
+
+/** What waits of one party and rank, in the order of coming. */
+export interface Line {
+  key: string;
+  party: Group;
+  site: Group;
+  rank: number;
+  entries: Waiting[];
+}
+
+type Place = Pick<Line, 'party' | 'site'>;
+
+/** More work that somebody asks for. */
+export interface Fresh extends Place {
+  rank: number;
+  weight: number;
+}
+
+/** How good a reason there is for a line to give way to somebody; 0 for none. */
+export function judgeGivingWay(line: Line, fresh: Fresh, isOver: boolean): 0 | 1 | 2 | 3 {
+  if (line.rank !== fresh.rank || isOver) return line.rank > fresh.rank ? 3 : 0;
+  if (hasMore(line, fresh)) return 2;
+  return comesLater(line, fresh) ? 1 : 0;
+}
+
+/** Negative for who has had no turn for longer: the site, and within one the party. */
+export function compareTurns({ party, site }: Place, other: Place): number {
+  return site === other.site ? party.last - other.party.last : site.last - other.site.last;
+}
+
+/** Of two with as good a reason: the higher rank, then the site that has more, then the party, then who came later. */
+export function givesWayBefore(line: Line, other: Line): boolean {
+  if (line.rank !== other.rank) return line.rank > other.rank;
+  const sites = line.site.weight - other.site.weight;
+  if (sites !== 0) return sites > 0;
+  const parties = line.party.weight - other.party.weight;
+  return parties === 0 ? compareTurns(line, other) >= 0 : parties > 0;
+}
+
+/** Whether a site, or another party of the same, has as much as the asker also without its last one. */
+function hasMore(line: Line, { party, site, weight }: Fresh): boolean {
+  // Otherwise two would take turns in giving way.
+  const last = line.entries.at(-1)?.weight ?? 0;
+  return line.site === site
+    ? line.party.weight - last >= party.weight + weight
+    : line.site.weight - last >= site.weight + weight;
+}
+
+/** Whether somebody of whom nothing waits yet would be served before, for having had no turn for longer. */
+function comesLater(line: Line, fresh: Fresh): boolean {
+  const waits = line.site === fresh.site ? fresh.party.weight : fresh.site.weight;
+  const last = line.entries.at(-1)?.weight ?? 0;
+  return waits === 0 && last >= fresh.weight && compareTurns(line, fresh) > 0;
+}
+
+/**
+ * The groups of which somebody waits, and the last turns of those also of which nobody does. What is compared for
+ * each of thousands of lines stands in the group itself.
+ */
+export class Groups {
+  readonly #waiting = new Map<string, Group>();
+  readonly #last = new LastTurns();
+
+  /** One of which nobody waits is kept by nobody. */
+  get(name: string): Group {
+    return this.#waiting.get(name) ?? { name, weight: 0, lines: 0, last: this.#last.get(name) };
+  }
+
+  join(group: Group): void {
+    group.lines += 1;
+    this.#waiting.set(group.name, group);
+  }
+
+  leave(group: Group): void {
+    group.lines -= 1;
+    if (group.lines === 0) this.#waiting.delete(group.name);
+  }
+
+  noteTurn(name: string, turn: number): void {
+    this.#last.set(name, turn);
+    const group = this.#waiting.get(name);
+    if (group) group.last = turn;
+  }
+}
