@@ -36,22 +36,22 @@ export async function listKeys(
 /**
  * Fills a page with keys of those that match, and looks at some at a time for that.
  *
- * @param read rows after a key, in the order of the list; fewer than asked for at its end alone
+ * @param read rows after a key, in the order of the list, and whether there may be more
  */
 export async function listMatching<Row extends { key: string }>(
-  read: (page: KeyPage) => Promise<Row[]>,
+  read: (page: KeyPage) => Promise<{ rows: Row[]; more: boolean }>,
   matches: (row: Row) => boolean,
   { after, limit }: KeyPage,
 ): Promise<string[]> {
   const keys: string[] = [];
   for (let from = after; ; ) {
-    const rows = await read({ after: from, limit: PAGE });
+    const { rows, more } = await read({ after: from, limit: PAGE });
     for (const row of rows) {
       if (matches(row)) keys.push(row.key);
       if (keys.length === limit) return keys;
     }
     const last = rows.at(-1);
-    if (!last || rows.length < PAGE) return keys;
+    if (!last || !more) return keys;
     from = last.key;
   }
 }

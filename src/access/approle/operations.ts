@@ -276,8 +276,8 @@ export async function listSecretIdAccessors(
   const now = nowSeconds(app);
   const walk = startWalk(app, caller);
   const read = async (page: KeyPage) => {
-    const secrets = await walk(() => listSecretIds(app.db, key, page));
-    return secrets.map((secret) => ({ key: secret.accessor, secret }));
+    const { rows, more } = await walk(() => listSecretIds(app.db, key, page));
+    return { rows: rows.map((secret) => ({ key: secret.accessor, secret })), more };
   };
   return listKeys((page) => listMatching(read, ({ secret }) => isUsable(secret, now), page), {});
 }

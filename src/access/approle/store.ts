@@ -1,5 +1,5 @@
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
-import { build, type Db } from '../../store/database.ts';
+import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import type { ApproleRoleRow, ApproleSecretIdRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -131,23 +131,32 @@ export async function findSecretId(db: Db, id: string): Promise<SecretId | undef
   return row && secretIdOf(row);
 }
 
-/** A page of the secret IDs of a role by their accessors, those that nobody can use included. */
+/**
+ * A page of the secret IDs of a role by their accessors, those that nobody can use included: at most as many
+ * as may be read at once.
+ */
 export async function listSecretIds(
   db: Db,
-  key: RoleKey,
+  { mount_id, name }: RoleKey,
   { after, limit }: { after: string; limit: number },
-): Promise<SecretId[]> {
-  const rows = await db
+): Promise<{ rows: SecretId[]; more: boolean }> {
+  const { rows, more } = await ofRole.some(db, { mount_id, name, after, limit }, 'body');
+  return { rows: rows.map(secretIdOf), more: more || rows.length >= limit };
+}
+
+const ofRole = prepared<
+  { mount_id: string; name: string; after: string; limit: number },
+  ApproleSecretIdRow
+>((from, p) =>
+  from
     .selectFrom('approle_secret_id')
     .selectAll()
-    .where('mount_id', '=', key.mount_id)
-    .where('role', '=', key.name)
-    .where('accessor', '>', after)
+    .where('mount_id', '=', p.mount_id)
+    .where('role', '=', p.name)
+    .where('accessor', '>', p.after)
     .orderBy('accessor')
-    .limit(limit)
-    .execute();
-  return rows.map(secretIdOf);
-}
+    .limit(p.limit),
+);
 
 /** Ids of secret IDs that have run out, the longest ago first. */
 export async function listExpiredSecretIds(db: Db, now: number, limit: number): Promise<string[]> {

@@ -4,7 +4,7 @@ import { Breath } from '../../core/breath.ts';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import { listInPages, PAGE } from '../../store/in-pages.ts';
+import { listInPages, listInParts, PAGE } from '../../store/in-pages.ts';
 import type { IdentityAliasRow, IdentityEntityRow, IdentityGroupRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Alias, type Entity, type EntitySettings, nameKey } from './entity.ts';
@@ -173,26 +173,30 @@ export async function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
 
 /** All aliases, in the same order. */
 export async function listAllAliases(db: Db): Promise<Alias[]> {
-  const rows = await listInPages<IdentityAliasRow>((last) =>
-    db
-      .selectFrom('identity_alias')
-      .selectAll()
-      .where(({ and, eb, or }) =>
-        or([
-          eb('mount_accessor', '>', last?.mount_accessor ?? ''),
-          and([
-            eb('mount_accessor', '=', last?.mount_accessor ?? ''),
-            eb('name_key', '>', last?.name_key ?? ''),
-          ]),
-        ]),
-      )
-      .orderBy('mount_accessor')
-      .orderBy('name_key')
-      .limit(PAGE)
-      .execute(),
-  );
-  return rows.map(aliasOf);
+  return listInParts<IdentityAliasRow, Alias>((last) => {
+    const { mount_accessor = '', name_key = '' } = last ?? {};
+    return aliasPage.some(db, { mount_accessor, name_key, limit: PAGE }, 'body');
+  }, aliasOf);
 }
+
+const aliasPage = prepared<
+  { mount_accessor: string; name_key: string; limit: number },
+  IdentityAliasRow
+>((from, p) =>
+  from
+    .selectFrom('identity_alias')
+    .selectAll()
+    .where((row) =>
+      row(
+        row.refTuple('mount_accessor', 'name_key'),
+        '>',
+        row.tuple(row.val(p.mount_accessor), row.val(p.name_key)),
+      ),
+    )
+    .orderBy('mount_accessor')
+    .orderBy('name_key')
+    .limit(p.limit),
+);
 
 function aliasOf({ body, name_key: _key, ...row }: IdentityAliasRow): Alias {
   return { ...row, custom_metadata: JSON.parse(body) };

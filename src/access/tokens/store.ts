@@ -144,17 +144,22 @@ export async function listUnmountedTokens(
   db: Db,
   after: string,
   limit: number,
-): Promise<{ id: string; path: string }[]> {
-  const rows = await db
-    .selectFrom('token')
-    .select(['id', 'body'])
-    .where('mount_id', '=', '')
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
-    .execute();
-  return rows.map(({ id, body }) => ({ id, path: (JSON.parse(body) as TokenBody).path }));
+): Promise<{ tokens: { id: string; path: string }[]; more: boolean }> {
+  const { rows, more } = await unmounted.some(db, { after, limit }, 'body');
+  const tokens = rows.map(({ id, body }) => ({ id, path: (JSON.parse(body) as TokenBody).path }));
+  return { tokens, more: more || rows.length >= limit };
 }
+
+const unmounted = prepared<{ after: string; limit: number }, { id: string; body: string }>(
+  (from, p) =>
+    from
+      .selectFrom('token')
+      .select(['id', 'body'])
+      .where('mount_id', '=', '')
+      .where('id', '>', p.after)
+      .orderBy('id')
+      .limit(p.limit),
+);
 
 /**
  * Its parent must be there when the statement runs: that is the foreign key, so a token

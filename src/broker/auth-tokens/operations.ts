@@ -247,11 +247,11 @@ export async function planStrayTokens(
   app: App,
   after: string,
 ): Promise<{ effects: readonly Effect[]; stray: readonly string[]; last: string | undefined }> {
-  const page = await listUnmountedTokens(app.db, after, TOKENS);
-  const of_log_ins = page.filter(isOfLogIn).map(({ id }) => id);
+  const { tokens, more } = await listUnmountedTokens(app.db, after, TOKENS);
+  const of_log_ins = tokens.filter(isOfLogIn).map(({ id }) => id);
   const known = await listLogInsByToken(app.db, of_log_ins);
   const stray = of_log_ins.filter((id) => !known.has(id));
-  const last = page.length < TOKENS ? undefined : page.at(-1)?.id;
+  const last = more ? tokens.at(-1)?.id : undefined;
   return { effects: stray.map(deleteTree), stray, last };
 }
 

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Compilable, type Expression, type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import {
   build,
@@ -11,7 +10,7 @@ import {
 } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
-import { listInPages, PAGE } from '../../store/in-pages.ts';
+import { listInPages, listInParts, PAGE } from '../../store/in-pages.ts';
 import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
@@ -217,33 +216,27 @@ export async function listOwnedByAll(
   type: ResourceTypeName,
   owner_ids: readonly string[],
 ): Promise<Resource[]> {
-  const rows = await inBlocks(
-    [...new Set(owner_ids)],
-    (some) =>
-      db
-        .selectFrom('resource')
-        .selectAll()
-        .where('owner_id', 'in', some)
-        .where('type', '=', type)
-        .orderBy('created_ms')
-        .orderBy('id')
-        .execute(),
-    (a, b) => a.created_ms - b.created_ms || compareIds(a.id, b.id),
+  const rows = await inBlocks([...new Set(owner_ids)], (some) =>
+    db
+      .selectFrom('resource')
+      .select('id')
+      .where('owner_id', 'in', some)
+      .where('type', '=', type)
+      .execute(),
   );
-  return rows.map(resourceOf);
+  const owned = await listResourcesById(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return owned.sort((a, b) => a.created_ms - b.created_ms || compareIds(a.id, b.id));
 }
 
 /** Everything of a type, oldest first. For what is small and cached. */
 export async function listOfType(db: Db, type: ResourceTypeName): Promise<Resource[]> {
-  const found: Resource[] = [];
-  for (let ms = -1, id = ''; ; ) {
-    const { rows, more } = await pageOfType.some(db, { type, ms, id, limit: PAGE }, 'body');
-    for (const row of rows) found.push(resourceOf(row));
-    const last = rows.at(-1);
-    if (!last || (!more && rows.length < PAGE)) return found;
-    ({ created_ms: ms, id } = last);
-    await nextTurn();
-  }
+  return listInParts<ResourceRow, Resource>((last) => {
+    const page = { type, ms: last?.created_ms ?? -1, id: last?.id ?? '', limit: PAGE };
+    return pageOfType.some(db, page, 'body');
+  }, resourceOf);
 }
 
 const pageOfType = prepared<{ type: string; ms: number; id: string; limit: number }, ResourceRow>(
