@@ -1,16 +1,22 @@
 import { judgeAccess } from '../../access/acl.ts';
 import type { TokenFacts } from '../../access/caller.ts';
+import { readPermissions } from '../../access/identity/operations.ts';
+import { readPermissionVersion } from '../../access/standing/operations.ts';
 import { judgeAddress } from '../../access/tokens/addresses.ts';
-import type { Authenticated } from '../../access/tokens/authentication/operations.ts';
+import { type Authenticated, isLiving } from '../../access/tokens/authentication/operations.ts';
 import { tokenId } from '../../access/tokens/minting/operations.ts';
+import { findToken } from '../../access/tokens/store.ts';
+import type { Token } from '../../access/tokens/token.ts';
 import { type App, perApp } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 
 /**
  * Who may seal this node while the database cannot be asked. Sealing is what remains to be done in an
  * emergency, and it only ever takes something away: whoever was permitted to lately still is.
  */
 interface Sealers {
-  may: Map<string, { token: TokenFacts; judged_at: number }>;
+  /** With the version of what is permitted; undefined for whom that does not matter. */
+  may: Map<string, { token: TokenFacts; judged_at: number; version: number | undefined }>;
   /** When the others were judged, by their ids. */
   others: Map<string, number>;
 }
@@ -21,8 +27,55 @@ const sealersOf = perApp<Sealers>((app) => {
     sealers.may.clear();
     sealers.others.clear();
   });
+  const look = onceAtATime(() => forgetEnded(app, sealers));
+  app.store.onWrite('token', look);
+  app.store.onConfigChange(look);
   return sealers;
 });
+
+/** Does once more what is asked for while it is under way. */
+function onceAtATime(work: () => Promise<void>): () => void {
+  let isAsked = false;
+  let isUnderWay = false;
+  const run = async (): Promise<void> => {
+    while (isAsked) {
+      isAsked = false;
+      await work();
+    }
+    isUnderWay = false;
+  };
+  return () => {
+    isAsked = true;
+    if (isUnderWay) return;
+    isUnderWay = true;
+    run();
+  };
+}
+
+async function maySeal(app: App, token: Token): Promise<boolean> {
+  const permissions = await readPermissions(app, token);
+  return permissions !== undefined && judgeAccess(permissions.acl, SEAL).allowed;
+}
+
+/** What this node has ended itself, or heard of, while there is a database to ask. */
+async function forgetEnded(app: App, { may }: Sealers): Promise<void> {
+  if (may.size === 0) return;
+  try {
+    const version = await readPermissionVersion(app);
+    const breath = new Breath();
+    for (const [id, known] of [...may]) {
+      await breath.take();
+      const token = await findToken(app.db, id);
+      const isThere = token && (await isLiving(app, token));
+      if (!isThere) may.delete(id);
+      else if (known.version === undefined || known.version === version) continue;
+      else if (await maySeal(app, token)) may.set(id, { ...known, version });
+      else may.delete(id);
+    }
+  } catch {
+    // It cannot be asked: so it is what was known last.
+  }
+}
 
 /** So long, in milliseconds, a token is taken for what it was. */
 const REMEMBERED = 12 * 3_600_000;
@@ -33,7 +86,8 @@ const MOST = 4096;
 const SEAL = { path: 'sys/seal', operation: 'update', sudoRequired: true, parameters: {} } as const;
 
 /** Keeps in mind whether a token that the database knew may seal. */
-export function rememberSealer(app: App, { token, acl }: Authenticated): void {
+export function rememberSealer(app: App, known: Authenticated): void {
+  const { token, acl, permission_version: version } = known;
   const { may, others } = sealersOf(app);
   const { id } = token;
   const now = app.now();
@@ -44,7 +98,7 @@ export function rememberSealer(app: App, { token, acl }: Authenticated): void {
   const isLasting = token.num_uses === 0 && token.type === 'service';
   if (isLasting && judgeAccess(acl, SEAL).allowed) {
     makeRoom(may);
-    may.set(id, { token, judged_at: now });
+    may.set(id, { token, judged_at: now, version });
   } else {
     makeRoom(others);
     others.set(id, now);

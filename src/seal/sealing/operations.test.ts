@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { openTestApp } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { authenticate } from '../../access/tokens/authentication/operations.ts';
+import { mintToken } from '../../access/tokens/minting/operations.ts';
+import { deleteTree } from '../../access/tokens/store.ts';
+import { planRootToken } from '../../access/tokens/token.ts';
+import type { App } from '../../app.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import { findSealer, rememberSealer } from './operations.ts';
+
+eachEngine('who may seal while the database is gone', (open) => {
+  async function newSealer(app: App): Promise<{ id: string; text: string }> {
+    const { client_token, token, effects } = mintToken(app, planRootToken(app.now() / 1000));
+    await app.store.commit(effects);
+    const known = await authenticate(app, client_token);
+    assert.ok(known);
+    rememberSealer(app, known);
+    return { id: token.id, text: client_token };
+  }
+  const may = (app: App, { text }: { text: string }): boolean =>
+    findSealer(app, text, '127.0.0.1') !== undefined;
+  async function untilForgotten(app: App, sealer: { text: string }): Promise<boolean> {
+    for (let turns = 0; turns < 1000 && may(app, sealer); turns += 1) await nextTurn();
+    return !may(app, sealer);
+  }
+
+  test('is not who was revoked on this node, though their token is never shown again', async () => {
+    const { app } = await openTestApp(await open());
+    const [gone, stays] = [await newSealer(app), await newSealer(app)];
+    await app.store.commit([deleteTree(gone.id)]);
+    assert.ok(await untilForgotten(app, gone));
+    assert.ok(may(app, stays));
+    await app.store.commit(bumpPermissionVersion());
+    await app.store.commit([deleteTree(stays.id)]);
+    assert.ok(await untilForgotten(app, stays));
+  });
+});
