@@ -173,3 +173,28 @@ test('a row that is merged with what was sent is never written by an upsert: see
   );
   assert.deepEqual(written, [], 'written out in SQL');
 });
+
+/** What is written without a record of its own, and why that is enough. */
+const UNRECORDED: Readonly<Record<string, string>> = {
+  'src/access/lockout/operations.ts': 'the log-in that failed has its record',
+  'src/access/standing/operations.ts': 'the record is in the set that is given to it',
+  'src/access/tokens/authentication/operations.ts': 'the request that takes a use has its record',
+  'src/access/tokens/ending/operations.ts': 'what is removed there was ended, and that recorded',
+  'src/audit/sinks/jobs.ts': 'how far records were handed on',
+  'src/broker/identity/operations.ts': 'when a log-in was used last: the request has its record',
+  'src/broker/lists/jobs.ts': 'what lists remember of removals that were recorded',
+  'src/broker/sessions/connections/operations.ts': 'how many bytes were carried',
+  'src/broker/workers/own/operations.ts': 'that a worker is heard of',
+  'src/cli/operator/restore.ts': 'the record is in the set',
+  'src/jobs.ts': 'who has a job',
+  'src/pki/crl/operations.ts': 'a list of revocations that were recorded',
+  'src/store/lease.ts': 'who has a job',
+};
+
+test('what is written without a record is known by its place', () => {
+  const found = files.filter((file) => /store\.commit\(/.test(readFileSync(file, 'utf8')));
+  assert.deepEqual(
+    found.map((file) => file.replaceAll('\\', '/')).sort(),
+    Object.keys(UNRECORDED).sort(),
+  );
+});

@@ -1,5 +1,5 @@
 import type { Job } from '../../jobs.ts';
-import { deleteExpiredInjected } from './store.ts';
+import { deleteExpiredInjected, hasExpiredInjected } from './store.ts';
 
 export const sessionCredentialJobs: readonly Job[] = [
   {
@@ -8,7 +8,8 @@ export const sessionCredentialJobs: readonly Job[] = [
     every_ms: 600_000,
     async run(app, turn) {
       const now = Math.floor(app.now() / 1000);
-      await app.store.commit([turn.fence(), deleteExpiredInjected(now)]);
+      if (!(await hasExpiredInjected(app.db, now))) return;
+      await turn.commit([deleteExpiredInjected(now)]);
     },
   },
 ];

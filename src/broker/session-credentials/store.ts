@@ -34,6 +34,12 @@ export function deleteExpiredInjected(now: number): Write {
   return write(build.deleteFrom('session_credential').where('expires_at', '<=', now));
 }
 
+/** Whether there are any, so that a run of the job that has nothing to do writes nothing. */
+export async function hasExpiredInjected(db: Db, now: number): Promise<boolean> {
+  const found = db.selectFrom('session_credential').select('session_id');
+  return (await found.where('expires_at', '<=', now).limit(1).executeTakeFirst()) !== undefined;
+}
+
 /** A library or stored credential, or those that a store contains, as they are when it is asked. */
 function sourcesOf(removed_id: string) {
   return build

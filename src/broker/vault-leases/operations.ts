@@ -140,10 +140,9 @@ async function renewLease(app: App, turn: Turn, lease: Lease): Promise<void> {
       renewed.lease_duration || data.until - now,
     );
     const next = { ...data, renewable: renewed.renewable, renew_at, until };
-    await app.store.commit([
-      turn.fence(),
-      saveVaultLease(lease, next, Math.floor(app.now() / 1000)),
-    ]);
+    await turn.commit([saveVaultLease(lease, next, Math.floor(app.now() / 1000))], {
+      lease_id: lease.id,
+    });
   } catch (err) {
     if (!(err instanceof VaultFault)) throw err;
     app.log.warn({ err, lease: lease.id }, 'a lease could not be renewed');
@@ -158,7 +157,7 @@ async function keepToken(
 ): Promise<void> {
   const now = Math.floor(app.now() / 1000);
   if (!token.stored && token.replaced_at === null) {
-    await app.store.commit([turn.fence(), replaceToken(token.id, now)]);
+    await turn.commit([replaceToken(token.id, now)], { store_id: token.store_id });
     return;
   }
   const { replaced_at, expires_at, renew_at, status } = token;
@@ -175,7 +174,10 @@ async function keepToken(
 
 async function renewToken(app: App, turn: Turn, token: VaultToken, now: number): Promise<void> {
   const save = (state: Parameters<typeof saveTokenState>[1]): Promise<unknown> =>
-    app.store.commit([turn.fence(), saveTokenState(token, state)]);
+    turn.commit([saveTokenState(token, state)], {
+      store_id: token.store_id,
+      token_status: 'status' in state ? state.status : 'renewed',
+    });
   try {
     const renewed = await askAwake(app, openConnection(app, token), {
       method: 'PUT',

@@ -7,7 +7,12 @@ import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { newResourceId } from '../../resource-types.ts';
 import { findResource } from '../../resources/store.ts';
 import { type EligibleWorker, judgeWorker } from '../../workers/selection.ts';
-import { endCredentials, planTermination, takeCredentialsBack } from '../ending/operations.ts';
+import {
+  endCredentials,
+  planCredentialsEnd,
+  planTermination,
+  takeCredentialsBack,
+} from '../ending/operations.ts';
 import {
   connectionsLeft,
   LIVE_STATUSES,
@@ -223,8 +228,9 @@ export async function closeConnections(
       await app.commit(caller, [
         ...open.flatMap(({ row, end }) => close(row, end, now)),
         ...planTermination(app, session_ids),
+        ...planCredentialsEnd(app, session_ids),
       ]);
-      await endCredentialsOf(app, session_ids);
+      await takeBackWhereEnded(app, session_ids);
       return;
     } catch (error) {
       const again = error instanceof Failure && error.kind === 'conflict' && attempt < ATTEMPTS;
@@ -251,11 +257,9 @@ async function listOpen(
 }
 
 /** Sessions that ended with their last connection give their credentials back at once. */
-async function endCredentialsOf(app: App, session_ids: readonly string[]): Promise<void> {
+async function takeBackWhereEnded(app: App, session_ids: readonly string[]): Promise<void> {
   const sessions = await Promise.all(session_ids.map((id) => findSession(app.db, id)));
   const ended = sessions.flatMap((one) => (one?.status === 'terminated' ? [one.id] : []));
-  const effects = endCredentials(app, ended);
-  if (effects.length > 0) await app.store.commit(effects);
   if (ended.length > 0) takeCredentialsBack(app, ended);
 }
 

@@ -6,7 +6,14 @@ import {
   revokeSessionCredentials,
 } from '../../session-credentials/operations.ts';
 import { deleteSessions, listDue, terminate } from '../store.ts';
-import { cancelAffected, type LiveCursor, type Loss, listGroundless, listLive } from './store.ts';
+import {
+  cancelAffected,
+  endCredentialsOf,
+  type LiveCursor,
+  type Loss,
+  listGroundless,
+  listLive,
+} from './store.ts';
 
 /**
  * What cancels the sessions that depend on something that is being removed, for the write set
@@ -28,6 +35,14 @@ export function endCredentials(app: App, ids: readonly string[]): Effect[] {
  */
 export function planTermination(app: App, ids: readonly string[]): Effect[] {
   return ids.length === 0 ? [] : terminate(ids, app.now());
+}
+
+/**
+ * What ends the credentials of those of some sessions that have ended by then; it follows what ends
+ * them in the same write set.
+ */
+export function planCredentialsEnd(app: App, ids: readonly string[]): Effect[] {
+  return endCredentialsOf({ ended_among: ids }, Math.floor(app.now() / 1000));
 }
 
 /** Takes the credentials of ended sessions back at once, off the path. */

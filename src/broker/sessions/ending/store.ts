@@ -18,6 +18,8 @@ export type Loss =
   | { target_id: string }
   | { log_ins: LogInsOf }
   | { session_ids: readonly string[] }
+  /** Those of some sessions that have ended. */
+  | { ended_among: readonly string[] }
   | { user_id: string }
   /** Tokens of the authority's API that sessions were authorized by: by their rows, … */
   | TokensEnded
@@ -63,6 +65,9 @@ function affected(loss: Loss) {
   }
   if ('target_id' in loss) return from.where('target_id', '=', loss.target_id);
   if ('session_ids' in loss) return from.where('id', 'in', loss.session_ids);
+  if ('ended_among' in loss) {
+    return from.where('id', 'in', loss.ended_among).where('status', '=', 'terminated');
+  }
   if ('log_ins' in loss) return from.where('auth_token_id', 'in', logInsOf(loss.log_ins));
   if ('host_ids' in loss) return from.where('host_id', 'in', loss.host_ids);
   if ('host_set_id' in loss) {
@@ -158,7 +163,7 @@ const hostsOf = (host_set_id: string) =>
  *
  * @param now Unix seconds
  */
-function endCredentialsOf(loss: Loss, now: number): Write[] {
+export function endCredentialsOf(loss: Loss, now: number): Write[] {
   const beneath = (end: '/' | '0') => sql<string>`${`${SESSION_LEASES}/`} || session.id || ${end}`;
   const leases = build
     .selectFrom('session')
