@@ -82,6 +82,33 @@ test('what comes in during one turn is one batch, and what comes in meanwhile th
   await committer.close();
 });
 
+const MIB = 1 << 20;
+
+test('what waits is bounded in bytes: what would be too much is refused, and room comes back', async () => {
+  const committer = await startWith(ANSWER);
+  const record = [{ audit: 'r'.repeat(MIB) }];
+  const bytes = [{ sql: 'insert', parameters: [new Uint8Array(MIB)] }];
+  const outcomes = await Promise.allSettled([
+    ...Array.from({ length: 40 }, () => committer.commit(record)),
+    ...Array.from({ length: 30 }, () => committer.commit(bytes)),
+    committer.commit([{ audit: '' }]),
+  ]);
+  const kinds = outcomes.map((one) => (one.status === 'rejected' ? one.reason.kind : 'done'));
+  assert.deepEqual(kinds, [
+    ...Array.from({ length: 64 }, () => 'done'),
+    ...Array.from({ length: 7 }, () => 'unavailable'),
+  ]);
+  // Sixteen at once, no more.
+  assert.deepEqual([committer.stats().batches, committer.stats().largest_batch], [4, 16]);
+  // What is longer alone is written, also behind others.
+  await Promise.all([
+    committer.commit(record),
+    committer.commit([{ audit: 'r'.repeat(100 * MIB) }]),
+  ]);
+  await Promise.all([committer.commit(record), committer.commit(record)]);
+  await committer.close();
+});
+
 test('a set that was not given an outcome is an error, never a success', async () => {
   const committer = await startWith(
     `ready(); parentPort.on('message', (message) => {

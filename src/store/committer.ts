@@ -42,6 +42,7 @@ export interface CommitterStats {
 
 interface Waiting {
   effects: readonly Effect[];
+  bytes: number;
   resolve(): void;
   reject(reason: Error): void;
 }
@@ -60,6 +61,10 @@ const BATCH_EFFECTS = 4096;
 
 /** Sets that may wait; more means that the database does not keep up, and waiting is no help. */
 const MAX_WAITING = 20_000;
+/** As much as waits before one more set: a record may be as long as the names of its token's policies. */
+const MAX_WAITING_BYTES = 64 << 20;
+/** As with {@link BATCH_EFFECTS}: a set is longer only alone. */
+const BATCH_BYTES = 16 << 20;
 
 /**
  * The side of the committer that the program talks to. While one batch is being made
@@ -71,6 +76,7 @@ export class Committer {
   readonly #log: StoreLog;
   readonly #onConfigVersion: (version: number) => void;
   #waiting: Waiting[] = [];
+  #waitingBytes = 0;
   #inFlight: Waiting[] = [];
   #scheduled = false;
   #closing = false;
@@ -115,7 +121,8 @@ export class Committer {
     if (this.#closing) {
       return Promise.reject(new Failure('unavailable', 'the server is stopping'));
     }
-    if (this.#waiting.length >= MAX_WAITING) {
+    const isFull = this.#waitingBytes >= MAX_WAITING_BYTES;
+    if (isFull || this.#waiting.length >= MAX_WAITING) {
       const failure = new Failure('unavailable', 'too many writes are waiting for the database', {
         retry_after: 1,
       });
@@ -123,7 +130,9 @@ export class Committer {
     }
     return new Promise((resolve, reject) => {
       requirePortable(effects);
-      this.#waiting.push({ effects, resolve, reject });
+      const bytes = weigh(effects);
+      this.#waiting.push({ effects, bytes, resolve, reject });
+      this.#waitingBytes += bytes;
       this.#schedule();
     });
   }
@@ -203,13 +212,16 @@ export class Committer {
   #dispatch(): void {
     if (this.#death !== undefined || this.#inFlight.length > 0) return;
     let effects = 0;
+    let bytes = 0;
     let taken = 0;
-    for (const { effects: set } of this.#waiting) {
-      effects += set.length;
-      if (taken > 0 && effects > BATCH_EFFECTS) break;
+    for (const set of this.#waiting) {
+      effects += set.effects.length;
+      if (taken > 0 && (effects > BATCH_EFFECTS || bytes + set.bytes > BATCH_BYTES)) break;
+      bytes += set.bytes;
       taken += 1;
     }
     if (taken === 0) return;
+    this.#waitingBytes -= bytes;
     this.#inFlight = this.#waiting.slice(0, taken);
     this.#waiting = this.#waiting.slice(taken);
     this.#batches += 1;
@@ -277,10 +289,26 @@ export class Committer {
     const lost = [...this.#inFlight, ...this.#waiting];
     this.#inFlight = [];
     this.#waiting = [];
+    this.#waitingBytes = 0;
     for (const set of lost) set.reject(death);
     for (const listener of this.#idleListeners.splice(0)) listener();
     for (const listener of this.#deathListeners.splice(0)) listener(death);
   }
+}
+
+/** About how many bytes a set takes while it waits, beside its statements. */
+function weigh(effects: readonly Effect[]): number {
+  let bytes = 0;
+  for (const effect of effects) {
+    if (isAuditEntry(effect)) {
+      bytes += effect.audit.length;
+      continue;
+    }
+    for (const value of effect.parameters) {
+      if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length;
+    }
+  }
+  return bytes;
 }
 
 /** Type stripping leaves file names alone, so a built program names the built file. */
