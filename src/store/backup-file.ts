@@ -65,6 +65,12 @@ export function takeFacts(database: DatabaseSync): BackupFacts {
   };
 }
 
+/** The numbers of the migrations that a SQLite database has had. */
+export function readApplied(database: DatabaseSync): number[] {
+  const rows = database.prepare('select number from schema_migration').all();
+  return rows.map(({ number }) => Number(number));
+}
+
 /** The number of the last migration of a SQLite database; 0 before the first. */
 export function readSchema(database: DatabaseSync): number {
   const row = database.prepare('select max(number) as number from schema_migration').get();

@@ -13,6 +13,7 @@ import { Failure } from '../core/failure.ts';
 import {
   appendChecksum,
   type BackupFacts,
+  readApplied,
   readSchema,
   syncPath,
   writeFacts,
@@ -115,7 +116,7 @@ async function finish(
     const found = database.prepare('pragma quick_check(1)').get()?.quick_check;
     if (found !== 'ok') throw new Failure('unavailable', `the database is damaged: ${found}`);
     const schema = readSchema(database);
-    planMigrations(schema);
+    planMigrations(readApplied(database));
     const facts = { engine, taken_at_ms: made.now, program: made.program };
     writeFacts(database, facts);
     return { schema, ...facts };

@@ -17,17 +17,28 @@ test('steps are numbered upwards, none twice', () => {
 });
 
 test('a database gets the steps that it has not had', () => {
-  assert.deepEqual(planMigrations(0), MIGRATIONS);
-  assert.deepEqual(planMigrations(1), MIGRATIONS.slice(1));
-  assert.deepEqual(planMigrations(MIGRATIONS.at(-1)?.number ?? 0), []);
+  const all = MIGRATIONS.map(({ number }) => number);
+  assert.deepEqual(planMigrations([]), MIGRATIONS);
+  assert.deepEqual(planMigrations([1]), MIGRATIONS.slice(1));
+  assert.deepEqual(planMigrations(all), []);
 });
 
-test('a database that has had the highest number is up to date, wherever that stands', () => {
-  const step = (number: number) => ({ number, name: `step-${number}`, up: () => [] });
-  const known = [step(1), step(3), step(2)];
-  assert.deepEqual(planMigrations(3, known), []);
-  assert.throws(() => planMigrations(4, known), { message: /knows schemas up to 3/ });
-});
+const step = (number: number) => ({ number, name: `step-${number}`, up: () => [] });
+const known = [step(1), step(2), step(4)];
+const applied: [had: number[], gets: number[] | RegExp, why: string][] = [
+  [[1, 2], [4], 'the last'],
+  [[1, 4], [2], 'one with a smaller number that came later'],
+  [[4, 2, 1], [], 'none, in whatever order it had them'],
+  [[1, 2, 4, 5], /is at schema 5 .* up to 4/, 'a later program was here'],
+  [[1, 2, 3, 4], /has had step 3 /, 'another program was here'],
+];
+for (const [had, gets, why] of applied) {
+  test(`a database that has had the steps ${had.join()}: ${why}`, () => {
+    const plan = () => planMigrations(had, known).map(({ number }) => number);
+    if (gets instanceof RegExp) assert.throws(plan, { kind: 'unavailable', message: gets });
+    else assert.deepEqual(plan(), gets);
+  });
+}
 
 test('every text column of PostgreSQL is ordered by bytes', () => {
   const statements = MIGRATIONS.flatMap((migration) => migration.up(columnTypes('postgres')));
@@ -130,6 +141,26 @@ eachPlace('a database', (newPlace, engine) => {
       ],
     );
     await store.close();
+  });
+
+  test('that was left without a step between gets it when it is opened again', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    const run = (sql: string) => ({ sql, parameters: [] });
+    await store.commit([
+      ...['token_children', 'token_ends', 'token_of_mount'].map((one) => run(`drop index ${one}`)),
+      run('create index token_parent on token (parent_id)'),
+      run('create index token_expiry on token (expires_at)'),
+      run('create index token_mount on token (mount_id)'),
+      run('delete from schema_migration where number = 30'),
+    ]);
+    await store.close();
+    const again = await place.open();
+    // An index that is there cannot be made.
+    await assert.rejects(
+      again.commit([run('create index token_children on token (accessor)')]),
+      /exist/,
+    );
   });
 
   test('of a later program is refused in one line, and left as it is', async () => {

@@ -26,6 +26,7 @@ import { logIns } from './migrations/0031-log-ins.ts';
 import { pages } from './migrations/0032-pages.ts';
 import { leaseHolders } from './migrations/0034-lease-holders.ts';
 import { sessionHolders } from './migrations/0037-session-holders.ts';
+import { sessionPages } from './migrations/0038-session-pages.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -62,24 +63,32 @@ export const MIGRATIONS: readonly Migration[] = [
   pages,
   leaseHolders,
   sessionHolders,
+  sessionPages,
 ];
 
 /**
- * Works out which steps a database still needs.
+ * Works out which steps a database still needs: also one with a smaller number than others that it
+ * has had, as a program from between two releases can leave it.
  *
- * @param applied the number of its last step, 0 for an empty database
- * @throws Failure `unavailable` when a later program has already changed the database
+ * @param applied the numbers of the steps that it has had
+ * @throws Failure `unavailable` when it has had one that this program does not know
  */
 export function planMigrations(
-  applied: number,
+  applied: readonly number[],
   known: readonly Migration[] = MIGRATIONS,
 ): readonly Migration[] {
   const newest = Math.max(0, ...known.map(({ number }) => number));
-  if (applied > newest) {
+  const strange = applied.filter((one) => known.every(({ number }) => number !== one));
+  if (strange.length > 0) {
+    const at = Math.max(...strange);
+    const because =
+      at > newest
+        ? `is at schema ${at} and this program knows schemas up to ${newest}`
+        : `has had step ${at} of the schema, which this program does not know`;
     throw new Failure(
       'unavailable',
-      `the database is at schema ${applied} and this program knows schemas up to ${newest}: start the program that last used the database, or a later one`,
+      `the database ${because}: start the program that last used the database, or a later one`,
     );
   }
-  return known.filter((migration) => migration.number > applied);
+  return known.filter(({ number }) => !applied.includes(number));
 }

@@ -68,7 +68,7 @@ export async function loadIntoPostgres(
           'the database is not empty: -force replaces everything that is in it',
         );
       }
-      planMigrations(Math.max(0, ...(await appliedMigrations(client))));
+      planMigrations(await appliedMigrations(client));
       const names = tables.map(({ name }) => quote(name)).join(', ');
       await client.query(`drop table if exists ${names} cascade`);
     }
@@ -193,7 +193,7 @@ async function holdsTables(client: Client): Promise<boolean> {
 async function appliedMigrations(client: Client): Promise<number[]> {
   const { rows } = await client.query<{ number: number }>('select number from schema_migration');
   const applied = rows.map(({ number }) => number);
-  planMigrations(Math.max(0, ...applied));
+  planMigrations(applied);
   return applied;
 }
 

@@ -32,10 +32,8 @@ export async function migrateInTransaction(client: Client): Promise<void> {
   await client.query(
     `create table if not exists schema_migration (number ${text.integer} not null primary key, name ${text.text} not null, applied_at ${text.integer} not null)`,
   );
-  const { rows } = await client.query<{ number: number | null }>(
-    'select max(number) as number from schema_migration',
-  );
-  for (const migration of planMigrations(rows[0]?.number ?? 0)) {
+  const { rows } = await client.query<{ number: number }>('select number from schema_migration');
+  for (const migration of planMigrations(rows.map((row) => row.number))) {
     for (const statement of migration.up(text)) await client.query(statement);
     await client.query('insert into schema_migration values ($1, $2, $3)', [
       migration.number,

@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type ChainHead, chainRecord, chainStart } from '../audit/chain.ts';
 import { Failure } from '../core/failure.ts';
+import { readApplied } from './backup-file.ts';
 import {
   type Batch,
   type BatchResult,
@@ -164,11 +165,8 @@ function migrate(database: DatabaseSync): void {
     database.exec(
       'create table if not exists schema_migration (number integer not null primary key, name text not null, applied_at integer not null) strict',
     );
-    const { number } =
-      database.prepare('select max(number) as number from schema_migration').get() ?? {};
-    const applied = typeof number === 'number' ? number : 0;
     const record = database.prepare('insert into schema_migration values (?, ?, ?)');
-    for (const migration of planMigrations(applied)) {
+    for (const migration of planMigrations(readApplied(database))) {
       for (const statement of migration.up(columnTypes('sqlite'))) database.exec(statement);
       record.run(migration.number, migration.name, Math.floor(Date.now() / 1000));
     }
