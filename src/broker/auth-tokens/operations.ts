@@ -14,7 +14,7 @@ import {
   removeResources,
   takeResources,
 } from '../resources/store.ts';
-import { planLoss } from '../sessions/ending/operations.ts';
+import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { type AuthTokenBody, isOfLogIn, LIFETIME_MS, planTokenRow } from './auth-token.ts';
 import {
   type LogInCursor,
@@ -223,7 +223,10 @@ const lookedAt = perApp(() => ({ next: OLDEST }));
 export async function endDeadLogIns(app: App, turn: Turn): Promise<void> {
   const endPage = async (at: LogInCursor): Promise<LogInPage> => {
     const page = await planDeadLogIns(app, at);
-    if (page.dead.length > 0) await turn.commit(page.effects, { removed: page.dead.length });
+    if (page.dead.length > 0) {
+      await endSessionsBeforehand(app, turn, { log_in_ids: page.dead });
+      await turn.commit(page.effects, { removed: page.dead.length });
+    }
     return page;
   };
   const kept = lookedAt(app);

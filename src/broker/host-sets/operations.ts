@@ -7,10 +7,11 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
+import { workOf } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/store.ts';
-import { planLoss } from '../sessions/ending/operations.ts';
+import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);
 
@@ -87,10 +88,13 @@ export function changeHosts(change: LinkChange) {
       ids: idsOf(item, FIELD),
       field: FIELD,
       inside: { container_id: resource.container_id },
-      effectsOf: async ({ removed }) =>
-        removed.length === 0
-          ? []
-          : planLoss(app, { host_set_id_of: resource.id, host_ids: removed }),
+      async effectsOf({ removed }) {
+        if (removed.length === 0) return [];
+        const { id } = resource;
+        const loss = { host_set_id_of: id, host_ids_of: removed };
+        await endSessionsBeforehand(app, workOf(app, caller), loss);
+        return planLoss(app, { host_set_id_of: id, host_ids: removed });
+      },
       async requireLinkable(ids) {
         const found = await listResourcesById(app.db, ids);
         const inside = found.filter(({ container_id }) => container_id === resource.container_id);

@@ -14,6 +14,7 @@ import {
   type Words,
 } from '../definition.ts';
 import type { OutputFields } from '../grants/decision.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
 import {
   listChildTypes,
@@ -234,6 +235,7 @@ export async function deleteResource(
   resource: Resource,
 ): Promise<void> {
   const more = (await definition.planRemoval?.(app, caller, resource)) ?? [];
+  await endBeforehand(app, caller, resource);
   caller.record.outcome.resource_id = resource.id;
   await app.commit(caller, [
     // First of all: what is being made of it is waited for, and ends as well.

@@ -8,11 +8,12 @@ import { idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { deleteLinks, insertLinks, listLinksFrom } from '../links/store.ts';
+import { workOf } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
 import { listResourcesById } from '../resources/store.ts';
-import { planLoss } from '../sessions/ending/operations.ts';
+import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import { fieldOf, HOST_FIELD, PURPOSES, type Purpose } from '../targets/sources.ts';
 import type { TargetBody } from '../targets/target.ts';
@@ -45,10 +46,12 @@ export function changeHostSources(change: LinkChange) {
       ids: idsOf(item, HOST_FIELD),
       field: HOST_FIELD,
       inside: { scope_id: resource.scope_id },
-      effectsOf: async ({ removed }) =>
-        removed.length === 0
-          ? []
-          : planLoss(app, { target_id_of: resource.id, host_set_ids: removed }),
+      async effectsOf({ removed }) {
+        if (removed.length === 0) return [];
+        const loss = { target_id_of: resource.id, host_set_ids: removed };
+        await endSessionsBeforehand(app, workOf(app, caller), loss);
+        return planLoss(app, loss);
+      },
       requireLinkable: (ids) =>
         requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),
     });

@@ -5,8 +5,9 @@ import { planAliases, type WantedAlias } from '../aliases/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { type LinkKind, listLinksFrom } from '../links/store.ts';
+import { workOf } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
-import { planLoss } from '../sessions/ending/operations.ts';
+import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { type Linked, listLinked } from './store.ts';
 import {
   checkNewTarget,
@@ -44,7 +45,7 @@ export const targetDefinition: Definition = {
 
   updatable: updatablePaths,
   checkChange: (item, { mask }, errors) => checkTargetChange(item, mask, errors),
-  async planChange(app, _caller, { resource, item, mask }) {
+  async planChange(app, caller, { resource, item, mask }) {
     const body = planTarget(resource.body as TargetBody, resource.subtype, item, mask);
     if (mask.includes('address') && body.address !== '') {
       const sources = await listLinksFrom(app.db, resource.id, 'target-host-source');
@@ -63,7 +64,9 @@ export const targetDefinition: Definition = {
       );
     }
     const loses = (resource.body as TargetBody).address !== '' && body.address === '';
-    const effects = loses ? planLoss(app, { address_of: resource.id }) : [];
+    const loss = { address_of: resource.id };
+    if (loses) await endSessionsBeforehand(app, workOf(app, caller), loss);
+    const effects = loses ? planLoss(app, loss) : [];
     return { body, effects };
   },
   planRemoval: async (app, _caller, { id }) => planLoss(app, { target_id: id }),

@@ -7,6 +7,7 @@ import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, faultOfTotal, idsOf } from '../links/fields.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
+import { endLogInsBeforehand, workOf } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
@@ -92,7 +93,8 @@ export function changeAccounts(change: LinkChange) {
     if (BUILT_IN.includes(resource.id)) {
       refuseField('id', `The built-in user ${resource.id} has no accounts.`);
     }
-    const plan = (): Promise<Effect[]> => planAccounts(app, resource, item, change);
+    const plan = (): Promise<Effect[]> =>
+      planAccounts(app, caller, { user: resource, item, change });
     const effects = await planInTime(app, userDefinition, resource.id, expected, plan);
     try {
       return await commitChange(app, caller, userDefinition, resource, expected, { effects });
@@ -106,9 +108,8 @@ export function changeAccounts(change: LinkChange) {
 
 async function planAccounts(
   app: App,
-  user: Resource,
-  item: Item,
-  change: LinkChange,
+  caller: BrokerCaller,
+  { user, item, change }: { user: Resource; item: Item; change: LinkChange },
 ): Promise<Effect[]> {
   const present = await listOwned(app.db, 'account', user.id);
   const plan = planLinks(
@@ -123,6 +124,9 @@ async function planAccounts(
   const tooMany = faultOfTotal(present.length, plan);
   if (tooMany !== undefined) refuseField(FIELD, tooMany);
   await requireFree(app, user, plan.added);
+  if (plan.removed.length > 0) {
+    await endLogInsBeforehand(app, workOf(app, caller), { account_ids: plan.removed });
+  }
   return [
     ...plan.removed.map((id) => setOwner(id, { from: user.id, to: '' })),
     // Whoever logged in through an account that is taken away is this user no more. After that:

@@ -1,5 +1,6 @@
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
+import { PAGE as BEFOREHAND } from '../../removal/page.ts';
 import { removeResources } from '../../resources/store.ts';
 import {
   endSessionCredentials,
@@ -8,11 +9,15 @@ import {
 import { deleteSessions, listDue, terminate } from '../store.ts';
 import {
   cancelAffected,
+  cancelSome,
+  disown,
   endCredentialsOf,
   type LiveCursor,
   type Loss,
   listGroundless,
   listLive,
+  listSessionsOf,
+  type PagedLoss,
 } from './store.ts';
 
 /**
@@ -21,6 +26,25 @@ import {
  */
 export function planLoss(app: App, loss: Loss): Effect[] {
   return cancelAffected(loss, app.now());
+}
+
+/** As {@link planLoss}, for a page of the sessions, before what they depend on is removed. */
+export function cancelPage(app: App, loss: PagedLoss, ids: readonly string[]): Effect[] {
+  return cancelSome(loss, ids, app.now());
+}
+
+/** Ends sessions until less than a page of them is left. */
+export async function endSessionsBeforehand(
+  app: App,
+  work: { commit(effects: readonly Effect[]): Promise<void> },
+  loss: PagedLoss,
+): Promise<void> {
+  for (;;) {
+    const ids = await listSessionsOf(app.db, loss, BEFOREHAND);
+    if (ids.length < BEFOREHAND) return;
+    const disowned = 'user_id' in loss ? [disown(ids)] : [];
+    await work.commit([...cancelPage(app, loss, ids), ...disowned]);
+  }
 }
 
 /** What ends the credentials of sessions that end; they are taken back when that is durable. */

@@ -150,6 +150,12 @@ function byMount({ id, accessor }: { id: string; accessor: string }) {
   return by_token.unionAll(by_alias);
 }
 
+/** Of what goes on, sessions that have ended are left as they are. */
+const dependents = (loss: Loss) =>
+  'address_of' in loss || 'target_id_of' in loss || 'host_set_id_of' in loss
+    ? affected(loss).where('status', 'in', LIVE_STATUSES)
+    : affected(loss);
+
 const hostsOf = (host_set_id: string) =>
   build
     .selectFrom('resource_link')
@@ -171,11 +177,11 @@ export function endCredentialsOf(loss: Loss, now: number): Write[] {
       join.on('lease.id', '>=', beneath('/')).on('lease.id', '<', beneath('0')),
     )
     .select('lease.id')
-    .where('session.id', 'in', affected(loss))
+    .where('session.id', 'in', dependents(loss))
     .where('lease.expires_at', '>', now);
   return [
     write(build.updateTable('lease').set({ expires_at: now }).where('id', 'in', leases)),
-    write(build.deleteFrom('session_credential').where('session_id', 'in', affected(loss))),
+    write(build.deleteFrom('session_credential').where('session_id', 'in', dependents(loss))),
   ];
 }
 
@@ -184,8 +190,9 @@ export function endCredentialsOf(loss: Loss, now: number): Write[] {
  * id out of them. It comes before the removal in the same write set. Versions stay; `updated_ms` grows.
  */
 export function cancelAffected(loss: Loss, now: number): Write[] {
-  const sessions = () => affected(loss);
+  const sessions = () => dependents(loss);
   const writes: Write[] = [
+    ...endCredentialsOf(loss, Math.floor(now / 1000)),
     write(
       build
         .updateTable('resource')
@@ -200,7 +207,6 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
         // Found by their ids: of all that go on, few are meant.
         .where((row) => row.fn.coalesce('status', sql.lit('')), 'in', LIVE_STATUSES),
     ),
-    ...endCredentialsOf(loss, Math.floor(now / 1000)),
   ];
   const lost = lostColumns(loss);
   if (lost) {
@@ -231,6 +237,85 @@ function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
   if ('host_set_id' in loss) return { host_set_id: '' };
   if ('host_catalog_id' in loss) return { host_id: '', host_set_id: '' };
   return undefined;
+}
+
+/** What is removed, as far as its sessions are ended in pages. */
+export type PagedLoss =
+  | { target_id: string }
+  | { user_id: string }
+  | { log_in_ids: readonly string[] }
+  /** `with_sets`: their sets go, too. */
+  | { host_ids: readonly string[]; with_sets?: true }
+  | { host_set_id: string }
+  | { address_of: string }
+  | { target_id_of: string; host_set_ids: readonly string[] }
+  | { host_set_id_of: string; host_ids_of: readonly string[] };
+
+/** As {@link cancelAffected}, for some of the sessions, which are no longer found by the loss then. */
+export function cancelSome(loss: PagedLoss, session_ids: readonly string[], now: number): Write[] {
+  const lost = columnsOf(loss);
+  const canceled = cancelAffected({ session_ids }, now);
+  if (lost === undefined) return canceled;
+  return [
+    ...canceled,
+    write(build.updateTable('session').set(lost).where('id', 'in', session_ids)),
+  ];
+}
+
+function columnsOf(loss: PagedLoss): Partial<SessionRow> | undefined {
+  if ('target_id' in loss) return { target_id: '' };
+  if ('log_in_ids' in loss) return { auth_token_id: '' };
+  if ('host_ids' in loss)
+    return loss.with_sets ? { host_id: '', host_set_id: '' } : { host_id: '' };
+  if ('host_set_id' in loss) return { host_set_id: '' };
+  return undefined;
+}
+
+const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
+
+/** Some of the sessions that depend on what is removed; those that were ended for it are not among them. */
+export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Promise<string[]> {
+  if ('user_id' in loss) {
+    const own = db.selectFrom('resource').select('id').where('owner_id', '=', loss.user_id);
+    return idsOf(await own.where('type', '=', 'session').limit(limit).execute());
+  }
+  const sessions = db.selectFrom('session').select('session.id').limit(limit);
+  if ('target_id' in loss) {
+    return idsOf(await sessions.where('target_id', '=', loss.target_id).execute());
+  }
+  if ('log_in_ids' in loss) {
+    return idsOf(await sessions.where('auth_token_id', 'in', loss.log_in_ids).execute());
+  }
+  if ('host_set_id' in loss) {
+    const hosts = db
+      .selectFrom('resource_link')
+      .select('to_id')
+      .where('from_id', '=', loss.host_set_id)
+      .where('kind', '=', 'host-set-host');
+    const through = sessions.where('host_id', 'in', hosts);
+    return idsOf(await through.where('host_set_id', '=', loss.host_set_id).execute());
+  }
+  if ('host_ids' in loss) {
+    return idsOf(await sessions.where('host_id', 'in', loss.host_ids).execute());
+  }
+  // The target goes on, and so do its sessions that have ended.
+  const live = sessions.where('status', 'in', LIVE_STATUSES);
+  if ('address_of' in loss) {
+    const direct = live.where('target_id', '=', loss.address_of);
+    return idsOf(await direct.where('host_id', '=', '').execute());
+  }
+  if ('target_id_of' in loss) {
+    const of = live.where('target_id', '=', loss.target_id_of);
+    return idsOf(await of.where('host_set_id', 'in', loss.host_set_ids).execute());
+  }
+  const of = live.where('host_id', 'in', loss.host_ids_of);
+  return idsOf(await of.where('host_set_id', '=', loss.host_set_id_of).execute());
+}
+
+/** Sessions are nobody's once their user is gone. */
+export function disown(session_ids: readonly string[]): Write {
+  const rows = build.updateTable('resource').set({ owner_id: '' });
+  return write(rows.where('id', 'in', session_ids));
 }
 
 /** Where a page of the sessions that go on ended. */

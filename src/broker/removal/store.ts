@@ -1,0 +1,56 @@
+import type { Db } from '../../store/database.ts';
+import { type LogInsOf, logInsOf } from '../auth-tokens/store.ts';
+import type { ResourceTypeName } from '../resource-types.ts';
+
+// Pages of what a removal ends. What a page has ended is no longer found by the same question, so
+// that each begins where the index does.
+
+const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
+
+/** Log-ins that end, but for one that the removal itself goes by. */
+export async function listLogInsOf(
+  db: Db,
+  of: LogInsOf,
+  { but, limit }: { but: string; limit: number },
+): Promise<string[]> {
+  if ('user_id' in of || 'scope_ids' in of) {
+    const log_ins = db.selectFrom('resource').select('id').where('type', '=', 'auth-token');
+    const own =
+      'user_id' in of
+        ? log_ins.where('owner_id', '=', of.user_id)
+        : log_ins.where('scope_id', 'in', of.scope_ids);
+    return idsOf(await own.where('id', '<>', but).limit(limit).execute());
+  }
+  if ('account_ids' in of) {
+    const through = db
+      .selectFrom('resource_link')
+      .select('from_id as id')
+      .where('to_id', 'in', of.account_ids)
+      .where('kind', '=', 'log-in-account');
+    return idsOf(await through.where('from_id', '<>', but).limit(limit).execute());
+  }
+  const log_ins = db.selectFrom('resource').select('id').where('id', 'in', logInsOf(of));
+  return idsOf(await log_ins.where('id', '<>', but).limit(limit).execute());
+}
+
+/** What lies in a container. */
+export async function listContainedIds(
+  db: Db,
+  container_id: string,
+  { type, but, limit }: { type: ResourceTypeName; but: string; limit: number },
+): Promise<string[]> {
+  const contained = db.selectFrom('resource').select('id').where('container_id', '=', container_id);
+  const others = contained.where('type', '=', type).where('id', '<>', but);
+  return idsOf(await others.limit(limit).execute());
+}
+
+/** What lies in scopes. */
+export async function listInScopes(
+  db: Db,
+  scope_ids: readonly string[],
+  { type, but, limit }: { type: ResourceTypeName; but: string; limit: number },
+): Promise<string[]> {
+  const inside = db.selectFrom('resource').select('id').where('scope_id', 'in', scope_ids);
+  const others = inside.where('type', '=', type).where('id', '<>', but);
+  return idsOf(await others.limit(limit).execute());
+}
