@@ -61,6 +61,18 @@ export function storedTextOf(mount: Mount): string | undefined {
   return texts.get(mount);
 }
 
+const holdBody = preparedHold<{ id: string; body: string }>(
+  (from, { id, body }) =>
+    from.selectFrom('mount').select('id').where('id', '=', id).where('body', '=', body).forShare(),
+  { rows: 1, conflict: 'the mount was tuned or removed in the meantime' },
+);
+
+/** Refuses its write set unless a mount, as it was read, has the settings that it had. */
+export function holdSettings(mount: Mount): Write[] {
+  const body = storedTextOf(mount);
+  return body === undefined ? [] : [holdBody({ id: mount.id, body })];
+}
+
 function bodyOf(mount: Mount): string {
   const { description, local, seal_wrap, external_entropy_access, options, config } = mount;
   return JSON.stringify({

@@ -99,3 +99,27 @@ test('a renewal is refused when its token was revoked while it waited', async (t
   const gone = await call('POST', 'auth/token/lookup-accessor', { accessor });
   assert.equal(gone.status, 400, gone.text);
 });
+
+for (const mount of ['token', 'up']) {
+  test(`a renewal goes by what auth/${mount}/ is tuned to while it waits`, async (t) => {
+    const holder = new CommitHolder();
+    const { call } = await startTestServer(t, { store: holder.over });
+    let token: string;
+    if (mount === 'up') {
+      const password = 'correct horse';
+      await must(call('POST', 'sys/auth/up', { type: 'userpass' }));
+      await must(call('POST', 'auth/up/users/ann', { password }));
+      const made = await must(call('POST', 'auth/up/login/ann', { password }, { token: '' }));
+      token = made.textAt('auth.client_token');
+    } else {
+      const made = await must(call('POST', 'auth/token/create', { policies: ['default'] }));
+      token = made.textAt('auth.client_token');
+    }
+    const held = holder.hold('auth/token/renew-self');
+    const late = callAs(call, token)('POST', 'auth/token/renew-self', { increment: '20h' });
+    await held.reached;
+    const settings = { max_lease_ttl: '1h', default_lease_ttl: '1h' };
+    await must(call('POST', `sys/auth/${mount}/tune`, settings)).finally(held.letGo);
+    assert.ok(Number((await must(late)).field('auth.lease_duration')) <= 3600);
+  });
+}

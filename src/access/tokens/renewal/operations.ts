@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
 import { effectiveLeaseTtls, type Mount } from '../../../mounts/mount.ts';
 import { readMounts } from '../../../mounts/operations.ts';
+import { holdSettings } from '../../../mounts/store.ts';
 import type { Effect } from '../../../store/write.ts';
 import { findApproleSettings } from '../../approle/operations.ts';
 import type { Caller } from '../../caller.ts';
@@ -62,15 +63,20 @@ async function renew(
   const { token, expires_at, times, warnings } = await commitPlanned(app, caller, async () => {
     const now = nowSeconds(app);
     const { token, expires_at } = await requireRenewable(app, input.token);
-    const origin = await findOrigin(app, token);
+    const origin = await findMount(app, token.mount_id);
+    // As it is by now: the request may be planned anew.
+    const mount = origin ?? (await findMount(app, caller.mount.id)) ?? caller.mount;
     const { rules, effects } = await askMaker(app, token, origin);
-    const { default_ttl, max_ttl } = effectiveLeaseTtls((origin ?? caller.mount).config);
+    const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
     const bounds = { ...rules, default_ttl: token.creation_ttl || default_ttl, max_ttl };
     const { ttl, warnings } = planLifetime(bounds, input.increment, now - token.created_at);
     if (ttl <= 0) throw new Failure('invalid', 'past the max TTL, cannot renew');
     const times = { expires_at: now + ttl, renewed_at: now };
     const renewed = renewToken({ id: token.id, expires_at }, times);
-    return { effects: [...effects, renewed], result: { token, expires_at, times, warnings } };
+    return {
+      effects: [...holdSettings(mount), ...effects, renewed],
+      result: { token, expires_at, times, warnings },
+    };
   });
   await endRevived(app, caller, { ...token, expires_at });
   const policies = await identityPolicies(app, token);
@@ -115,10 +121,9 @@ async function endRevived(
   throw new Failure('invalid', RUN_OUT);
 }
 
-/** The mount that a token came from; undefined for one that no log-in made. */
-async function findOrigin(app: App, token: Token): Promise<Mount | undefined> {
-  if (token.mount_id === '') return undefined;
-  return [...(await readMounts(app)).values()].find((mount) => mount.id === token.mount_id);
+/** Undefined also for the mount of a token that no log-in made. */
+async function findMount(app: App, id: string): Promise<Mount | undefined> {
+  return [...(await readMounts(app)).values()].find((mount) => mount.id === id);
 }
 
 interface Asked {
