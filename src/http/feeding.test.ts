@@ -28,19 +28,19 @@ class TestSocket extends EventEmitter {
   readonly #parsed: string[];
   #isPaused = false;
 
-  constructor(address: string, parsed: string[]) {
+  constructor(address: string, parsed: string[], cost: number) {
     super();
     this.remoteAddress = address;
     this.#parsed = parsed;
     this.on('data', (bytes: Buffer) => {
-      spin(1);
-      void this.#work(bytes.toString('latin1'));
+      spin(cost);
+      void this.#work(bytes.toString('latin1'), cost);
     });
   }
 
-  async #work(text: string): Promise<void> {
+  async #work(text: string, cost: number): Promise<void> {
     for (let step = 0; step < 20; step++) await undefined;
-    spin(1);
+    spin(cost);
     this.#parsed.push(text);
   }
 
@@ -69,14 +69,18 @@ function spin(milliseconds: number): void {
   while (performance.now() < until);
 }
 
-function start(): { parsed: string[]; open(address: string, onEnd?: () => void): TestSocket } {
+/** @param cost milliseconds of parsing a piece, and of what it begins */
+function start(cost = 1): {
+  parsed: string[];
+  open(address: string, onEnd?: () => void): TestSocket;
+} {
   const server = new EventEmitter();
   feedInTurns(server as Server, false);
   const parsed: string[] = [];
   return {
     parsed,
     open(address, onEnd = () => {}) {
-      const socket = new TestSocket(address, parsed);
+      const socket = new TestSocket(address, parsed, cost);
       socket.on('end', onEnd);
       server.emit('connection', socket);
       return socket;
@@ -194,4 +198,22 @@ test('an address that lets more bytes wait than its share is given up, another i
   assert.equal(other.destroyed, false);
   for (const socket of sockets) socket.destroy();
   while (!parsed.includes('b')) await nextTurn();
+});
+
+test('heads that are not whole come to no more bytes of a site than its share', async () => {
+  const { parsed, open } = start(0);
+  const others = ['198.51.100.7', '198.51.100.8'].map((at) => open(at));
+  const sockets = names('a', 400).map((_, n) => open(`2001:db8:7:${n.toString(16)}::1`));
+  const said = (): string => 'a'.repeat(1 << 10);
+  let count = 0;
+  for (let piece = 0; piece < 12; piece++) {
+    for (const socket of [...others, ...sockets].filter(({ destroyed }) => !destroyed)) {
+      socket.emit('data', Buffer.from(said()));
+      count += 1;
+      if (count % 8 === 0) while (parsed.length < count) await nextTurn();
+    }
+  }
+  const left = sockets.filter(({ destroyed }) => !destroyed).length;
+  assert.ok(left > 300 && left <= (4 << 20) / (12 << 10), `${left}`);
+  assert.ok(others.every(({ destroyed }) => !destroyed));
 });

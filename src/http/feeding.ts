@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { partyOf } from '../core/party.ts';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
@@ -13,6 +13,11 @@ const SHORT = 1 << 10;
 const TURN_MS = 5;
 /** Bytes that wait for a later turn, in all and of one address. */
 const WAITING_BYTES = { total: 32 << 20, each: 16 << 20 };
+
+/** Bytes of heads that have begun and are not whole: each field costs some times its length. */
+const HEAD_BYTES = { total: 16 << 20, each: 4 << 20 };
+/** Those that are shorter are not counted: a usual one, and what anybody's connection costs anyway. */
+const SHORT_HEAD = 2 << 10;
 
 type Bytes = Buffer<ArrayBuffer>;
 type Parse = (bytes: Bytes) => void;
@@ -33,6 +38,7 @@ export function feedInTurns(server: Server, secure: boolean): void {
     };
     socket.removeAllListeners('data');
     const feed = new Feed(socket, parse, turns);
+    feeds.set(socket, feed);
     socket.on('data', (bytes: Bytes) => feed.take(bytes));
     // What has come is read, in its turn, before it is said that nothing more comes.
     socket.removeAllListeners('end');
@@ -44,12 +50,20 @@ export function feedInTurns(server: Server, secure: boolean): void {
   });
 }
 
+const feeds = new WeakMap<Socket, Feed>();
+
+/** Says that a request's head is whole. */
+export function noteHead(request: IncomingMessage): void {
+  feeds.get(request.socket)?.noteHead(request);
+}
+
 /** Which sockets have bytes left when the time of a turn is up. */
 class Turns {
   #until = 0;
   #isCounting = false;
   readonly #waiting = new SiteTurns<Feed>();
   readonly #kept = new SharedBytes(WAITING_BYTES);
+  readonly #heads = new SharedBytes(HEAD_BYTES);
 
   get isOver(): boolean {
     const now = performance.now();
@@ -68,6 +82,11 @@ class Turns {
   /** Keeps count of bytes that wait. */
   hold(party: string, giveUp: () => void): Hold {
     return this.#kept.hold(party, giveUp);
+  }
+
+  /** Keeps count of heads that have begun. */
+  holdHead(party: string, giveUp: () => void): Hold {
+    return this.#heads.hold(party, giveUp);
   }
 
   #next(): void {
@@ -98,6 +117,12 @@ class Feed {
   readonly #parse: Parse;
   readonly #turns: Turns;
   readonly #hold: Hold;
+  readonly #headHold: Hold;
+  /** Bytes of a head that has begun, and of them those that are counted. */
+  #head = 0;
+  #counted = 0;
+  /** The last whose head was whole. */
+  #request: IncomingMessage | undefined;
   #left: Bytes[] = [];
   #isHeldUp = false;
   #isStopped = false;
@@ -110,6 +135,8 @@ class Feed {
     this.#parse = parse;
     this.#turns = turns;
     this.#hold = turns.hold(this.party, () => this.#giveUp());
+    this.#headHold = turns.holdHead(this.party, () => this.#giveUp());
+    socket.once('close', () => this.#headHold.release());
     // The parser pauses it while answers are not taken. A stream that is paused is filled all the same.
     socket.on('pause', () => this.#stop());
     socket.on('resume', () => this.#start());
@@ -118,7 +145,7 @@ class Feed {
   take(bytes: Bytes): void {
     const isFirst = this.#left.length === 0;
     if (isFirst && bytes.length <= SHORT && !this.#turns.isOver) {
-      this.#parse(bytes);
+      this.#parseNow(bytes);
       return;
     }
     this.#left.push(bytes);
@@ -152,6 +179,30 @@ class Feed {
     else this.#end = end;
   }
 
+  noteHead(request: IncomingMessage): void {
+    this.#request = request;
+    this.#forgetHead();
+  }
+
+  #forgetHead(): void {
+    this.#head = 0;
+    if (this.#counted === 0) return;
+    this.#counted = 0;
+    this.#headHold.release();
+  }
+
+  #parseNow(bytes: Bytes): void {
+    const before = this.#request;
+    const isOfBody = before?.complete === false;
+    this.#parse(bytes);
+    if (isOfBody || this.#request !== before) return;
+    this.#head += bytes.length;
+    if (this.#head <= SHORT_HEAD) return;
+    const more = this.#head - this.#counted;
+    this.#counted = this.#head;
+    if (!this.#headHold.grow(more)) this.#giveUp();
+  }
+
   #wait(): void {
     this.#isHeldUp = true;
     this.#stop();
@@ -172,6 +223,7 @@ class Feed {
   #giveUp(): void {
     this.#left = [];
     this.#hold.release();
+    this.#headHold.release();
     this.#socket.destroy();
   }
 
@@ -184,6 +236,6 @@ class Feed {
     }
     if (first.length <= SLICE) this.#left.shift();
     else this.#left[0] = first.subarray(SLICE);
-    this.#parse(first.subarray(0, SLICE));
+    this.#parseNow(first.subarray(0, SLICE));
   }
 }

@@ -20,7 +20,7 @@ import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
 import { Connections } from './connections.ts';
-import { feedInTurns } from './feeding.ts';
+import { feedInTurns, noteHead } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
 import { onGone } from './gone.ts';
 import { shakeInTurns } from './handshakes.ts';
@@ -258,8 +258,10 @@ function answerDirectly(
   };
   const inTurn =
     (next: RequestListener): RequestListener =>
-    (request, response) =>
+    (request, response) => {
+      noteHead(request);
       connections.begin(request, response, () => next(request, response));
+    };
   server.on('request', inTurn(begin));
   server.on(
     'checkContinue',
