@@ -252,6 +252,24 @@ eachEngine('failed log-ins', (open) => {
     assert.equal(checks, 5);
   });
 
+  test('strangers who wait under a name keep nobody waiting who has logged in with it', async () => {
+    const { app } = await openTestApp(await open());
+    await attemptLogIn(app, ann, name, right);
+    const slow = () => new Promise<undefined>((resolve) => setTimeout(resolve, 20, undefined));
+    // More than may be checked, and more than may wait for those.
+    const strangers = Array.from({ length: 90 }, (_, at) => {
+      const record = { ...ann.record, remote_address: `198.51.${at}.2` };
+      return attemptLogIn(app, { ...ann, record }, name, slow).catch(() => 'refused');
+    });
+    const [proved, elsewhere] = await Promise.all([
+      attemptLogIn(app, ann, name, right),
+      attemptLogIn(app, bob, name, right).catch((error) => error.kind),
+    ]);
+    assert.equal(proved?.found, 'ann');
+    assert.equal(elsewhere, 'rate_limited', 'who has not logged in from there is one of them');
+    await Promise.all(strangers);
+  });
+
   test('of many who are right at once none is refused', async () => {
     const { app } = await openTestApp(await open());
     const all = await Promise.all(

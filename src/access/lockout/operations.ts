@@ -1,4 +1,5 @@
 import { type App, perApp } from '../../app.ts';
+import { networkOf } from '../../core/party.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
@@ -20,7 +21,7 @@ export interface LogInName {
   name: string;
 }
 
-/** Checks under way for one name, on this node. */
+/** Checks under way for one name, on this node: of strangers, or from one network that has logged in. */
 interface PendingChecks {
   /** Attempts that look at it; forgotten with the last of them. */
   present: number;
@@ -65,9 +66,12 @@ export async function attemptLogIn<Found>(
   const nowSeconds = (): number => Math.floor(app.now() / 1000);
   const isLocked = (failures: number): boolean => failures >= rules.lockout_threshold;
   const allPending = pendingOf(app);
-  const pending = allPending.get(id) ?? { present: 0, running: 0, ended: 0, waiting: [] };
+  // Strangers who say this name must not take the places of somebody who has proved to have it.
+  const isProved = countTriesLeft(app, caller, id, rules.lockout_threshold) > 0;
+  const place = isProved ? `${id} ${networkOf(caller.record.remote_address)}` : id;
+  const pending = allPending.get(place) ?? { present: 0, running: 0, ended: 0, waiting: [] };
   pending.present += 1;
-  allPending.set(id, pending);
+  allPending.set(place, pending);
   try {
     let failures: number;
     let unlocked: number;
@@ -108,7 +112,7 @@ export async function attemptLogIn<Found>(
     }
   } finally {
     pending.present -= 1;
-    if (pending.present === 0) allPending.delete(id);
+    if (pending.present === 0) allPending.delete(place);
   }
 }
 
