@@ -107,6 +107,21 @@ const policies: [why: string, given: Case, policies: string[]][] = [
     ['other'],
   ],
   [
+    'a role whose allowed names are blanks allows none',
+    { role: { allowed_policies: ['', ' '] } },
+    ['default'],
+  ],
+  [
+    'a role that has a name beside a blank allows the name',
+    { role: { allowed_policies: ['', 'other'] }, wish: { policies: ['other'] } },
+    ['default', 'other'],
+  ],
+  [
+    'blanks that a role disallows leave a child with less than its parent',
+    { role: { disallowed_policies: [' '] }, wish: { policies: ['reader'] } },
+    ['default', 'reader'],
+  ],
+  [
     'a role that disallows "default" does not add it',
     { role: { allowed_policies: ['other'], disallowed_policies: ['default'] } },
     ['other'],
@@ -202,6 +217,34 @@ const refusals: [why: string, given: Case, message: RegExp][] = [
     'a role grants nothing that only begins like its glob',
     { role: { allowed_policies_glob: ['ci-*-x'] }, wish: { policies: ['ci-build'] } },
     /subset of the role's allowed policies/,
+  ],
+  [
+    'a role whose allowed names are blanks grants no policy',
+    { role: { allowed_policies: [''] }, wish: { policies: ['reader'] } },
+    /subset of the role's allowed policies/,
+  ],
+  [
+    'a role whose allowed names and patterns are blanks grants no policy',
+    {
+      role: { allowed_policies: [' '], allowed_policies_glob: [''] },
+      wish: { policies: ['other'] },
+    },
+    /subset of the role's allowed policies/,
+  ],
+  [
+    'a role whose allowed patterns are blanks grants no policy',
+    { role: { allowed_policies_glob: [' '] }, wish: { policies: ['reader'] } },
+    /subset of the role's allowed policies/,
+  ],
+  [
+    'blanks that a role disallows do not free a child of the bounds of its parent',
+    { role: { disallowed_policies: [' '] }, wish: { policies: ['other'] } },
+    /child policies must be subset of parent/,
+  ],
+  [
+    'blank patterns that a role disallows do not free a child of the bounds of its parent',
+    { role: { disallowed_policies_glob: ['', ' '] }, wish: { policies: ['other'] } },
+    /child policies must be subset of parent/,
   ],
   [
     'what a role disallows wins over what it allows',
@@ -318,6 +361,8 @@ const restrictions: [why: string, given: Case, restricted: boolean][] = [
     true,
   ],
   ['a child of a role with disallowed policies', { role: { disallowed_policies: ['x'] } }, true],
+  ['a child of a role whose allowed names are blanks', { role: { allowed_policies: [''] } }, true],
+  ['a child of a role that disallows blanks', { role: { disallowed_policies: [' '] } }, false],
   ['a child of a restricted token', { parent: { ...PARENT, restricted: true } }, true],
   ['a batch token that names a policy', { wish: { policies: ['reader'], type: 'batch' } }, true],
 ];

@@ -5,7 +5,7 @@ import { PatternSet } from '../../core/pattern-set.ts';
 import type { TokenFacts } from '../caller.ts';
 import { listNames, planBounds } from './bounds.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
-import { canonicalPolicies, requireModestNames } from './policy-names.ts';
+import { areBlank, canonicalPolicies, requireModestNames } from './policy-names.ts';
 import type { TokenRole } from './roles/role.ts';
 import type { PlannedToken, TokenBody, TokenType } from './token.ts';
 
@@ -231,13 +231,15 @@ function policiesOfParent(
   return canonicalPolicies(adds ? [...kept, 'default'] : kept);
 }
 
+/** A list of blank names that a role was given once: it is a list of what is allowed, and allows nothing. */
+function allowsSome(role: TokenRole): boolean {
+  return role.allowed_policies.length > 0 || role.allowed_policies_glob.length > 0;
+}
+
+/** Whether a role has a rule of its own about policies; refusing nothing by name is none. */
 function restricts(role: TokenRole): boolean {
-  return [
-    role.allowed_policies,
-    role.allowed_policies_glob,
-    role.disallowed_policies,
-    role.disallowed_policies_glob,
-  ].some((names) => names.length > 0);
+  const refused = [...role.disallowed_policies, ...role.disallowed_policies_glob];
+  return allowsSome(role) || !areBlank(refused);
 }
 
 /** A role with policy lists stands in for the rule that a child has no more than its parent. */
@@ -248,8 +250,8 @@ function policiesOfRole(
   role: TokenRole,
 ): string[] {
   const allowed = canonicalPolicies(role.allowed_policies);
-  const allowsSome = allowed.length > 0 || role.allowed_policies_glob.length > 0;
-  const fallback = allowsSome ? allowed : [...parent.policies];
+  const isListed = allowsSome(role);
+  const fallback = isListed ? allowed : [...parent.policies];
   const chosen = wish.policies.length > 0 ? wanted : fallback;
   const disallowed = canonicalPolicies(role.disallowed_policies);
   const fitsDisallowed = namedBy(role.disallowed_policies_glob, true);
@@ -258,7 +260,7 @@ function policiesOfRole(
 
   // "default" belongs to every token, so a list of allowed policies need not name it.
   const beyond = chosen.find(
-    (name) => allowsSome && name !== 'default' && !allowed.includes(name) && !fitsAllowed(name),
+    (name) => isListed && name !== 'default' && !allowed.includes(name) && !fitsAllowed(name),
   );
   if (beyond !== undefined) {
     throw refuse(

@@ -8,6 +8,11 @@ export function canonicalPolicies(names: readonly string[]): string[] {
   return [...new Set(trimmed)].sort();
 }
 
+/** Whether there is no name among these; true of no names at all. */
+export function areBlank(names: readonly string[]): boolean {
+  return names.every((name) => name.trim() === '');
+}
+
 /**
  * Characters of the names of all policies that a token has, and of those that bound it: whoever makes a
  * token from another hands them on with a few bytes, and they are kept with each.

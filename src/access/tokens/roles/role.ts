@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import { choice, duration, flag, integer, modestList, text } from '../../../core/fields.ts';
 import { requireCidrs } from '../addresses.ts';
 import { blockList, policyList } from '../field-kinds.ts';
+import { areBlank } from '../policy-names.ts';
 
 export const TOKEN_TYPES = [
   'default-service',
@@ -42,6 +43,13 @@ export const tokenRoleFields = {
 export const tokenRoleSchema = z.object(tokenRoleFields);
 export type TokenRole = z.output<typeof tokenRoleSchema>;
 
+const POLICY_LISTS = [
+  'allowed_policies',
+  'disallowed_policies',
+  'allowed_policies_glob',
+  'disallowed_policies_glob',
+] as const;
+
 const PATH_SUFFIX = /^\w[\w.-]*\w$/;
 
 /** @throws Failure `invalid` for what cannot go together, or is no value at all */
@@ -67,6 +75,15 @@ export function checkTokenRole(role: TokenRole): void {
     );
   }
   requireCidrs('token_bound_cidrs', role.token_bound_cidrs);
+  for (const field of POLICY_LISTS) requireSomeName(field, role[field]);
+}
+
+/** Of a list without a name nobody can tell whether it was to allow nothing or to be no list. */
+function requireSomeName(field: string, names: readonly string[]): void {
+  if (names.length === 0 || !areBlank(names)) return;
+  throw new Failure('invalid', `${field}: a list of blanks only; for no list leave it empty`, {
+    fields: { [field]: 'names of policies, or no items' },
+  });
 }
 
 /** A role as it is read; fields that are rarely set are there only when they are. */
