@@ -5,6 +5,9 @@ import type { Footing } from './standing.ts';
 
 // One statement for each combination, since this is in the write set of every request. A token
 // is held against its revocation alone: its uses are counted down at the same time.
+//
+// The version comes first everywhere, the way whoever changes what is permitted takes it before what
+// is removed: two who want the same rows then never wait for each other.
 
 const ONE = { rows: 1 };
 
@@ -63,8 +66,8 @@ const byTokenAndVersion = preparedHold<{ token_id: string; version: number }>(
       .where('token.id', '=', p.token_id)
       .where(isNotEnded)
       .where('permission_version.version', '=', p.version)
-      .forKeyShare('token')
-      .forShare('permission_version'),
+      .forShare('permission_version')
+      .forKeyShare('token'),
   ONE,
 );
 
@@ -83,8 +86,9 @@ const byAll = preparedHold<{
       .where('mount.id', '=', p.mount_id)
       .where('mount.path', '=', p.path)
       .where('permission_version.version', '=', p.version)
+      .forShare('permission_version')
       .forKeyShare('token')
-      .forShare(['mount', 'permission_version']),
+      .forShare('mount'),
   ONE,
 );
 
@@ -92,9 +96,9 @@ const byAll = preparedHold<{
 export function holdFooting({ token_id, has_line, mount, version }: Footing): Write[] {
   if (token_id === undefined || has_line) {
     return [
+      ...(version === undefined ? [] : [byVersion({ version })]),
       ...(token_id === undefined ? [] : [holdLine({ id: token_id })]),
       ...(mount ? [byMount({ mount_id: mount.id, path: mount.path })] : []),
-      ...(version === undefined ? [] : [byVersion({ version })]),
     ];
   }
   if (mount && version !== undefined) {
