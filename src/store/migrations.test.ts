@@ -5,6 +5,7 @@ import { columnTypes } from './columns.ts';
 import { build } from './database.ts';
 import { roleIdKeys } from './migrations/0025-role-id-keys.ts';
 import { logIns } from './migrations/0031-log-ins.ts';
+import { sourcePages } from './migrations/0039-source-pages.ts';
 import { MIGRATIONS, planMigrations } from './migrations.ts';
 import { write } from './write.ts';
 
@@ -92,6 +93,34 @@ eachPlace('a database', (newPlace, engine) => {
     );
     const taken = build.updateTable('approle_role').set({ role_id_key: 'web-1' });
     await assert.rejects(store.commit([write(taken.where('name', '=', 'c'))]), /exists already/);
+    await store.close();
+  });
+
+  test('whose leases are of before knows which source of a session made them', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    const run = (sql: string) => ({ sql, parameters: [] });
+    const random = 'x'.repeat(24);
+    const ids = [
+      `broker/sessions/s_1234567890/clvlt_1234567890/${random}`,
+      `pki/issue/web/${random}${random}${random}`,
+    ];
+    await store.commit([
+      run('drop index lease_source'),
+      run('alter table lease drop column source_id'),
+      run('drop index session_credential_source'),
+      ...ids.map((id) => ({
+        sql: `insert into lease (id, bound, mount_id, kind, data, issued_at, expires_at, renewable)
+          values ($1, 0, '', 'none', '{}', 1, 2, 0)`,
+        parameters: [id],
+      })),
+      ...sourcePages.up(columnTypes(engine)).map(run),
+    ]);
+    const rows = store.db.selectFrom('lease').select('source_id').orderBy('id');
+    assert.deepEqual(await rows.execute(), [
+      { source_id: 'clvlt_1234567890' },
+      { source_id: null },
+    ]);
     await store.close();
   });
 

@@ -27,6 +27,7 @@ import { pages } from './migrations/0032-pages.ts';
 import { leaseHolders } from './migrations/0034-lease-holders.ts';
 import { sessionHolders } from './migrations/0037-session-holders.ts';
 import { sessionPages } from './migrations/0038-session-pages.ts';
+import { sourcePages } from './migrations/0039-source-pages.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -64,6 +65,7 @@ export const MIGRATIONS: readonly Migration[] = [
   leaseHolders,
   sessionHolders,
   sessionPages,
+  sourcePages,
 ];
 
 /**

@@ -262,6 +262,8 @@ export interface LeaseRow {
   token_id: string | null;
   /** Of the log-in whose batch token made it. */
   alias_id: string | null;
+  /** The library that made it for a session of the broker. */
+  source_id: string | null;
   /** Empty for what belongs to no mount. */
   mount_id: string;
   /** Names what is to be done when it ends. */

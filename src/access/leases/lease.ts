@@ -11,6 +11,8 @@ export interface Lease {
   token_id: string | undefined;
   /** The alias it ends with, as the batch token of a log-in does, which made it. */
   alias_id?: string | undefined;
+  /** What it ends with besides: the library that made it for a session of the broker. */
+  source_id?: string | undefined;
   /** Empty for what belongs to no mount. */
   mount_id: string;
   /** A name in {@link LeaseKinds}. */

@@ -65,6 +65,7 @@ export function insertLease(lease: Lease): Write {
     bound: (lease.token_id ?? lease.alias_id) === undefined ? 0 : 1,
     token_id: lease.token_id ?? null,
     alias_id: lease.alias_id ?? null,
+    source_id: lease.source_id ?? null,
     mount_id: lease.mount_id,
     kind: lease.kind,
     data: JSON.stringify(lease.data),
@@ -89,6 +90,12 @@ export const deleteLease: (parameters: { id: string }) => Write = preparedWrite<
 export function expireLease(id: string, now: number): Write {
   const due = build.updateTable('lease').set({ expires_at: now });
   return write(due.where('id', '=', id).where('expires_at', '>', now));
+}
+
+/** As {@link expireLease}, for some. */
+export function expireLeases(ids: readonly string[], now: number): Write {
+  const due = build.updateTable('lease').set({ expires_at: now });
+  return write(due.where('id', 'in', ids).where('expires_at', '>', now));
 }
 
 /** As {@link expireLease}, for all ids with `from` ≤ id < `to`. */
@@ -254,6 +261,7 @@ function leaseOf(row: LeaseRow): Lease {
     id: row.id,
     token_id: row.token_id ?? undefined,
     ...(row.alias_id === null ? {} : { alias_id: row.alias_id }),
+    ...(row.source_id === null ? {} : { source_id: row.source_id }),
     mount_id: row.mount_id,
     kind: row.kind,
     data: JSON.parse(row.data),

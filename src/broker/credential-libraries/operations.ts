@@ -72,7 +72,7 @@ export const credentialLibraryDefinition: Definition = {
     if (resource.subtype !== 'authority-certificate' || !speaks) return { body: after };
     return { body: { ...after, ...(await requireIssuing(app, caller, container, after)) } };
   },
-  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, id),
+  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
   async describe(_app, _caller, libraries) {
     return libraries.map(({ body }) => {

@@ -55,7 +55,7 @@ export const credentialStoreDefinition: Definition = {
     const speaks = mask.some((path) => path.startsWith('attributes.'));
     return resource.subtype === 'vault' && speaks ? planVaultChange(app, resource, item, mask) : {};
   },
-  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, id),
+  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
   childrenOf: ({ subtype }) => (subtype === 'static' ? ['credential'] : ['credential-library']),
   async describe(app, _caller, stores) {

@@ -63,7 +63,7 @@ export const credentialDefinition: Definition = {
     await requireUsable(app, caller, resource.subtype, planned.secret);
     return planRow(app, { id: resource.id, store_id: resource.container_id }, planned);
   },
-  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, id),
+  planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
   async describe(_app, _caller, credentials) {
     return credentials.map(({ body }) => {

@@ -129,6 +129,7 @@ async function issueFromAuthority(
   const lease = insertLease({
     id: newLeaseId(app, request),
     token_id: undefined,
+    source_id: library.id,
     mount_id: mount.id,
     kind: 'certificate',
     data: { serial: leaf.serial },
@@ -191,6 +192,7 @@ function leaseOf(
   return {
     id: newLeaseId(app, request),
     token_id: undefined,
+    source_id: request.library.id,
     mount_id: '',
     kind: VAULT_LEASE,
     data: { ...data },

@@ -7,6 +7,7 @@ import type { BrokerCaller } from '../caller.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { removeResources } from '../resources/store.ts';
+import { endSourcesBeforehand, planSourceRemoval } from '../session-credentials/operations.ts';
 import { cancelPage, endSessionsBeforehand } from '../sessions/ending/operations.ts';
 import type { PagedLoss } from '../sessions/ending/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
@@ -84,8 +85,12 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     removeBeforehand(app, work, {
       list: (limit) => listContainedIds(app.db, id, { type, but: work.own.account_id, limit }),
       endsOf,
-      permits: true,
+      permits: type === 'account',
     });
+  const source = async (ids: readonly string[]): Promise<readonly Effect[]> => {
+    await endSourcesBeforehand(app, work, ids);
+    return planSourceRemoval(app, { ids });
+  };
   switch (gone.type) {
     case 'target':
       return sessions({ target_id: id });
@@ -100,6 +105,13 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'user':
       await endLogInsBeforehand(app, work, { user_id: id });
       return sessions({ user_id: id });
+    case 'credential':
+    case 'credential-library':
+      await source([id]);
+      return;
+    case 'credential-store':
+      await contained('credential', source);
+      return contained('credential-library', source);
     case 'host-catalog':
       return contained('host', async (host_ids) => {
         await sessions({ host_ids, with_sets: true });

@@ -173,7 +173,7 @@ eachEngine('credentials of a session', (open) => {
       const session = { id: 's_1', expires_at: clock.now + 60 };
       const caller = await callerOf(app);
       const resolved = await resolveCredentials(app, caller, { target, session });
-      await app.store.commit([...resolved.effects, ...planSourceRemoval(app, id)]);
+      await app.store.commit([...resolved.effects, ...planSourceRemoval(app, { removed_id: id })]);
       const left = await readInjectedCredentials(app, 's_1');
       assert.deepEqual(
         left.map(({ credential_source }) => credential_source.id),

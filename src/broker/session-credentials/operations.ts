@@ -1,6 +1,6 @@
 import { endPages, PAGE, workOf } from '../../access/leases/ending/operations.ts';
 import { rangeOf } from '../../access/leases/lease.ts';
-import { expireRange, listRange } from '../../access/leases/store.ts';
+import { expireLeases, expireRange, listRange } from '../../access/leases/store.ts';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app.ts';
 import type { Effect } from '../../store/write.ts';
@@ -10,12 +10,22 @@ import { type CredentialBody, presentCredential } from '../credentials/credentia
 import { openCredential } from '../credentials/operations.ts';
 import { type Issued, issueFromLibrary } from '../library-issuing/operations.ts';
 import { listLinksFrom } from '../links/store.ts';
+import { PAGE as BEFOREHAND } from '../removal/page.ts';
 import type { Resource } from '../resource.ts';
 import { findResource, holdVersion } from '../resources/store.ts';
 import type { AccountFacts } from '../users/account-facts.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
 import { describeSecret, type FoundSecret, type SessionCredential } from './credential.ts';
-import { deleteInjected, endOfSources, insertInjected, listInjected } from './store.ts';
+import {
+  deleteInjected,
+  deleteInjectedUpTo,
+  endOfSources,
+  insertInjected,
+  listInjected,
+  listInjectedOfSources,
+  listLeasesOfSources,
+  type SourcesOf,
+} from './store.ts';
 
 /** What of a session its credentials depend on. */
 export interface SessionFacts {
@@ -196,8 +206,28 @@ export function endSessionCredentials(session_id: string, now: number): Effect[]
  * What ends the credentials that a library, a stored credential, or all of a store gave to sessions,
  * for the write set that removes it. The job of the leases revokes what is due; the sessions go on.
  */
-export function planSourceRemoval(app: App, removed_id: string): Effect[] {
-  return endOfSources(removed_id, Math.floor(app.now() / 1000));
+export function planSourceRemoval(app: App, of: SourcesOf): Effect[] {
+  return endOfSources(of, Math.floor(app.now() / 1000));
+}
+
+/** As {@link planSourceRemoval}, before some sources are removed, until less than a page of each kind is left. */
+export async function endSourcesBeforehand(
+  app: App,
+  work: { commit(effects: readonly Effect[]): Promise<void> },
+  source_ids: readonly string[],
+): Promise<void> {
+  for (;;) {
+    const now = Math.floor(app.now() / 1000);
+    const ids = await listLeasesOfSources(app.db, source_ids, { now, limit: BEFOREHAND });
+    if (ids.length < BEFOREHAND) break;
+    await work.commit([expireLeases(ids, now)]);
+  }
+  for (;;) {
+    const kept = await listInjectedOfSources(app.db, source_ids, BEFOREHAND);
+    const last = kept.at(-1);
+    if (last === undefined || kept.length < BEFOREHAND) break;
+    await work.commit([deleteInjectedUpTo(source_ids, last)]);
+  }
 }
 
 /** Revokes the credentials of ended sessions now; what cannot be revoked is tried again later. */

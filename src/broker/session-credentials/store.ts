@@ -1,10 +1,7 @@
-import { sql } from 'kysely';
 import type { Db } from '../../store/database.ts';
 import { build, prepared, preparedWrite } from '../../store/database.ts';
 import type { SessionCredentialRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { LIVE_STATUSES } from '../sessions/session.ts';
-import { SESSION_LEASES } from '../vault-leases/lease.ts';
 
 const ofSession = prepared((sql, p: { session_id: string }) =>
   sql
@@ -40,43 +37,73 @@ export async function hasExpiredInjected(db: Db, now: number): Promise<boolean> 
   return (await found.where('expires_at', '<=', now).limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** A library or stored credential, or those that a store contains, as they are when it is asked. */
-function sourcesOf(removed_id: string) {
-  return build
-    .selectFrom('resource as source')
-    .where((row) =>
-      row.or([row('source.id', '=', removed_id), row('source.container_id', '=', removed_id)]),
-    );
+/** A library or stored credential, or those that a store contains, as they are when it is asked; or some. */
+export type SourcesOf = { removed_id: string } | { ids: readonly string[] };
+
+function sourcesOf(of: SourcesOf) {
+  const sources = build.selectFrom('resource as source').select('source.id');
+  if ('ids' in of) return sources.where('source.id', 'in', of.ids);
+  const { removed_id } = of;
+  return sources.where((row) =>
+    row.or([row('source.id', '=', removed_id), row('source.container_id', '=', removed_id)]),
+  );
 }
 
 /**
- * What ends all that a source, or the sources of a store, made for sessions that go on: leases are
- * due, and what is kept for workers goes. It stands before the removal in the same write set. The
- * sessions lie in the project of their sources.
+ * What ends all that some sources, or those of a store, made for sessions: leases are due, and what
+ * is kept for workers goes. It stands before the removal in the same write set.
  *
  * @param now Unix seconds
  */
-export function endOfSources(removed_id: string, now: number): Write[] {
-  const sessions = sourcesOf(removed_id)
-    .innerJoin('resource as own', 'own.container_id', 'source.scope_id')
-    .innerJoin('session', 'session.id', 'own.id')
-    .where('own.type', '=', 'session')
-    .where('session.status', 'in', LIVE_STATUSES);
-  const beneath = (end: '/' | '0') =>
-    sql<string>`${`${SESSION_LEASES}/`} || session.id || '/' || source.id || ${end}`;
-  const leases = sessions
-    .innerJoin('lease', (join) =>
-      join.on('lease.id', '>=', beneath('/')).on('lease.id', '<', beneath('0')),
-    )
-    .select('lease.id')
-    .where('lease.expires_at', '>', now);
+export function endOfSources(of: SourcesOf, now: number): Write[] {
   return [
-    write(build.updateTable('lease').set({ expires_at: now }).where('id', 'in', leases)),
     write(
       build
-        .deleteFrom('session_credential')
-        .where('session_id', 'in', sessions.select('session.id'))
-        .where('source_id', 'in', sourcesOf(removed_id).select('source.id')),
+        .updateTable('lease')
+        .set({ expires_at: now })
+        .where('source_id', 'is not', null)
+        .where('source_id', 'in', sourcesOf(of))
+        .where('expires_at', '>', now),
     ),
+    write(build.deleteFrom('session_credential').where('source_id', 'in', sourcesOf(of))),
   ];
+}
+
+/** Ids of leases that some sources have made, and that are not due yet. */
+export async function listLeasesOfSources(
+  db: Db,
+  source_ids: readonly string[],
+  { now, limit }: { now: number; limit: number },
+): Promise<string[]> {
+  const made = db.selectFrom('lease').select('id').where('source_id', 'is not', null);
+  const due = made.where('source_id', 'in', source_ids).where('expires_at', '>', now);
+  return (await due.limit(limit).execute()).map(({ id }) => id);
+}
+
+/** What is kept for workers, by source and session. */
+export type InjectedKey = Pick<SessionCredentialRow, 'source_id' | 'session_id'>;
+
+/** What some sources have left for workers, in order. */
+export function listInjectedOfSources(
+  db: Db,
+  source_ids: readonly string[],
+  limit: number,
+): Promise<InjectedKey[]> {
+  const kept = db.selectFrom('session_credential').select(['source_id', 'session_id']);
+  const ofSources = kept.where('source_id', 'in', source_ids);
+  return ofSources.orderBy('source_id').orderBy('session_id').limit(limit).execute();
+}
+
+/** Deletes what some sources have left for workers, up to one of them in that order. */
+export function deleteInjectedUpTo(source_ids: readonly string[], last: InjectedKey): Write {
+  const kept = build.deleteFrom('session_credential').where('source_id', 'in', source_ids);
+  return write(
+    kept.where((row) =>
+      row(
+        row.refTuple('source_id', 'session_id'),
+        '<=',
+        row.tuple(row.val(last.source_id), row.val(last.session_id)),
+      ),
+    ),
+  );
 }
