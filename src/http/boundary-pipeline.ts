@@ -250,13 +250,17 @@ async function permitAndRun(
     if (error instanceof Failure) check();
     throw error;
   });
-  const { authorized, output_fields } = judge(caller, located, access.action);
-  if (!authorized) throw refuseCaller(caller);
+  const permitted = judge(caller, located, access.action);
+  if (!permitted.authorized) throw refuseCaller(caller);
+  let { output_fields } = permitted;
   caller.standing = bare.standing(async (again) => {
     const present = await access.locate(app, again, resolved);
-    if (!judge(again, present, access.action).authorized) throw refuseCaller(again);
+    const verdict = judge(again, present, access.action);
+    if (!verdict.authorized) throw refuseCaller(again);
+    output_fields = verdict.output_fields;
   });
-  const result = await route.run(app, caller, check(), located, output_fields);
+  const result = await route.run(app, caller, check(), located, permitted.output_fields);
+  // Not more is shown than may be seen by the time it is written.
   return result.item ? { ...result, item: visibleFields(result.item, output_fields) } : result;
 }
 

@@ -2,6 +2,7 @@
 // is narrowed while they are under way they are planned by what is left.
 
 import assert from 'node:assert/strict';
+import { withOpenssl } from '../support/openssl.ts';
 import { type Bench, type Contest, type ContestCase, contestAll, must } from '../support/racing.ts';
 import type { Reply } from '../support/server.ts';
 
@@ -105,60 +106,146 @@ const templates: ContestCase[] = [
   }),
 );
 
+/** For CN web.test and three alternative names. */
+function newCsr(): string {
+  let csr = '';
+  withOpenssl(({ must, read }) => {
+    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+    const names = 'subjectAltName=DNS:a.test,IP:192.0.2.7,URI:https://a.test/';
+    const files = ['-keyout', 'k', '-out', 'c'];
+    must('req', '-new', ...key, '-subj', '/CN=web.test', '-addext', names, ...files);
+    csr = Buffer.from(read('c')).toString('utf8');
+  });
+  return csr;
+}
+const CSR = newCsr();
+
+/** Conditions that a policy is given while a CSR is being signed, and whether its names stand them. */
+const narrowings: [what: string, conditions: string, stands: boolean][] = [
+  ['its common name', 'denied_parameters = { "common_name" = ["web.test"] }', false],
+  ['another common name', 'denied_parameters = { "common_name" = ["admin.test"] }', true],
+  ['its alternative name', 'denied_parameters = { "alt_names" = ["a.test"] }', false],
+  ['its address', 'denied_parameters = { "ip_sans" = ["192.0.2.7"] }', false],
+  ['another address', 'denied_parameters = { "ip_sans" = ["192.0.2.8"] }', true],
+  ['its URI', 'denied_parameters = { "uri_sans" = ["https://a.test/"] }', false],
+  ['all but other names', 'allowed_parameters = { "*" = [], "common_name" = ["b.test"] }', false],
+  ['all but its name', 'allowed_parameters = { "*" = [], "common_name" = ["web.test"] }', true],
+];
+
+const csrs: ContestCase[] = narrowings.flatMap(([what, conditions, stands]) =>
+  ['', '/issuer/default'].map((issuer) => ({
+    name: `a CSR signed by ${issuer || 'the issuer of its role'}, and a policy that denies ${what}`,
+    async setUp(bench) {
+      const { maker } = bench;
+      const mount = `pki${bench.next()}`;
+      await must(maker.call('POST', `sys/mounts/${mount}`, { type: 'pki' }));
+      const root = { common_name: 'Root', key_type: 'ec' };
+      await must(maker.call('POST', `${mount}/root/generate/internal`, root));
+      const role = { allow_any_name: true, allowed_uri_sans: '*', key_type: 'ec', ttl: '1h' };
+      await must(maker.call('POST', `${mount}/roles/web`, role));
+      const signing = `${mount}${issuer}/sign/web`;
+      const path = `sys/policies/acl/signer${bench.next()}`;
+      const policyWith = (more: string) => ({
+        policy: `path "${signing}" { capabilities = ["update"] ${more} }`,
+      });
+      await must(maker.call('PUT', path, policyWith('')));
+      const token = await newToken(bench, [path.split('/').at(-1) ?? '']);
+      const request = { method: 'POST', path: signing, body: { csr: CSR }, token };
+      const narrowing = { method: 'PUT', path, body: policyWith(conditions) };
+      if (!stands) return refusing(request, narrowing, [403, /permission denied/]);
+      return {
+        one: request,
+        other: narrowing,
+        async judge({ slower }) {
+          assert.ok(slower.reply.status < 300, slower.reply.text);
+        },
+      };
+    },
+  })),
+);
+
 const idOf = (reply: Reply): string => reply.textAt('id');
+
+/** Somebody of the broker with some grants everywhere, and a project. */
+async function newGrantee({ maker, next }: Bench, grants: readonly string[]) {
+  const make = async (plural: string, body: object) =>
+    idOf(await must(maker.call('POST', plural, body)));
+  const org = await make('scopes', { scope_id: 'global' });
+  const project = await make('scopes', { scope_id: org });
+  const auth_method_id = await make('auth-methods', { scope_id: org, type: 'password' });
+  const login = { login_name: `person-${next()}`, password: 'correct horse' };
+  const account = await make('accounts', { auth_method_id, attributes: login });
+  const user = await make('users', { scope_id: org });
+  const owns = { version: 1, account_ids: [account] };
+  await must(maker.call('POST', `users/${user}:add-accounts`, owns));
+  const role = await make('roles', { scope_id: 'global' });
+  const change = async (action: string, body: object) => {
+    const { version } = {
+      version: (await must(maker.call('GET', `roles/${role}`))).field('version'),
+    };
+    return must(maker.call('POST', `roles/${role}:${action}`, { version, ...body }));
+  };
+  await change('set-grant-scopes', { grant_scope_ids: ['this', 'descendants'] });
+  await change('add-principals', { principal_ids: [user] });
+  const version = (await change('set-grants', { grant_strings: grants })).field('version');
+  const path = `auth-methods/${auth_method_id}:authenticate`;
+  const made = await must(maker.call('POST', path, { attributes: login }, { token: '' }));
+  /** Has the grants be these. */
+  const regrant = (grant_strings: readonly string[]): Contest['one'] => ({
+    method: 'POST',
+    path: `roles/${role}:set-grants`,
+    body: { version, grant_strings },
+  });
+  return { project, token: made.textAt('attributes.token'), regrant };
+}
+
+const newTarget = (scope_id: string) => ({
+  scope_id,
+  type: 'tcp',
+  name: 'db',
+  address: 'db.test',
+  attributes: { default_port: 5432 },
+});
 
 const alias: ContestCase = {
   name: 'a target with an alias, and the grant for aliases',
   async setUp(bench) {
-    const { maker } = bench;
-    const make = async (plural: string, body: object) =>
-      idOf(await must(maker.call('POST', plural, body)));
-    const org = await make('scopes', { scope_id: 'global' });
-    const project = await make('scopes', { scope_id: org });
-    const auth_method_id = await make('auth-methods', { scope_id: org, type: 'password' });
-    const login = { login_name: `person-${bench.next()}`, password: 'correct horse' };
-    const account = await make('accounts', { auth_method_id, attributes: login });
-    const user = await make('users', { scope_id: org });
-    const owns = { version: 1, account_ids: [account] };
-    await must(maker.call('POST', `users/${user}:add-accounts`, owns));
-    const role = await make('roles', { scope_id: 'global' });
     const grants = ['ids=*;type=target;actions=create,read', 'ids=*;type=alias;actions=create'];
-    const change = async (action: string, body: object) => {
-      const { version } = {
-        version: (await must(maker.call('GET', `roles/${role}`))).field('version'),
-      };
-      return must(maker.call('POST', `roles/${role}:${action}`, { version, ...body }));
-    };
-    await change('set-grant-scopes', { grant_scope_ids: ['this', 'descendants'] });
-    await change('add-principals', { principal_ids: [user] });
-    const granted = await change('set-grants', { grant_strings: grants });
-    const made = await must(
-      maker.call(
-        'POST',
-        `auth-methods/${auth_method_id}:authenticate`,
-        { attributes: login },
-        { token: '' },
-      ),
-    );
-    const token = made.textAt('attributes.token');
-    const body = {
-      scope_id: project,
-      type: 'tcp',
-      name: 'db',
-      address: 'db.test',
-      attributes: { default_port: 5432 },
-      with_aliases: [{ value: `db-${bench.next()}.test`, scope_id: 'global' }],
-    };
-    return refusing(
-      { method: 'POST', path: 'targets', body, token },
-      {
-        method: 'POST',
-        path: `roles/${role}:set-grants`,
-        body: { version: granted.field('version'), grant_strings: grants.slice(0, 1) },
-      },
-      [403, /Forbidden/],
-    );
+    const { project, token, regrant } = await newGrantee(bench, grants);
+    const with_aliases = [{ value: `db-${bench.next()}.test`, scope_id: 'global' }];
+    const body = { ...newTarget(project), with_aliases };
+    const narrowing = regrant(grants.slice(0, 1));
+    return refusing({ method: 'POST', path: 'targets', body, token }, narrowing, [
+      403,
+      /Forbidden/,
+    ]);
   },
 };
 
-contestAll('what is narrowed while it is gone by', [sudo, ...templates, alias]);
+const views: [what: string, fields: string[]][] = [
+  ['fewer fields', ['id', 'scope_id']],
+  ['other fields', ['address', 'id']],
+];
+const shown = views.map(
+  ([what, fields]): ContestCase => ({
+    name: `a target that is made, and a grant that shows ${what} of it`,
+    async setUp(bench) {
+      const grant = 'ids=*;type=target;actions=create;output_fields';
+      const { project, token, regrant } = await newGrantee(bench, [`${grant}=id,scope_id,name`]);
+      const one = { method: 'POST', path: 'targets', body: newTarget(project), token };
+      const other = regrant([`${grant}=${fields.join(',')}`]);
+      return {
+        one,
+        other,
+        async judge({ slower, quicker }) {
+          const isLate = slower.by === one;
+          const made = isLate ? slower.reply : quicker.reply;
+          const names = Object.keys(JSON.parse(made.text)).sort();
+          assert.deepEqual(names, isLate ? fields : ['id', 'name', 'scope_id']);
+        },
+      };
+    },
+  }),
+);
+
+contestAll('what is narrowed while it is gone by', [sudo, ...templates, ...csrs, alias, ...shown]);

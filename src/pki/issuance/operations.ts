@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../../access/caller.ts';
 import { planLease } from '../../access/leases/operations.ts';
-import { settle } from '../../access/standing/operations.ts';
+import { judgeWith, settle } from '../../access/standing/operations.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -72,16 +72,34 @@ export async function signCsr(
   caller: Caller,
   input: SignRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
+  const judgeNames = judgeBringing(caller);
   return settle(async () => {
     const ground = await readGround(app, caller, input);
     const { plan, ...subject } = await decideSign(app, caller, input, ground);
-    // Names count as if they had been sent as fields, whatever form they come in.
-    if (caller.mayBring?.(() => namesOfCsr(ground.role, input, plan.names)) === false) {
-      throw new Failure('forbidden', 'permission denied');
-    }
+    judgeNames(() => namesOfCsr(ground.role, input, plan.names));
     return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
   }, ATTEMPTS);
 }
+
+/**
+ * Judges names as if they had been sent as fields, whatever form they come in; those of the last plan
+ * again whenever the request is judged again.
+ */
+function judgeBringing(caller: Caller): (names: NamesBrought) => void {
+  let brought: NamesBrought | undefined;
+  const judge = (): void => {
+    if (brought && caller.mayBring?.(brought) === false) {
+      throw new Failure('forbidden', 'permission denied');
+    }
+  };
+  judgeWith(caller, judge);
+  return (names) => {
+    brought = names;
+    judge();
+  };
+}
+
+type NamesBrought = Parameters<NonNullable<Caller['mayBring']>>[0];
 
 async function decideSign(
   app: App,
