@@ -6,6 +6,7 @@ import { build } from './database.ts';
 import { roleIdKeys } from './migrations/0025-role-id-keys.ts';
 import { logIns } from './migrations/0031-log-ins.ts';
 import { sourcePages } from './migrations/0039-source-pages.ts';
+import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
 import { MIGRATIONS, planMigrations } from './migrations.ts';
 import { write } from './write.ts';
 
@@ -167,6 +168,39 @@ eachPlace('a database', (newPlace, engine) => {
         ['of-ar', ''],
         ['of-nobody', ''],
         ['of-up', 'e-up'],
+      ],
+    );
+    await store.close();
+  });
+
+  test('whose roles are of before knows what they name as issuer, and nothing that only looks so', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    const run = (sql: string, ...parameters: string[]) => ({ sql, parameters });
+    const role = (name: string, body: object) =>
+      run(
+        "insert into pki_role (mount_id, name, body) values ('m', $1, $2)",
+        name,
+        JSON.stringify(body),
+      );
+    const looks = '"issuer_ref":"no"';
+    await store.commit([
+      run('drop index pki_role_issuer'),
+      run('alter table pki_role drop column issuer_ref'),
+      role('a', { ttl: 1, issuer_ref: 'old', ou: [] }),
+      role('b', { issuer_ref: 'x'.repeat(256) }),
+      role('c', { allowed_domains: [looks, '"issuer_ref":', '\u0000é'], issuer_ref: 'new' }),
+      role('d', { allowed_domains: ['issuer_ref', looks] }),
+      ...issuersOfRoles.up(columnTypes(engine)).map((sql) => run(sql)),
+    ]);
+    const rows = store.db.selectFrom('pki_role').select(['name', 'issuer_ref']).orderBy('name');
+    assert.deepEqual(
+      (await rows.execute()).map((row) => Object.values(row)),
+      [
+        ['a', 'old'],
+        ['b', ''],
+        ['c', 'new'],
+        ['d', 'default'],
       ],
     );
     await store.close();

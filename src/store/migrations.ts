@@ -28,6 +28,7 @@ import { leaseHolders } from './migrations/0034-lease-holders.ts';
 import { sessionHolders } from './migrations/0037-session-holders.ts';
 import { sessionPages } from './migrations/0038-session-pages.ts';
 import { sourcePages } from './migrations/0039-source-pages.ts';
+import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -66,6 +67,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sessionHolders,
   sessionPages,
   sourcePages,
+  issuersOfRoles,
 ];
 
 /**

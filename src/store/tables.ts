@@ -204,6 +204,8 @@ export interface PkiRoleRow {
   mount_id: string;
   name: string;
   body: string;
+  /** As in the body; empty for one that is too long to name anything. */
+  issuer_ref: string;
 }
 
 export interface PkiCertificateRow {

@@ -14,7 +14,7 @@ import { classIdOf } from '../crl/issuer-class.ts';
 import { checkName } from '../keys/key.ts';
 import { deleteAllKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
-import { listRoles } from '../roles/store.ts';
+import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
 import { describeIssuer, type Issuer, type IssuerRecord } from './issuer.ts';
 import { type IssuerUpdate, planSettings, updateOf } from './settings.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from './store.ts';
@@ -120,8 +120,7 @@ async function changeIssuer(
   ref: string,
   updateFrom: (issuer: Issuer) => IssuerUpdate,
 ): Promise<IssuerAnswer> {
-  const roles = await listRoles(app.db, caller.mount.id);
-  const { id, warnings } = await changeAuthority(app, caller, (authority) => {
+  const { id, warnings } = await changeAuthority(app, caller, async (authority) => {
     const issuer = resolveIssuer(authority, ref);
     const update = updateFrom(issuer);
     const settings = planSettings(authority, issuer, update);
@@ -135,7 +134,7 @@ async function changeIssuer(
       modified_at_ms: renamed ? now_ms : issuer.modified_at_ms,
     };
     const told = warnOfTemplates(settings.enable_aia_url_templating, authority.cluster);
-    if (renamed) told.push(...warnOfReferences(issuer.name, roles));
+    if (renamed) told.push(...(await warnOfReferences(app, caller, [issuer.name])));
     return {
       effects: [
         saveIssuer(caller.mount.id, changed),
@@ -162,12 +161,19 @@ function planName(authority: Authority, issuer: Issuer, name: string): string {
   return name;
 }
 
-type NamedRoles = Awaited<ReturnType<typeof listRoles>>;
-
-function warnOfReferences(ref: string, roles: NamedRoles): string[] {
-  if (ref === '') return [];
-  const count = roles.filter(({ role }) => role.issuer_ref === ref).length;
-  return count > 0 ? [`${count} roles reference ${ref}`] : [];
+/** @param refs by what an issuer was named; what is empty names none */
+async function warnOfReferences(
+  app: App,
+  caller: Caller,
+  refs: readonly string[],
+): Promise<string[]> {
+  const warnings: string[] = [];
+  for (const ref of refs) {
+    const count = ref === '' ? 0 : await countRolesOf(app.db, caller.mount.id, ref);
+    const told = count > MOST_COUNTED ? `more than ${MOST_COUNTED}` : `${count}`;
+    if (count > 0) warnings.push(`${told} roles reference ${ref}`);
+  }
+  return warnings;
 }
 
 const formerOf = (issuer: Issuer) => ({ id: issuer.id, class: classIdOf(issuer) });
@@ -178,8 +184,7 @@ export async function removeIssuer(
   caller: Caller,
   input: IssuerRef,
 ): Promise<Answer<null>> {
-  const roles = await listRoles(app.db, caller.mount.id);
-  return changeAuthority<Answer<null>>(app, caller, (authority) => {
+  return changeAuthority<Answer<null>>(app, caller, async (authority) => {
     const issuer = findIssuer(authority, input.issuer_ref);
     if (!issuer) return { effects: [], result: { data: null } };
     const effects = [
@@ -191,10 +196,10 @@ export async function removeIssuer(
     if (wasDefault) {
       warnings.push(
         `Deleted issuer ${issuer.id} (via issuer_ref ${input.issuer_ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
-        ...warnOfReferences('default', roles),
       );
     }
-    warnings.push(...warnOfReferences(issuer.id, roles), ...warnOfReferences(issuer.name, roles));
+    const named = [...(wasDefault ? ['default'] : []), issuer.id, issuer.name];
+    warnings.push(...(await warnOfReferences(app, caller, named)));
     return {
       effects,
       defaults: wasDefault ? { default_issuer: '' } : {},

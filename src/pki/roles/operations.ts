@@ -3,6 +3,7 @@ import { commitPlanned } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
+import { listKeys } from '../../core/key-list.ts';
 import type { Answer } from '../../http/route.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
@@ -61,19 +62,13 @@ export async function readRole(
   return { data: describeRole(role) };
 }
 
-export async function listRoles(
+/** Names in byte order, or one page of them. */
+export function listRoles(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
 ): Promise<Answer<{ keys: string[] }>> {
-  const page = { after: input.after ?? '', limit: listLimit(input.limit) };
-  const keys = await listRoleNames(app.db, caller.mount.id, page);
-  if (keys.length === 0) throw new Failure('not_found', '');
-  return { data: { keys } };
-}
-
-function listLimit(limit: number | undefined): number {
-  return limit === undefined || limit <= 0 ? Number.MAX_SAFE_INTEGER : limit;
+  return listKeys((page) => listRoleNames(app.db, caller.mount.id, page), input);
 }
 
 /** Writes a role whole: what is left out falls to its default. */

@@ -31,15 +31,23 @@ export async function findStoredRole(
   return row && { role: parseRole(row.body), body: row.body };
 }
 
-/** All roles of a mount by name; for questions about what refers to an issuer. */
-export async function listRoles(db: Db, mount_id: string): Promise<{ name: string; role: Role }[]> {
-  const rows = await db
+/** More are not counted: who reads the number has to look at them one by one. */
+export const MOST_COUNTED = 10_000;
+
+/** How many roles of a mount name an issuer so; at most one more than {@link MOST_COUNTED}. */
+export async function countRolesOf(db: Db, mount_id: string, issuer_ref: string): Promise<number> {
+  const some = build
     .selectFrom('pki_role')
-    .select(['name', 'body'])
+    .select('name')
     .where('mount_id', '=', mount_id)
-    .orderBy('name')
-    .execute();
-  return rows.map(({ name, body }) => ({ name, role: parseRole(body) }));
+    .where('issuer_ref', '=', issuer_ref)
+    .limit(MOST_COUNTED + 1)
+    .as('some');
+  const row = await db
+    .selectFrom(some)
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
 }
 
 /** Names in byte order, after `after`. */
@@ -72,9 +80,16 @@ export function saveRole(
   const save = saveAsRead('pki_role', {
     key: { mount_id, name },
     read: read && { body: read.body },
-    next: { body: JSON.stringify(role) },
+    next: { body: JSON.stringify(role), issuer_ref: issuerColumn(role) },
   });
   return [save, bumpConfigVersion()];
+}
+
+/** Names and ids are shorter; an index takes no text of any length. */
+const LONGEST_REF = 255;
+
+function issuerColumn({ issuer_ref }: Role): string {
+  return issuer_ref.length <= LONGEST_REF ? issuer_ref : '';
 }
 
 export function deleteRole(mount_id: string, name: string): Write[] {
