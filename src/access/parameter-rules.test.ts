@@ -279,7 +279,7 @@ test('what takes too many comparisons is neither allowed nor free of what is den
   const items = Array.from({ length: 10_000 }, (_, at) => `n${at}.example.com`);
   assert.equal(isAllowed({ denied: { list: values } }, { list: items }, reader), false);
   assert.equal(isAllowed({ allowed: { list: [...values, 'n*'] } }, { list: items }, reader), false);
-  const few = items.slice(0, 800);
+  const few = items.slice(0, 250);
   assert.equal(isAllowed({ denied: { list: values } }, { list: few }, reader), true);
 });
 

@@ -1,4 +1,5 @@
 import { parseSelector, type Selector } from '../core/identity-template.ts';
+import { findText } from '../core/text-search.ts';
 
 /**
  * Path patterns of policies (contract 5.3). A trailing `*` stands for any rest, the empty one and
@@ -121,7 +122,7 @@ function couldBe(form: string, segment: string, open: boolean): boolean {
   let at = first.length;
   for (const [place, text] of others.entries()) {
     const isLast = place === others.length - 1;
-    const found = isLast && !open ? segment.length - text.length : segment.indexOf(text, at + 1);
+    const found = isLast && !open ? segment.length - text.length : findText(segment, text, at + 1);
     if (found < at + 1 || !segment.startsWith(text, found)) return false;
     at = found + text.length;
   }

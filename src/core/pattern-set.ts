@@ -74,7 +74,7 @@ export class PatternSet {
 function someFits(globs: readonly Glob[], text: string, budget: Budget): boolean {
   for (const glob of globs) {
     // A long text, or a pattern of many pieces, counts for several.
-    budget.left -= 1 + (text.length >> 8) + (glob.middle.length >> 4);
+    budget.left -= 1 + ((text.length + glob.length) >> 5);
     if (budget.left < 0) return false;
     if (fitsGlob(glob, text)) return true;
   }

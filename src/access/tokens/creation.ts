@@ -275,7 +275,7 @@ function policiesOfRole(
 }
 
 /** What comparing a token's names with a role's patterns may come to: some milliseconds. */
-const MOST_COMPARISONS = 100_000;
+const MOST_COMPARISONS = 50_000;
 
 /**
  * Says of names whether a pattern is the whole of one; `*` stands for any text, anywhere.

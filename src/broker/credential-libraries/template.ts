@@ -1,3 +1,4 @@
+import { findText } from '../../core/text-search.ts';
 /** What templates can speak of; a value that somebody lacks is empty. */
 export const SELECTORS = [
   'User.Id',
@@ -193,6 +194,6 @@ function evaluate(expression: Expression, facts: TemplateFacts): string {
   const values = expression.values.map((value) => evaluate(value, facts));
   if (expression.name === 'coalesce') return values.find((value) => value !== '') ?? '';
   const [text = '', separator = ''] = values;
-  const cut = separator === '' ? 0 : text.indexOf(separator);
+  const cut = separator === '' ? 0 : findText(text, separator);
   return cut < 0 ? text : text.slice(0, cut);
 }

@@ -1,3 +1,4 @@
+import { findText } from '../../core/text-search.ts';
 import type { Expression, Operator, Selector } from './expression.ts';
 
 /**
@@ -171,7 +172,7 @@ function costOf({ value = '', pattern }: Test, found: unknown): number {
   if (Array.isArray(found)) return found.length * once;
   if (typeof found !== 'string') return once;
   if (pattern) return (pattern.size + 8) * (found.length + 1);
-  return once + (found.length >> 4) * (1 + (value.length >> 7));
+  return once + ((found.length + value.length) >> 3);
 }
 
 /** What is asked, without the "not" in it. */
@@ -221,7 +222,7 @@ function equals(found: unknown, value: string): boolean | Fault {
 }
 
 function contains(found: unknown, value: string): boolean | Fault {
-  if (typeof found === 'string') return found.includes(value);
+  if (typeof found === 'string') return findText(found, value) >= 0;
   if (Array.isArray(found)) {
     for (const item of found) {
       const outcome = equals(item, value);
