@@ -1,5 +1,49 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { Failure } from '../../core/failure.ts';
+import { remembered } from '../../core/remembered.ts';
+import { parseIpAddress } from '../../x509/ip-addresses.ts';
+
+/** Addresses that begin with the same bits; 4 or 16 bytes. */
+interface Block {
+  bytes: Uint8Array;
+  /** How many bits. */
+  prefix: number;
+}
+
+/** Beginnings of addresses, by the bytes of the family and the number of their bits. */
+type Blocks = Record<4 | 16, Map<number, Set<string>>>;
+
+/** Read once for each list: who logs in is held to the same one again and again. */
+const readBlocks = remembered((cidrs: readonly string[]): Blocks => {
+  const blocks: Blocks = { 4: new Map(), 16: new Map() };
+  for (const cidr of cidrs) {
+    const block = parseBlock(cidr);
+    if (!block) continue;
+    const ofFamily = familyOf(blocks, block);
+    const known = ofFamily.get(block.prefix);
+    if (known) known.add(beginningOf(block));
+    else ofFamily.set(block.prefix, new Set([beginningOf(block)]));
+  }
+  return blocks;
+});
+
+const familyOf = (blocks: Blocks, { bytes }: { bytes: Uint8Array }): Map<number, Set<string>> =>
+  blocks[bytes.length === 4 ? 4 : 16];
+
+function beginningOf({ bytes, prefix }: Block): string {
+  const beginning = Buffer.from(bytes.subarray(0, (prefix + 7) >> 3));
+  const last = beginning.length - 1;
+  if (prefix % 8 !== 0) beginning[last] = (beginning[last] ?? 0) & (0xff00 >> (prefix % 8));
+  return beginning.toString('latin1');
+}
+
+/** Looks a block up by each shorter, or equal, length that there is. */
+function isCovered(blocks: Blocks, { bytes, prefix }: Block): boolean {
+  for (const [bits, beginnings] of familyOf(blocks, { bytes })) {
+    if (bits <= prefix && beginnings.has(beginningOf({ bytes, prefix: bits }))) return true;
+  }
+  return false;
+}
 
 /**
  * Says whether an address lies within one of the blocks.
@@ -8,17 +52,15 @@ import { Failure } from '../../core/failure.ts';
  * @param address undefined when it is not known, which only the empty list admits
  */
 export function judgeAddress(cidrs: readonly string[], address: string | undefined): boolean {
-  if (cidrs.length === 0) return true;
-  return addressesIn(cidrs)(address);
+  return cidrs.length === 0 || addressesIn(cidrs)(address);
 }
 
 /** Tells of addresses, as a socket shows them, whether they lie within one of some blocks. */
 export function addressesIn(cidrs: readonly string[]): (address: string | undefined) => boolean {
-  const blocks = new BlockList();
-  for (const cidr of cidrs) addBlock(blocks, cidr);
+  const blocks = readBlocks(cidrs);
   return (address) => {
-    const plain = plainAddress(address);
-    return plain !== undefined && blocks.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
+    const bytes = parseIpAddress(plainAddress(address) ?? '');
+    return bytes !== undefined && isCovered(blocks, { bytes, prefix: 8 * bytes.length });
   };
 }
 
@@ -37,25 +79,16 @@ export function plainAddress(address: string | undefined): string | undefined {
 /** Says whether every block lies within one of `outer`; an empty `outer` is everything. */
 export function areWithin(cidrs: readonly string[], outer: readonly string[]): boolean {
   if (outer.length === 0) return true;
+  const blocks = readBlocks(outer);
   return cidrs.every((cidr) => {
-    const [base = ''] = cidr.split('/');
-    return outer.some(
-      (block) =>
-        isIP(base) === isIP(block.split('/')[0] ?? '') &&
-        prefixLength(cidr) >= prefixLength(block) &&
-        judgeAddress([block], base),
-    );
+    const block = parseBlock(cidr);
+    return block !== undefined && isCovered(blocks, block);
   });
-}
-
-function prefixLength(cidr: string): number {
-  const [base = '', length] = cidr.split('/');
-  return length === undefined ? (isIP(base) === 4 ? 32 : 128) : Number(length);
 }
 
 /** @throws Failure `invalid` that names the first block that is none */
 export function requireCidrs(field: string, cidrs: readonly string[]): void {
-  const wrong = cidrs.find((cidr) => !addBlock(new BlockList(), cidr));
+  const wrong = cidrs.find((cidr) => parseBlock(cidr) === undefined);
   if (wrong === undefined) return;
   throw new Failure(
     'invalid',
@@ -63,12 +96,13 @@ export function requireCidrs(field: string, cidrs: readonly string[]): void {
   );
 }
 
-function addBlock(blocks: BlockList, cidr: string): boolean {
-  const [base = '', length, ...more] = cidr.split('/');
-  const family = isIP(base);
-  const bits = family === 4 ? 32 : 128;
-  const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : -1;
-  if (family === 0 || more.length > 0 || prefix < 0 || prefix > bits) return false;
-  blocks.addSubnet(base, prefix, family === 4 ? 'ipv4' : 'ipv6');
-  return true;
+/** What is written as IPv4 in IPv6 form is a block of IPv4 addresses: `::ffff:10.0.0.0/104`. */
+function parseBlock(cidr: string): Block | undefined {
+  const [base = '', length, ...more] = cidr.split('/', 3);
+  const bytes = parseIpAddress(base);
+  if (!bytes || more.length > 0) return undefined;
+  const written = base.includes(':') ? 128 : 32;
+  const bits = length === undefined ? written : /^\d{1,3}$/.test(length) ? Number(length) : -1;
+  const prefix = bits - (written - 8 * bytes.length);
+  return prefix < 0 || bits > written ? undefined : { bytes, prefix };
 }
