@@ -5,7 +5,7 @@ import { namesOfPaths } from './access/capabilities/operations.ts';
 import { commitFor, commitOnceFor } from './access/standing/operations.ts';
 import type { App } from './app.ts';
 import { startFeeding } from './audit/devices/jobs.ts';
-import { createTrail } from './audit/operations.ts';
+import { createTrail, hashSecret } from './audit/operations.ts';
 import { makeInitialBroker } from './broker/initial/operations.ts';
 import { makeSeed } from './broker/seed/operations.ts';
 import { startReporting } from './broker/workers/own/jobs.ts';
@@ -114,6 +114,7 @@ function buildApp(
   const audit = createTrail({
     store,
     now,
+    hash: (secret) => hashSecret({ barrier }, secret),
     wait_for_reads: config.audit.wait_for_reads,
     onError: (err) => log.error({ err }, 'audit records wait to be written'),
   });

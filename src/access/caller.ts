@@ -40,6 +40,8 @@ export interface RecordFacts {
   remote_address: string;
   /** Allow-listed request fields. */
   request: Record<string, unknown>;
+  /** Set by an operation that has found what the request names: it is no secret in the wrong place. */
+  recognised?: boolean;
   /** Allow-listed facts of the outcome, added by the operation (`serial_number`, `lease_id`). */
   outcome: Record<string, unknown>;
 }

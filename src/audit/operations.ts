@@ -1,6 +1,15 @@
+import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
-import { buildCountRecord, buildRecord, buildStrangerRecord } from './record.ts';
+import { concealTokens, UNTOLD } from './conceal.ts';
+import {
+  buildCountRecord,
+  buildRecord,
+  buildStrangerRecord,
+  hashText,
+  type RecordedEnd,
+  type RecordedRequest,
+} from './record.ts';
 import { RefusalTally } from './refusal-tally.ts';
 import type { AuditTrail } from './trail.ts';
 
@@ -16,8 +25,17 @@ const MAX_WAITING = 65_536;
 /** Counts of refused strangers are recorded this often, in milliseconds. */
 const COUNT_TIME = 10_000;
 
+/**
+ * How a secret stands in records, so that who has it finds them; sealed, nothing can be hashed.
+ */
+export function hashSecret({ barrier }: Pick<App, 'barrier'>, text: string): string {
+  return barrier.sealed ? UNTOLD : hashText(barrier.hmac('token', `token:${text}`));
+}
+
 interface TrailOptions {
   store: Store;
+  /** As {@link hashSecret}. */
+  hash(secret: string): string;
   now(): number;
   /** Answer a read only after its record is durable. */
   wait_for_reads: boolean;
@@ -36,6 +54,10 @@ export function createTrail(options: TrailOptions): AuditTrail {
   let recovery: Promise<void> | undefined;
   const tally = new RefusalTally();
   let tallying: { since: number; timer: NodeJS.Timeout } | undefined;
+
+  function recordOf(request: RecordedRequest, end: RecordedEnd): string {
+    return concealTokens(buildRecord(request, options.now(), end), options.hash);
+  }
 
   function flush(): Promise<void> {
     clearTimeout(timer);
@@ -98,13 +120,13 @@ export function createTrail(options: TrailOptions): AuditTrail {
   }
 
   return {
-    entryOf: (caller) => ({ audit: buildRecord(caller, options.now(), { status: 'done' }) }),
+    entryOf: (caller) => ({ audit: recordOf(caller, { status: 'done' }) }),
     async note(caller, end) {
       if (isStuck()) await recover();
       if (isStuck()) {
         throw new Failure('unavailable', 'audit records cannot be written at present');
       }
-      waiting.push(buildRecord(caller, options.now(), end));
+      waiting.push(recordOf(caller, end));
       const durable = schedule();
       if (options.wait_for_reads) await durable;
       else durable.catch(() => {});
@@ -114,7 +136,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
       const isRoom = waiting.length <= MAX_WAITING;
       const kind = request.unknown_token ? 'unknown_token' : 'other';
       if (tally.take(now, request.record.remote_address, kind, isRoom)) {
-        waiting.push(buildStrangerRecord(request, now, end));
+        waiting.push(concealTokens(buildStrangerRecord(request, now, end), options.hash));
         schedule().catch(() => {});
       } else if (!tallying) {
         tallying = { since: now, timer: setTimeout(recordCounts, COUNT_TIME) };
@@ -122,7 +144,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
       }
     },
     keep(request, end) {
-      waiting.push(buildRecord(request, options.now(), end));
+      waiting.push(recordOf(request, end));
       schedule().catch(() => {});
     },
     count(route) {

@@ -2,6 +2,8 @@ import { ZodError } from 'zod';
 import type { Caller, RecordFacts, TokenFacts } from '../access/caller.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import type { App } from '../app.ts';
+import { concealSegments } from '../audit/conceal.ts';
+import { hashSecret } from '../audit/operations.ts';
 import type { RecordedEnd } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
 import type { Mount } from '../mounts/mount.ts';
@@ -13,7 +15,9 @@ export interface RecordedRoute {
   readonly method: string;
   readonly access: unknown;
   readonly body?: 'json' | 'bytes';
+  readonly path: string;
   readonly audit?: readonly string[];
+  readonly mistaken?: readonly string[];
   readonly while_sealed?: boolean;
 }
 
@@ -99,10 +103,22 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   if (app.barrier.sealed && !(route?.while_sealed && isWrite)) return;
   // What is not as declared may be anything, a secret in the wrong field too.
   if (error instanceof ZodError) trace.record.request = {};
+  concealMistaken(app, trace);
   const end = endOf(error);
   if (token) await app.audit.note(caller ?? trace, end);
   else if (route && isPublicRead(route) && !isRecordedRead(app, route)) app.audit.count(route.id);
   else app.audit.refuse(trace, end);
+}
+
+function concealMistaken(app: App, { route, record }: Trace): void {
+  const { mistaken = [], path = '' } = route ?? {};
+  if (mistaken.length === 0 || record.recognised) return;
+  const hash = (secret: string) => hashSecret(app, secret);
+  record.path = concealSegments(record.path, path, mistaken, hash);
+  for (const name of mistaken) {
+    const sent = record.request[name];
+    if (sent !== undefined && sent !== '') record.request[name] = hash(String(sent));
+  }
 }
 
 function isRead({ method, body }: RecordedRoute): boolean {

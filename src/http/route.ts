@@ -128,6 +128,11 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   failures: readonly FailureKind[];
   /** Request fields that the audit record may hold as they are. Everything else stays out of it. */
   audit?: readonly string[];
+  /**
+   * Fields of `audit` in whose place people send a secret now and then. Where such a request is refused,
+   * and the operation has not recognised what was sent, its record has their hashes.
+   */
+  mistaken?: readonly string[];
   /** Public reads of which only a count is kept. */
   counted?: boolean;
   /** The body's form: `json` (default), or bytes as they come, given to `run` as `input.body`. */

@@ -146,6 +146,7 @@ test('failed log-ins, bad tokens and refused paths are recorded, and a flood of 
   });
   const { call } = client;
   await call('POST', 'sys/auth/userpass', { type: 'userpass' });
+  await call('POST', 'auth/userpass/users/ann', { password: 'correct horse' });
   await call('POST', 'auth/userpass/login/ann', { password: 'not-the-password' }, { token: '' });
   for (let n = 0; n < 50; n++) await call('GET', 'sys/mounts', undefined, { token: '' });
   // The flood does not hide it.

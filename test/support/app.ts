@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { Caller } from '../../src/access/caller.ts';
 import { commitFor, commitOnceFor } from '../../src/access/standing/operations.ts';
 import type { App } from '../../src/app.ts';
-import { createTrail } from '../../src/audit/operations.ts';
+import { createTrail, hashSecret } from '../../src/audit/operations.ts';
 import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';
 import type { Mount } from '../../src/mounts/mount.ts';
 import { planFirstMounts, readMounts } from '../../src/mounts/operations.ts';
@@ -26,7 +26,13 @@ export async function openTestApp(store: Store): Promise<TestApp> {
   const barrier = new Barrier(random);
   await barrier.unlock(newKeyring(), barrier.lockings);
   const now = (): number => clock.now * 1000;
-  const audit = createTrail({ store, now, wait_for_reads: false, onError: () => {} });
+  const audit = createTrail({
+    store,
+    now,
+    hash: (secret) => hashSecret({ barrier }, secret),
+    wait_for_reads: false,
+    onError: () => {},
+  });
   let values = new Map<string, Promise<unknown>>();
   store.onConfigChange(() => {
     values = new Map();

@@ -311,6 +311,7 @@ async function requireOfRole(
 ): Promise<SecretId> {
   const { mount_id, name } = keyOf(caller, input);
   const secret = await findSecretIdByAccessor(app.db, input.secret_id_accessor);
+  caller.record.recognised = secret !== undefined;
   if (secret?.mount_id === mount_id && secret.role === name) return secret;
   throw new Failure('not_found', 'failed to find accessor entry for secret_id_accessor');
 }
@@ -406,6 +407,7 @@ async function checkMachine(
     await findApproleById(app.db, mount_id, input.role_id),
     await findSecretId(app.db, secretKey(app, mount_id, input.secret_id)),
   ];
+  caller.record.recognised = known !== undefined;
   const { name, role_id, rules } = known ?? readAgain(NO_ROLE);
   const { remote_address } = caller.record;
   const isNear = (cidrs: readonly string[]) => judgeAddress(cidrs, remote_address);

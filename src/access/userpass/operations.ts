@@ -167,6 +167,7 @@ export async function logInWithPassword(
   const { remote_address } = caller.record;
   const attempt = await attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
     const stored = await findStoredUser(app.db, mount_id, name);
+    caller.record.recognised = stored !== undefined;
     const matches = await verifyPassword(input.password, stored?.password_hash ?? NO_PASSWORD);
     if (!stored || !matches) return undefined;
     const user = parseUser(stored);

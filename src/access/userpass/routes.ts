@@ -114,6 +114,7 @@ export const userpassRoutes: AnyRoute[] = [
     summary: 'Log in with a password',
     access: 'public',
     audit: ['username'],
+    mistaken: ['username'],
     input: z.object({ username, password }),
     output: anything,
     failures: ['invalid'],

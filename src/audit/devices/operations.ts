@@ -4,7 +4,7 @@ import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
-import { hashText } from '../record.ts';
+import { hashSecret } from '../operations.ts';
 import { checkFileSink } from '../sinks/file/store.ts';
 import { ownFolders } from '../sinks/sink.ts';
 import { chainOf, deleteCursor } from '../store.ts';
@@ -64,7 +64,7 @@ export async function hashForRecords(
   if (!(await listDevices(app.db)).some((device) => device.path === path)) {
     throw new Failure('invalid', `unknown audit backend "${path}"`);
   }
-  return { data: { hash: hashText(app.barrier.hmac('token', `token:${input.input}`)) } };
+  return { data: { hash: hashSecret(app, input.input) } };
 }
 
 function devicePath(sent: string): string {

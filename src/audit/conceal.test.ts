@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { concealSegments, concealTokens } from './conceal.ts';
+
+const LETTERS = 'AbCdEfGhIjKlMnOpQrStUvWx';
+const SERVICE = `hvs.${LETTERS}`;
+const BROKER = `at_1234567890_s1${LETTERS}${LETTERS}`;
+
+const conceal = (value: unknown): unknown =>
+  JSON.parse(concealTokens(JSON.stringify(value), (token) => `<${token.length}>`));
+
+const concealed: [value: string, stands: string, why: string][] = [
+  [SERVICE, '<28>', 'a service token'],
+  [`hvb.${LETTERS}-_${LETTERS}`, '<54>', 'a batch token'],
+  [`hvr.${LETTERS}`, '<28>', 'a recovery token'],
+  [`s.${LETTERS}`, '<26>', 'a service token of old'],
+  [`b.${LETTERS}`, '<26>', 'a batch token of old'],
+  [BROKER, 'at_1234567890_…', 'a token of the broker, told by its id'],
+  [`identity/entity/id/${SERVICE}`, 'identity/entity/id/<28>', 'the end of a path'],
+  [
+    `targets/${SERVICE}:authorize-session`,
+    'targets/<28>:authorize-session',
+    'an id with an action',
+  ],
+  [`targets/s.${LETTERS}:read`, 'targets/<26>:read', 'an id of old with an action'],
+  [`unknown role "${SERVICE}"`, 'unknown role "<28>"', 'a token in quotes'],
+  [`a\n${SERVICE}\tb`, 'a\n<28>\tb', 'a token between escapes'],
+  [`x${SERVICE}`, 'x<28>', 'a token with something before it'],
+  [`${SERVICE},${SERVICE}`, '<28>,<28>', 'two tokens'],
+  [`${SERVICE}.${LETTERS}`, `<28>.${LETTERS}`, 'a token with a dot after it'],
+];
+
+for (const [value, stands, why] of concealed) {
+  test(`a record has no token: ${why}`, () => {
+    assert.deepEqual(conceal({ data: { [value]: [value] } }), { data: { [stands]: [stands] } });
+  });
+}
+
+const kept = [
+  'hvs.policy',
+  'hvac.example.com',
+  `nodes.${LETTERS}.example.com`,
+  `s.${LETTERS}.example.com`,
+  `web-s.${LETTERS}`,
+  'at_1234567890',
+  'flat_application1_prod',
+  `${LETTERS}`,
+  '7f0c9a52-6f0e-4cb0-8a38-6a7a3ec7d8b1',
+  `hmac-sha256:${'0a'.repeat(32)}`,
+];
+
+for (const value of kept) {
+  test(`a record keeps what is no token: ${value}`, () => {
+    assert.deepEqual(conceal({ data: value, path: `x/${value}` }), {
+      data: value,
+      path: `x/${value}`,
+    });
+  });
+}
+
+test('of many tokens the first are hashed, and none is told', () => {
+  let hashed = 0;
+  const text = concealTokens(JSON.stringify(Array(10_000).fill(SERVICE)), () => `${++hashed}`);
+  assert.equal(hashed, 64);
+  assert.doesNotMatch(text, /hvs/);
+});
+
+const segments: [path: string, template: string, stands: string][] = [
+  ['auth/up/login/ann', '/v1/auth/{mount}/login/{username}', 'auth/up/login/#'],
+  ['auth/a/b/login/ann', '/v1/auth/{mount}/login/{username}', 'auth/a/b/login/#'],
+  ['auth/ann/login/ann', '/v1/auth/{mount}/login/{username}', 'auth/ann/login/#'],
+  [
+    'auth/up/users/ann/password',
+    '/v1/auth/{mount}/users/{username}/password',
+    'auth/up/users/#/password',
+  ],
+  ['auth/up/login', '/v1/auth/{mount}/login', 'auth/up/login'],
+];
+
+for (const [path, template, stands] of segments) {
+  test(`of ${path} under ${template} the parameter is hashed and nothing else`, () => {
+    assert.equal(
+      concealSegments(path, template, ['username'], () => '#'),
+      stands,
+    );
+  });
+}

@@ -1,0 +1,53 @@
+/**
+ * What is a token by its form, wherever it stands in a record's JSON text: people send tokens in the
+ * place of names, accessors, lease ids and whatever else is recorded as it came.
+ *
+ * A token of the broker's API is told by its id, which is no secret. Forms of old are as short as names
+ * are: they count where a text or a segment of a path begins with them and has nothing after them.
+ */
+const FORMS =
+  /hv[sbr]\.[\w-]{20,}|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]{8,}|[sbr]\.(?<=["/][sbr]\.)[A-Za-z0-9]{24,}(?=["/:?])/g;
+
+/** What is in a record in place of a text that cannot be hashed. */
+export const UNTOLD = '…';
+
+/** Beyond these, tokens of one record are left out instead: each hash takes its time. */
+const MOST_HASHED = 64;
+
+/**
+ * A record's text with a hash in the place of each token.
+ *
+ * @param json a record; its texts have no token across an escape, since tokens need none
+ * @param hash of a token, as it is to stand in the record; free of what JSON escapes
+ */
+export function concealTokens(json: string, hash: (token: string) => string): string {
+  let hashed = 0;
+  return json.replace(FORMS, (token: string, id: string | undefined) => {
+    if (id !== undefined) return `${id}_${UNTOLD}`;
+    hashed += 1;
+    return hashed > MOST_HASHED ? UNTOLD : hash(token);
+  });
+}
+
+/**
+ * A path with hashes in the place of some of its parameters.
+ *
+ * @param path without `/v1/`, e.g. `auth/people/login/ann`
+ * @param template e.g. `/v1/auth/{mount}/login/{username}`; a mount may have slashes, so that the two
+ *   are laid side by side from their ends
+ */
+export function concealSegments(
+  path: string,
+  template: string,
+  names: readonly string[],
+  hash: (text: string) => string,
+): string {
+  const declared = template.split('/').reverse();
+  const after = declared.indexOf('{mount}');
+  const segments = path.split('/').reverse();
+  for (const [at, name] of declared.slice(0, after < 0 ? undefined : after).entries()) {
+    const segment = segments[at];
+    if (segment && names.includes(name.slice(1, -1))) segments[at] = hash(segment);
+  }
+  return segments.reverse().join('/');
+}
