@@ -19,6 +19,9 @@ import {
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
 
+/** Nobody else waits. */
+const REST = async () => {};
+
 const person = (metadata: Record<string, string>): IdentityFacts => ({
   entity: { id: 'e', name: 'ann', metadata, aliases: {} },
   groups: [],
@@ -149,7 +152,7 @@ test('an unfilled denial holds for names however they are spelt', () => {
   assert.equal(may(acl, 'update', 'auth/up/users/bob-a', { formed }), true);
 });
 
-test('what nobody knows the place of is answered by everything that tells what is allowed', () => {
+test('what nobody knows the place of is answered by everything that tells what is allowed', async () => {
   const acl = aclOf(`${DEMO} ${deny(`demo/${K}`)}`);
   assert.deepEqual(listCapabilities(acl, 'demo/a'), ['deny']);
   assert.equal(
@@ -157,8 +160,11 @@ test('what nobody knows the place of is answered by everything that tells what i
     false,
   );
   assert.deepEqual(listGrants(acl).wild.get('demo/+'), ['deny']);
-  assert.equal(hasAccessBeneath(aclOf(`${grant('demo/+')} ${deny(`demo/${K}`)}`), 'demo/'), false);
-  assert.equal(hasAccessBeneath(acl, 'demo/'), true);
+  assert.equal(
+    await hasAccessBeneath(aclOf(`${grant('demo/+')} ${deny(`demo/${K}`)}`), 'demo/', REST),
+    false,
+  );
+  assert.equal(await hasAccessBeneath(acl, 'demo/', REST), true);
 });
 
 // Bounded by another's permissions.
@@ -197,7 +203,7 @@ for (const [operation, path, more, allowed, why] of bounds) {
   });
 }
 
-test('what is told of bounded permissions is what both allow', () => {
+test('what is told of bounded permissions is what both allow', async () => {
   const told: [path: string, capabilities: string[]][] = [
     ['demo/issue/web', ['list', 'update']],
     ['demo/issue/prod', ['deny']],
@@ -215,9 +221,9 @@ test('what is told of bounded permissions is what both allow', () => {
   assert.deepEqual(wild.get('demo/some/*'), ['list']);
   assert.deepEqual(wild.get('shut/*'), ['deny']);
   assert.equal(wild.has('more/*'), false);
-  assert.equal(hasAccessBeneath(bounded, 'demo/'), true);
-  assert.equal(hasAccessBeneath(bounded, 'more/'), false);
-  assert.equal(hasAccessBeneath(bounded, 'shut/'), false);
+  assert.equal(await hasAccessBeneath(bounded, 'demo/', REST), true);
+  assert.equal(await hasAccessBeneath(bounded, 'more/', REST), false);
+  assert.equal(await hasAccessBeneath(bounded, 'shut/', REST), false);
 });
 
 test('the root policy bounds nothing, and is bounded', () => {

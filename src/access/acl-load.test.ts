@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cpuOf } from '../../test/support/cpu-time.ts';
-import { compileAcl, judgeAccess, listCapabilities } from './acl.ts';
+import { longestTurn } from '../../test/support/turns.ts';
+import { Breath } from '../core/breath.ts';
+import { compileAcl, hasAccessBeneath, judgeAccess, listCapabilities } from './acl.ts';
 import { parsePolicy } from './policy.ts';
 import { POLICY_LIMITS, TOKEN_LIMITS } from './policy-limits.ts';
 
@@ -81,4 +83,21 @@ test('one stanza that denies takes away what any number of others grant', () => 
   const denial = 'path "a" { capabilities = ["deny"] }';
   for (const at of [0, 25, 50]) assert.equal(mayRead(grants.toSpliced(at, 0, denial)), false);
   assert.equal(mayRead(grants.toSpliced(0, 0, 'path "b" { capabilities = ["deny"] }')), true);
+});
+
+test('which mounts are shown to somebody of as many stanzas as may be is found out in short turns', async () => {
+  const denials = ['demo/+/+/+', `demo${'/+'.repeat(66)}`].map(
+    (path) => `path "${path}" { capabilities = ["deny"] }`,
+  );
+  const policies = policiesOf((n) =>
+    n < 2 ? (denials[n] ?? '') : `path "demo/+/+/z${n}*" { capabilities = ["read"] }`,
+  );
+  const acl = compileAcl(policies, 0);
+  const breath = new Breath();
+  let isShown: boolean | undefined;
+  const longest = await longestTurn(async () => {
+    isShown = await hasAccessBeneath(acl, 'demo/', () => breath.take());
+  });
+  assert.equal(isShown, false);
+  assert.ok(longest < 50, `${longest} ms`);
 });

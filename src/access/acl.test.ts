@@ -13,6 +13,9 @@ import {
 import type { ParameterReader } from './parameter-forms.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
 
+/** Nobody else waits. */
+const REST = async () => {};
+
 const NOW = 1_800_000_000;
 
 /** `{ 'pki/*': 'read list' }` as a policy's text. */
@@ -282,11 +285,11 @@ test('duplicate stanzas in one policy are merged like those of two', () => {
   assert.deepEqual(listCapabilities(acl, 'x'), ['delete', 'list', 'read']);
 });
 
-test('the root policy allows everything, beside any deny', () => {
+test('the root policy allows everything, beside any deny', async () => {
   const acl = compileAcl([parsePolicy('path "*" { policy = "deny" }'), ROOT_POLICY], NOW);
   assert.equal(judge(acl, 'DELETE pki/root', { sudoRequired: true }), true);
   assert.deepEqual(listCapabilities(acl, 'x'), ['root']);
-  assert.equal(hasAccessBeneath(acl, 'pki/'), true);
+  assert.equal(await hasAccessBeneath(acl, 'pki/', REST), true);
 });
 
 test('answers must be wrapped as the rule says', () => {
@@ -452,14 +455,20 @@ const mounts: [rules: Record<string, string>, visible: boolean, rule: string][] 
   [{ '+/issue/*': 'update', 'pki/roles/*': 'deny' }, true, 'a deny elsewhere'],
 ];
 for (const [rules, visible, rule] of mounts) {
-  test(`pki/ is ${visible ? 'shown' : 'hidden'} under ${JSON.stringify(rules)}: ${rule}`, () => {
-    assert.equal(hasAccessBeneath(aclOf(rules), 'pki/'), visible);
+  test(`pki/ is ${visible ? 'shown' : 'hidden'} under ${JSON.stringify(rules)}: ${rule}`, async () => {
+    assert.equal(await hasAccessBeneath(aclOf(rules), 'pki/', REST), visible);
   });
 }
 
-test('a mount of two segments is found beneath wildcards', () => {
-  assert.equal(hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'auth/userpass/'), true);
-  assert.equal(hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'sys/userpass/'), false);
+test('a mount of two segments is found beneath wildcards', async () => {
+  assert.equal(
+    await hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'auth/userpass/', REST),
+    true,
+  );
+  assert.equal(
+    await hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'sys/userpass/', REST),
+    false,
+  );
 });
 
 test('before its fields are known, a request is stopped by what no field can change, and only by that', () => {

@@ -328,15 +328,20 @@ const SOME = '\u0004';
  * a rule of higher precedence may take away again.
  *
  * @param prefix with its last slash: `pki/`, `auth/userpass/`
+ * @param rest called now and then: of ten thousand rules each is judged by all others
  */
-export function hasAccessBeneath(acl: Acl, prefix: string): boolean {
+export async function hasAccessBeneath(
+  acl: Acl,
+  prefix: string,
+  rest: () => Promise<void>,
+): Promise<boolean> {
   if (acl.root) return true;
   const answers = beneath.get(acl) ?? new Map<string, boolean>();
   beneath.set(acl, answers);
   const known = answers.get(prefix);
   if (known !== undefined) return known;
+  const answer = await findAccessBeneath(acl, prefix, rest);
   if (answers.size >= MOST_PREFIXES) answers.clear();
-  const answer = findAccessBeneath(acl, prefix);
   answers.set(prefix, answer);
   return answer;
 }
@@ -347,16 +352,26 @@ const beneath = new WeakMap<Acl, Map<string, boolean>>();
 /** As many as there are mounts and endpoints with a name in their path. */
 const MOST_PREFIXES = 2000;
 
-function findAccessBeneath({ tables }: Acl, prefix: string): boolean {
+/** Rules that are tried before others may have their turn. */
+const RULES = 32;
+
+async function findAccessBeneath(
+  { tables }: Acl,
+  prefix: string,
+  rest: () => Promise<void>,
+): Promise<boolean> {
   const bare = withoutSlash(prefix);
   const segments = bare.split('/');
   const mayUse = (path: string): boolean => grantedAt(tables, path) !== 0;
+  let tried = 0;
   for (const table of tables) {
     for (const [path, rule] of table.exact) {
+      if (++tried % RULES === 0) await rest();
       const isBeneath = path === bare || path.startsWith(`${bare}/`);
       if (isBeneath && grants(rule) && mayUse(path)) return true;
     }
     for (const { pattern, rule } of listAll(table.wild)) {
+      if (++tried % RULES === 0) await rest();
       if (grants(rule) && samplePaths(pattern, segments).some(mayUse)) return true;
     }
   }

@@ -4,6 +4,7 @@ import { type Acl, hasAccessBeneath, listCapabilities } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import { askerOf } from '../access/turns/operations.ts';
 import { type App, perApp } from '../app.ts';
+import { Breath } from '../core/breath.ts';
 import { flag, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
@@ -80,11 +81,16 @@ async function drawUp(
 ): Promise<Uint8Array> {
   const apis = generic ? listGenericApis(declared, mounts) : listMountedApis(declared, mounts);
   const drafted: Drafted = { paths: new Map(), schemas: new Map() };
+  const breath = new Breath();
+  const rest = () => breath.take();
   for (const { mount, acl_path, ...api } of apis) {
-    if (mount !== undefined && !canSee(acl, mount)) continue;
-    const routes = api.routes.filter(
-      (route) => route.access === 'public' || mayUse(acl, route, { ...api, at: acl_path }),
-    );
+    if (mount !== undefined && !(await canSee(acl, mount, rest))) continue;
+    const routes: AnyRoute[] = [];
+    for (const route of api.routes) {
+      const isShown =
+        route.access === 'public' || (await mayUse(acl, route, { ...api, at: acl_path }, rest));
+      if (isShown) routes.push(route);
+    }
     await draftInTurns(drafted, { ...api, routes });
   }
   // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
@@ -189,21 +195,28 @@ export function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedA
   return { tag: 'broker', style: BOUNDARY_STYLE, prefix: '/v1', at: '', routes: declared.broker };
 }
 
-function canSee(acl: Acl | undefined, mount: Mount): boolean {
-  if (acl && hasAccessBeneath(acl, fullPath(mount))) return true;
+async function canSee(
+  acl: Acl | undefined,
+  mount: Mount,
+  rest: () => Promise<void>,
+): Promise<boolean> {
+  if (acl && (await hasAccessBeneath(acl, fullPath(mount), rest))) return true;
   return mount.config.listing_visibility === 'unauth' || mount.type === 'token';
 }
 
 /** Whether some path of this route could be permitted; which one, only the request can tell. */
-function mayUse(
+async function mayUse(
   acl: Acl | undefined,
   route: AnyRoute,
   api: Pick<DocumentedApi, 'prefix' | 'at'>,
-): boolean {
+  rest: () => Promise<void>,
+): Promise<boolean> {
   if (!acl || route.access === 'public') return false;
   const path = documentedPath(api, route).slice(1);
   const open = path.indexOf('{');
-  if (open >= 0) return hasAccessBeneath(acl, path.slice(0, path.lastIndexOf('/', open) + 1));
+  if (open >= 0) {
+    return hasAccessBeneath(acl, path.slice(0, path.lastIndexOf('/', open) + 1), rest);
+  }
   const granted = listCapabilities(acl, path);
   if (granted.includes('root')) return true;
   if (route.access.sudo && !granted.includes('sudo')) return false;

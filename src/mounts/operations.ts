@@ -348,7 +348,7 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Answe
   const breath = new Breath();
   for (const mount of (await readMounts(app)).values()) {
     await breath.take();
-    if (caller.acl && hasAccessBeneath(caller.acl, fullPath(mount))) {
+    if (caller.acl && (await hasAccessBeneath(caller.acl, fullPath(mount), () => breath.take()))) {
       groups[mount.kind][mount.path] = describeMount(mount);
     } else if (mount.config.listing_visibility === 'unauth') {
       const { type, description, options } = mount;
@@ -364,12 +364,14 @@ export async function readVisibleMount(
   input: { path: string },
 ): Promise<Answer> {
   const wanted = input.path.replace(/\/$/, '');
+  const breath = new Breath();
   for (const [path, mount] of await readMounts(app)) {
     if (!`${wanted}/`.startsWith(path)) continue;
     const verdict =
       caller.acl &&
       judgeAccess(caller.acl, { path: wanted, operation: 'read', sudoRequired: false });
-    if (verdict?.allowed || (caller.acl && hasAccessBeneath(caller.acl, path))) {
+    const rest = () => breath.take();
+    if (verdict?.allowed || (caller.acl && (await hasAccessBeneath(caller.acl, path, rest)))) {
       return { data: { ...describeMount(mount), path: mount.path } };
     }
   }
