@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { duration, flag, integer, optional, stringMap, text } from '../../core/fields.ts';
 import { type AnyRoute, type Route, vaultRoute } from '../../http/route.ts';
+import { workOf } from '../leases/ending/operations.ts';
 import type { TokenWish } from './creation.ts';
 import { tidyTokens } from './ending/operations.ts';
 import { displayText, policyList, tokenTypeText } from './field-kinds.ts';
@@ -237,10 +238,9 @@ export const tokenRoutes: AnyRoute[] = [
     output: anything,
     failures: [],
     run: async (app, caller) => {
-      await tidyTokens(app, {
-        commit: (effects) => app.commit(caller, effects),
-        stopping: false,
-      });
+      // Pages follow each other: the request's own record says first whether the caller may.
+      await app.commit(caller, []);
+      await tidyTokens(app, workOf(app, caller));
       return { status: 202, warnings: ['Tokens that have run out are deleted.'] };
     },
   }),

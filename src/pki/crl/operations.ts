@@ -307,6 +307,9 @@ export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void
 
 /** Builds the lists of all issuers of the mount, whatever their age. */
 export async function rotateCrls(app: App, caller: Caller) {
+  // Lists are published one by one, for everybody who waits for them: the request's own record says
+  // first that it was asked for, and whether the caller may.
+  await app.commit(caller, []);
   const mount_id = caller.mount.id;
   const authority = await readAuthority(app, mount_id);
   const warnings: string[] = [];
