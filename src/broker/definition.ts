@@ -4,6 +4,7 @@ import type { Effect } from '../store/write.ts';
 import type { BrokerCaller } from './caller.ts';
 import type { FieldErrors } from './field-errors.ts';
 import type { Action } from './grants/actions.ts';
+import type { Beforehand } from './removal/page.ts';
 import type { Resource, Scope } from './resource.ts';
 import type { ResourceTypeName } from './resource-types.ts';
 
@@ -36,6 +37,8 @@ export interface PlannedRow {
 /** A new or changed row, with whatever else belongs into the same write set. */
 export interface Plan extends PlannedRow {
   effects?: readonly Effect[];
+  /** Of a change; it comes last, when nothing is known that refuses the change. */
+  beforehand?: Beforehand | undefined;
 }
 
 /**

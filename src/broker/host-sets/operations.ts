@@ -7,7 +7,6 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
-import { workOf } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/store.ts';
@@ -88,12 +87,13 @@ export function changeHosts(change: LinkChange) {
       ids: idsOf(item, FIELD),
       field: FIELD,
       inside: { container_id: resource.container_id },
-      async effectsOf({ removed }) {
-        if (removed.length === 0) return [];
+      loseBy(removed) {
         const { id } = resource;
-        const loss = { host_set_id_of: id, host_ids_of: removed };
-        await endSessionsBeforehand(app, workOf(app, caller), loss);
-        return planLoss(app, { host_set_id_of: id, host_ids: removed });
+        return {
+          effects: planLoss(app, { host_set_id_of: id, host_ids: removed }),
+          end: (work) =>
+            endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
+        };
       },
       async requireLinkable(ids) {
         const found = await listResourcesById(app.db, ids);

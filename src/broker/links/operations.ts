@@ -4,8 +4,10 @@ import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
+import type { Beforehand } from '../removal/page.ts';
 import type { Resource } from '../resource.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
+import { holdResources } from '../resources/store.ts';
 import { faultOfTotal } from './fields.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
 import { deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
@@ -28,8 +30,8 @@ export interface LinkRequest {
   requireLinkable(ids: readonly string[]): Promise<void>;
   /** What else the change brings with it. */
   effects?: readonly Effect[];
-  /** The same, where it depends on what is added and removed. */
-  effectsOf?(plan: PlannedLinks): Promise<readonly Effect[]>;
+  /** What ends with links that are taken away, in the change itself and before it. */
+  loseBy?(removed: readonly string[]): Pick<Beforehand, 'end'> & { effects: readonly Effect[] };
 }
 
 /** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
@@ -44,14 +46,18 @@ export async function changeLinks(
   const plan = await planInTime(app, definition, resource.id, version, () =>
     planChange(app, request),
   );
+  const { added, removed } = plan;
+  const loss = removed.length > 0 ? request.loseBy?.(removed) : undefined;
   const effects = [
-    ...deleteLinks({ from_id: resource.id, kind, to_ids: plan.removed }),
-    ...insertLinks({ from_id: resource.id, kind, to_ids: plan.added }, inside),
+    ...deleteLinks({ from_id: resource.id, kind, to_ids: removed }),
+    ...insertLinks({ from_id: resource.id, kind, to_ids: added }, inside),
     ...(request.effects ?? []),
-    ...((await request.effectsOf?.(plan)) ?? []),
+    ...(loss?.effects ?? []),
   ];
+  const grounds = loss ? holdResources([...added, ...removed]) : [];
+  const beforehand = loss && { end: loss.end, grounds };
   try {
-    return await commitChange(app, caller, definition, resource, version, { effects });
+    return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
   } catch (error) {
     // Something to be linked went away between reading and writing: say which.
     if (error instanceof Failure && error.kind === 'conflict') await planChange(app, request);

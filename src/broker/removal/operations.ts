@@ -12,28 +12,29 @@ import { cancelPage, endSessionsBeforehand } from '../sessions/ending/operations
 import type { PagedLoss } from '../sessions/ending/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { listSubtree } from '../tree/tree.ts';
-import { PAGE } from './page.ts';
+import { type EndingWork, PAGE } from './page.ts';
 import { listContainedIds, listInScopes, listLogInsOf } from './store.ts';
 
 // A removal ends all that stands on what it removes in its own write set, by statements that find
 // it there. However much that is, the set stays small: whatever is more than a page is ended before,
 // page by page, each with a record of its own. Others write in between.
 
-/** Who ends, and what is left to the end: what they are permitted by. */
-export interface EndingWork {
-  commit(effects: readonly Effect[]): Promise<void>;
-  /** Log-in and account of whoever removes. */
-  own: { log_in_id: string; account_id: string };
-}
-
-/** Work of a request, which goes on to remove something. */
-export function workOf(app: App, caller: BrokerCaller): EndingWork {
+/**
+ * Work of a request, which goes on to remove something.
+ *
+ * @param grounds what refuses the request refuses each page of it
+ */
+export function workOf(
+  app: App,
+  caller: BrokerCaller,
+  grounds: readonly Effect[] = [],
+): EndingWork {
   const { auth_token_id, account_id } = caller.who;
   return {
     commit: (effects) => {
       const { record } = caller;
       const outcome = { ...record.outcome, ending: true };
-      return app.commit({ ...caller, record: { ...record, outcome } }, effects);
+      return app.commit({ ...caller, record: { ...record, outcome } }, [...grounds, ...effects]);
     },
     own: { log_in_id: auth_token_id, account_id },
   };

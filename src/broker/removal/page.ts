@@ -1,2 +1,19 @@
+import type { Effect } from '../../store/write.ts';
+
 /** Rows of a kind that are left to a removal itself, and ended by each page before. */
 export const PAGE = 500;
+
+/** Who ends, and what is left to the end: what they are permitted by. */
+export interface EndingWork {
+  commit(effects: readonly Effect[]): Promise<void>;
+  /** Log-in and account of whoever removes. */
+  own: { log_in_id: string; account_id: string };
+}
+
+/** What a change ends before it is made, where that is more than a page. */
+export interface Beforehand {
+  /** Ends it page by page; each page holds what the change itself stands on, and is refused as that would be. */
+  end(work: EndingWork): Promise<void>;
+  /** What the change stands on besides the version of what is changed. */
+  grounds: readonly Effect[];
+}

@@ -10,11 +10,12 @@ import {
   type Definition,
   type Item,
   type Plan,
+  type PlannedRow,
   USUAL_WORDS,
   type Words,
 } from '../definition.ts';
 import type { OutputFields } from '../grants/decision.ts';
-import { endBeforehand } from '../removal/operations.ts';
+import { endBeforehand, workOf } from '../removal/operations.ts';
 import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
 import {
   listChildTypes,
@@ -28,7 +29,9 @@ import {
   changeResource,
   findResource,
   holdResource,
+  holdVersion,
   insertResource,
+  refuseTakenName,
   removeResources,
   takeResources,
 } from './store.ts';
@@ -169,7 +172,7 @@ export async function commitChange(
   plan: Plan,
 ): Promise<Resource> {
   requireVersion(definition, resource, expected);
-  const { effects = [], ...row } = plan;
+  const { effects = [], beforehand, ...row } = plan;
   const next: Resource = {
     ...resource,
     ...row,
@@ -179,6 +182,10 @@ export async function commitChange(
   };
   caller.record.outcome.resource_id = resource.id;
   try {
+    if (beforehand) {
+      const grounds = [...groundsOf(resource, expected, row), ...beforehand.grounds];
+      await beforehand.end(workOf(app, caller, grounds));
+    }
     await app.commit(caller, [
       changeResource(resource.id, expected, { ...row, updated_ms: next.updated_ms }),
       ...effects,
@@ -192,6 +199,15 @@ export async function commitChange(
     throw error;
   }
   return next;
+}
+
+/** What a change is refused by, whatever its plan says: another version, and a name that is taken. */
+function groundsOf(resource: Resource, expected: number, { name }: PlannedRow): Effect[] {
+  const { id, type, container_id } = resource;
+  return [
+    holdVersion({ id, version: expected }),
+    ...(typeof name === 'string' ? [refuseTakenName({ id, type, container_id, name })] : []),
+  ];
 }
 
 /**

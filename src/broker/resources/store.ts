@@ -380,6 +380,34 @@ export const holdVersion = preparedHold<{ id: string; version: number }>(
   { rows: 1 },
 );
 
+/** Refuses its write set unless some resources are there, and whose they are known to be. */
+export function holdResources(ids: readonly string[], owner_id?: string): Write[] {
+  if (ids.length === 0) return [];
+  const some = build.selectFrom('resource').select('id').where('id', 'in', ids).orderBy('id');
+  const held =
+    owner_id === undefined ? some.forKeyShare() : some.where('owner_id', '=', owner_id).forShare();
+  return [write(held, { rows: ids.length })];
+}
+
+/** Refuses its write set where another resource has the name by then. */
+export const refuseTakenName = preparedHold<{
+  id: string;
+  type: string;
+  container_id: string;
+  name: string;
+}>(
+  (from, { id, type, container_id, name }) =>
+    from
+      .selectFrom('resource')
+      .select('id')
+      .where('container_id', '=', container_id)
+      .where('type', '=', type)
+      .where('name', '=', name)
+      .where('id', '<>', id)
+      .forKeyShare(),
+  { rows: 0 },
+);
+
 /** Ids as a question, answered when the write set runs. */
 export type Ids = Expression<string>;
 

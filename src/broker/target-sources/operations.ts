@@ -8,7 +8,6 @@ import { idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { deleteLinks, insertLinks, listLinksFrom } from '../links/store.ts';
-import { workOf } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
@@ -46,11 +45,12 @@ export function changeHostSources(change: LinkChange) {
       ids: idsOf(item, HOST_FIELD),
       field: HOST_FIELD,
       inside: { scope_id: resource.scope_id },
-      async effectsOf({ removed }) {
-        if (removed.length === 0) return [];
+      loseBy(removed) {
         const loss = { target_id_of: resource.id, host_set_ids: removed };
-        await endSessionsBeforehand(app, workOf(app, caller), loss);
-        return planLoss(app, loss);
+        return {
+          effects: planLoss(app, loss),
+          end: (work) => endSessionsBeforehand(app, work, loss),
+        };
       },
       requireLinkable: (ids) =>
         requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),

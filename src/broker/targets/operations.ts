@@ -5,7 +5,6 @@ import { planAliases, type WantedAlias } from '../aliases/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { type LinkKind, listLinksFrom } from '../links/store.ts';
-import { workOf } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { type Linked, listLinked } from './store.ts';
@@ -45,7 +44,7 @@ export const targetDefinition: Definition = {
 
   updatable: updatablePaths,
   checkChange: (item, { mask }, errors) => checkTargetChange(item, mask, errors),
-  async planChange(app, caller, { resource, item, mask }) {
+  async planChange(app, _caller, { resource, item, mask }) {
     const body = planTarget(resource.body as TargetBody, resource.subtype, item, mask);
     if (mask.includes('address') && body.address !== '') {
       const sources = await listLinksFrom(app.db, resource.id, 'target-host-source');
@@ -65,9 +64,12 @@ export const targetDefinition: Definition = {
     }
     const loses = (resource.body as TargetBody).address !== '' && body.address === '';
     const loss = { address_of: resource.id };
-    if (loses) await endSessionsBeforehand(app, workOf(app, caller), loss);
-    const effects = loses ? planLoss(app, loss) : [];
-    return { body, effects };
+    if (!loses) return { body };
+    return {
+      body,
+      effects: planLoss(app, loss),
+      beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), grounds: [] },
+    };
   },
   planRemoval: async (app, _caller, { id }) => planLoss(app, { target_id: id }),
 

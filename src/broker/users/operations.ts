@@ -1,17 +1,16 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Effect } from '../../store/write.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
-import type { Definition, Item } from '../definition.ts';
+import type { Definition, Item, Plan } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, faultOfTotal, idsOf } from '../links/fields.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
-import { endLogInsBeforehand, workOf } from '../removal/operations.ts';
+import { endLogInsBeforehand } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import { listOwned, listOwnedByAll, listResourcesById } from '../resources/store.ts';
+import { holdResources, listOwned, listOwnedByAll, listResourcesById } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { describeAccounts } from './account-facts.ts';
@@ -93,11 +92,10 @@ export function changeAccounts(change: LinkChange) {
     if (BUILT_IN.includes(resource.id)) {
       refuseField('id', `The built-in user ${resource.id} has no accounts.`);
     }
-    const plan = (): Promise<Effect[]> =>
-      planAccounts(app, caller, { user: resource, item, change });
-    const effects = await planInTime(app, userDefinition, resource.id, expected, plan);
+    const plan = (): Promise<Plan> => planAccounts(app, { user: resource, item, change });
+    const planned = await planInTime(app, userDefinition, resource.id, expected, plan);
     try {
-      return await commitChange(app, caller, userDefinition, resource, expected, { effects });
+      return await commitChange(app, caller, userDefinition, resource, expected, planned);
     } catch (error) {
       // An account went away, or to somebody else, between reading and writing: say which.
       if (error instanceof Failure && error.kind === 'conflict') await plan();
@@ -108,9 +106,8 @@ export function changeAccounts(change: LinkChange) {
 
 async function planAccounts(
   app: App,
-  caller: BrokerCaller,
   { user, item, change }: { user: Resource; item: Item; change: LinkChange },
-): Promise<Effect[]> {
+): Promise<Plan> {
   const present = await listOwned(app.db, 'account', user.id);
   const plan = planLinks(
     change,
@@ -124,16 +121,22 @@ async function planAccounts(
   const tooMany = faultOfTotal(present.length, plan);
   if (tooMany !== undefined) refuseField(FIELD, tooMany);
   await requireFree(app, user, plan.added);
-  if (plan.removed.length > 0) {
-    await endLogInsBeforehand(app, workOf(app, caller), { account_ids: plan.removed });
-  }
-  return [
-    ...plan.removed.map((id) => setOwner(id, { from: user.id, to: '' })),
-    // Whoever logged in through an account that is taken away is this user no more. After that:
-    // a log-in that holds the account is waited for.
-    ...(plan.removed.length === 0 ? [] : await endLogIns(app, { account_ids: plan.removed })),
-    ...plan.added.map((id) => setOwner(id, { from: '', to: user.id })),
-  ];
+  const { added, removed } = plan;
+  const links = added.map((id) => setOwner(id, { from: '', to: user.id }));
+  if (removed.length === 0) return { effects: links };
+  return {
+    effects: [
+      ...removed.map((id) => setOwner(id, { from: user.id, to: '' })),
+      // Whoever logged in through an account that is taken away is this user no more. After that:
+      // a log-in that holds the account is waited for.
+      ...(await endLogIns(app, { account_ids: removed })),
+      ...links,
+    ],
+    beforehand: {
+      end: (work) => endLogInsBeforehand(app, work, { account_ids: removed }),
+      grounds: [...holdResources(removed, user.id), ...holdResources(added, '')],
+    },
+  };
 }
 
 async function requireFree(app: App, user: Resource, ids: readonly string[]): Promise<void> {
