@@ -11,6 +11,7 @@ import {
   authenticateAgain,
 } from '../access/tokens/authentication/operations.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
+import { requireRoomToWrap } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
@@ -207,6 +208,7 @@ async function answer(
     Object.assign(caller, { token, acl, identity });
     return again;
   });
+  if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
   const result = await route.run(app, caller, input);
   const dressed = dress(caller, route, result, { fields, params: match.params });
   const sent = await wrapIfAsked(app, caller, result, dressed);

@@ -3,6 +3,7 @@ import { wrapAnswer } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
+import { SYSTEM_LEASE_TTL } from '../mounts/mount.ts';
 import type { Answer, AnyRoute } from './route.ts';
 import { type Dressed, dressWrapped } from './wire/vault.ts';
 
@@ -30,6 +31,12 @@ export function wrapTtlOf(
   }
   if (format) {
     throw new Failure('invalid', 'header "X-Vault-Wrap-Format" must be left out: one form only');
+  }
+  if (seconds > SYSTEM_LEASE_TTL) {
+    throw new Failure(
+      'invalid',
+      `header "X-Vault-Wrap-TTL" must be at most ${SYSTEM_LEASE_TTL / 3600}h`,
+    );
   }
   // Upwards: a fraction must not become an answer that is not wrapped.
   return Math.ceil(seconds);

@@ -29,6 +29,7 @@ import { sessionHolders } from './migrations/0037-session-holders.ts';
 import { sessionPages } from './migrations/0038-session-pages.ts';
 import { sourcePages } from './migrations/0039-source-pages.ts';
 import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
+import { makersOfWrappings } from './migrations/0044-makers-of-wrappings.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -68,6 +69,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sessionPages,
   sourcePages,
   issuersOfRoles,
+  makersOfWrappings,
 ];
 
 /**

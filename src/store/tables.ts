@@ -287,6 +287,10 @@ export interface WrappedAnswerRow {
   /** Of the token inside; empty when there is none. */
   wrapped_accessor: string;
   answer_sealed: Uint8Array;
+  /** Who had it wrapped, an entity, a token or a site; empty in rows of an older server. */
+  maker: string;
+  /** Of `answer_sealed`, so that a count reads an index alone. */
+  bytes: number;
 }
 
 /** An entry in the storage that belongs to one token. */

@@ -61,7 +61,7 @@ export async function startBroker(
   return brokerOver(client);
 }
 
-function storageOf(place: Place): Config['storage'] {
+export function storageOf(place: Place): Config['storage'] {
   const options = place.options();
   if (options.engine === 'postgres') {
     return { type: 'postgres', url: options.url, node_name: options.node_name };

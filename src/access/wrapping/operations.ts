@@ -6,18 +6,26 @@ import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
 import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { footingOf, judgeWith } from '../standing/operations.ts';
+import { commitPlanned, footingOf, judgeWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { deleteBare } from '../tokens/ending/store.ts';
 import { mintToken } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
-import { findWrapped, insertWrapped, takeWrapped } from './store.ts';
+import {
+  findWrapped,
+  findWrappedBy,
+  holdWrappedWithin,
+  insertWrapped,
+  takeWrapped,
+} from './store.ts';
 import {
   decodeAnswer,
   encodeAnswer,
   isWrappingToken,
+  makerOf,
   type PlannedWrapping,
   planWrappingToken,
+  requireWrappingRoom,
   type WrappedAnswer,
   type Wrapping,
 } from './wrapping.ts';
@@ -33,27 +41,45 @@ export async function wrapAnswer(
   caller: Caller,
   wrapped: { answer: WrappedAnswer; ttl: number; wrapped_accessor: string },
 ): Promise<WrapInfo> {
-  const { info, effects } = planWrapping(app, wrapped.answer, {
-    creation_path: caller.record.path,
-    created_at_ms: app.now(),
-    ttl: wrapped.ttl,
-    wrapped_accessor: wrapped.wrapped_accessor,
-    mount_id: footingOf(caller.mount)?.id ?? '',
+  return commitPlanned<WrapInfo>(app, caller, async () => {
+    const maker = makerOf(caller);
+    const { info, effects, bytes } = planWrapping(app, wrapped.answer, {
+      creation_path: caller.record.path,
+      created_at_ms: app.now(),
+      ttl: wrapped.ttl,
+      wrapped_accessor: wrapped.wrapped_accessor,
+      mount_id: footingOf(caller.mount)?.id ?? '',
+      maker,
+    });
+    const before = await findWrappedBy(app.db, maker);
+    requireWrappingRoom({ answers: before.answers + 1, bytes: before.bytes + bytes });
+    caller.record.outcome.wrapping_accessor = info.accessor;
+    return { effects: [...effects, holdWrappedWithin({ maker })], result: info };
   });
-  caller.record.outcome.wrapping_accessor = info.accessor;
-  await app.commit(caller, effects);
-  return info;
+}
+
+/**
+ * To be asked before something is done whose answer is to be wrapped: what is issued or taken would be
+ * lost if its answer could not be put away.
+ *
+ * @throws Failure `invalid` when the caller has no more room
+ */
+export async function requireRoomToWrap(app: App, caller: Caller): Promise<void> {
+  const { answers, bytes } = await findWrappedBy(app.db, makerOf(caller));
+  requireWrappingRoom({ answers: answers + 1, bytes: bytes + 1 });
 }
 
 function planWrapping(
   app: App,
   answer: WrappedAnswer,
-  { mount_id, ...wrapping }: PlannedWrapping,
-): { info: WrapInfo; effects: Effect[] } {
-  const minted = mintToken(app, planWrappingToken({ ...wrapping, mount_id }));
+  { mount_id, maker, ...wrapping }: PlannedWrapping,
+): { info: WrapInfo; effects: Effect[]; bytes: number } {
+  const minted = mintToken(app, planWrappingToken({ ...wrapping, mount_id, maker }));
   const token_id = minted.token.id;
   const answer_sealed = app.barrier.seal('response', placeOf(token_id), encodeAnswer(answer));
   const { wrapped_accessor } = wrapping;
+  const bytes = answer_sealed.length;
+  const row = { token_id, ...wrapping, answer_sealed, maker, bytes };
   return {
     info: {
       token: minted.client_token,
@@ -63,7 +89,8 @@ function planWrapping(
       creation_path: wrapping.creation_path,
       ...(wrapped_accessor === '' ? {} : { wrapped_accessor }),
     },
-    effects: [...minted.effects, insertWrapped({ token_id, ...wrapping, answer_sealed })],
+    effects: [...minted.effects, insertWrapped(row)],
+    bytes,
   };
 }
 
@@ -150,8 +177,9 @@ export async function unwrap(app: App, caller: Caller, input: { token: string })
 export async function rewrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
   requirePermission(caller);
   const row = await requireWrapped(app, input.token);
-  const { creation_path, ttl, wrapped_accessor, mount_id } = row;
-  const wrapping = { creation_path, created_at_ms: app.now(), ttl, wrapped_accessor, mount_id };
+  const { creation_path, ttl, wrapped_accessor, mount_id, maker } = row;
+  const given = { creation_path, ttl, wrapped_accessor, mount_id, maker };
+  const wrapping = { ...given, created_at_ms: app.now() };
   const { info, effects } = planWrapping(app, openWrapped(app, row), wrapping);
   caller.record.outcome.wrapping_accessor = info.accessor;
   await take(app, caller, row, effects);

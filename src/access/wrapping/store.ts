@@ -1,6 +1,9 @@
-import { build, type Db, prepared } from '../../store/database.ts';
+import { sql } from 'kysely';
+import { build, compiled, type Db, prepared } from '../../store/database.ts';
+import { preparedHold } from '../../store/held.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
+import { MOST_WRAPPED, type Wrapped } from './wrapping.ts';
 
 // The row belongs to its token's row and is deleted with it, however that ends.
 
@@ -23,3 +26,25 @@ export function takeWrapped(token_id: string): Write {
     conflict: 'the wrapped answer was taken already',
   });
 }
+
+const wrappedBy = (maker: string) => sql<Wrapped>`
+  select count(*) as answers, coalesce(sum(bytes), 0) as bytes
+  from wrapped_answer where maker <> '' and maker = ${maker}`;
+
+const wrapped = prepared<{ maker: string }, Wrapped>((_from, { maker }) =>
+  compiled(wrappedBy(maker)),
+);
+
+/** How much lies wrapped that somebody had wrapped. */
+export async function findWrappedBy(db: Db, maker: string): Promise<Wrapped> {
+  const found = await wrapped.first(db, { maker });
+  return { answers: Number(found?.answers ?? 0), bytes: Number(found?.bytes ?? 0) };
+}
+
+/** Refuses its write set when it has left more than one may have wrapped. */
+export const holdWrappedWithin = preparedHold<{ maker: string }>(
+  (_from, { maker }) =>
+    compiled(sql`select 1 from (${wrappedBy(maker)}) as wrapped
+      where answers <= ${sql.lit(MOST_WRAPPED.answers)} and bytes <= ${sql.lit(MOST_WRAPPED.bytes)}`),
+  { rows: 1, conflict: 'too many answers are wrapped' },
+);

@@ -1,3 +1,6 @@
+import { Failure } from '../../core/failure.ts';
+import { siteOf } from '../../core/party.ts';
+import type { Caller } from '../caller.ts';
 import type { PlannedToken } from '../tokens/token.ts';
 
 /** The policy that marks the token of a wrapped answer; no other token can have it. */
@@ -23,6 +26,43 @@ export interface Wrapping {
 export interface PlannedWrapping extends Wrapping {
   /** The mount that answered, with which the answer ends; empty for those that are always there. */
   mount_id: string;
+  /** See {@link makerOf}. */
+  maker: string;
+}
+
+/** What lies wrapped of one who had it wrapped. */
+export interface Wrapped {
+  answers: number;
+  bytes: number;
+}
+
+/** As much as a cubbyhole holds; what is taken, or has run out and is cleared away, makes room. */
+export const MOST_WRAPPED: Wrapped = { answers: 1_000, bytes: 16 << 20 };
+
+/**
+ * Whose a wrapped answer is, which has no owner and outlives the token that asked for it: an entity's,
+ * also of an orphan that comes from one, otherwise a token's. A log-in has neither yet, and is its site's.
+ */
+export function makerOf({ token, record }: Pick<Caller, 'token' | 'record'>): string {
+  if (!token) return `site:${siteOf(record.remote_address)}`;
+  const entity_id = token.entity_id || (token.bounds?.ceilings.at(-1)?.entity_id ?? '');
+  return entity_id === '' ? `token:${token.id}` : `entity:${entity_id}`;
+}
+
+/** @throws Failure `invalid` for more than one may have wrapped */
+export function requireWrappingRoom({ answers, bytes }: Wrapped): void {
+  if (answers > MOST_WRAPPED.answers) {
+    throw new Failure(
+      'invalid',
+      `at most ${MOST_WRAPPED.answers} wrapped answers of one entity, token or address wait to be unwrapped`,
+    );
+  }
+  if (bytes > MOST_WRAPPED.bytes) {
+    throw new Failure(
+      'invalid',
+      `wrapped answers of one entity, token or address that wait to be unwrapped have at most ${MOST_WRAPPED.bytes >> 20} MiB`,
+    );
+  }
 }
 
 /** The bytes of an answer as they would have been sent. */
