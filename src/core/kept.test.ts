@@ -46,6 +46,15 @@ test('what would take a large part of the room alone is not kept, and pushes not
   assert.deepEqual([kept.find('small'), kept.find('fits')], [1000, 2200]);
 });
 
+test('a value may take the whole room where that is said, and no more', () => {
+  const kept = new LastOf<number>(10_000, (bytes) => bytes, 1);
+  kept.set('small', 1000);
+  kept.set('large', 9000);
+  assert.deepEqual([kept.find('small'), kept.find('large')], [undefined, 9000]);
+  kept.set('larger', 10_000);
+  assert.deepEqual([kept.find('large'), kept.find('larger')], [9000, undefined]);
+});
+
 test('those who ask at the same time wait for one loading, and a failed one is tried again', async () => {
   const kept = new Kept<number>(10_000, () => 1);
   let loads = 0;

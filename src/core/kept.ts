@@ -1,7 +1,7 @@
 /** What an entry takes besides the characters of its key and its value: about as many bytes. */
 const ENTRY_BYTES = 256;
 /** What would take a larger part of the room alone is not kept: it would push out all the others. */
-const LARGEST_PART = 4;
+const LARGEST_PART = 1 / 4;
 
 /**
  * Values by key that together take no more than some bytes; beyond it all are forgotten. Keys count as
@@ -10,16 +10,19 @@ const LARGEST_PART = 4;
 export class LastOf<Value> {
   readonly #values = new Map<string, { value: Value; bytes: number }>();
   readonly #most: number;
+  readonly #largest: number;
   readonly #weigh: (value: Value) => number;
   #bytes = 0;
 
   /**
    * @param most_bytes of all keys and values together
    * @param weigh about how many bytes a value takes
+   * @param largest_part of the room that one may take: 1 where a large one costs more than all small ones
    */
-  constructor(most_bytes: number, weigh: (value: Value) => number) {
+  constructor(most_bytes: number, weigh: (value: Value) => number, largest_part = LARGEST_PART) {
     this.#most = most_bytes;
     this.#weigh = weigh;
+    this.#largest = most_bytes * largest_part;
   }
 
   /** About how many bytes are kept. */
@@ -34,7 +37,7 @@ export class LastOf<Value> {
   set(key: string, value: Value): void {
     this.delete(key);
     const bytes = ENTRY_BYTES + textBytes(key) + this.#weigh(value);
-    if (bytes > this.#most / LARGEST_PART) return;
+    if (bytes > this.#largest) return;
     if (this.#bytes + bytes > this.#most) this.clear();
     this.#values.set(key, { value, bytes });
     this.#bytes += bytes;
@@ -68,8 +71,9 @@ export class Kept<Value> {
   readonly #loaded: LastOf<Value>;
   readonly #loading = new Map<string, Promise<Value>>();
 
-  constructor(most_bytes: number, weigh: (value: Value) => number) {
-    this.#loaded = new LastOf(most_bytes, weigh);
+  /** As of {@link LastOf}. */
+  constructor(most_bytes: number, weigh: (value: Value) => number, largest_part?: number) {
+    this.#loaded = new LastOf(most_bytes, weigh, largest_part);
   }
 
   /** About how many bytes are kept. */

@@ -1,27 +1,12 @@
-import { type App, perApp } from '../../app.ts';
+import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Kept } from '../../core/kept.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts';
 import { Authority } from '../grants/decision.ts';
-import { fillTemplates, parseGrant } from '../grants/grant.ts';
+import { fillTemplates } from '../grants/grant.ts';
 import type { HeldGrant } from '../grants/reach.ts';
-import type { Asker } from '../grants/sorted.ts';
-import { listLinks } from '../links/store.ts';
-import type { Resource } from '../resource.ts';
-import { listResourcesById, listVersions, type Seen } from '../resources/store.ts';
-import type { RoleBody } from '../roles/role.ts';
-
-/** A role as grants are looked up: what it grants where. */
-interface GrantingRole extends Seen {
-  held: readonly HeldGrant[];
-}
-
-interface RoleIndex {
-  /** Roles by the principal they name. */
-  byPrincipal: ReadonlyMap<string, readonly GrantingRole[]>;
-  /** Groups by the user in them. */
-  groupsOf: ReadonlyMap<string, readonly string[]>;
-}
+import type { GrantingRole } from './roles/granting-role.ts';
+import { readRoleIndex, readRolesOf } from './roles/operations.ts';
 
 /**
  * What a user is allowed: through nobody's and everybody's roles, their own and their groups'.
@@ -34,125 +19,94 @@ export async function readAuthority(
 ): Promise<Authority> {
   if (user.user_id === RECOVERY_USER) return new Authority('recovery', []);
   const { user_id, account_id, principals = [] } = user;
-  const kept = await app.cached('broker/authorities', async () => new Kept(MOST_BYTES, weigh));
+  const kept = await app.cached('broker/authorities', async () => new Kept(MOST_BYTES, weigh, 1));
   const key = `${user_id}/${account_id}/${principals.join(',')}`;
   return kept.get(key, () => makeAuthority(app, { user_id, account_id, principals }));
 }
 
-/** What is kept of what users are allowed: one role may be some megabytes for each who has it. */
-const MOST_BYTES = 64 << 20;
+/**
+ * What is kept of what single users are allowed, besides what everybody is. It may be one user's who is
+ * allowed 200,000 single ids: putting that together for each request takes longer than all the others.
+ */
+const MOST_BYTES = 24 << 20;
+/** What everybody is allowed is put together once for all users, if it takes no more. */
+const MOST_OF_EVERYBODY = 32 << 20;
 
 const weigh = ({ size: { grants, ids } }: Authority): number =>
   AUTHORITY_BYTES + grants * GRANT_BYTES + ids * ID_BYTES;
 
 const AUTHORITY_BYTES = 2048;
-/** A grant as it is filed for the types that it is about, and a single id that it names. */
-const GRANT_BYTES = 1024;
-const ID_BYTES = 300;
+/** A grant as it was read and filed for the types that it is about, and a single id that it names. */
+const GRANT_BYTES = 512;
+const ID_BYTES = 112;
 
-async function makeAuthority(
-  app: App,
-  user: { user_id: string; account_id: string; principals: readonly string[] },
-): Promise<Authority> {
-  const { user_id, account_id, principals } = user;
+interface Person {
+  user_id: string;
+  account_id: string;
+  principals: readonly string[];
+}
+
+async function makeAuthority(app: App, person: Person): Promise<Authority> {
+  const { user_id, principals } = person;
   const index = await readRoleIndex(app);
-  const asker: Asker = user_id === ANONYMOUS_USER ? 'anonymous' : 'user';
-  const names =
-    asker === 'anonymous'
-      ? [ANONYMOUS_USER]
-      : [
-          ANONYMOUS_USER,
-          AUTHENTICATED_USER,
-          user_id,
-          ...(index.groupsOf.get(user_id) ?? []),
-          ...principals,
-        ];
-  const roles = new Set(names.flatMap((name) => index.byPrincipal.get(name) ?? []));
-  const held: HeldGrant[] = [];
-  const breath = new Breath();
-  for (const role of roles) {
-    for (const one of role.held) {
-      const grant = fillTemplates(one.grant, { user_id, account_id });
-      if (grant) held.push(grant === one.grant ? one : { ...one, grant });
-    }
-    await breath.take();
+  if (user_id === ANONYMOUS_USER) {
+    const roles = await readRolesOf(app, index, [ANONYMOUS_USER]);
+    return new Authority('anonymous', await holdGrants(roles, person));
   }
-  return new Authority(asker, held);
+  const own = [user_id, ...(index.groupsOf.get(user_id) ?? []), ...principals];
+  const everybody = await readEverybody(app);
+  if (!everybody) {
+    const roles = await readRolesOf(app, index, [...EVERYBODY, ...own]);
+    return new Authority('user', await holdGrants(roles, person));
+  }
+  const { base, shared, templates } = everybody;
+  const roles = (await readRolesOf(app, index, own)).filter(({ id }) => !shared.has(id));
+  const held = [...fill(templates, person), ...(await holdGrants(roles, person))];
+  return new Authority('user', held, base);
 }
 
-/** The roles as they were read last, whole: of thousands few change at a time. */
-const knownRolesOf = perApp(() => ({ byId: new Map<string, GrantingRole>() }));
+/** Whose roles everybody has who is logged in. */
+const EVERYBODY = [ANONYMOUS_USER, AUTHENTICATED_USER];
 
-function readRoleIndex(app: App): Promise<RoleIndex> {
-  return app.cached('broker/roles', async () => {
-    const [roles, principals, members] = await Promise.all([
-      readRoles(app),
-      listLinks(app.db, 'role-principal'),
-      listLinks(app.db, 'group-member'),
-    ]);
-    const byPrincipal = new Map<string, GrantingRole[]>();
-    const breath = new Breath();
-    for (const { from_id, to_id } of principals) {
-      const role = roles.get(from_id);
-      if (!role) continue;
-      const known = byPrincipal.get(to_id);
-      if (known) known.push(role);
-      else byPrincipal.set(to_id, [role]);
-      await breath.take();
-    }
-    return { byPrincipal, groupsOf: await groupsOf(members) };
+interface Everybody {
+  base: Authority;
+  /** Ids of the roles in it. */
+  shared: ReadonlySet<string>;
+  /** Their grants that are to be filled in for each. */
+  templates: readonly HeldGrant[];
+}
+
+/** What everybody is allowed: projects bring roles of this kind, and there may be thousands. */
+function readEverybody(app: App): Promise<Everybody | undefined> {
+  return app.cached('broker/everybody', async () => {
+    const roles = await readRolesOf(app, await readRoleIndex(app), EVERYBODY);
+    const base = new Authority(
+      'user',
+      roles.flatMap(({ held }) => held),
+    );
+    if (weigh(base) > MOST_OF_EVERYBODY) return undefined;
+    return {
+      base,
+      shared: new Set(roles.map(({ id }) => id)),
+      templates: roles.flatMap(({ templates }) => templates),
+    };
   });
 }
 
-/** Roles that are read, with their grants, before others get their turn: some are 250 kB long. */
-const ROLES_AT_ONCE = 16;
-
-async function readRoles(app: App): Promise<ReadonlyMap<string, GrantingRole>> {
-  const known = knownRolesOf(app);
-  const before = known.byId;
-  const roles = new Map<string, GrantingRole>();
-  const unknown: string[] = [];
+async function holdGrants(roles: readonly GrantingRole[], person: Person): Promise<HeldGrant[]> {
+  const all: HeldGrant[] = [];
   const breath = new Breath();
-  for (const seen of await listVersions(app.db, 'role')) {
-    const role = before.get(seen.id);
-    if (role?.version === seen.version && role.updated_ms === seen.updated_ms) {
-      roles.set(seen.id, role);
-    } else unknown.push(seen.id);
+  for (const { held, templates } of roles) {
+    for (const one of held) all.push(one);
+    for (const one of fill(templates, person)) all.push(one);
     await breath.take();
   }
-  for (let at = 0; at < unknown.length; at += ROLES_AT_ONCE) {
-    for (const role of await listResourcesById(app.db, unknown.slice(at, at + ROLES_AT_ONCE))) {
-      roles.set(role.id, readGrants(role));
-      await breath.take();
-    }
-    await breath.take();
-  }
-  known.byId = roles;
-  return roles;
+  return all;
 }
 
-function readGrants({ id, version, updated_ms, scope_id, body }: Resource): GrantingRole {
-  const { grant_strings, grant_scope_ids } = body as RoleBody;
-  const held = grant_strings.flatMap((text): HeldGrant[] => {
-    const reading = parseGrant(text);
-    return reading.valid
-      ? [{ grant: reading.grant, role_id: id, role_scope_id: scope_id, grant_scope_ids }]
-      : [];
+function fill(templates: readonly HeldGrant[], person: Person): HeldGrant[] {
+  return templates.flatMap(({ text: _, ...one }) => {
+    const grant = fillTemplates(one.grant, person);
+    return grant ? [{ ...one, grant }] : [];
   });
-  return { id, version, updated_ms, held };
-}
-
-/** Groups by the user in them. */
-async function groupsOf(
-  members: readonly { from_id: string; to_id: string }[],
-): Promise<Map<string, string[]>> {
-  const groups = new Map<string, string[]>();
-  const breath = new Breath();
-  for (const { from_id, to_id } of members) {
-    const known = groups.get(to_id);
-    if (known) known.push(from_id);
-    else groups.set(to_id, [from_id]);
-    await breath.take();
-  }
-  return groups;
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { remembered } from '../../core/remembered.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Action, ownAction } from './actions.ts';
-import type { Grant } from './grant.ts';
 import { type Applying, type Bundle, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
 import {
   type Asker,
@@ -72,20 +71,22 @@ interface View {
 export class Authority {
   readonly asker: Asker;
   readonly #held: readonly HeldGrant[];
+  readonly #base: Authority | undefined;
   readonly #reach: Reach;
   readonly #places = new Map<string, Applying>();
   readonly #views = new WeakMap<Applying, Map<ResourceTypeName, View>>();
-  readonly #sorted = new WeakMap<Bundle, Map<ResourceTypeName, SortedGrants>>();
   readonly #fingerprints = new Map<ResourceTypeName, string>();
   readonly #possible = new Map<string, boolean>();
 
-  constructor(asker: Asker, held: readonly HeldGrant[]) {
+  /** @param base what holds besides, and for others as well: it is filed once for all of them */
+  constructor(asker: Asker, held: readonly HeldGrant[], base?: Authority) {
     this.asker = asker;
     this.#held = held;
-    this.#reach = new Reach(held);
+    this.#base = base;
+    this.#reach = new Reach(held, base ? base.#reach : undefined);
   }
 
-  /** How many grants there are, and how many single ids they name. */
+  /** How many grants there are besides those of the base, and how many single ids they name. */
   get size(): { grants: number; ids: number } {
     const ids = this.#held.reduce((sum, { grant }) => sum + grant.ids.length, 0);
     return { grants: this.#held.length, ids };
@@ -117,12 +118,13 @@ export class Authority {
     const own = ownAction(action);
     const forms = own ? [action, own] : [action];
     const permits = permitsOf(this.asker, type);
-    const possible = this.#held.some(({ grant }) => {
+    const isPossible = ({ grant }: HeldGrant): boolean => {
       if (!forms.some((form) => permits(grant.actions, form))) return false;
       if (this.asker === 'anonymous' ? grant.type !== type : !concerns(grant, type)) return false;
       // What names single items says nothing of the collection that they lie in.
       return !(isCollection(action) && typeOfFirst(grant) === type);
-    });
+    };
+    const possible = (this.#base?.mayAllow(type, action) ?? false) || this.#held.some(isPossible);
     this.#possible.set(key, possible);
     return possible;
   }
@@ -169,8 +171,10 @@ export class Authority {
       .filter(({ grant }) => concerns(grant, type))
       .map((held) => fingerprintOf(held))
       .sort();
+    const hash = createHash('sha256');
+    for (const text of texts) hash.update(`${text}\n`);
     // Kept for each type: the grants themselves may be long.
-    const fingerprint = createHash('sha256').update(texts.join('\n')).digest('base64url');
+    const fingerprint = hash.update(this.#base?.fingerprint(type) ?? '').digest('base64url');
     this.#fingerprints.set(type, fingerprint);
     return fingerprint;
   }
@@ -201,7 +205,7 @@ export class Authority {
     const known = views.get(place.type);
     if (known) return known;
     const view: View = {
-      sorted: applying.bundles.map((bundle) => this.#sort(bundle, place.type)),
+      sorted: applying.bundles.map((bundle) => sortBundle(this.asker, bundle, place.type)),
       onItems: new Map(),
       onCollection: new Map(),
       listsOfItems: new WeakMap(),
@@ -210,16 +214,18 @@ export class Authority {
     views.set(place.type, view);
     return view;
   }
+}
 
-  #sort(bundle: Bundle, type: ResourceTypeName): SortedGrants {
-    const types = this.#sorted.get(bundle) ?? new Map<ResourceTypeName, SortedGrants>();
-    if (types.size === 0) this.#sorted.set(bundle, types);
-    const known = types.get(type);
-    if (known) return known;
-    const sorted = new SortedGrants(this.asker, type, bundle);
-    types.set(type, sorted);
-    return sorted;
-  }
+/** What was filed of a bundle, for all who have it: only people without a log-in share none with others. */
+const filedOf = remembered((_: Bundle) => new Map<ResourceTypeName, SortedGrants>());
+
+function sortBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): SortedGrants {
+  const filed = filedOf(bundle);
+  const known = filed.get(type);
+  if (known) return known;
+  const sorted = new SortedGrants(asker, type, bundle);
+  filed.set(type, sorted);
+  return sorted;
 }
 
 /** The grants that can have a say on an item or a collection. */
@@ -244,8 +250,9 @@ function isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { sorted }: View): bool
   );
 }
 
-/** One grant of a role in a text, made once as long as nobody writes the role. */
-const textOf = remembered((grant: Grant) => JSON.stringify(grant));
+/** A grant as it stands in a role; made anew where it is filled in for somebody. */
+const fingerprintOf = ({ grant, text, role_id, grant_scope_ids }: HeldGrant): string =>
+  `${role_id} ${scopesText(grant_scope_ids)} ${text ?? JSON.stringify(grant)}`;
 
-const fingerprintOf = ({ grant, role_id, grant_scope_ids }: HeldGrant): string =>
-  `[${JSON.stringify(role_id)},${JSON.stringify(grant_scope_ids)},${textOf(grant)}]`;
+/** The same list for all grants of a role. */
+const scopesText = remembered((ids: readonly string[]) => JSON.stringify(ids));

@@ -221,12 +221,15 @@ export function grantJson(grant: Grant): Record<string, unknown> {
   };
 }
 
+/** Whether it is another grant for each who has it. */
+export const hasTemplates = ({ ids }: Grant): boolean => ids.some((id) => id.startsWith('{{'));
+
 /** A grant with the caller's ids in the place of templates; undefined when one has no value. */
 export function fillTemplates(
   grant: Grant,
   caller: { user_id: string; account_id: string },
 ): Grant | undefined {
-  if (!grant.ids.some((id) => id.startsWith('{{'))) return grant;
+  if (!hasTemplates(grant)) return grant;
   const ids: string[] = [];
   for (const id of grant.ids) {
     const template = templateOf(id);

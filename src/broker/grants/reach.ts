@@ -8,6 +8,8 @@ export interface HeldGrant {
   role_scope_id: string;
   /** `this`, `children`, `descendants` or scope ids. */
   grant_scope_ids: readonly string[];
+  /** As it was written, unless it is filled in for somebody. */
+  text?: string;
 }
 
 /** A scope, as far as roles reach into it. */
@@ -23,6 +25,8 @@ export type Bundle = readonly (readonly Grant[])[];
 /** What applies in a scope; the same object in all scopes where the same does. */
 export interface Applying {
   bundles: readonly Bundle[];
+  /** Tells it from all others that the same {@link Reach} has found. */
+  number: number;
 }
 
 /**
@@ -38,9 +42,14 @@ export class Reach {
   readonly #everywhere = new Set<number>();
   readonly #bundles = new Map<string, Bundle>();
   readonly #applying = new Map<string, Applying>();
+  readonly #base: Reach | undefined;
 
-  /** @param held the grants of a role stand together */
-  constructor(held: readonly HeldGrant[]) {
+  /**
+   * @param held the grants of a role stand together
+   * @param base what applies besides, and to others as well
+   */
+  constructor(held: readonly HeldGrant[], base?: Reach) {
+    this.#base = base;
     for (const one of held) {
       const last = this.#roles.at(-1);
       if (last && isSameRole(last.first, one)) last.grants.push(one.grant);
@@ -49,7 +58,9 @@ export class Reach {
     for (const [at, { first }] of this.#roles.entries()) this.#place(at, first);
   }
 
-  find({ scope_id, parent_scope_id }: ScopePlace): Applying {
+  find(place: ScopePlace): Applying {
+    const { scope_id, parent_scope_id } = place;
+    const besides = this.#base?.find(place);
     const reasons = [
       this.#in.get(scope_id),
       parent_scope_id === '' ? undefined : this.#beneath.get(parent_scope_id),
@@ -57,13 +68,14 @@ export class Reach {
     ];
     // Where the same grants apply the same is true: scopes of which there are many share it.
     const keys = reasons.map((roles) => (roles ? keyOf(roles) : ''));
-    const key = keys.join(' ');
+    const key = `${keys.join(' ')} ${besides?.number ?? ''}`;
     const known = this.#applying.get(key);
     if (known) return known;
     const bundles = [...new Set(keys)].flatMap((roles) =>
       roles === '' ? [] : [this.#bundleOf(roles)],
     );
-    const applying = { bundles };
+    if (besides) bundles.push(...besides.bundles);
+    const applying = { bundles, number: this.#applying.size };
     this.#applying.set(key, applying);
     return applying;
   }

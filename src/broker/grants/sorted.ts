@@ -49,12 +49,16 @@ interface Said {
 
 /** Grants that speak of the same. */
 export class GrantList {
+  readonly sole: Grant | undefined;
   readonly #permits: Permits;
-  readonly #grants: Grant[] = [];
+  readonly #grants: Grant[];
   #said: Map<Action, Said> | undefined;
 
-  constructor(permits: Permits) {
+  /** @param sole the only one there will be: many ids may share the list */
+  constructor(permits: Permits, sole?: Grant) {
     this.#permits = permits;
+    this.sole = sole;
+    this.#grants = sole ? [sole] : [];
   }
 
   add(grant: Grant): void {
@@ -147,17 +151,28 @@ export class SortedGrants {
     }
     const own = typeOfFirst(grant);
     if (grant.type === '' || grant.type === own) {
-      if (own === type) for (const id of grant.ids) this.#put(this.byId, id, grant);
+      if (own === type) this.#put(this.byId, grant);
     } else if (parent !== undefined && parent === own) {
       if (grant.type !== type && grant.type !== '*') return;
-      for (const id of grant.ids) this.#put(this.byPin, id, grant);
+      this.#put(this.byPin, grant);
     }
   }
 
-  #put(map: Map<string, GrantList>, key: string, grant: Grant): void {
-    const list = map.get(key) ?? new GrantList(this.#permits);
+  /** A grant may name hundreds of ids, of which nothing else speaks: they share its list. */
+  #put(map: Map<string, GrantList>, grant: Grant): void {
+    const alone = new GrantList(this.#permits, grant);
+    for (const id of grant.ids) {
+      const before = map.get(id);
+      if (!before) map.set(id, alone);
+      else if (before.sole !== grant) map.set(id, this.#listOf(before, grant));
+    }
+  }
+
+  #listOf(before: GrantList, grant: Grant): GrantList {
+    const list = before.sole ? new GrantList(this.#permits) : before;
+    if (before.sole) list.add(before.sole);
     list.add(grant);
-    map.set(key, list);
+    return list;
   }
 }
 
@@ -168,5 +183,11 @@ function keysThatAllow(
   actions: readonly Action[],
 ): ReadonlySet<string> {
   if (map.size === 0) return NONE;
-  return new Set([...map].filter(([, grants]) => grants.allows(actions)).map(([key]) => key));
+  const allows = new Map<GrantList, boolean>();
+  const keys = new Set<string>();
+  for (const [key, grants] of map) {
+    if (!allows.has(grants)) allows.set(grants, grants.allows(actions));
+    if (allows.get(grants)) keys.add(key);
+  }
+  return keys;
 }

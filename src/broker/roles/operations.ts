@@ -1,4 +1,6 @@
 import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
@@ -14,6 +16,8 @@ import { listResourcesById } from '../resources/store.ts';
 import { readScopeTree, requireScope } from '../tree/operations.ts';
 import { faultOfGrantScope, planGrantScopes } from './grant-scopes.ts';
 import { type RoleBody, roleFields } from './role.ts';
+import { faultOfRoom, sizeOfGrants } from './room.ts';
+import { holdRoom, sumGrants } from './store.ts';
 
 const READ_ONLY = [
   'principals',
@@ -164,10 +168,13 @@ function faultOfGrant(text: string, change: LinkChange): string | undefined {
 
 /** Adds, replaces or removes a role's grants; two that mean the same are one too many. */
 export function changeGrants(change: LinkChange) {
-  return (app: App, caller: BrokerCaller, { resource, item }: VerbRequest): Promise<Resource> => {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: VerbRequest,
+  ): Promise<Resource> => {
     const body = resource.body as RoleBody;
-    const expected = item.version ?? 0;
-    requireVersion(roleDefinition, resource, expected);
+    requireVersion(roleDefinition, resource, item.version ?? 0);
     const present = new Map(body.grant_strings.map((text) => [canonicalOf(text), text]));
     const named = new Map<string, string>();
     for (const text of idsOf(item, GRANTS)) {
@@ -188,8 +195,7 @@ export function changeGrants(change: LinkChange) {
           : [...present].filter(([key]) => !named.has(key)).map(([, text]) => text);
     const because = change === 'remove' ? undefined : faultOfGrantLengths(next);
     if (because !== undefined) refuseField(GRANTS, because);
-    const changed: RoleBody = { ...body, grant_strings: next };
-    return commitChange(app, caller, roleDefinition, resource, expected, { body: changed });
+    return commitRole(app, caller, item, resource, { field: GRANTS, value: next });
   };
 }
 
@@ -213,8 +219,7 @@ export function changeGrantScopes(change: LinkChange) {
     { resource, item }: VerbRequest,
   ): Promise<Resource> => {
     const body = resource.body as RoleBody;
-    const expected = item.version ?? 0;
-    requireVersion(roleDefinition, resource, expected);
+    requireVersion(roleDefinition, resource, item.version ?? 0);
     const tree = await readScopeTree(app);
     const verdict = planGrantScopes(
       await requireScope(app, resource.scope_id),
@@ -227,7 +232,38 @@ export function changeGrantScopes(change: LinkChange) {
       const message = `Unable to ${change} grant scopes on role ${resource.id}.`;
       refuseField(GRANT_SCOPES, verdict.because, message);
     }
-    const changed: RoleBody = { ...body, grant_scope_ids: verdict.grant_scope_ids };
-    return commitChange(app, caller, roleDefinition, resource, expected, { body: changed });
+    const value = verdict.grant_scope_ids;
+    return commitRole(app, caller, item, resource, { field: GRANT_SCOPES, value });
   };
+}
+
+/** Changes what a role holds, if there is room for it; what takes no more than before has its room. */
+async function commitRole(
+  app: App,
+  caller: BrokerCaller,
+  item: Item,
+  resource: Resource,
+  { field, value }: { field: keyof RoleBody; value: readonly string[] },
+): Promise<Resource> {
+  const present = resource.body as RoleBody;
+  const body: RoleBody = { ...present, [field]: value };
+  const commit = (effects: readonly Effect[]): Promise<Resource> =>
+    commitChange(app, caller, roleDefinition, resource, item.version ?? 0, { body, effects });
+  const more = sizeOfGrants(body) - sizeOfGrants(present);
+  if (more <= 0) return commit([]);
+  const scope = await requireScope(app, resource.scope_id);
+  const org_id = scope.type === 'project' ? scope.parent_scope_id : scope.id;
+  const place = { scope_id: scope.id, org_id };
+  const requireRoom = async (): Promise<void> => {
+    const because = faultOfRoom(await sumGrants(app.db, place), more);
+    if (because !== undefined) refuseField(field, because);
+  };
+  await requireRoom();
+  try {
+    return await commit(holdRoom(place));
+  } catch (error) {
+    // Others may have taken the room meanwhile.
+    if (error instanceof Failure && error.kind === 'conflict') await requireRoom();
+    throw error;
+  }
 }

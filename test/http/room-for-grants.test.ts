@@ -1,0 +1,131 @@
+/** What the roles of one org may take of a server, and of its users' turns. */
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { readAuthority } from '../../src/broker/authority/operations.ts';
+import { insertLink } from '../../src/broker/links/store.ts';
+import { insertResource } from '../../src/broker/resources/store.ts';
+import { EACH_GRANT, MOST_OF_SCOPE } from '../../src/broker/roles/room.ts';
+import { bumpConfigVersion } from '../../src/store/config-version.ts';
+import { makeResource } from '../support/resources.ts';
+import { refusedFields, startBroker } from '../support/seeded-broker.ts';
+import { longestTurn } from '../support/turns.ts';
+
+const broker = await startBroker({ after });
+const { admin, make } = broker;
+const { app } = broker.client.running;
+
+const newOrg = async (name: string) => {
+  const org = await make('scopes', { scope_id: 'global', type: 'org', name });
+  return { org, project: await make('scopes', { scope_id: org, name: 'project' }) };
+};
+
+let made = 0;
+const nextId = (prefix: string): string => `${prefix}_${String(++made).padStart(10, '0')}`;
+
+/** Stores a role as it could be before there was a bound, with somebody who has it. */
+async function store(scope_id: string, grants: readonly string[], to_id: string): Promise<string> {
+  const id = nextId('r');
+  const body = { grant_strings: grants, grant_scope_ids: ['this'] };
+  await app.store.commit([
+    insertResource(makeResource(id, { scope_id, container_id: scope_id, body })),
+    insertLink({ from_id: id, kind: 'role-principal', to_id }),
+    bumpConfigVersion(),
+  ]);
+  return id;
+}
+
+/** Grants of the ids of single targets, as long as they may be. */
+const longGrants = (count: number): string[] =>
+  Array.from({ length: count }, () => {
+    const ids = Array.from({ length: 500 }, () => nextId('ttcp'));
+    return `ids=${ids.join(',')};actions=read,authorize-session`;
+  });
+const shortGrants = (count: number): string[] =>
+  Array.from({ length: count }, () => `ids=${nextId('ttcp')};actions=read,authorize-session`);
+
+const LONG_ROLE = longGrants(31);
+
+test('grants and scopes are refused where the roles of the scope have no room, in the field that is too much', async () => {
+  const { project } = await newOrg('full');
+  const other = await newOrg('beside');
+  const [role, elsewhere] = [
+    await make('roles', { scope_id: project }),
+    await make('roles', { scope_id: other.project }),
+  ];
+  const set = (id: string, version: number, grant_strings: readonly string[]) =>
+    admin('POST', `roles/${id}:set-grants`, { version, grant_strings });
+  for (let at = 0; at < 4; at++) await store(project, LONG_ROLE, 'u_auth');
+  const refused = await set(role, 1, LONG_ROLE.slice(0, 10));
+  assert.equal(refused.status, 400);
+  assert.equal(refused.textAt('kind'), 'InvalidArgument');
+  const because = refusedFields(refused).grant_strings ?? '';
+  assert.match(
+    because,
+    new RegExp(`a scope have at most ${MOST_OF_SCOPE} bytes .* ${EACH_GRANT} `),
+  );
+  assert.equal((await set(elsewhere, 1, LONG_ROLE.slice(0, 10))).status, 200, 'another org');
+  assert.equal((await set(role, 1, ['ids=*;type=target;actions=read'])).status, 200, 'a few');
+});
+
+test('what was stored before takes as much as it did, can be read, and made less', async () => {
+  const { org, project } = await newOrg('before');
+  for (let at = 0; at < 4; at++) await store(project, LONG_ROLE, 'u_auth');
+  const id = await store(project, LONG_ROLE, 'u_auth');
+  const read = await admin('GET', `roles/${id}`);
+  assert.equal(read.status, 200);
+  const change = (verb: string, version: number, body: object) =>
+    admin('POST', `roles/${id}:${verb}`, { version, ...body });
+  const [first = '', ...others] = LONG_ROLE;
+  const more = await change('add-grants', 1, { grant_strings: ['ids=*;type=target;actions=list'] });
+  assert.deepEqual(Object.keys(refusedFields(more)), ['grant_strings']);
+  const less = await change('remove-grants', 1, { grant_strings: [first] });
+  assert.equal(less.status, 200);
+  const back = await change('set-grants', 2, { grant_strings: LONG_ROLE });
+  assert.deepEqual(Object.keys(refusedFields(back)), ['grant_strings'], 'what was given up');
+  assert.equal((await change('set-grants', 2, { grant_strings: others })).status, 200, 'the same');
+  // Of scopes that are named, the same room.
+  const orgRole = await make('roles', { scope_id: org });
+  const name = { version: 1, grant_scope_ids: [project] };
+  assert.equal((await admin('POST', `roles/${orgRole}:set-grant-scopes`, name)).status, 200);
+});
+
+for (const [what, grantsOf] of [
+  ['long', () => longGrants(31)],
+  ['short', () => shortGrants(1000)],
+] as const) {
+  for (const whom of ['u_auth', 'one user'] as const) {
+    test(`as many ${what} grants as an org may have hold nobody up when ${whom} has them`, async () => {
+      const { org, project } = await newOrg(`${what} of ${whom}`);
+      const projects = [project];
+      while (projects.length < 4) {
+        projects.push(await make('scopes', { scope_id: org, name: `${projects.length}` }));
+      }
+      const user = nextId('u');
+      await app.store.commit([insertResource(makeResource(user, { scope_id: 'global' }))]);
+      const holder = whom === 'u_auth' ? whom : user;
+      const roles = what === 'long' ? 4 : 10;
+      for (const scope_id of projects) {
+        for (let at = 0; at < roles; at++) {
+          await store(scope_id, grantsOf(), holder);
+        }
+      }
+      const longest = await longestTurn(async () => {
+        for (const user_id of [user, 'u_another', user]) {
+          const authority = await readAuthority(app, { user_id, account_id: '' });
+          for (const scope_id of projects) {
+            await new Promise(setImmediate);
+            const place = { type: 'target', scope_id, parent_scope_id: org } as const;
+            authority.judge({ ...place, id: 'ttcp_none000000', action: 'read' });
+            authority.describeVisibility(place, ['authorize-session']);
+            authority.mayAllow('target', 'delete');
+          }
+          await new Promise(setImmediate);
+          authority.fingerprint('target');
+        }
+      });
+      assert.ok(longest < 50, `${longest} ms`);
+      assert.equal((await admin('DELETE', `scopes/${org}`)).status, 204);
+    });
+  }
+}
