@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { type Asker, FairTurns, type Places } from '../../core/fair-turns.ts';
 import { networkOf, partyOf, siteOf } from '../../core/party.ts';
 import { Patience } from '../../core/patience.ts';
+import { ReadingTurns } from '../../store/reading-turns.ts';
 import { isCheap } from '../../x509/algorithms.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import type { Caller } from '../caller.ts';
@@ -231,6 +232,17 @@ export async function planInTurn<Result>(
 function refusePlan(): Failure {
   const because = 'too many long requests for certificates are waiting, try again in a second';
   return new Failure('rate_limited', because, { retry_after: 1 });
+}
+
+const piecesOf = perApp(() => new ReadingTurns());
+
+/**
+ * Waits between two pieces of long work until others have had their turn: at once, unless this turn of the
+ * event loop has lasted some milliseconds; in a later one it goes round those who wait, by address.
+ */
+export async function giveWay(app: App): Promise<void> {
+  const pieces = piecesOf(app);
+  if (pieces.isOver) await pieces.next();
 }
 
 /** Nobody reads it; the record has it. */

@@ -1,5 +1,6 @@
 import { settle } from '../../access/standing/operations.ts';
 import { requirePresented } from '../../access/tokens/authentication/operations.ts';
+import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BoundaryRequest, Located } from '../../http/boundary-route.ts';
@@ -7,17 +8,16 @@ import { findDestination } from '../aliases/operations.ts';
 import { hasLogIn } from '../auth-tokens/operations.ts';
 import { insertActiveUser } from '../billing/store.ts';
 import type { BrokerCaller } from '../caller.ts';
+import { findEndpoint } from '../endpoints/operations.ts';
 import { refuseField } from '../field-errors.ts';
-import type { HostBody } from '../hosts/operations.ts';
-import { listLinksFrom, listLinksOfAll } from '../links/store.ts';
 import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
 import { newResourceId } from '../resource-types.ts';
-import { findResource, findResourceByName, listResourcesById } from '../resources/store.ts';
+import { findResource, findResourceByName } from '../resources/store.ts';
 import type { SessionCredential } from '../session-credentials/credential.ts';
 import { resolveCredentials } from '../session-credentials/operations.ts';
 import { encodeAuthorizationToken } from '../sessions/authorization-token.ts';
 import { keyPlace } from '../sessions/connections/operations.ts';
-import { chooseEndpoint, type Endpoint, formatEndpoint } from '../sessions/endpoint.ts';
+import { type Endpoint, formatEndpoint } from '../sessions/endpoint.ts';
 import { makeSessionCertificate } from '../sessions/session-certificate.ts';
 import { insertSession, type SessionHolder } from '../sessions/store.ts';
 import type { TargetBody } from '../targets/target.ts';
@@ -156,7 +156,7 @@ async function planSession(
   if (port === 0) {
     throw new Failure('precondition', 'Target does not have default port defined.');
   }
-  const endpoint = await findEndpoint(app, target, host_id);
+  const endpoint = await findEndpoint(app, caller, { target, host_id });
   const formatted = formatEndpoint(target.subtype, endpoint.address, port);
   if (!formatted.valid) throw new Failure('unresolved', formatted.because);
   const worker_filter = body.egress_worker_filter || body.worker_filter;
@@ -213,34 +213,6 @@ function endOfBatchToken({ token }: BrokerCaller): number {
   return isBatch ? (token.expires_at ?? Number.POSITIVE_INFINITY) * 1000 : LAST_MS;
 }
 
-async function findEndpoint(app: App, target: Resource, host_id: string): Promise<Endpoint> {
-  const { address } = target.body as TargetBody;
-  // With an address of its own there is nothing to choose from.
-  if (address !== '') return { host_id: '', host_set_id: '', address };
-  const endpoints = await listEndpoints(app, target);
-  const roll = Buffer.from(app.randomBytes(4)).readUInt32BE() / 2 ** 32;
-  const verdict = chooseEndpoint(endpoints, host_id, roll);
-  if ('chosen' in verdict) return verdict.chosen;
-  if (verdict.refused === 'none') throw new Failure('not_found', verdict.because);
-  return refuseField('host_id', verdict.because);
-}
-
-async function listEndpoints(app: App, target: Resource): Promise<Endpoint[]> {
-  const sets = await listLinksFrom(app.db, target.id, 'target-host-source');
-  const links = await listLinksOfAll(app.db, sets, ['host-set-host']);
-  const hosts = await listResourcesById(
-    app.db,
-    links.map((link) => link.to_id),
-  );
-  const byId = new Map(hosts.map((host) => [host.id, host]));
-  return links.flatMap(({ from_id, to_id }) => {
-    const host = byId.get(to_id);
-    if (!host) return [];
-    const { address } = host.body as HostBody;
-    return [{ host_id: to_id, host_set_id: from_id, address }];
-  });
-}
-
 async function commitSession(
   app: App,
   caller: BrokerCaller,
@@ -282,6 +254,8 @@ async function commitSession(
     await resolved.abandon();
     throw error;
   }
+  // Of sessions that become durable together, those with long answers would be one stretch.
+  if (resolved.credentials.length > 0) await giveWay(app);
   const answer = describeAuthorization(request, session, {
     user_id,
     credentials: resolved.credentials,

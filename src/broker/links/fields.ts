@@ -26,14 +26,19 @@ export function faultOfLengths(ids: readonly string[]): string | undefined {
   return `An id has at most ${MAX_ID_LENGTH} characters.`;
 }
 
-/** What keeps links from being added: there would be too many. What takes some away is never kept from it. */
+/**
+ * What keeps links from being added: there would be too many. What takes some away is never kept from it.
+ *
+ * @param most of things that people have a few of, and that much is done with
+ */
 export function faultOfTotal(
   present: number,
   { added, removed }: { added: readonly string[]; removed: readonly string[] },
+  most = MAX_LINKS,
 ): string | undefined {
   const total = present + added.length - removed.length;
-  if (added.length === 0 || total <= MAX_LINKS) return undefined;
-  return `At most ${MAX_LINKS} can be there altogether; there would be ${total}.`;
+  if (added.length === 0 || total <= most) return undefined;
+  return `At most ${most} can be there altogether; there would be ${total}.`;
 }
 
 /** What is wrong with a list of ids by its looks. */

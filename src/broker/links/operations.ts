@@ -22,6 +22,8 @@ export interface LinkRequest {
   ids: readonly string[];
   /** The request's field, for refusals. */
   field: string;
+  /** How many there can be, where that is less than usual. */
+  most?: number;
   /** Message of a refusal. */
   message?: string;
   /** Where the linked things must lie. */
@@ -73,7 +75,7 @@ async function planChange(app: App, request: LinkRequest): Promise<PlannedLinks>
   if (already !== undefined) refuseField(field, `"${already}" is there already.`, message);
   const [absent] = plan.absent;
   if (absent !== undefined) refuseField(field, `"${absent}" is not there.`, message);
-  const tooMany = faultOfTotal(present.length, plan);
+  const tooMany = faultOfTotal(present.length, plan, request.most);
   if (tooMany !== undefined) refuseField(field, tooMany, message);
   await request.requireLinkable(plan.added);
   return plan;

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseEndpoint, type Endpoint, formatEndpoint } from './endpoint.ts';
+import { chooseMember, formatEndpoint, type Member } from './endpoint.ts';
 
-const a: Endpoint = { host_id: 'hst_a', host_set_id: 'hsst_1', address: '10.0.0.1' };
-const b: Endpoint = { host_id: 'hst_b', host_set_id: 'hsst_1', address: '10.0.0.2' };
-const again: Endpoint = { ...a, host_set_id: 'hsst_2' };
+const a: Member = { host_id: 'hst_a', host_set_id: 'hsst_1' };
+const b: Member = { host_id: 'hst_b', host_set_id: 'hsst_1' };
+const again: Member = { ...a, host_set_id: 'hsst_2' };
 
-const choices: [
-  endpoints: Endpoint[],
-  wanted: string,
-  roll: number,
-  chosen: string,
-  why: string,
-][] = [
+const choices: [members: Member[], wanted: string, roll: number, chosen: string, why: string][] = [
   [[a, b], '', 0, 'hst_a', 'the lowest roll takes the first'],
   [[a, b], '', 0.49, 'hst_a', 'each has its share of the rolls'],
   [[a, b], '', 0.5, 'hst_b', 'each has its share of the rolls'],
@@ -24,9 +18,9 @@ const choices: [
   [[], 'hst_a', 0, 'none', 'nobody is there, whoever is asked for'],
 ];
 
-for (const [endpoints, wanted, roll, chosen, why] of choices) {
-  test(`host "${wanted}" of ${endpoints.length} at ${roll}: ${why}`, () => {
-    const verdict = chooseEndpoint(endpoints, wanted, roll);
+for (const [members, wanted, roll, chosen, why] of choices) {
+  test(`host "${wanted}" of ${members.length} at ${roll}: ${why}`, () => {
+    const verdict = chooseMember(members, wanted, roll);
     assert.equal('chosen' in verdict ? verdict.chosen.host_id : verdict.refused, chosen);
   });
 }

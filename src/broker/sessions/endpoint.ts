@@ -1,40 +1,48 @@
 import { isIPv6 } from 'node:net';
 
-/** A host that a session can lead to; both ids are empty for a target's own address. */
-export interface Endpoint {
+/** A host of a target's host set. */
+export interface Member {
   host_id: string;
   host_set_id: string;
+}
+
+/** Where a session can lead to; both ids are empty for a target's own address. */
+export interface Endpoint extends Member {
   address: string;
 }
 
-export type EndpointVerdict =
-  | { chosen: Endpoint }
+export type MemberVerdict =
+  | { chosen: Member }
   | { refused: 'none' | 'unavailable'; because: string };
+
+export const NO_HOSTS: MemberVerdict = {
+  refused: 'none',
+  because: 'No host sources or address found for given target.',
+};
+export const NOT_AMONG_THEM: MemberVerdict = {
+  refused: 'unavailable',
+  because: 'The requested host id is not available.',
+};
 
 /**
  * Chooses where a session leads to.
  *
- * @param endpoints all hosts of all host sets of the target; a host in two sets counts once
- * @param wanted    a host's id, or empty for any
- * @param roll      at least 0 and below 1
+ * @param members all hosts of all host sets of the target; a host in two sets counts once
+ * @param wanted  a host's id, or empty for any
+ * @param roll    at least 0 and below 1
  */
-export function chooseEndpoint(
-  endpoints: readonly Endpoint[],
+export function chooseMember(
+  members: readonly Member[],
   wanted: string,
   roll: number,
-): EndpointVerdict {
-  const hosts = [...new Map(endpoints.map((one) => [one.host_id, one])).values()];
-  if (hosts.length === 0) {
-    return { refused: 'none', because: 'No host sources or address found for given target.' };
-  }
+): MemberVerdict {
+  const hosts = [...new Map(members.map((one) => [one.host_id, one])).values()];
+  if (hosts.length === 0) return NO_HOSTS;
   const chosen =
     wanted === ''
       ? hosts[Math.floor(roll * hosts.length)]
       : hosts.find((one) => one.host_id === wanted);
-  if (!chosen) {
-    return { refused: 'unavailable', because: 'The requested host id is not available.' };
-  }
-  return { chosen };
+  return chosen ? { chosen } : NOT_AMONG_THEM;
 }
 
 export type UrlVerdict = { valid: true; url: string } | { valid: false; because: string };

@@ -4,9 +4,9 @@ import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Item } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
-import { idsOf } from '../links/fields.ts';
+import { faultOfTotal, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
-import { type LinkChange, planLinks } from '../links/plan.ts';
+import { type LinkChange, type PlannedLinks, planLinks } from '../links/plan.ts';
 import { deleteLinks, insertLinks, listLinksFrom } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
@@ -14,7 +14,14 @@ import { commitChange, planInTime, requireVersion } from '../resources/operation
 import { listResourcesById } from '../resources/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { targetDefinition } from '../targets/operations.ts';
-import { fieldOf, HOST_FIELD, PURPOSES, type Purpose } from '../targets/sources.ts';
+import {
+  fieldOf,
+  HOST_FIELD,
+  MOST_CREDENTIAL_SOURCES,
+  MOST_HOST_SETS,
+  PURPOSES,
+  type Purpose,
+} from '../targets/sources.ts';
 import type { TargetBody } from '../targets/target.ts';
 
 interface VerbRequest {
@@ -44,6 +51,7 @@ export function changeHostSources(change: LinkChange) {
       kind: 'target-host-source',
       ids: idsOf(item, HOST_FIELD),
       field: HOST_FIELD,
+      most: MOST_HOST_SETS,
       inside: { scope_id: resource.scope_id },
       loseBy(removed) {
         const loss = { target_id_of: resource.id, host_set_ids: removed };
@@ -104,36 +112,52 @@ async function planSources(
   item: Item,
   change: LinkChange,
 ): Promise<Effect[]> {
+  const present = await Promise.all(
+    PURPOSES.map((purpose) => listLinksFrom(app.db, target.id, KINDS[purpose])),
+  );
+  const plans = PURPOSES.map((purpose, at) =>
+    planPurpose(present[at] ?? [], item, { change, purpose }),
+  );
+  requireFew(present.flat().length, plans);
   const effects: Effect[] = [];
-  for (const purpose of PURPOSES) {
-    effects.push(...(await planPurpose(app, target, item, { change, purpose })));
+  for (const { links, purpose } of plans) {
+    await requireInProject(app, target, links.added, {
+      field: fieldOf(purpose),
+      types: ['credential', 'credential-library'],
+    });
+    const of = { from_id: target.id, kind: KINDS[purpose] };
+    effects.push(
+      ...deleteLinks({ ...of, to_ids: links.removed }),
+      ...insertLinks({ ...of, to_ids: links.added }, { scope_id: target.scope_id }),
+    );
   }
   return effects;
 }
 
-async function planPurpose(
-  app: App,
-  target: Resource,
+interface PlannedPurpose {
+  purpose: Purpose;
+  links: PlannedLinks;
+}
+
+function planPurpose(
+  present: readonly string[],
   item: Item,
   { change, purpose }: { change: LinkChange; purpose: Purpose },
-): Promise<Effect[]> {
+): PlannedPurpose {
   const field = fieldOf(purpose);
-  const kind = KINDS[purpose];
-  const present = await listLinksFrom(app.db, target.id, kind);
   const links = planLinks(change, present, idsOf(item, field));
   const [already] = links.already;
   if (already !== undefined) refuseField(field, `"${already}" is there already.`);
   const [absent] = links.absent;
   if (absent !== undefined) refuseField(field, `"${absent}" is not there.`);
-  await requireInProject(app, target, links.added, {
-    field,
-    types: ['credential', 'credential-library'],
-  });
-  return [
-    ...deleteLinks({ from_id: target.id, kind, to_ids: links.removed }),
-    ...insertLinks(
-      { from_id: target.id, kind, to_ids: links.added },
-      { scope_id: target.scope_id },
-    ),
-  ];
+  return { purpose, links };
+}
+
+/** @throws Failure `invalid` naming the list by which there would be too many */
+function requireFew(present: number, plans: readonly PlannedPurpose[]): void {
+  const removed = plans.flatMap(({ links }) => links.removed);
+  const added = plans.flatMap(({ links }) => links.added);
+  const fault = faultOfTotal(present, { added, removed }, MOST_CREDENTIAL_SOURCES);
+  const longest = plans.toSorted((a, b) => b.links.added.length - a.links.added.length)[0];
+  if (fault !== undefined && longest) refuseField(fieldOf(longest.purpose), fault);
 }

@@ -6,6 +6,11 @@ import { isIdOf, parseId } from '../resource-types.ts';
 
 export const HOST_FIELD = 'host_source_ids';
 
+/** Each session asks all of them for a host. */
+export const MOST_HOST_SETS = 64;
+/** Of both purposes together; each session is given something by each of them. */
+export const MOST_CREDENTIAL_SOURCES = 64;
+
 export function checkHostSources(change: LinkChange) {
   return (item: Item, errors: FieldErrors): void =>
     checkIds(item, errors, {

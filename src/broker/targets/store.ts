@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type Db, prepared } from '../../store/database.ts';
 import type { LinkKind } from '../links/store.ts';
 
@@ -6,7 +7,7 @@ export interface Linked {
   kind: LinkKind;
   id: string;
   container_id: string;
-  /** JSON. */
+  /** JSON; only of an alias, of which it is shown. */
   body: string;
 }
 
@@ -14,7 +15,7 @@ const around = prepared<{ id: string }, Linked>((from, { id }) =>
   from
     .selectFrom('resource_link as link')
     .innerJoin('resource as other', 'other.id', 'link.to_id')
-    .select(['link.kind', 'other.id', 'other.container_id', 'other.body'])
+    .select(['link.kind', 'other.id', 'other.container_id', sql.lit('').as('body')])
     .where('link.from_id', '=', id)
     .unionAll(
       from
