@@ -17,6 +17,10 @@ export interface FakeVault {
   >;
   /** Answers nothing but 503 while it is true. */
   down: boolean;
+  /** What is waited for before a request is answered. */
+  pause: (seen: SeenRequest) => Promise<void>;
+  /** Most requests that were unanswered at the same time. */
+  most_at_once: number;
   stop(): Promise<void>;
 }
 
@@ -54,6 +58,7 @@ export async function startFakeVault(tls?: { cert: string; key: string }): Promi
   const leases = new Map<string, string>();
   const answers: FakeVault['answers'] = new Map();
   let made = 0;
+  let unanswered = 0;
 
   function answer(seen: SeenRequest): Answer {
     const { method, path, token: text, body } = seen;
@@ -101,6 +106,10 @@ export async function startFakeVault(tls?: { cert: string; key: string }): Promi
   const listener: RequestListener = async (request, response) => {
     const seen = await readSeen(request);
     requests.push(seen);
+    unanswered += 1;
+    fake.most_at_once = Math.max(fake.most_at_once, unanswered);
+    await fake.pause(seen);
+    unanswered -= 1;
     const { status = 200, body, headers = {} } = answer(seen);
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(body === undefined ? undefined : JSON.stringify(body));
@@ -115,6 +124,8 @@ export async function startFakeVault(tls?: { cert: string; key: string }): Promi
     leases,
     answers,
     down: false,
+    pause: async () => {},
+    most_at_once: 0,
     async stop() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

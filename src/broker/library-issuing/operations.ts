@@ -18,7 +18,12 @@ import { type MappingVerdict, mapLdapSecret, mapSecret } from '../credential-lib
 import type { TemplateFacts } from '../credential-libraries/template.ts';
 import type { Resource } from '../resource.ts';
 import type { FoundSecret } from '../session-credentials/credential.ts';
-import { type VaultAnswer, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
+import {
+  refuseBusy,
+  type VaultAnswer,
+  type VaultConnection,
+  VaultFault,
+} from '../vault-client/answer.ts';
 import { askVault, type VaultRequest } from '../vault-client/operations.ts';
 import {
   sessionPrefix,
@@ -70,6 +75,7 @@ export async function issueFromLibrary(
       throw new Failure('precondition', `credential library ${id}: ${error.message}`);
     }
     if (error instanceof VaultFault) {
+      if (error.kind === 'busy') throw refuseBusy(error);
       const kind = error.kind === 'unreachable' ? 'unavailable' : 'unresolved';
       throw new Failure(kind, `credential library ${id}: ${error.message}`);
     }
@@ -155,9 +161,11 @@ async function issueFromVault(
   const { library } = request;
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
-  const { answer, read } = await askFor(app, connection, request, (type, bits) =>
-    newKeyPair(app, caller, type, bits),
-  );
+  const { answer, read } = await askFor(app, connection, {
+    ...request,
+    makePair: (type, bits) => newKeyPair(app, caller, type, bits),
+    onGone: caller.onGone,
+  });
   const lease = leaseOf(app, request, token.id, answer);
   const giveBack = async (): Promise<void> => {
     if (lease) await giveLeaseBack(app, connection, lease);
@@ -226,21 +234,26 @@ type Reading =
   | { mapped: true; found: Pick<FoundSecret, 'secret' | 'credential'> }
   | { mapped: false; missing: string };
 
+interface Wanted extends IssueRequest {
+  makePair: MakePair;
+  onGone: BrokerCaller['onGone'];
+}
+
 /** Asks for what a library describes; `read` makes a credential of the answer. */
 async function askFor(
   app: App,
   connection: VaultConnection,
-  { library, facts }: IssueRequest,
-  makePair: MakePair,
+  { library, facts, makePair, onGone }: Wanted,
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
   const { attributes, credential_type, overrides } = library.body as LibraryBody;
   if (library.subtype === 'vault-ssh-certificate') {
-    return askForSshCertificate(app, connection, { attributes, facts, makePair });
+    return askForSshCertificate(app, connection, { attributes, facts, makePair, onGone });
   }
   const { path = '', http_method = 'GET', http_request_body } = attributes;
   const asked: VaultRequest = {
     method: http_method === 'POST' ? 'POST' : 'GET',
     path: fillPath(path, facts),
+    onGone,
     ...(http_method === 'POST' ? { body: fillBody(http_request_body ?? '{}', facts) } : {}),
   };
   const answer = await askVault(app, connection, asked);
@@ -268,7 +281,8 @@ async function askForSshCertificate(
     attributes,
     facts,
     makePair,
-  }: { attributes: LibraryBody['attributes']; facts: TemplateFacts; makePair: MakePair },
+    onGone,
+  }: { attributes: LibraryBody['attributes'] } & Pick<Wanted, 'facts' | 'makePair' | 'onGone'>,
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
   const { key_type = 'ed25519', key_bits = 0 } = attributes;
   const { username, path, issues, body } = planSshRequest(attributes, facts);
@@ -280,6 +294,7 @@ async function askForSshCertificate(
   const answer = await askVault(app, connection, {
     method: 'POST',
     path,
+    onGone,
     body: JSON.stringify({ ...body, ...key }),
   });
   return {

@@ -1,8 +1,12 @@
 import { endPages, PAGE, workOf } from '../../access/leases/ending/operations.ts';
 import { rangeOf } from '../../access/leases/lease.ts';
 import { expireLeases, expireRange, listRange } from '../../access/leases/store.ts';
+import { whileThere } from '../../access/presence.ts';
 import { systemCaller } from '../../access/system-caller.ts';
+import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { doFewAtOnce } from '../../core/few-at-once.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { TemplateFacts } from '../credential-libraries/template.ts';
@@ -47,11 +51,16 @@ export interface ResolvedCredentials {
 
 const NONE: ResolvedCredentials = { credentials: [], effects: [], abandon: async () => {} };
 
+/** Sources that a session is given something by, where a target has more of them from before. */
+const MOST_EVER = 512;
+/** Of the sources of a session, so many issue at the same time. */
+const AT_ONCE = 4;
+
 /**
- * Finds or issues the credentials of a target for one session. When one cannot be had, those
- * issued before it are given back, and nothing is left.
+ * Finds or issues the credentials of a target for one session. When one cannot be had, or the client has
+ * gone, those issued before it are given back, and nothing is left.
  *
- * @throws Failure as the Vault server's answer has it
+ * @throws Failure as the Vault server's answer has it, `precondition` for a target with too many sources
  */
 export async function resolveCredentials(
   app: App,
@@ -62,29 +71,34 @@ export async function resolveCredentials(
     listLinksFrom(app.db, target.id, 'target-brokered'),
     listLinksFrom(app.db, target.id, 'target-injected'),
   ]);
-  if (brokered.length + injected.length === 0) return NONE;
+  const count = brokered.length + injected.length;
+  if (count === 0) return NONE;
+  if (count > MOST_EVER) {
+    const because = `the target has ${count} credential sources, a session is given at most ${MOST_EVER}`;
+    throw new Failure('precondition', because);
+  }
   const [shown, hidden] = await Promise.all([
     listSources(app, brokered),
     listSources(app, injected),
   ]);
+  const dress = dressFor(app);
   // Before anything is issued: one that does not open leaves nothing to give back.
-  const stored = shown.credentials.map((one) => openStored(app, one));
-  const kept = hidden.credentials.map((one) => keep(app, session, openStored(app, one)));
-  const issued = await issueAll(app, caller, session, [...shown.libraries, ...hidden.libraries]);
-  const abandon = async (): Promise<void> => {
-    await Promise.all(issued.map((one) => one.giveBack()));
-  };
-  const own = issued.slice(0, shown.libraries.length).map(({ found }) => found);
-  const others = issued.slice(shown.libraries.length).map(({ found }) => found);
+  const stored = await openAll(app, shown.credentials, dress);
+  const kept = await openAll(app, hidden.credentials, dress);
+  const libraries = [...shown.libraries, ...hidden.libraries];
+  const issued = await issueAll(app, caller, { libraries, session, dress });
+  const abandon = (): Promise<void> => giveBack(issued);
+  const dressed = issued.map(({ credential }) => credential);
+  const own = dressed.slice(0, shown.libraries.length);
+  const others = dressed.slice(shown.libraries.length);
   try {
     return {
-      credentials: [...own, ...stored].map(describeSecret),
+      credentials: [...own, ...stored],
       effects: [
         // A source that goes meanwhile, or says something else, gives nothing to a session.
         ...[shown, hidden].flatMap(holdSources),
         ...issued.flatMap(({ effects }) => effects),
-        ...others.map((found) => keep(app, session, found)),
-        ...kept,
+        ...[...others, ...kept].map((credential) => keep(app, session, credential)),
       ],
       abandon,
     };
@@ -93,6 +107,34 @@ export async function resolveCredentials(
     await abandon();
     throw error;
   }
+}
+
+/** Bytes of the secrets of one session, as JSON: they go out in one answer. */
+const MOST_BYTES = 2 << 20;
+
+type Dress = (found: FoundSecret) => Promise<SessionCredential>;
+
+/** What dresses the secrets of one session, in turns with those of others. */
+function dressFor(app: App): Dress {
+  let bytes = 0;
+  return async (found) => {
+    await giveWay(app);
+    const credential = describeSecret(found);
+    bytes += Buffer.byteLength(credential.secret.raw, 'base64');
+    if (bytes <= MOST_BYTES) return credential;
+    const because = `the credentials of the target are more than ${MOST_BYTES} bytes together`;
+    throw new Failure('precondition', because);
+  };
+}
+
+async function openAll(
+  app: App,
+  credentials: readonly Resource[],
+  dress: Dress,
+): Promise<SessionCredential[]> {
+  const dressed: SessionCredential[] = [];
+  for (const one of credentials) dressed.push(await dress(openStored(app, one)));
+  return dressed;
 }
 
 /** With the store that it lies in a source would go, too. */
@@ -114,23 +156,48 @@ async function listSources(
   };
 }
 
-/** All at once; when one fails, the others are given back before anybody hears of it. */
+interface Dressed extends Omit<Issued, 'found'> {
+  credential: SessionCredential;
+}
+
+/** A few at a time; when one fails, the others are given back before anybody hears of it. */
 async function issueAll(
   app: App,
   caller: BrokerCaller,
-  session: SessionFacts,
-  libraries: readonly Resource[],
-): Promise<Issued[]> {
+  {
+    libraries,
+    session,
+    dress,
+  }: { libraries: readonly Resource[]; session: SessionFacts; dress: Dress },
+): Promise<Dressed[]> {
   if (libraries.length === 0) return [];
   const facts = await readFacts(app, caller);
-  const results = await Promise.allSettled(
-    libraries.map((library) => issueFromLibrary(app, caller, { library, session, facts })),
-  );
-  const issued = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  const failed = results.find((one) => one.status === 'rejected');
-  if (!failed) return issued;
-  await Promise.all(issued.map((one) => one.giveBack()));
+  const { done, failed } = await whileThere(caller, async (requireThere) => {
+    const outcome = await doFewAtOnce(libraries, AT_ONCE, async (library) => {
+      await giveWay(app);
+      requireThere();
+      const { found, ...issued } = await issueFromLibrary(app, caller, { library, session, facts });
+      try {
+        return { ...issued, credential: await dress(found) };
+      } catch (error) {
+        await issued.giveBack();
+        throw error;
+      }
+    });
+    try {
+      requireThere();
+      return outcome;
+    } catch (reason) {
+      return { ...outcome, failed: { reason } };
+    }
+  });
+  if (!failed) return done;
+  await giveBack(done);
   throw failed.reason;
+}
+
+async function giveBack(issued: readonly Pick<Issued, 'giveBack'>[]): Promise<void> {
+  await doFewAtOnce(issued, AT_ONCE, (one) => one.giveBack());
 }
 
 /** What templates can say of whom the session is for. */
@@ -183,9 +250,9 @@ const placeOf = (session_id: string, source_id: string) =>
   }) as const;
 
 /** Stores an injected credential, sealed, for the worker that carries the session. */
-function keep(app: App, session: SessionFacts, found: FoundSecret): Effect {
-  const source_id = found.source.id;
-  const bytes = Buffer.from(JSON.stringify(describeSecret(found)));
+function keep(app: App, session: SessionFacts, credential: SessionCredential): Effect {
+  const source_id = credential.credential_source.id;
+  const bytes = Buffer.from(JSON.stringify(credential));
   const secret_sealed = app.barrier.seal('credential', placeOf(session.id, source_id), bytes);
   bytes.fill(0);
   const { id: session_id, expires_at } = session;

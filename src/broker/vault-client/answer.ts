@@ -1,4 +1,5 @@
 import { withoutTrailing } from '../../core/edges.ts';
+import { Failure } from '../../core/failure.ts';
 
 /** How a Vault server is reached, and as whom. */
 export interface VaultConnection {
@@ -29,7 +30,7 @@ export interface VaultAnswer {
 
 /**
  * Why there is no answer. `barred` (it may not be asked), `unreachable`, `untrusted` (its certificate), `misnamed` (the name in
- * it), `refused` (403), `status` (any other status), `malformed`.
+ * it), `refused` (403), `status` (any other status), `malformed`, `busy` (too many are asked just now).
  */
 export type VaultFaultKind =
   | 'barred'
@@ -38,7 +39,8 @@ export type VaultFaultKind =
   | 'misnamed'
   | 'refused'
   | 'status'
-  | 'malformed';
+  | 'malformed'
+  | 'busy';
 
 export class VaultFault extends Error {
   readonly kind: VaultFaultKind;
@@ -51,6 +53,10 @@ export class VaultFault extends Error {
     this.status = status;
   }
 }
+
+/** What a client hears of a fault that is this server's own, and passes. */
+export const refuseBusy = (fault: VaultFault): Failure =>
+  new Failure('rate_limited', fault.message, { retry_after: 5 });
 
 /** @throws VaultFault `malformed` */
 export function parseVaultAnswer(text: string): VaultAnswer {

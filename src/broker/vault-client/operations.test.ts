@@ -8,7 +8,8 @@ import { withOpenssl } from '../../../test/support/openssl.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { type VaultConnection, VaultFault, type VaultFaultKind } from './answer.ts';
-import { askVault, findUnusableField } from './operations.ts';
+import { askVault, contextsOf, findUnusableField } from './operations.ts';
+import { SecureContexts } from './secure-contexts/operations.ts';
 
 interface Pair {
   cert: string;
@@ -46,8 +47,13 @@ const plain: VaultConnection = {
 
 const lookup = { method: 'GET', path: 'auth/token/lookup-self' } as const;
 
-const development = { config: devConfig(DEV_DEFAULTS) };
+const locks: (() => void)[] = [];
+const development = {
+  config: devConfig(DEV_DEFAULTS),
+  barrier: { onLock: (listener: () => void) => void locks.push(listener) },
+};
 const production = {
+  ...development,
   config: {
     ...development.config,
     credential_stores: { ...development.config.credential_stores, allow_loopback: false },
@@ -205,3 +211,41 @@ for (const host of ['169.254.169.254', '[fd00:ec2::254]', '0.0.0.0', '0', '[::]'
     assert.equal(await kindOf({ ...plain, address: `http://${host}:1` }), 'barred');
   });
 }
+
+const bodies: [why: string, change: Partial<VaultConnection>, isSame: boolean][] = [
+  ['the same certificates, another server and token', { address: 'https://b', token: 'b' }, true],
+  ['another certificate of an authority', { ca_cert: client.cert }, false],
+  ['none of an authority', { ca_cert: '' }, false],
+  ['no certificate of its own', { client_certificate: '', client_certificate_key: '' }, false],
+];
+
+for (const [why, change, isSame] of bodies) {
+  test(`what secures connections is ${isSame ? 'made once' : 'another one'}: ${why}`, () => {
+    const contexts = new SecureContexts();
+    const own = { client_certificate: client.cert, client_certificate_key: client.key };
+    const connection = { ...plain, ca_cert: server.cert, ...own };
+    const first = contexts.get(connection);
+    assert.equal(contexts.get({ ...connection }), first);
+    assert.equal(contexts.get({ ...connection, ...change }) === first, isSame);
+  });
+}
+
+test('with another key nothing is secured by what was made for the right one', () => {
+  const contexts = new SecureContexts();
+  const own = { client_certificate: client.cert, client_certificate_key: client.key };
+  contexts.get({ ...plain, ...own });
+  assert.throws(() => contexts.get({ ...plain, ...own, client_certificate_key: server.key }));
+});
+
+test('private keys for Vault servers are forgotten when this server is sealed', async () => {
+  const contexts = contextsOf(development.barrier);
+  const connection = { ...plain, address: vault.url, ca_cert: server.cert };
+  const secured = { ...connection, tls_server_name: 'vault.test' };
+  await askVault(development, secured, lookup);
+  const { made } = contexts;
+  await askVault(development, secured, lookup);
+  assert.equal(contexts.made, made);
+  for (const lock of locks) lock();
+  await askVault(development, secured, lookup);
+  assert.equal(contexts.made, made + 1);
+});

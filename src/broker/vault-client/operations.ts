@@ -1,20 +1,18 @@
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { type LookupAddress, lookup } from 'node:dns';
 import { request as requestHttp } from 'node:http';
-import { type RequestOptions, request as requestHttps } from 'node:https';
+import { type RequestOptions as HttpsOptions, request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { createSecureContext } from 'node:tls';
+import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import type { App } from '../../app.ts';
-import { Failure } from '../../core/failure.ts';
+import { whoAsks } from '../../core/asking.ts';
+import type { Asker } from '../../core/fair-turns.ts';
 import { Gathering } from '../../core/gathering.ts';
-import { parsePem } from '../../core/pem.ts';
+import { siteOfParty } from '../../core/party.ts';
+import { remembered } from '../../core/remembered.ts';
 import { type Hold, SharedBytes } from '../../core/shared-bytes.ts';
-import {
-  exportPrivateKey,
-  isPrivateKeyLabel,
-  parsePrivateKeyBlock,
-} from '../../x509/private-keys.ts';
+import { exportPrivateKey } from '../../x509/private-keys.ts';
 import {
   describeRefusal,
   faultOfCode,
@@ -24,7 +22,9 @@ import {
   type VaultConnection,
   VaultFault,
 } from './answer.ts';
+import { Connections } from './connections.ts';
 import { judgeReach } from './reach.ts';
+import { findKey, SecureContexts } from './secure-contexts/operations.ts';
 
 /** One request to a Vault server. */
 export interface VaultRequest {
@@ -33,6 +33,8 @@ export interface VaultRequest {
   path: string;
   /** JSON text, sent as it is. */
   body?: string;
+  /** Tells when nobody waits for it any more: then it is not begun. */
+  onGone?: Asker['onGone'];
 }
 
 /** Milliseconds for a request and its answer together. */
@@ -46,18 +48,72 @@ const answers = new SharedBytes({ total: 32 << 20, each: 8 << 20 });
 /** Bytes of an answer's head. */
 const MOST_HEAD = 16 << 10;
 
+// An answer takes ten seconds at most, and so does waiting for a place.
+const connections = new Connections(
+  {
+    store: {
+      at_once: 16,
+      at_once_each: 8,
+      waiting: 512,
+      waiting_each: 256,
+      longest_wait_ms: TIMEOUT,
+    },
+    all: {
+      at_once: 128,
+      at_once_each: 32,
+      waiting: 1024,
+      waiting_each: 256,
+      longest_wait_ms: TIMEOUT,
+    },
+  },
+  () =>
+    new VaultFault('busy', 'too many credentials are being asked for, try again in some seconds'),
+);
+
+/** As whom somebody waits for a connection: the request that it is for, whoever makes it. */
+function askerOf(onGone: Asker['onGone']): Asker {
+  const { party } = whoAsks();
+  return { party, site: siteOfParty(party), onGone };
+}
+
+type RequestOptions = HttpsOptions & Pick<ConnectionOptions, 'secureContext'>;
+
+/** What of the app a request to a Vault server needs. */
+export type VaultApp = Pick<App, 'config'> & { barrier: Pick<App['barrier'], 'onLock'> };
+
 /**
  * Asks a Vault server. No redirect is followed: the token goes to the configured server alone.
  *
  * @throws VaultFault for everything but an answer of status 2xx
  */
 export async function askVault(
-  app: Pick<App, 'config'>,
+  app: VaultApp,
   connection: VaultConnection,
-  { method, path, body }: VaultRequest,
+  request: VaultRequest,
 ): Promise<VaultAnswer> {
-  const url = urlOf(connection.address, path);
-  const options: RequestOptions = {
+  const url = urlOf(connection.address, request.path);
+  refuseLiteral(app, url);
+  const { status, text } = await connections.take(url.host, askerOf(request.onGone), () =>
+    exchange(
+      url,
+      () => optionsFor(app, connection, request, url),
+      request.body,
+      (giveUp) => answers.hold(url.host, giveUp),
+    ),
+  );
+  if (status >= 200 && status < 300) return parseVaultAnswer(text);
+  const because = describeRefusal(text);
+  const said = `the Vault server answered status ${status}${because === '' ? '' : `: ${because}`}`;
+  throw new VaultFault(status === 403 ? 'refused' : 'status', said, status);
+}
+
+function optionsFor(
+  app: VaultApp,
+  connection: VaultConnection,
+  { method, body }: VaultRequest,
+  url: URL,
+): RequestOptions {
+  return {
     method,
     agent: false,
     maxHeaderSize: MOST_HEAD,
@@ -72,16 +128,8 @@ export async function askVault(
         ? {}
         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
     },
-    ...(url.protocol === 'https:' ? tlsOptions(connection) : {}),
+    ...(url.protocol === 'https:' ? tlsOptions(app, connection) : {}),
   };
-  refuseLiteral(app, url);
-  const { status, text } = await exchange(url, options, body, (giveUp) =>
-    answers.hold(url.host, giveUp),
-  );
-  if (status >= 200 && status < 300) return parseVaultAnswer(text);
-  const because = describeRefusal(text);
-  const said = `the Vault server answered status ${status}${because === '' ? '' : `: ${because}`}`;
-  throw new VaultFault(status === 403 ? 'refused' : 'status', said, status);
 }
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
@@ -132,22 +180,25 @@ function listOwnAddresses({ config }: Pick<App, 'config'>): string[] {
   return [...all.map(({ address }) => address), listen.host, proxy_listen.host];
 }
 
-function tlsOptions(connection: VaultConnection): RequestOptions {
-  const { ca_cert, tls_server_name, client_certificate, client_certificate_key } = connection;
+function tlsOptions(app: VaultApp, connection: VaultConnection): RequestOptions {
+  const { tls_server_name, tls_skip_verify } = connection;
   return {
-    rejectUnauthorized: !connection.tls_skip_verify,
-    minVersion: 'TLSv1.2',
-    ...(ca_cert === '' ? {} : { ca: ca_cert }),
+    rejectUnauthorized: !tls_skip_verify,
+    secureContext: contextsOf(app.barrier).get(connection),
     ...(tls_server_name === '' ? {} : { servername: tls_server_name }),
-    ...(client_certificate === ''
-      ? {}
-      : { cert: client_certificate, key: plainKey(client_certificate_key) }),
   };
 }
 
+/** Dropped when the server is sealed, as all that was opened. */
+export const contextsOf = remembered((barrier: VaultApp['barrier']) => {
+  const contexts = new SecureContexts();
+  barrier.onLock(() => contexts.clear());
+  return contexts;
+});
+
 function exchange(
   url: URL,
-  options: RequestOptions,
+  makeOptions: () => RequestOptions,
   body: string | undefined,
   holdFor: (giveUp: () => void) => Hold,
 ): Promise<{ status: number; text: string }> {
@@ -156,7 +207,7 @@ function exchange(
       reject(error instanceof VaultFault ? error : faultOfCode(String(error.code ?? '')));
     let sent: ReturnType<typeof requestHttp>;
     try {
-      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, options);
+      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, makeOptions());
     } catch (error) {
       // Certificates and keys that cannot be read are found here.
       fail(error instanceof Error ? error : new Error('no request could be made'));
@@ -217,23 +268,4 @@ function isPair(certificate: string, key: KeyObject): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * The one private key of a PEM text, read by us: the TLS library would read the text by rules of its
- * own, and calculate for as long as the numbers in it make it.
- */
-function findKey(pem: string): KeyObject | undefined {
-  try {
-    const [block, second] = parsePem(pem).filter(({ label }) => isPrivateKeyLabel(label));
-    return block && !second ? parsePrivateKeyBlock(block) : undefined;
-  } catch (error) {
-    if (error instanceof Failure) return undefined;
-    throw error;
-  }
-}
-
-function plainKey(pem: string): string {
-  const key = findKey(pem);
-  return key ? exportPrivateKey(key, 'pkcs8', 'pem') : '';
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { newResourceId } from '../resource-types.ts';
-import { type VaultConnection, VaultFault } from '../vault-client/answer.ts';
+import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { askVault, findUnusableField } from '../vault-client/operations.ts';
 import { findLatestToken, insertVaultToken, replaceToken, saveTokenSecret } from './store.ts';
 import {
@@ -58,11 +58,12 @@ export async function tryConnection(
     };
   } catch (error) {
     if (!(error instanceof VaultFault)) throw error;
+    if (error.kind === 'busy') throw refuseBusy(error);
     return refuseAttribute(ATTRIBUTES[error.kind], sentence(error.message));
   }
 }
 
-const ATTRIBUTES: Readonly<Record<VaultFault['kind'], string>> = {
+const ATTRIBUTES: Readonly<Record<Exclude<VaultFault['kind'], 'busy'>, string>> = {
   barred: 'address',
   unreachable: 'address',
   untrusted: 'ca_cert',
