@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { sql } from 'kysely';
 import { insertActiveUser } from '../../src/broker/billing/store.ts';
 import { listEligibleWorkers, requireWorkers } from '../../src/broker/workers/operations.ts';
+import { readWorkers } from '../../src/broker/workers/registry/operations.ts';
 import { Failure } from '../../src/core/failure.ts';
+import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
 
 let client: Client;
@@ -83,6 +86,55 @@ test('tags are added, replaced and removed, each in a version of its own', async
   assert.equal(removed.field('api_tags'), undefined);
   assert.deepEqual(faults(await verb('add', 4, {})), { api_tags: 'Must be non-empty.' });
   assert.deepEqual(faults(await verb('set', 0, {})), { version: 'Required field.' });
+});
+
+test('tags of a worker are bounded together, whatever a request adds', async () => {
+  const made = await call('POST', 'workers:create:controller-led', { scope_id: 'global' });
+  const verb = (name: string, version: number, api_tags: unknown): Promise<Reply> =>
+    call('POST', `workers/${made.textAt('id')}:${name}-worker-tags`, { version, api_tags });
+  const some = (key: string, count: number): Record<string, string[]> => ({
+    [key]: Array.from({ length: count }, (_, at) => `${at}`.padEnd(500, 'x')),
+  });
+  assert.equal((await verb('set', 1, some('a', 16))).status, 200);
+  assert.equal((await verb('add', 2, some('b', 15))).status, 200);
+  for (const reply of [await verb('add', 3, some('c', 3)), await verb('set', 3, some('d', 34))]) {
+    assert.equal(reply.status, 400);
+    assert.match(faults(reply).api_tags ?? '', /at most 16384 characters/);
+  }
+  assert.equal((await verb('remove', 3, some('c', 3))).status, 200);
+  assert.equal((await call('DELETE', `workers/${made.textAt('id')}`)).status, 204);
+});
+
+test('workers that are expected are in no memory, and a list of too many says so', async () => {
+  const { app } = (await server).running;
+  const made = await call('POST', 'workers:create:controller-led', { scope_id: 'global' });
+  const id = made.textAt('id');
+  const tags = { a: Array.from({ length: 30 }, (_, at) => `${at}`.padEnd(512, 'x')) };
+  const tagged = await call('POST', `workers/${id}:set-worker-tags`, {
+    version: 1,
+    api_tags: tags,
+  });
+  assert.equal(tagged.status, 200, tagged.text);
+  const copy = (copies: number, first: number): Promise<void> =>
+    copyRow(app.store, 'resource', {
+      of: { id },
+      changes: { id: sql`'w_' || ${numbered('id')} || ${sql.lit(first)}` },
+      copies,
+    });
+  await copy(200, 1);
+  const list = await call('GET', 'workers?scope_id=global');
+  assert.equal(list.status, 200, list.text.slice(0, 300));
+  assert.ok(JSON.parse(list.text).items.length > 200);
+  await copy(200, 2);
+  const refused = await call('GET', 'workers?scope_id=global');
+  assert.equal(refused.status, 400, refused.text.slice(0, 300));
+  assert.match(faults(refused).filter ?? '', /come to more than/);
+  const own = await ownWorker();
+  assert.equal(own.status, 200);
+  assert.deepEqual(
+    (await readWorkers(app)).map((worker) => worker.id),
+    [own.textAt('id')],
+  );
 });
 
 test('what people say of a worker can be changed, what it reports cannot', async () => {

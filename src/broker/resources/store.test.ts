@@ -27,6 +27,7 @@ import {
   holdResource,
   insertResource,
   listContained,
+  listKeyed,
   listOfType,
   listOwnedByAll,
   listResourcesById,
@@ -371,6 +372,21 @@ eachEngine('resources', (open, engine) => {
       ['acctpw_1', 'acctpw_2'],
     );
     assert.deepEqual(await listOwnedByAll(store.db, 'account', []), []);
+  });
+
+  test('what has a key of a kind is read by pages, each once and in the order of the keys', async () => {
+    const store = await open();
+    const keys = Array.from({ length: 1_200 }, (_, at) => `node:${String(at).padStart(4, '0')}`);
+    const near = ['node', 'node;0', 'node9:0', 'Node:0', 'a:node:0', 'nod:0', null];
+    const made = [...keys, ...near].map((unique_key, at) =>
+      makeResource(`r_${String(9_999 - at)}`, { unique_key }),
+    );
+    await store.commit(made.map(insertResource));
+    await store.commit([insertResource(makeResource('u_1', { unique_key: 'node:0000' }))]);
+    assert.deepEqual(
+      (await listKeyed(store.db, 'role', 'node')).map((one) => one.unique_key),
+      keys,
+    );
   });
 
   test('everything of a type is read by pages, each once and in order', async () => {

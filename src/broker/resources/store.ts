@@ -253,6 +253,29 @@ const pageOfType = prepared<{ type: string; ms: number; id: string; limit: numbe
       .limit(p.limit),
 );
 
+/** Everything of a type whose key begins with a word and a colon, in the order of the keys. */
+export async function listKeyed(db: Db, type: ResourceTypeName, word: string): Promise<Resource[]> {
+  return listInParts<ResourceRow, Resource>((last) => {
+    // In byte order a semicolon follows the colon.
+    const page = { type, after: last?.unique_key ?? `${word}:`, before: `${word};`, limit: PAGE };
+    return pageOfKeyed.some(db, page, 'body');
+  }, resourceOf);
+}
+
+const pageOfKeyed = prepared<
+  { type: string; after: string; before: string; limit: number },
+  ResourceRow
+>((from, p) =>
+  from
+    .selectFrom('resource')
+    .selectAll()
+    .where('type', '=', p.type)
+    .where('unique_key', '>', p.after)
+    .where('unique_key', '<', p.before)
+    .orderBy('unique_key')
+    .limit(p.limit),
+);
+
 /** What tells whether one knows a resource already, of everything of a type. */
 export interface Seen {
   id: string;

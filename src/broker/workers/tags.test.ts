@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import { FieldErrors } from '../field-errors.ts';
 import type { LinkChange } from '../links/plan.ts';
-import { checkTags, planTags, type Tags } from './tags.ts';
+import { checkTags, faultOfAll, MAX_TAGS_LENGTH, planTags, type Tags } from './tags.ts';
 
 const changes: [change: LinkChange, present: Tags, wanted: Tags, after: Tags, why: string][] = [
   ['add', {}, { a: ['x'] }, { a: ['x'] }, 'the first'],
@@ -60,4 +60,28 @@ for (const [change, api_tags, fault, why] of faults) {
       assert.equal(error.detail.fields?.api_tags, fault);
     }
   });
+}
+
+/** 32 values of one key that come to some characters as JSON. */
+function tagsOfLength(length: number): Tags {
+  const short = values(32).map((value) => value.padEnd(400, 'x'));
+  const missing = length - JSON.stringify({ a: short }).length;
+  return { a: short.map((value) => value.padEnd(400 + Math.floor(missing / 32), 'x')) };
+}
+
+const TOO_LONG = 'The tags of a worker can have at most 16384 characters as JSON.';
+const padded = (tags: Tags, more: number): Tags => ({
+  ...tags,
+  b: ['y'.repeat(MAX_TAGS_LENGTH - JSON.stringify(tags).length - ',"b":[""]'.length + more)],
+});
+const base = tagsOfLength(MAX_TAGS_LENGTH - 300);
+const wholes: [tags: Tags, fault: string | undefined, why: string][] = [
+  [{}, undefined, 'none'],
+  [padded(base, 0), undefined, 'as long as can be'],
+  [padded(base, 1), TOO_LONG, 'one character more'],
+  [{ a: values(256) }, undefined, 'as many as can be'],
+  [{ a: values(257) }, TOO_MANY, 'one more'],
+];
+for (const [tags, fault, why] of wholes) {
+  test(`tags of a worker: ${why}`, () => assert.equal(faultOfAll(tags), fault));
 }

@@ -9,6 +9,8 @@ const MANAGED_TAG = 'boundary.cloud.hashicorp.com:managed';
 const MAX_LENGTH = 512;
 /** Tags of a worker, and of a request: every session asks all workers for theirs. */
 const MAX_TAGS = 256;
+/** Characters of a worker's tags as JSON: they are in memory, and lists show each of them twice. */
+export const MAX_TAGS_LENGTH = 16_384;
 const FIELD = 'api_tags';
 
 /** What is wrong with the tags of a request (contract 3.9). */
@@ -34,8 +36,17 @@ export function checkTags(change: LinkChange) {
   };
 }
 
-/** What keeps tags from being looked at, or from being kept: there are too many of them. */
-export function faultOfCount(lists: readonly unknown[]): string | undefined {
+/** What keeps tags from being kept: there are too many of them, or they are too long together. */
+export function faultOfAll(tags: Tags): string | undefined {
+  const many = faultOfCount(Object.values(tags));
+  if (many !== undefined) return many;
+  return JSON.stringify(tags).length > MAX_TAGS_LENGTH
+    ? `The tags of a worker can have at most ${MAX_TAGS_LENGTH} characters as JSON.`
+    : undefined;
+}
+
+/** What keeps tags from being looked at: there are too many of them. */
+function faultOfCount(lists: readonly unknown[]): string | undefined {
   const count = lists.reduce<number>(
     (sum, values) => sum + (Array.isArray(values) ? Math.max(1, values.length) : 1),
     0,

@@ -11,7 +11,7 @@ import { deleteActivations } from '../enrolment/store.ts';
 import { readReports } from '../reports/operations.ts';
 import { joinTags } from '../selection.ts';
 import { deleteStatus } from '../store.ts';
-import { faultOfCount, planTags, tagsOf } from '../tags.ts';
+import { faultOfAll, planTags, tagsOf } from '../tags.ts';
 import { isAlive, type WorkerBody } from '../worker.ts';
 
 const shown = () => z.unknown().optional().describe('Output only.');
@@ -113,6 +113,14 @@ export function checkWorkerList(query: URLSearchParams): void {
   refuseField('scope_id', "Must be 'global' when listing.", IN_REQUEST);
 }
 
+/** Characters of workers that one answer shows. */
+const MOST_SHOWN = 8 << 20;
+
+function refuseLength(): never {
+  const because = `The workers come to more than ${MOST_SHOWN} characters: name fewer by a filter.`;
+  refuseField('filter', because, IN_REQUEST);
+}
+
 /** Lists workers, all at once: this list alone has no pages. */
 export async function listAllWorkers(
   app: App,
@@ -122,9 +130,14 @@ export async function listAllWorkers(
   const filter = query.get('filter') ?? '';
   const asked = new URLSearchParams({ scope_id: 'global', filter });
   const items: unknown[] = [];
+  let length = 0;
   for (;;) {
     const page = await listResources(app, caller, workerDefinition, asked);
-    if (Array.isArray(page.items)) items.push(...page.items);
+    for (const item of Array.isArray(page.items) ? page.items : []) {
+      length += JSON.stringify(item).length;
+      items.push(item);
+    }
+    if (length > MOST_SHOWN) refuseLength();
     if (page.response_type !== 'delta') return omitEmpty({ items });
     asked.set('list_token', String(page.list_token));
   }
@@ -141,7 +154,7 @@ export function changeTags(change: LinkChange) {
     requireVersion(workerDefinition, resource, expected);
     const body = resource.body as WorkerBody;
     const api_tags = planTags(change, body.api_tags, tagsOf(item));
-    const because = change === 'remove' ? undefined : faultOfCount(Object.values(api_tags));
+    const because = change === 'remove' ? undefined : faultOfAll(api_tags);
     if (because !== undefined) refuseField('api_tags', because);
     const changed: WorkerBody = { ...body, api_tags };
     return commitChange(app, caller, workerDefinition, resource, expected, { body: changed });

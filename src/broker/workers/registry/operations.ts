@@ -1,8 +1,11 @@
 import type { App } from '../../../app.ts';
 import type { Resource } from '../../resource.ts';
-import { listOfType } from '../../resources/store.ts';
+import { listKeyed } from '../../resources/store.ts';
 
-/** Every worker, loaded once until any node changes one. */
+/**
+ * The workers of servers, loaded once until any node changes one. Those that are only expected are not among
+ * them: nothing is asked of them, and anybody with the right to add them may add as many as he likes.
+ */
 export function readWorkers(app: App): Promise<Resource[]> {
-  return app.cached('broker/workers', () => listOfType(app.db, 'worker'));
+  return app.cached('broker/workers', () => listKeyed(app.db, 'worker', 'node'));
 }
