@@ -1,6 +1,7 @@
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { ApproleRoleRow, ApproleSecretIdRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Approle, approleSchema } from './role.ts';
@@ -90,12 +91,16 @@ export async function listIdsLike(db: Db, key: RoleKey, role_id_key: string): Pr
 }
 
 export async function listApproles(db: Db, mount_id: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('approle_role')
-    .select('name')
-    .where('mount_id', '=', mount_id)
-    .orderBy('name')
-    .execute();
+  const rows = await listInPages<{ name: string }>((last) =>
+    db
+      .selectFrom('approle_role')
+      .select('name')
+      .where('mount_id', '=', mount_id)
+      .where('name', '>', last?.name ?? '')
+      .orderBy('name')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows.map((row) => row.name);
 }
 

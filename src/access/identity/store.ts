@@ -361,13 +361,17 @@ export type MemberKind = 'entity' | 'group';
 
 /** Ids of a group's members, in byte order. */
 export async function listMembers(db: Db, group_id: string, kind: MemberKind): Promise<string[]> {
-  const rows = await db
-    .selectFrom('identity_group_member')
-    .select('member_id')
-    .where('group_id', '=', group_id)
-    .where('kind', '=', kind)
-    .orderBy('member_id')
-    .execute();
+  const rows = await listInPages<{ member_id: string }>((last) =>
+    db
+      .selectFrom('identity_group_member')
+      .select('member_id')
+      .where('group_id', '=', group_id)
+      .where('kind', '=', kind)
+      .where('member_id', '>', last?.member_id ?? '')
+      .orderBy('member_id')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows.map((row) => row.member_id);
 }
 
@@ -393,13 +397,17 @@ export async function countEntityMembers(
 
 /** Ids of the groups that something is itself a member of. */
 export async function listGroupsOf(db: Db, kind: MemberKind, member_id: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('identity_group_member')
-    .select('group_id')
-    .where('member_id', '=', member_id)
-    .where('kind', '=', kind)
-    .orderBy('group_id')
-    .execute();
+  const rows = await listInPages<{ group_id: string }>((last) =>
+    db
+      .selectFrom('identity_group_member')
+      .select('group_id')
+      .where('member_id', '=', member_id)
+      .where('kind', '=', kind)
+      .where('group_id', '>', last?.group_id ?? '')
+      .orderBy('group_id')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows.map((row) => row.group_id);
 }
 
@@ -407,11 +415,23 @@ export async function listGroupsOf(db: Db, kind: MemberKind, member_id: string):
 export async function listGroupMemberships(
   db: Db,
 ): Promise<{ group_id: string; member_id: string }[]> {
-  return db
-    .selectFrom('identity_group_member')
-    .select(['group_id', 'member_id'])
-    .where('kind', '=', 'group')
-    .execute();
+  return listInPages((last) =>
+    db
+      .selectFrom('identity_group_member')
+      .select(['group_id', 'member_id'])
+      .where('kind', '=', 'group')
+      .where((row) =>
+        row(
+          row.refTuple('group_id', 'member_id'),
+          '>',
+          row.tuple(row.val(last?.group_id ?? ''), row.val(last?.member_id ?? '')),
+        ),
+      )
+      .orderBy('group_id')
+      .orderBy('member_id')
+      .limit(PAGE)
+      .execute(),
+  );
 }
 
 /** Members of one statement: ten thousand of one each would hold up whoever writes next. */
@@ -493,7 +513,15 @@ export async function findGroupAliasById(db: Db, id: string): Promise<GroupAlias
 }
 
 export async function listGroupAliases(db: Db): Promise<GroupAlias[]> {
-  return db.selectFrom('identity_group_alias').selectAll().orderBy('id').execute();
+  return listInPages((last) =>
+    db
+      .selectFrom('identity_group_alias')
+      .selectAll()
+      .where('id', '>', last?.id ?? '')
+      .orderBy('id')
+      .limit(PAGE)
+      .execute(),
+  );
 }
 
 export async function findAliasOfGroup(db: Db, group_id: string): Promise<GroupAlias | undefined> {

@@ -27,6 +27,7 @@ import {
 import {
   deletePolicy,
   findPolicy,
+  listKnownNames,
   listPoliciesNamed,
   listPolicyNames,
   measurePolicies,
@@ -201,7 +202,7 @@ const nowSeconds = (app: App): number => Math.floor(app.now() / 1000);
 
 /** Those of the names that no policy goes by. */
 export async function listUnknownPolicies(app: App, names: readonly string[]): Promise<string[]> {
-  const known = new Set([...BUILT_IN, ...(await listPolicyNames(app.db))]);
+  const known = new Set([...BUILT_IN, ...(await listKnownNames(app.db, names))]);
   return names.filter((name) => !known.has(name));
 }
 

@@ -1,5 +1,6 @@
 import { build, type Db } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
 import { type Write, write } from '../../store/write.ts';
 
 /** A policy as it was written. */
@@ -35,8 +36,24 @@ export async function measurePolicies(db: Db, names: readonly string[]): Promise
   return rows.reduce((sum, { bytes }) => sum + Number(bytes), 0);
 }
 
+/** Those of some names that a policy goes by. */
+export async function listKnownNames(db: Db, names: readonly string[]): Promise<string[]> {
+  const rows = await inBlocks(names, (some) =>
+    db.selectFrom('policy').select('name').where('name', 'in', some).execute(),
+  );
+  return rows.map((row) => row.name);
+}
+
 export async function listPolicyNames(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('policy').select('name').orderBy('name').execute();
+  const rows = await listInPages<{ name: string }>((last) =>
+    db
+      .selectFrom('policy')
+      .select('name')
+      .where('name', '>', last?.name ?? '')
+      .orderBy('name')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows.map((row) => row.name);
 }
 

@@ -1,6 +1,7 @@
 import { saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type User, userSchema } from './user.ts';
 
@@ -57,12 +58,16 @@ export const holdUser = preparedHold<
 );
 
 export async function listUserNames(db: Db, mount_id: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('userpass_user')
-    .select('name')
-    .where('mount_id', '=', mount_id)
-    .orderBy('name')
-    .execute();
+  const rows = await listInPages<{ name: string }>((last) =>
+    db
+      .selectFrom('userpass_user')
+      .select('name')
+      .where('mount_id', '=', mount_id)
+      .where('name', '>', last?.name ?? '')
+      .orderBy('name')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows.map((row) => row.name);
 }
 

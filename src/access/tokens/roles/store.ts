@@ -1,6 +1,7 @@
 import { saveAsRead } from '../../../store/as-read.ts';
 import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
+import { listInPages, PAGE } from '../../../store/in-pages.ts';
 import { type Write, write } from '../../../store/write.ts';
 import { type TokenRole, tokenRoleSchema } from './role.ts';
 
@@ -39,7 +40,15 @@ export async function findStoredTokenRole(
 }
 
 export async function listTokenRoles(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('token_role').select('name').orderBy('name').execute();
+  const rows = await listInPages<{ name: string }>((last) =>
+    db
+      .selectFrom('token_role')
+      .select('name')
+      .where('name', '>', last?.name ?? '')
+      .orderBy('name')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows.map((row) => row.name);
 }
 
