@@ -1,7 +1,10 @@
 import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
-import { deleteAliasesOfMount } from '../access/identity/store.ts';
-import { endLeasesOfRevoked } from '../access/leases/ending/operations.ts';
+import {
+  endLeasesOfRevoked,
+  expireOfMountBeforehand,
+  workOf,
+} from '../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../access/leases/store.ts';
 import { commitPlanned } from '../access/standing/operations.ts';
 import { removeEndedOfMount } from '../access/tokens/ending/operations.ts';
@@ -13,6 +16,7 @@ import { bumpConfigVersion } from '../store/config-version.ts';
 import { bumpPermissionVersion } from '../store/permission-version.ts';
 import type { Effect } from '../store/write.ts';
 import { effectiveLeaseTtls, fullPath, type Mount, type MountKind } from './mount.ts';
+import { deleteAliasesOfMount } from './remains/operations.ts';
 import { insertRemovedMount } from './remains/store.ts';
 import {
   describeMount,
@@ -145,8 +149,22 @@ export async function disableMount(
     requireRemovable(mount);
     return { effects: await planRemoval(app, mount), result: mount };
   });
-  if (removed?.kind === 'auth') await endRevoked(app, caller, removed.id);
+  if (removed?.kind === 'auth') {
+    await deleteAliasesOfMount(app, afterwards(app, caller), removed.accessor);
+    await endRevoked(app, caller, removed.id);
+  }
   return {};
+}
+
+/** What follows from a removal that is durable: whoever asked for it may have come in by what is gone. */
+function afterwards(app: App, caller: Caller) {
+  return {
+    commit: (effects: readonly Effect[]): Promise<void> => {
+      const outcome = { ...caller.record.outcome, ending: true };
+      const record = { ...caller.record, outcome };
+      return app.commit({ ...caller, record, standing: undefined }, effects);
+    },
+  };
 }
 
 /** As much as a request may take of what is dead already; the jobs end the rest. */
@@ -161,21 +179,20 @@ async function endRevoked(app: App, caller: Caller, mount_id: string): Promise<v
 
 /**
  * Whoever came in by a mount is nobody without it: tokens and leases are judged with their mount,
- * and their rows are removed later, however many they are. What whoever came in was called comes
- * after the mount itself: what was being made there is waited for, and goes, too.
+ * and their rows are removed later, however many they are. What whoever came in was called is deleted
+ * before that is answered, when nobody can come in any more.
  */
 async function planRemoval(app: App, mount: Mount): Promise<Effect[]> {
   return [
     deleteMount(mount),
-    ...(mount.kind === 'auth' ? await planLogInsEnd(app, mount) : []),
-    insertRemovedMount(mount.id, Math.floor(app.now() / 1000)),
+    ...(mount.kind === 'auth' ? await app.planDependants(app, { auth_mount: mount }) : []),
+    insertRemovedMount({
+      id: mount.id,
+      accessor: mount.accessor,
+      removed_at: Math.floor(app.now() / 1000),
+    }),
     ...bumpPermissionVersion(),
   ];
-}
-
-async function planLogInsEnd(app: App, auth_mount: Mount): Promise<Effect[]> {
-  const ended = await app.planDependants(app, { auth_mount });
-  return [...ended, ...deleteAliasesOfMount(auth_mount.accessor)];
 }
 
 function requireRemovable(mount: Mount): void {
@@ -282,13 +299,10 @@ export async function remount(
   caller: Caller,
   input: { from: string; to: string },
 ): Promise<Answer> {
+  const { source: moved } = await planMove(app, input);
+  await expireOfMountBeforehand(app, workOf(app, caller), moved.id);
   return commitPlanned<Answer>(app, caller, async () => {
-    const stored = await findStoredMount(app.db, sourceOf(input.from));
-    if (!stored) throw new Failure('invalid', `no matching mount at "${input.from}"`);
-    const source = stored.mount;
-    requireRemovable(source);
-    const path = await planTarget(app, source, input.to);
-    const next: Mount = { ...source, path };
+    const { stored, source, next } = await planMove(app, input);
     const id = app.newId();
     const move = { id, source: fullPath(source), target: fullPath(next), status: 'success' };
     return {
@@ -308,6 +322,16 @@ export async function remount(
       },
     };
   });
+}
+
+/** @throws Failure `invalid` for what is not there or not to be moved, and a path that it cannot have */
+async function planMove(app: App, input: { from: string; to: string }) {
+  const stored = await findStoredMount(app.db, sourceOf(input.from));
+  if (!stored) throw new Failure('invalid', `no matching mount at "${input.from}"`);
+  const source = stored.mount;
+  requireRemovable(source);
+  const next: Mount = { ...source, path: await planTarget(app, source, input.to) };
+  return { stored, source, next };
 }
 
 function sourceOf(from: string): Place {

@@ -110,6 +110,7 @@ eachPlace('a database', (newPlace, engine) => {
       run('drop index lease_source'),
       run('alter table lease drop column source_id'),
       run('drop index session_credential_source'),
+      run('alter table removed_mount drop column accessor'),
       ...ids.map((id) => ({
         sql: `insert into lease (id, bound, mount_id, kind, data, issued_at, expires_at, renewable)
           values ($1, 0, '', 'none', '{}', 1, 2, 0)`,

@@ -354,8 +354,10 @@ export interface MountRow {
 }
 
 /** A mount that was disabled; its rows are deleted bit by bit. */
-interface RemovedMountRow {
+export interface RemovedMountRow {
   id: string;
+  /** Empty for those that an older program removed. */
+  accessor: string;
   removed_at: number;
 }
 

@@ -33,6 +33,7 @@ import {
   deleteApprole,
   deleteExpiredSecretIds,
   deleteSecretId,
+  deleteSecretIdsOfRole,
   deleteSpentSecretId,
   findApprole,
   findApproleById,
@@ -44,6 +45,7 @@ import {
   listApproles,
   listExpiredSecretIds,
   listIdsLike,
+  listIdsOfRole,
   listSecretIds,
   type RoleKey,
   type StoredApprole,
@@ -113,6 +115,7 @@ export async function writeApprole(
 
 export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
   const key = keyOf(caller, input);
+  await deleteSecretIdsBeforehand(app, caller, key);
   return commitEnding(app, caller, async () => {
     const existing = await findApprole(app.db, key);
     const effects = existing
@@ -123,6 +126,17 @@ export async function removeApprole(app: App, caller: Caller, input: RoleName): 
       : [];
     return { effects, result: {} };
   });
+}
+
+/** Less than a page of them goes with the role: whoever else writes would wait for it. */
+async function deleteSecretIdsBeforehand(app: App, caller: Caller, key: RoleKey): Promise<void> {
+  for (;;) {
+    const ids = await listIdsOfRole(app.db, key, DELETED);
+    if (ids.length < DELETED) return;
+    const outcome = { ...caller.record.outcome, ending: true };
+    const page = { ...caller, record: { ...caller.record, outcome } };
+    await app.commit(page, [deleteSecretIdsOfRole(key, ids)]);
+  }
 }
 
 /** As {@link commitPlanned}, where log-ins may end by it. */

@@ -163,6 +163,22 @@ const ofRole = prepared<
     .limit(p.limit),
 );
 
+/** Ids of secret IDs of a role, in no order. */
+export async function listIdsOfRole(
+  db: Db,
+  { mount_id, name }: RoleKey,
+  limit: number,
+): Promise<string[]> {
+  const of = db.selectFrom('approle_secret_id').select('id').where('mount_id', '=', mount_id);
+  return (await of.where('role', '=', name).limit(limit).execute()).map(({ id }) => id);
+}
+
+/** Deletes those of some secret IDs that are a role's: a text may be another's by now. */
+export function deleteSecretIdsOfRole({ mount_id, name }: RoleKey, ids: readonly string[]): Write {
+  const of = build.deleteFrom('approle_secret_id').where('mount_id', '=', mount_id);
+  return write(of.where('role', '=', name).where('id', 'in', ids));
+}
+
 /** Ids of secret IDs that have run out, the longest ago first. */
 export async function listExpiredSecretIds(db: Db, now: number, limit: number): Promise<string[]> {
   const rows = await db

@@ -4,6 +4,7 @@ import { openTestApp, requireTestMount, testCaller } from '../../../test/support
 import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
+import { deleteAliasesOfMount } from '../../mounts/remains/operations.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { listAliasIds } from './aliases/operations.ts';
 import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities/operations.ts';
@@ -16,7 +17,6 @@ import {
   readPermissions,
 } from './operations.ts';
 import {
-  deleteAliasesOfMount,
   findAlias,
   insertAlias,
   insertEntity,
@@ -177,9 +177,10 @@ eachEngine('identity', (open) => {
     const mount = await requireTestMount(app, 'auth/token/');
     const { effects } = await ensureEntityForAlias(app, mount, 'ann');
     await app.commit(testCaller(mount), effects);
-    await app.commit(testCaller(mount), deleteAliasesOfMount('another'));
+    const { commit } = app.store;
+    await deleteAliasesOfMount(app, { commit }, 'another');
     assert.equal((await findAlias(app.db, mount.accessor, 'ann'))?.name, 'ann');
-    await app.commit(testCaller(mount), deleteAliasesOfMount(mount.accessor));
+    await deleteAliasesOfMount(app, { commit }, mount.accessor);
     assert.equal(await findAlias(app.db, mount.accessor, 'ann'), undefined);
   });
 

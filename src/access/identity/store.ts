@@ -274,12 +274,27 @@ export function deleteAliases(at: AliasesAt): Write {
   return write(build.deleteFrom('identity_alias').where('id', 'in', aliasIds(at)));
 }
 
-/** Whoever was called something by a mount is so no longer. */
-export function deleteAliasesOfMount(mount_accessor: string): Write[] {
-  return [
-    write(build.deleteFrom('identity_alias').where('mount_accessor', '=', mount_accessor)),
-    write(build.deleteFrom('identity_group_alias').where('mount_accessor', '=', mount_accessor)),
-  ];
+/** Where aliases are, and what a page of those of a mount is ordered by. */
+const ALIASES = [
+  ['identity_alias', 'name_key'],
+  ['identity_group_alias', 'name'],
+] as const;
+
+/** What deletes a page of what a mount that is gone called anybody; undefined when nothing is left. */
+export async function planAliasPage(
+  db: Db,
+  mount_accessor: string,
+  limit: number,
+): Promise<Write | undefined> {
+  for (const [table, key] of ALIASES) {
+    const of = db.selectFrom(table).select(sql.ref<string>(key).as('key'));
+    const page = of.where('mount_accessor', '=', mount_accessor).orderBy(key).limit(limit);
+    const last = (await page.execute()).at(-1);
+    if (!last) continue;
+    const gone = build.deleteFrom(table).where('mount_accessor', '=', mount_accessor);
+    return write(gone.where(sql.ref(key), '<=', last.key));
+  }
+  return undefined;
 }
 
 export async function findGroupById(db: Db, id: string): Promise<Group | undefined> {

@@ -11,12 +11,18 @@ import type { Caller } from '../caller.ts';
 import { requirePresented } from '../tokens/authentication/operations.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { startWalk } from '../walks/operations.ts';
-import { endDueLeases, endLease, endPages, PAGE, workOf } from './ending/operations.ts';
+import {
+  endDueLeases,
+  endLease,
+  endPages,
+  expireInPages,
+  PAGE,
+  workOf,
+} from './ending/operations.ts';
 import { describeLease, LAST, type Lease, rangeOf, segmentOf } from './lease.ts';
 import {
   countLeases,
   expireLease,
-  expireRange,
   findLease,
   findLivingLease,
   type IdRange,
@@ -141,12 +147,13 @@ export async function revokePrefix(
   const { prefix, force } = input;
   const single = await findLease(app.db, prefix);
   const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);
+  const work = workOf(app, caller);
   // All of them are dead before the first is taken up, however many there are.
-  const answer = await postpone(app, caller, [expireRange(range, nowSeconds(app))]);
-  if (!input.sync) return answer;
+  await expireInPages(app, work, range);
+  if (!input.sync) return { status: 202 };
   const next = (last: Lease | undefined) =>
     listRange(app.db, range, { after: last?.id ?? '', limit: PAGE });
-  const failed = await endPages(app, workOf(app, caller), next, { force });
+  const failed = await endPages(app, work, next, { force });
   if (failed > 0) {
     throw new Failure(
       'unavailable',

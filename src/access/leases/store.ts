@@ -109,6 +109,26 @@ export function expireLeasesOfMount(mount_id: string, now: number): Write {
   return write(due.where('mount_id', '=', mount_id));
 }
 
+/** Ids of leases of a mount whose time is not over. */
+export async function listUnexpiredOfMount(
+  db: Db,
+  mount_id: string,
+  { now, limit }: { now: number; limit: number },
+): Promise<string[]> {
+  const of = db.selectFrom('lease').select('id').where('mount_id', '=', mount_id);
+  return (await of.where('expires_at', '>', now).limit(limit).execute()).map(({ id }) => id);
+}
+
+/** The id that stands so far after another in a range; undefined when there are fewer. */
+export async function findNthInRange(
+  db: Db,
+  range: IdRange,
+  { after, nth }: { after: string; nth: number },
+): Promise<string | undefined> {
+  const ids = beneath(db, range, { after, limit: 1 }).select('id');
+  return (await ids.offset(nth - 1).executeTakeFirst())?.id;
+}
+
 const unbound = prepared((sql, p: { after: string; limit: number }) =>
   sql
     .selectFrom('lease')

@@ -90,7 +90,7 @@ export type LogInsOf =
   | { account_ids: readonly string[] }
   | TokensEnded
   | { auth_method_id: string }
-  | { user_id: string }
+  | { user_ids: readonly string[] }
   | { entity_id: string }
   | { scope_ids: readonly string[] };
 
@@ -113,7 +113,7 @@ export function logInsOf(of: LogInsOf): Ids {
   if ('entity_id' in of) {
     return idsOf(log_ins.where('owner_id', 'in', usersOf(of.entity_id)));
   }
-  if ('user_id' in of) return idsOf(log_ins.where('owner_id', '=', of.user_id));
+  if ('user_ids' in of) return idsOf(log_ins.where('owner_id', 'in', of.user_ids));
   if ('scope_ids' in of) return idsOf(log_ins.where((row) => isInScopes(of.scope_ids, row)));
   const through = build
     .selectFrom('resource_link')

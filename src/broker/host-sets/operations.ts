@@ -36,7 +36,7 @@ export const hostSetDefinition: Definition = {
   updatable: () => [],
   checkChange: (item, _request, errors) => refuseForeign(item, errors),
   planChange: async () => ({}),
-  planRemoval: async (app, _caller, { id }) => planLoss(app, { host_set_id: id }),
+  planRemoval: async (app, _caller, { id }) => planLoss(app, { of_host_sets: [id] }),
   async describe(app, _caller, sets, how) {
     if (how === 'list') return sets.map(() => ({}));
     return Promise.all(

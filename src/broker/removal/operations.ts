@@ -1,19 +1,20 @@
 import type { App } from '../../app.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
+import type { AuthTokenBody } from '../auth-tokens/auth-token.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import type { LogInsOf } from '../auth-tokens/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { removeResources } from '../resources/store.ts';
+import { findResource, removeResources } from '../resources/store.ts';
 import { endSourcesBeforehand, planSourceRemoval } from '../session-credentials/operations.ts';
-import { cancelPage, endSessionsBeforehand } from '../sessions/ending/operations.ts';
+import { cancelPage, endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import type { PagedLoss } from '../sessions/ending/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { listSubtree } from '../tree/tree.ts';
 import { type EndingWork, PAGE } from './page.ts';
-import { listContainedIds, listInScopes, listLogInsOf } from './store.ts';
+import { type Left, listContainedIds, listInScopes, listLogInsOf } from './store.ts';
 
 // A removal ends all that stands on what it removes in its own write set, by statements that find
 // it there. However much that is, the set stays small: whatever is more than a page is ended before,
@@ -56,24 +57,79 @@ export async function endLogInsBeforehand(app: App, work: EndingWork, of: LogIns
 type EndsOf = (ids: readonly string[]) => Promise<readonly Effect[]>;
 
 interface Removing {
+  type: ResourceTypeName;
   list(limit: number): Promise<string[]>;
-  endsOf: EndsOf;
-  /** Whether anybody is permitted anything by it. */
-  permits: boolean;
 }
+
+/** By these somebody is permitted something. */
+const PERMITTING: readonly ResourceTypeName[] = [
+  'role',
+  'group',
+  'managed-group',
+  'account',
+  'user',
+  'auth-method',
+];
 
 async function removeBeforehand(
   app: App,
   work: EndingWork,
-  { list, endsOf, permits }: Removing,
+  { type, list }: Removing,
 ): Promise<void> {
+  const permits = PERMITTING.includes(type);
   for (;;) {
     const ids = await list(PAGE);
     if (ids.length === 0) return;
-    const ends = await endsOf(ids);
+    const ends = await endsOf(app, work, type)(ids);
     if (ids.length < PAGE) return;
     const removal = removeResources({ ids }, app.now());
     await work.commit([...ends, ...removal, ...(permits ? bumpPermissionVersion() : [])]);
+  }
+}
+
+/** What permits whoever removes: that is left to the end. */
+async function findOwn(app: App, { who }: BrokerCaller): Promise<Left> {
+  const log_in = await findResource(app.db, who.auth_token_id);
+  // Managed groups that the account was in when it logged in.
+  const { principals = [] } = (log_in?.body ?? {}) as Partial<AuthTokenBody>;
+  const ids = [who.user_id, who.account_id, who.auth_method_id, ...principals];
+  return { ids, member_id: who.user_id };
+}
+
+/** What ends with pages of what is removed, in the same write set; more than a page of it ends before. */
+function endsOf(app: App, work: EndingWork, type: ResourceTypeName): EndsOf {
+  switch (type) {
+    case 'host':
+      return async (host_ids) => {
+        await endSessionsBeforehand(app, work, { host_ids, with_sets: true });
+        return planLoss(app, { host_ids, with_sets: true });
+      };
+    case 'host-set':
+      return async (of_host_sets) => {
+        await endSessionsBeforehand(app, work, { of_host_sets });
+        return planLoss(app, { of_host_sets });
+      };
+    case 'credential':
+    case 'credential-library':
+      return async (ids) => {
+        await endSourcesBeforehand(app, work, ids);
+        return planSourceRemoval(app, { ids });
+      };
+    case 'account':
+      return async (account_ids) => {
+        await endLogInsBeforehand(app, work, { account_ids });
+        return endLogIns(app, { account_ids });
+      };
+    case 'user':
+      return async (user_ids) => {
+        await endLogInsBeforehand(app, work, { user_ids });
+        await endSessionsBeforehand(app, work, { user_ids });
+        return [...(await endLogIns(app, { user_ids })), ...planLoss(app, { user_ids })];
+      };
+    case 'session':
+      return async (ids) => cancelPage(app, { target_id: '' }, ids);
+    default:
+      return async () => [];
   }
 }
 
@@ -82,15 +138,12 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
   const work = workOf(app, caller);
   const { id } = gone;
   const sessions = (loss: PagedLoss): Promise<void> => endSessionsBeforehand(app, work, loss);
-  const contained = (type: ResourceTypeName, endsOf: EndsOf): Promise<void> =>
-    removeBeforehand(app, work, {
-      list: (limit) => listContainedIds(app.db, id, { type, but: work.own.account_id, limit }),
-      endsOf,
-      permits: type === 'account',
-    });
-  const source = async (ids: readonly string[]): Promise<readonly Effect[]> => {
-    await endSourcesBeforehand(app, work, ids);
-    return planSourceRemoval(app, { ids });
+  const contained = async (...types: ResourceTypeName[]): Promise<void> => {
+    const but = await findOwn(app, caller);
+    for (const type of types) {
+      const list = (limit: number) => listContainedIds(app.db, id, { type, but, limit });
+      await removeBeforehand(app, work, { type, list });
+    }
   };
   switch (gone.type) {
     case 'target':
@@ -98,64 +151,63 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'host':
       return sessions({ host_ids: [id] });
     case 'host-set':
-      return sessions({ host_set_id: id });
+      return sessions({ of_host_sets: [id] });
     case 'auth-token':
       return sessions({ log_in_ids: [id] });
     case 'account':
       return endLogInsBeforehand(app, work, { account_ids: [id] });
     case 'user':
-      await endLogInsBeforehand(app, work, { user_id: id });
-      return sessions({ user_id: id });
+      await endLogInsBeforehand(app, work, { user_ids: [id] });
+      return sessions({ user_ids: [id] });
     case 'credential':
     case 'credential-library':
-      await source([id]);
-      return;
+      return endSourcesBeforehand(app, work, [id]);
     case 'credential-store':
-      await contained('credential', source);
-      return contained('credential-library', source);
+      return contained('credential', 'credential-library');
     case 'host-catalog':
-      return contained('host', async (host_ids) => {
-        await sessions({ host_ids, with_sets: true });
-        return [];
-      });
+      return contained('host', 'host-set');
     case 'auth-method':
-      return contained('account', async (account_ids) => {
-        await endLogInsBeforehand(app, work, { account_ids });
-        return endLogIns(app, { account_ids });
-      });
-    case 'scope':
-      return endScopesBeforehand(app, work, listSubtree(await readScopeTree(app), id));
+      return contained('account', 'managed-group');
+    case 'scope': {
+      const scope_ids = listSubtree(await readScopeTree(app), id);
+      return endScopesBeforehand(app, work, { scope_ids, but: await findOwn(app, caller) });
+    }
     default:
   }
 }
 
-/** Of these a scope may hold many, and whoever removes it is permitted by none of them but their own. */
+/**
+ * Of these a scope may hold many, and whoever removes it is permitted by none of them but their own:
+ * what a role in it grants is inside of it. What contains others comes after them.
+ */
 const MANY_IN_SCOPES: readonly ResourceTypeName[] = [
   'target',
   'host',
   'host-set',
+  'host-catalog',
   'credential',
   'credential-library',
-  'account',
+  'credential-store',
   'alias',
+  'role',
+  'group',
+  'managed-group',
+  'account',
+  'user',
+  'auth-method',
 ];
 
 async function endScopesBeforehand(
   app: App,
   work: EndingWork,
-  scope_ids: readonly string[],
+  { scope_ids, but }: { scope_ids: readonly string[]; but: Left },
 ): Promise<void> {
-  const inside = (type: ResourceTypeName, endsOf: EndsOf): Promise<void> =>
+  const inside = (type: ResourceTypeName): Promise<void> =>
     removeBeforehand(app, work, {
-      list: (limit) => listInScopes(app.db, scope_ids, { type, but: work.own.account_id, limit }),
-      endsOf,
-      permits: type !== 'session',
+      type,
+      list: (limit) => listInScopes(app.db, scope_ids, { type, but, limit }),
     });
-  await inside('session', async (ids) => cancelPage(app, { target_id: '' }, ids));
+  await inside('session');
   await endLogInsBeforehand(app, work, { scope_ids });
-  for (const type of MANY_IN_SCOPES) {
-    await inside(type, async (ids) =>
-      type === 'account' ? endLogIns(app, { account_ids: ids }) : [],
-    );
-  }
+  for (const type of MANY_IN_SCOPES) await inside(type);
 }

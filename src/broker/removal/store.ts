@@ -1,4 +1,4 @@
-import type { Db } from '../../store/database.ts';
+import { build, type Db } from '../../store/database.ts';
 import { type LogInsOf, logInsOf } from '../auth-tokens/store.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 
@@ -13,11 +13,11 @@ export async function listLogInsOf(
   of: LogInsOf,
   { but, limit }: { but: string; limit: number },
 ): Promise<string[]> {
-  if ('user_id' in of || 'scope_ids' in of) {
+  if ('user_ids' in of || 'scope_ids' in of) {
     const log_ins = db.selectFrom('resource').select('id').where('type', '=', 'auth-token');
     const own =
-      'user_id' in of
-        ? log_ins.where('owner_id', '=', of.user_id)
+      'user_ids' in of
+        ? log_ins.where('owner_id', 'in', of.user_ids)
         : log_ins.where('scope_id', 'in', of.scope_ids);
     return idsOf(await own.where('id', '<>', but).limit(limit).execute());
   }
@@ -33,14 +33,33 @@ export async function listLogInsOf(
   return idsOf(await log_ins.where('id', '<>', but).limit(limit).execute());
 }
 
+/** What is left to the end: some, and groups that somebody is in. */
+export interface Left {
+  ids: readonly string[];
+  member_id: string;
+}
+
+const groupsOf = (member_id: string) =>
+  build
+    .selectFrom('resource_link')
+    .select('from_id')
+    .where('to_id', '=', member_id)
+    .where('kind', '=', 'group-member');
+
+interface Page {
+  type: ResourceTypeName;
+  but: Left;
+  limit: number;
+}
+
 /** What lies in a container. */
 export async function listContainedIds(
   db: Db,
   container_id: string,
-  { type, but, limit }: { type: ResourceTypeName; but: string; limit: number },
+  { type, but, limit }: Page,
 ): Promise<string[]> {
   const contained = db.selectFrom('resource').select('id').where('container_id', '=', container_id);
-  const others = contained.where('type', '=', type).where('id', '<>', but);
+  const others = contained.where('type', '=', type).where('id', 'not in', but.ids);
   return idsOf(await others.limit(limit).execute());
 }
 
@@ -48,9 +67,10 @@ export async function listContainedIds(
 export async function listInScopes(
   db: Db,
   scope_ids: readonly string[],
-  { type, but, limit }: { type: ResourceTypeName; but: string; limit: number },
+  { type, but, limit }: Page,
 ): Promise<string[]> {
   const inside = db.selectFrom('resource').select('id').where('scope_id', 'in', scope_ids);
-  const others = inside.where('type', '=', type).where('id', '<>', but);
-  return idsOf(await others.limit(limit).execute());
+  const others = inside.where('type', '=', type).where('id', 'not in', but.ids);
+  const ids = type === 'group' ? others.where('id', 'not in', groupsOf(but.member_id)) : others;
+  return idsOf(await ids.limit(limit).execute());
 }

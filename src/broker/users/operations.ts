@@ -45,8 +45,8 @@ export const userDefinition: Definition = {
       refuseField('id', `The built-in user ${resource.id} cannot be deleted.`);
     }
     return [
-      ...(await endLogIns(app, { user_id: resource.id })),
-      ...planLoss(app, { user_id: resource.id }),
+      ...(await endLogIns(app, { user_ids: [resource.id] })),
+      ...planLoss(app, { user_ids: [resource.id] }),
       clearOwner(resource.id),
     ];
   },

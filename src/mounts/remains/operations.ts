@@ -1,5 +1,7 @@
+import { planAliasPage } from '../../access/identity/store.ts';
 import { endTokensOfMountInPages } from '../../access/tokens/ending/operations.ts';
 import type { App } from '../../app.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import { listMounts } from '../store.ts';
 import {
@@ -25,7 +27,9 @@ export async function deleteAllRemains(
   app: App,
   work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
 ): Promise<void> {
-  for (const { id, removed_at } of await listRemovedMounts(app.db)) {
+  for (const { id, accessor, removed_at } of await listRemovedMounts(app.db)) {
+    // As when the server was killed that removed it.
+    if (accessor !== '') await deleteAliasesOfMount(app, work, accessor);
     await endTokensOfMountInPages(app, work, id);
     for (const place of REMAINS) await deletePages(app, work, id, place);
     if (work.stopping) return;
@@ -33,6 +37,26 @@ export async function deleteAllRemains(
     if (removed_at + GRACE <= Math.floor(app.now() / 1000)) {
       await work.commit([deleteRemovedMount(id)]);
     }
+  }
+}
+
+/** Aliases that one write set deletes. */
+const ALIASES = 500;
+
+/**
+ * Deletes what a mount called anybody, page by page, and has everybody judged anew. The mount is gone:
+ * nobody is called anything more by it.
+ */
+export async function deleteAliasesOfMount(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void> },
+  mount_accessor: string,
+): Promise<void> {
+  for (let found = false; ; found = true) {
+    const page = await planAliasPage(app.db, mount_accessor, ALIASES);
+    if (page) await work.commit([page]);
+    else if (found) return work.commit(bumpPermissionVersion());
+    else return;
   }
 }
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { build, type Db } from '../../store/database.ts';
-import type { Tables } from '../../store/tables.ts';
+import type { RemovedMountRow, Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 
 /** Tables whose rows belong to a mount. */
@@ -66,15 +66,15 @@ export function deleteRemains(
 }
 
 /** Remembers a mount that is gone until none of its rows is left. */
-export function insertRemovedMount(id: string, removed_at: number): Write {
-  return write(build.insertInto('removed_mount').values({ id, removed_at }), { rows: 1 });
+export function insertRemovedMount(row: RemovedMountRow): Write {
+  return write(build.insertInto('removed_mount').values(row), { rows: 1 });
 }
 
 export function deleteRemovedMount(id: string): Write {
   return write(build.deleteFrom('removed_mount').where('id', '=', id));
 }
 
-export async function listRemovedMounts(db: Db): Promise<{ id: string; removed_at: number }[]> {
+export async function listRemovedMounts(db: Db): Promise<RemovedMountRow[]> {
   return db.selectFrom('removed_mount').selectAll().orderBy('removed_at').execute();
 }
 

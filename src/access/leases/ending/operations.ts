@@ -4,7 +4,18 @@ import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { removeMarked } from '../../tokens/ending/operations.ts';
 import type { Lease } from '../lease.ts';
-import { deleteLease, findLease, hasMount, listExpired, listUnbound } from '../store.ts';
+import {
+  deleteLease,
+  expireLeases,
+  expireRange,
+  findLease,
+  findNthInRange,
+  hasMount,
+  type IdRange,
+  listExpired,
+  listUnbound,
+  listUnexpiredOfMount,
+} from '../store.ts';
 
 export const PAGE = 200;
 /** Leases ended at the same time: their write sets share transactions. */
@@ -101,6 +112,35 @@ export async function endPages(
     last = page.at(-1);
   }
   return failed;
+}
+
+/** Leases that one write set makes due. */
+const MADE_DUE = 1_000;
+
+/** Makes all leases of a range due, page by page: others write in between. */
+export async function expireInPages(app: App, work: EndingWork, range: IdRange): Promise<void> {
+  const now = Math.floor(app.now() / 1000);
+  for (let { from } = range; ; ) {
+    // It begins the next page; so far nothing before it is alive.
+    const next = await findNthInRange(app.db, { ...range, from }, { after: '', nth: MADE_DUE + 1 });
+    await work.commit([expireRange({ from, to: next ?? range.to }, now)]);
+    if (next === undefined) return;
+    from = next;
+  }
+}
+
+/** Makes the leases of a mount due until less than a page of them is left. */
+export async function expireOfMountBeforehand(
+  app: App,
+  work: EndingWork,
+  mount_id: string,
+): Promise<void> {
+  for (;;) {
+    const now = Math.floor(app.now() / 1000);
+    const ids = await listUnexpiredOfMount(app.db, mount_id, { now, limit: MADE_DUE });
+    if (ids.length < MADE_DUE) return;
+    await work.commit([expireLeases(ids, now)]);
+  }
 }
 
 /** Ends every lease that is due: its time is over, or its token is gone. */

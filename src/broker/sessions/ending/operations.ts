@@ -42,7 +42,7 @@ export async function endSessionsBeforehand(
   for (;;) {
     const ids = await listSessionsOf(app.db, loss, BEFOREHAND);
     if (ids.length < BEFOREHAND) return;
-    const disowned = 'user_id' in loss ? [disown(ids)] : [];
+    const disowned = 'user_ids' in loss ? [disown(ids)] : [];
     await work.commit([...cancelPage(app, loss, ids), ...disowned]);
   }
 }

@@ -20,7 +20,7 @@ export type Loss =
   | { session_ids: readonly string[] }
   /** Those of some sessions that have ended. */
   | { ended_among: readonly string[] }
-  | { user_id: string }
+  | { user_ids: readonly string[] }
   /** Tokens of the authority's API that sessions were authorized by: by their rows, … */
   | TokensEnded
   /** … by what their log-ins were called, … */
@@ -31,8 +31,9 @@ export type Loss =
   | { of_entity: string }
   /** Whole scopes, with the users and log-ins that lie in them. */
   | { scope_ids: readonly string[] }
-  | { host_ids: readonly string[] }
-  | { host_set_id: string }
+  /** `with_sets`: their sets go, too. */
+  | { host_ids: readonly string[]; with_sets?: true }
+  | { of_host_sets: readonly string[] }
   /** Everything of a catalog. */
   | { host_catalog_id: string }
   /** A target goes on without its address, or without some host sets. */
@@ -70,11 +71,11 @@ function affected(loss: Loss) {
   }
   if ('log_ins' in loss) return from.where('auth_token_id', 'in', logInsOf(loss.log_ins));
   if ('host_ids' in loss) return from.where('host_id', 'in', loss.host_ids);
-  if ('host_set_id' in loss) {
-    // By way of its hosts, of which there is an index.
+  if ('of_host_sets' in loss) {
+    // By way of their hosts, of which there is an index.
     return from
-      .where('host_set_id', '=', loss.host_set_id)
-      .where('host_id', 'in', hostsOf(loss.host_set_id));
+      .where('host_set_id', 'in', loss.of_host_sets)
+      .where('host_id', 'in', hostsOf(loss.of_host_sets));
   }
   if ('host_catalog_id' in loss) {
     return from.where('host_id', 'in', contained('host', loss.host_catalog_id));
@@ -88,8 +89,8 @@ function affected(loss: Loss) {
   if ('of_entity' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', 'in', usersOf(loss.of_entity)));
   }
-  if ('user_id' in loss) {
-    return from.where('session.id', 'in', rows.where('owner_id', '=', loss.user_id));
+  if ('user_ids' in loss) {
+    return from.where('session.id', 'in', rows.where('owner_id', 'in', loss.user_ids));
   }
   const { scope_ids } = loss;
   const inScopes = (type: 'user' | 'auth-token') =>
@@ -156,11 +157,11 @@ const dependents = (loss: Loss) =>
     ? affected(loss).where('status', 'in', LIVE_STATUSES)
     : affected(loss);
 
-const hostsOf = (host_set_id: string) =>
+const hostsOf = (host_set_ids: readonly string[]) =>
   build
     .selectFrom('resource_link')
     .select('to_id')
-    .where('from_id', '=', host_set_id)
+    .where('from_id', 'in', host_set_ids)
     .where('kind', '=', 'host-set-host');
 
 /**
@@ -212,13 +213,13 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
   if (lost) {
     writes.push(write(build.updateTable('session').set(lost).where('id', 'in', sessions())));
   }
-  if ('user_id' in loss) {
+  if ('user_ids' in loss) {
     writes.push(
       write(
         build
           .updateTable('resource')
           .set({ owner_id: '' })
-          .where('owner_id', '=', loss.user_id)
+          .where('owner_id', 'in', loss.user_ids)
           .where('type', '=', 'session'),
       ),
     );
@@ -233,20 +234,23 @@ function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
     return { token_id: '', alias_id: '' };
   }
   if ('host_set_id_of' in loss) return undefined;
-  if ('host_ids' in loss) return { host_id: '' };
-  if ('host_set_id' in loss) return { host_set_id: '' };
+  if ('host_ids' in loss) return lostHost(loss);
+  if ('of_host_sets' in loss) return { host_set_id: '' };
   if ('host_catalog_id' in loss) return { host_id: '', host_set_id: '' };
   return undefined;
 }
 
+const lostHost = ({ with_sets }: { with_sets?: true }): Partial<SessionRow> =>
+  with_sets ? { host_id: '', host_set_id: '' } : { host_id: '' };
+
 /** What is removed, as far as its sessions are ended in pages. */
 export type PagedLoss =
   | { target_id: string }
-  | { user_id: string }
+  | { user_ids: readonly string[] }
   | { log_in_ids: readonly string[] }
   /** `with_sets`: their sets go, too. */
   | { host_ids: readonly string[]; with_sets?: true }
-  | { host_set_id: string }
+  | { of_host_sets: readonly string[] }
   | { address_of: string }
   | { target_id_of: string; host_set_ids: readonly string[] }
   | { host_set_id_of: string; host_ids_of: readonly string[] };
@@ -265,9 +269,8 @@ export function cancelSome(loss: PagedLoss, session_ids: readonly string[], now:
 function columnsOf(loss: PagedLoss): Partial<SessionRow> | undefined {
   if ('target_id' in loss) return { target_id: '' };
   if ('log_in_ids' in loss) return { auth_token_id: '' };
-  if ('host_ids' in loss)
-    return loss.with_sets ? { host_id: '', host_set_id: '' } : { host_id: '' };
-  if ('host_set_id' in loss) return { host_set_id: '' };
+  if ('host_ids' in loss) return lostHost(loss);
+  if ('of_host_sets' in loss) return { host_set_id: '' };
   return undefined;
 }
 
@@ -275,8 +278,8 @@ const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) =
 
 /** Some of the sessions that depend on what is removed; those that were ended for it are not among them. */
 export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Promise<string[]> {
-  if ('user_id' in loss) {
-    const own = db.selectFrom('resource').select('id').where('owner_id', '=', loss.user_id);
+  if ('user_ids' in loss) {
+    const own = db.selectFrom('resource').select('id').where('owner_id', 'in', loss.user_ids);
     return idsOf(await own.where('type', '=', 'session').limit(limit).execute());
   }
   const sessions = db.selectFrom('session').select('session.id').limit(limit);
@@ -286,14 +289,9 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
   if ('log_in_ids' in loss) {
     return idsOf(await sessions.where('auth_token_id', 'in', loss.log_in_ids).execute());
   }
-  if ('host_set_id' in loss) {
-    const hosts = db
-      .selectFrom('resource_link')
-      .select('to_id')
-      .where('from_id', '=', loss.host_set_id)
-      .where('kind', '=', 'host-set-host');
-    const through = sessions.where('host_id', 'in', hosts);
-    return idsOf(await through.where('host_set_id', '=', loss.host_set_id).execute());
+  if ('of_host_sets' in loss) {
+    const through = sessions.where('host_id', 'in', hostsOf(loss.of_host_sets));
+    return idsOf(await through.where('host_set_id', 'in', loss.of_host_sets).execute());
   }
   if ('host_ids' in loss) {
     return idsOf(await sessions.where('host_id', 'in', loss.host_ids).execute());
