@@ -163,12 +163,32 @@ export async function removeEntityBatch(
   if (input.entity_ids.length === 0) {
     throw new Failure('invalid', 'missing entity ids to delete: entity_ids is a list of ids');
   }
-  const ids = new Set(input.entity_ids);
-  return removeEntities(app, caller, async () => {
-    const found: (Entity | undefined)[] = [];
-    for (const id of ids) found.push(await findEntityById(app.db, id));
-    return found;
-  });
+  // The caller's own last: without it there may be no more that is permitted.
+  const own = caller.token?.entity_id;
+  const ids = [...new Set(input.entity_ids)].sort((a, b) => Number(a === own) - Number(b === own));
+  while (ids.length > PAGE) await removePage(app, caller, ids.splice(0, PAGE));
+  return removeEntities(app, caller, () => findEntities(app, ids));
+}
+
+/** Entities that one write set removes, each with statements of its own: others write in between. */
+const PAGE = 25;
+
+/** Removes some of those that a request removes, with a record of their own. */
+async function removePage(app: App, caller: Caller, entity_ids: readonly string[]): Promise<void> {
+  const { record } = caller;
+  const request = { ...record.request, entity_ids };
+  const outcome = { ...record.outcome, ending: true };
+  const some = { ...caller, record: { ...record, request, outcome } };
+  await commitRemoval(app, some, () => findEntities(app, entity_ids));
+}
+
+async function findEntities(
+  app: App,
+  ids: readonly string[],
+): Promise<readonly (Entity | undefined)[]> {
+  const found: (Entity | undefined)[] = [];
+  for (const id of ids) found.push(await findEntityById(app.db, id));
+  return found;
 }
 
 /** Log-ins of a removed entity end, on both APIs, and what was made from them. */
@@ -177,7 +197,17 @@ async function removeEntities(
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
-  const answer = await commitPlanned<Answer>(app, caller, async () => {
+  const answer = await commitRemoval(app, caller, find);
+  await endLeasesOfRevoked(app, caller);
+  return answer;
+}
+
+function commitRemoval(
+  app: App,
+  caller: Caller,
+  find: () => Promise<readonly (Entity | undefined)[]>,
+): Promise<Answer> {
+  return commitPlanned<Answer>(app, caller, async () => {
     const effects: Effect[] = [];
     for (const entity of await find()) {
       if (entity) effects.push(...(await planRemoval(app, entity)));
@@ -185,8 +215,6 @@ async function removeEntities(
     if (effects.length > 0) effects.push(...bumpPermissionVersion());
     return { effects, result: {} };
   });
-  await endLeasesOfRevoked(app, caller);
-  return answer;
 }
 
 async function planRemoval(app: App, entity: Entity): Promise<Effect[]> {
