@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { KeptDocuments } from './kept-documents.ts';
 
 function setUp() {
-  const documents = new KeptDocuments();
+  const documents = new KeptDocuments(32 << 20);
   const begun: (() => void)[] = [];
   const read = (
     mounts: object,

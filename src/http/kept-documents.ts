@@ -1,8 +1,7 @@
 import { Failure } from '../core/failure.ts';
 import { type Asker, FairTurns } from '../core/fair-turns.ts';
+import { ROOMS } from '../core/rooms.ts';
 
-/** Bytes of documents that are kept, beside the newest. */
-const MOST_BYTES = 32 << 20;
 /** Documents that are kept, or being drawn up. */
 const MOST_KEPT = 16;
 
@@ -22,9 +21,15 @@ export interface Wanted {
  */
 export class KeptDocuments {
   readonly #turns = new FairTurns({ at_once: 1, waiting: 64, waiting_each: 16 }, () => tooMany());
+  readonly #most_bytes: number;
   #mounts: object | undefined;
   /** Who asked least lately stands first; the bytes are 0 until it is drawn up. */
   #kept = new Map<object, Map<string, Document>>();
+
+  /** @param most_bytes of documents that are kept, beside the newest */
+  constructor(most_bytes: number = ROOMS.documents) {
+    this.#most_bytes = most_bytes;
+  }
 
   /** @throws Failure `rate_limited` when too many others wait to be drawn up */
   read(wanted: Wanted, drawUp: () => Promise<Uint8Array>): Promise<Uint8Array> {
@@ -62,7 +67,7 @@ export class KeptDocuments {
     for (const acl of kept.keys()) {
       const all = documentsIn(kept);
       const bytes = all.reduce((sum, { length }) => sum + length, 0);
-      if (acl === newest || (all.length <= MOST_KEPT && bytes <= MOST_BYTES)) return;
+      if (acl === newest || (all.length <= MOST_KEPT && bytes <= this.#most_bytes)) return;
       kept.delete(acl);
     }
   }

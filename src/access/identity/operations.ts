@@ -3,6 +3,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { jsonBytes, Kept } from '../../core/kept.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
@@ -84,12 +85,15 @@ function requirePolicies({ policies }: Person): readonly string[] {
 
 /** An entity with its groups, remembered until configuration changes. */
 export async function findPerson(app: App, id: string): Promise<Person | undefined> {
-  const known = await app.cached('identity:persons', async () => new Kept(MOST_BYTES, weighPerson));
+  const known = await app.cached(
+    'identity:persons',
+    async () => new Kept(ROOMS.persons, weighPerson, LARGEST_PART),
+  );
   return (await known.get(id, async () => ({ person: await loadPerson(app, id) }))).person;
 }
 
-/** What is remembered of persons and of their permissions: about as many bytes of either. */
-const MOST_BYTES = 32 * 1024 * 1024;
+/** As many policies as somebody may have take a third of the room. */
+const LARGEST_PART = 1 / 2;
 
 // What there is no person or no permission for is remembered, too, and takes little.
 const weighPerson = ({ person }: { person: Person | undefined }): number =>
@@ -117,7 +121,7 @@ export async function readPermissions(
   }
   const known = await app.cached(
     'identity:permissions',
-    async () => new Kept(MOST_BYTES, weighPermissions),
+    async () => new Kept(ROOMS.permissions, weighPermissions, LARGEST_PART),
   );
   // A policy's name may hold whatever would separate it from the next one.
   const key = JSON.stringify([entity_id, restricted, policies, bounds, alias]);

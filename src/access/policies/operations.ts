@@ -4,6 +4,7 @@ import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { Kept, LastOf, textBytes } from '../../core/kept.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { type Acl, compileAcl, RULE_BYTES } from '../acl.ts';
@@ -58,10 +59,11 @@ export async function readAcl(
   return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
 }
 
-/** What is kept compiled: a hundred thousand rules. */
-const MOST_COMPILED = 48 << 20;
+/** As many stanzas as a token may have take 5 MiB. */
+const LARGEST_PART = 1 / 2;
 
-const keptAcls = (): Kept<Acl> => new Kept(MOST_COMPILED, ({ size }) => size * RULE_BYTES);
+const keptAcls = (): Kept<Acl> =>
+  new Kept(ROOMS.compiled, ({ size }) => size * RULE_BYTES, LARGEST_PART);
 
 /** What was compiled before configuration last changed, with what it was made of. */
 interface Compiled {
@@ -69,7 +71,9 @@ interface Compiled {
   acl: Acl;
 }
 
-const compiledBefore = perApp(() => new LastOf<Compiled>(MOST_COMPILED, weighCompiled));
+const compiledBefore = perApp(
+  () => new LastOf<Compiled>(ROOMS.compiled_before, weighCompiled, LARGEST_PART),
+);
 
 /** Stanzas are merged, but those that are filled in for somebody are theirs alone, each of them. */
 function weighCompiled({ policies, acl }: Compiled): number {
@@ -83,7 +87,10 @@ async function compile(
   key: string,
   identity: IdentityFacts | undefined,
 ): Promise<Acl> {
-  const lists = await app.cached('policies:lists', async () => new Kept(MOST_LISTS, weighList));
+  const lists = await app.cached(
+    'policies:lists',
+    async () => new Kept(ROOMS.policy_lists, weighList, LARGEST_PART),
+  );
   const loaded = await lists.get(key, () => loadPolicies(app, names));
   if ('excess' in loaded) throw new Failure('forbidden', loaded.excess);
   const policies: Policy[] = [];
@@ -133,9 +140,7 @@ function isSameRule(rule: PathRule, other: PathRule | undefined): boolean {
 
 type Loaded = { policies: Policy[] } | { excess: string };
 
-/** Lists of policies that are kept in one generation; the policies themselves are kept elsewhere. */
-const MOST_LISTS = 16 << 20;
-
+/** The policies themselves are kept elsewhere. */
 const weighList = (loaded: Loaded): number =>
   'policies' in loaded ? loaded.policies.length * POINTER_BYTES : 0;
 
@@ -162,9 +167,7 @@ async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded>
 const LONG_TEXT = 8192;
 
 /** Policies that are kept parsed, with their texts. */
-const MOST_PARSED = 48 << 20;
-
-const parsedBefore = perApp(() => new LastOf<Parsed>(MOST_PARSED, weighParsed));
+const parsedBefore = perApp(() => new LastOf<Parsed>(ROOMS.policies, weighParsed));
 
 interface Parsed {
   body: string;

@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Kept } from '../../core/kept.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts';
 import { Authority } from '../grants/decision.ts';
 import { fillTemplates } from '../grants/grant.ts';
@@ -19,18 +20,11 @@ export async function readAuthority(
 ): Promise<Authority> {
   if (user.user_id === RECOVERY_USER) return new Authority('recovery', []);
   const { user_id, account_id, principals = [] } = user;
-  const kept = await app.cached('broker/authorities', async () => new Kept(MOST_BYTES, weigh, 1));
+  // It may be one user's who is allowed 140,000 single ids: that takes longer than all the others.
+  const kept = await app.cached('broker/authorities', async () => new Kept(ROOMS.users, weigh, 1));
   const key = `${user_id}/${account_id}/${principals.join(',')}`;
   return kept.get(key, () => makeAuthority(app, { user_id, account_id, principals }));
 }
-
-/**
- * What is kept of what single users are allowed, besides what everybody is. It may be one user's who is
- * allowed 200,000 single ids: putting that together for each request takes longer than all the others.
- */
-const MOST_BYTES = 24 << 20;
-/** What everybody is allowed is put together once for all users, if it takes no more. */
-const MOST_OF_EVERYBODY = 32 << 20;
 
 const weigh = ({ size: { grants, ids } }: Authority): number =>
   AUTHORITY_BYTES + grants * GRANT_BYTES + ids * ID_BYTES;
@@ -76,7 +70,10 @@ interface Everybody {
   templates: readonly HeldGrant[];
 }
 
-/** What everybody is allowed: projects bring roles of this kind, and there may be thousands. */
+/**
+ * What everybody is allowed: projects bring roles of this kind, and there may be thousands. It is put
+ * together once for all users, unless it takes more than all that one org can grant.
+ */
 function readEverybody(app: App): Promise<Everybody | undefined> {
   return app.cached('broker/everybody', async () => {
     const roles = await readRolesOf(app, await readRoleIndex(app), EVERYBODY);
@@ -84,7 +81,7 @@ function readEverybody(app: App): Promise<Everybody | undefined> {
       'user',
       roles.flatMap(({ held }) => held),
     );
-    if (weigh(base) > MOST_OF_EVERYBODY) return undefined;
+    if (weigh(base) > ROOMS.everybody) return undefined;
     return {
       base,
       shared: new Set(roles.map(({ id }) => id)),

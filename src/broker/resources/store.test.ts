@@ -404,10 +404,7 @@ eachEngine('resources', (open, engine) => {
     );
     const ids = made.map(({ id }) => id);
     const byAge = [0, 1].flatMap((half) => ids.filter((_, at) => at % 2 === half));
-    assert.deepEqual(
-      (await listOfType(store.db, 'role')).map(({ id }) => id),
-      byAge,
-    );
+    assert.deepEqual(await listOfType(store.db, 'role', ({ id }) => id), byAge);
     assert.deepEqual(
       (await listVersions(store.db, 'role')).map(({ id }) => id),
       ids,

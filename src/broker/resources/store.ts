@@ -231,12 +231,23 @@ export async function listOwnedByAll(
   return owned.sort((a, b) => a.created_ms - b.created_ms || compareIds(a.id, b.id));
 }
 
-/** Everything of a type, oldest first. For what is small and cached. */
-export async function listOfType(db: Db, type: ResourceTypeName): Promise<Resource[]> {
-  return listInParts<ResourceRow, Resource>((last) => {
-    const page = { type, ms: last?.created_ms ?? -1, id: last?.id ?? '', limit: PAGE };
-    return pageOfType.some(db, page, 'body');
-  }, resourceOf);
+/**
+ * Everything of a type, oldest first. For what is small and cached.
+ *
+ * @param pick what is needed of each: the rest of a long row is not held while the others are read
+ */
+export async function listOfType<Thing>(
+  db: Db,
+  type: ResourceTypeName,
+  pick: (resource: Resource) => Thing,
+): Promise<Thing[]> {
+  return listInParts<ResourceRow, Thing>(
+    (last) => {
+      const page = { type, ms: last?.created_ms ?? -1, id: last?.id ?? '', limit: PAGE };
+      return pageOfType.some(db, page, 'body');
+    },
+    (row) => pick(resourceOf(row)),
+  );
 }
 
 const pageOfType = prepared<{ type: string; ms: number; id: string; limit: number }, ResourceRow>(

@@ -4,7 +4,7 @@ import type { RoleBody } from './role.ts';
 // Whoever may add roles in one org must not fill the server with them.
 
 /** What the grants of all roles of an org with its projects come to at most, or of `global` by itself. */
-export const MOST_OF_ORG = 4 << 20;
+export const MOST_OF_ORG = 3 << 20;
 /** The same of a single scope: all of it may hold in one place. */
 export const MOST_OF_SCOPE = 1 << 20;
 

@@ -1,7 +1,5 @@
+import { ROOMS } from '../../core/rooms.ts';
 import type { FinishedList } from './making/job.ts';
-
-/** Bytes of lists kept in memory; at least one is kept, however long it is. */
-const MOST_BYTES = 96 << 20;
 
 /** The lists that are kept ready to be served and to be built upon, the least used going first. */
 export class ListShelf {
@@ -10,7 +8,8 @@ export class ListShelf {
   readonly #most: number;
   #bytes = 0;
 
-  constructor(most_bytes = MOST_BYTES) {
+  /** @param most_bytes of lists in memory; at least one is kept, however long it is */
+  constructor(most_bytes: number = ROOMS.revocation_lists) {
     this.#most = most_bytes;
   }
 

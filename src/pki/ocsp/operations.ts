@@ -2,6 +2,7 @@ import type { Caller } from '../../access/caller.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import {
   chooseSignatureAlgorithm,
@@ -87,10 +88,8 @@ async function respondBytes(
 }
 
 /** Signed answers kept by one server: some eight thousand. */
-const MOST_KEPT = 8 << 20;
-
 function readKept(app: App): Promise<KeptAnswers> {
-  return app.cached('pki/ocsp-answers', async () => new KeptAnswers(MOST_KEPT));
+  return app.cached('pki/ocsp-answers', async () => new KeptAnswers(ROOMS.ocsp_answers));
 }
 
 /** How many writes of revocations have ended. */

@@ -4,6 +4,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
@@ -33,15 +34,21 @@ export async function findCachedRole(
   mount_id: string,
   name: string,
 ): Promise<StoredRole | undefined> {
-  const kept = await app.cached('pki/roles', async () => new Kept(MOST_KEPT, weighFound));
+  const kept = await app.cached(
+    'pki/roles',
+    async () => new Kept(ROOMS.pki_roles, weighFound, LARGEST_PART),
+  );
   const load = async () => ({ found: await findStoredRole(app.db, mount_id, name) });
   return (await kept.get(`${mount_id}/${name}`, load)).found;
 }
 
-/** Names without a role count, too: whoever may issue by any role can ask for as many as they like. */
-const MOST_KEPT = 64 << 20;
+/** The longest role that can be written takes 8 MiB. */
+const LARGEST_PART = 1 / 2;
 
-/** Its text, what was read of it, and what its rules were compiled to. */
+/**
+ * Its text, what was read of it, and what its rules were compiled to. Names without a role count, too:
+ * whoever may issue by any role can ask for as many as they like.
+ */
 const weighFound = ({ found }: { found: StoredRole | undefined }): number =>
   found ? 4 * textBytes(found.body) : 0;
 

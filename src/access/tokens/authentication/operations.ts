@@ -2,6 +2,7 @@ import { type App, perApp } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { IdentityFacts } from '../../../core/identity-template.ts';
 import { jsonBytes, LastOf } from '../../../core/kept.ts';
+import { ROOMS } from '../../../core/rooms.ts';
 import { readMounts } from '../../../mounts/operations.ts';
 import type { Acl } from '../../acl.ts';
 import type { Caller, TokenFacts } from '../../caller.ts';
@@ -117,7 +118,7 @@ export function requirePresented(caller: Caller): Presented {
 
 /** Tokens read since the last write to their table, by id; anew after each such write. */
 const keptTokens = perApp((app) => {
-  const make = () => new LastOf<Token>(MOST_KEPT, jsonBytes);
+  const make = () => new LastOf<Token>(ROOMS.tokens, jsonBytes, LARGEST_PART);
   const kept = { tokens: make() };
   const forget = (): void => {
     kept.tokens = make();
@@ -128,7 +129,7 @@ const keptTokens = perApp((app) => {
 });
 
 /** Most take 1 to 2 kB; with long metadata and many policies it may be a hundred times as much. */
-const MOST_KEPT = 16 << 20;
+const LARGEST_PART = 1 / 3;
 
 /**
  * A stored token, kept between requests where every write passes through this process: reading

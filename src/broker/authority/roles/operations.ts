@@ -1,6 +1,7 @@
 import { type App, perApp } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { LastOf } from '../../../core/kept.ts';
+import { ROOMS } from '../../../core/rooms.ts';
 import { listLinks } from '../../links/store.ts';
 import { listResourcesById, listVersions, type Seen } from '../../resources/store.ts';
 import { type GrantingRole, readGrants } from './granting-role.ts';
@@ -68,7 +69,7 @@ export async function readRolesOf(
 
 /** The roles as they were read last, of those that fit: of thousands few change at a time. */
 class KnownRoles {
-  readonly #kept = new LastOf<GrantingRole>(MOST_BYTES, ({ bytes }) => bytes);
+  readonly #kept = new LastOf<GrantingRole>(ROOMS.broker_roles, ({ bytes }) => bytes);
   #loading: Promise<unknown> = Promise.resolve();
 
   find({ id, version, updated_ms }: Seen): GrantingRole | undefined {
@@ -105,8 +106,6 @@ class KnownRoles {
   }
 }
 
-/** What is kept of roles that were read: one may have 250 kB of grants, and there may be thousands. */
-const MOST_BYTES = 24 << 20;
 /** Roles that are read, with their grants, before others get their turn: some are 250 kB long. */
 const ROLES_AT_ONCE = 16;
 

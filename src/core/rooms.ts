@@ -1,0 +1,26 @@
+const MiB = 1 << 20;
+
+/**
+ * Bytes that are kept between requests, each of what is kept up to so many: all of them full at once leave a
+ * server with a heap of 512 MiB more than half of it.
+ */
+export const ROOMS = {
+  tokens: 12 * MiB,
+  persons: 8 * MiB,
+  permissions: 16 * MiB,
+  /** Policies as they were read, lists of them by name, compiled, and compiled before the last change. */
+  policies: 12 * MiB,
+  policy_lists: 4 * MiB,
+  compiled: 12 * MiB,
+  compiled_before: 16 * MiB,
+  /** Of the authority. */
+  pki_roles: 20 * MiB,
+  ocsp_answers: 8 * MiB,
+  /** Outside the heap, as documents are; one list is kept, however long it is. */
+  revocation_lists: 40 * MiB,
+  documents: 8 * MiB,
+  /** Of the broker: as they were read, what all users are allowed, and what single ones are. */
+  broker_roles: 16 * MiB,
+  everybody: 24 * MiB,
+  users: 16 * MiB,
+} as const;
