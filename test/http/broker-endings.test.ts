@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import {
+  aliasPath,
   logIn,
   logInPath,
   make,
@@ -98,6 +99,41 @@ const changed: RaceCase = {
   },
 };
 
+const entityOf = async ({ remover }: Bench, made: Reply): Promise<string> => {
+  const token = made.textAt('attributes.token');
+  const self = await remover.call('GET', 'auth/token/lookup-self', undefined, { token });
+  assert.ok(self.status === 200 || self.status === 403, self.text);
+  return self.textAt('data.entity_id');
+};
+
+const alias: RaceCase = {
+  name: 'a log-in and the alias by which its user is an entity',
+  refused: [401],
+  // Whoever comes in then is another entity.
+  judge: (made) => assert.equal(made.status, 200, made.text),
+  async setUp(bench) {
+    const person = await newPerson(bench);
+    const before = await must(logIn(bench, person));
+    const entity = await entityOf(bench, before);
+    assert.notEqual(entity, '');
+    const path = await aliasPath(bench, entity, person);
+    return {
+      path: logInPath(person),
+      make: () => logIn(bench, person),
+      async remove() {
+        const removed = await bench.remover.call('DELETE', path);
+        await refuseLogIn(bench, before);
+        const later = await must(logIn({ ...bench, maker: bench.remover }, person));
+        assert.notEqual(await entityOf(bench, later), entity);
+        return removed;
+      },
+      async ended(made) {
+        assert.notEqual(await entityOf(bench, made), entity);
+      },
+    };
+  },
+};
+
 /** Somebody whose account stands for nobody yet, but whose auth method is the primary one. */
 async function newcomer(bench: Bench): Promise<Person> {
   const person = await newPerson(bench);
@@ -131,4 +167,4 @@ const newcomers: RaceCase[] = [
   },
 ];
 
-raceAll('who logs in to the broker', [...logIns, changed, ...newcomers]);
+raceAll('who logs in to the broker', [...logIns, changed, alias, ...newcomers]);

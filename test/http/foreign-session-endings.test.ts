@@ -1,7 +1,7 @@
 // Sessions that somebody authorizes by a token of the authority's API, and persons who end on that API.
 
 import assert from 'node:assert/strict';
-import { newPlace, type Place } from '../support/broker-places.ts';
+import { aliasPath, newPlace, type Place } from '../support/broker-places.ts';
 import { type Bench, must, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -113,6 +113,11 @@ const ofLogIn: readonly End[] = [
     },
   ],
   ['its mount', removing(({ mount }) => `sys/auth/${mount}`)],
+  [
+    'the alias of its broker user',
+    async (bench, { entity, place }) =>
+      bench.remover.call('DELETE', await aliasPath(bench, entity, place.person)),
+  ],
   ['its broker user', removing(({ place }) => `users/${place.person.user}`)],
   ['its org', removing(({ place }) => `scopes/${place.person.org}`)],
 ];

@@ -38,6 +38,18 @@ export const logIn = ({ maker }: Bench, person: Person): Promise<Reply> =>
     { token: '' },
   );
 
+/** The path of the alias by which an entity is a user of the broker's. */
+export async function aliasPath(
+  { maker }: Bench,
+  entity: string,
+  { user }: Pick<Person, 'user'>,
+): Promise<string> {
+  const read = await must(maker.call('GET', `identity/entity/id/${entity}`));
+  const { data } = JSON.parse(read.text) as { data: { aliases: { id: string; name: string }[] } };
+  const alias = data.aliases.find(({ name }) => name === user);
+  return `identity/entity-alias/id/${alias?.id ?? 'none'}`;
+}
+
 /** Somebody who may use a target that is reached through a host set and brings a credential. */
 export interface Place {
   person: Person;

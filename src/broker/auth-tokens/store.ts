@@ -1,3 +1,4 @@
+import type { Expression } from 'kysely';
 import { isNotEnded } from '../../access/tokens/store.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
@@ -92,6 +93,7 @@ export type LogInsOf =
   | { auth_method_id: string }
   | { user_ids: readonly string[] }
   | { entity_id: string }
+  | { alias_ids: Expression<string> }
   | { scope_ids: readonly string[] };
 
 /** Whom of the broker's users an entity is. */
@@ -101,6 +103,20 @@ export const usersOf = (entity_id: string) =>
     .select('person.id')
     .where('person.type', '=', 'user')
     .where('person.unique_key', '=', `entity:${entity_id}`);
+
+/** Whom of the broker's users some aliases name. Those of mounts name others, whatever their names are. */
+export const usersNamed = (alias_ids: Expression<string>): Ids =>
+  idsOf(
+    build
+      .selectFrom('identity_alias')
+      .select('identity_alias.name as id')
+      .where('identity_alias.id', 'in', alias_ids)
+      .where(
+        'identity_alias.mount_accessor',
+        'not in',
+        build.selectFrom('mount').select('accessor'),
+      ),
+  );
 
 /** The ids of log-ins, as a question to be answered when a write set runs. */
 export function logInsOf(of: LogInsOf): Ids {
@@ -114,6 +130,9 @@ export function logInsOf(of: LogInsOf): Ids {
     return idsOf(log_ins.where('owner_id', 'in', usersOf(of.entity_id)));
   }
   if ('user_ids' in of) return idsOf(log_ins.where('owner_id', 'in', of.user_ids));
+  if ('alias_ids' in of) {
+    return idsOf(log_ins.where('owner_id', 'in', usersNamed(of.alias_ids)));
+  }
   if ('scope_ids' in of) return idsOf(log_ins.where((row) => isInScopes(of.scope_ids, row)));
   const through = build
     .selectFrom('resource_link')

@@ -1,5 +1,6 @@
-import { ensureEntityForAlias } from '../../access/identity/operations.ts';
-import { findEntityById, holdEntity } from '../../access/identity/store.ts';
+import type { Alias, Entity } from '../../access/identity/entity.ts';
+import { ensureEntityForAlias, findAliasMount } from '../../access/identity/operations.ts';
+import { findEntityById, holdAlias, holdEntity, listAliases } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -151,7 +152,8 @@ async function userOf(
     const held = setOwner(account.id, { from: known.id, to: known.id }, account.version);
     const own = await findEntityById(app.db, (known.body as UserBody).entity_id);
     if (own?.disabled) throw new Failure('unauthenticated', 'Unable to authenticate.');
-    if (own) return { user: known, effects: [held, holdEntity(own)] };
+    const alias = own && (await findAliasOfUser(app, own, known.id));
+    if (alias) return { user: known, effects: [held, holdEntity(own), holdAlias(alias)] };
     const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), known.id);
     const body: UserBody = { ...(known.body as UserBody), entity_id: entity.id };
     const user = { ...known, body, unique_key: `entity:${entity.id}` };
@@ -205,6 +207,20 @@ async function userOf(
  * had it.
  */
 const aliasOf = (method: Resource): { accessor: string } => ({ accessor: method.id });
+
+/** By which an entity is the user's: without it the user is somebody else. */
+async function findAliasOfUser(
+  app: App,
+  { id }: Entity,
+  user_id: string,
+): Promise<Alias | undefined> {
+  for (const alias of await listAliases(app.db, id)) {
+    // A mount may call somebody as a user's id is.
+    const isMount = (await findAliasMount(app, alias.mount_accessor)) !== undefined;
+    if (alias.name === user_id && !isMount) return alias;
+  }
+  return undefined;
+}
 
 async function answerLogIn(
   app: App,

@@ -1,5 +1,6 @@
 import { build } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
+import type { Ids } from '../resources/store.ts';
 
 /**
  * Gives an account to a user, or takes it away; refused if it is not where it was.
@@ -19,6 +20,12 @@ export function setOwner(
     .where('owner_id', '=', change.from);
   if (version !== undefined) given = given.where('version', '=', version);
   return write(given, { rows: 1 });
+}
+
+/** Has users be nobody's entity; their next log-in gives them one. */
+export function loosenEntities(user_ids: Ids): Write {
+  const users = build.updateTable('resource').set({ unique_key: null });
+  return write(users.where('type', '=', 'user').where('id', 'in', user_ids));
 }
 
 /** Leaves a user's accounts to nobody. */

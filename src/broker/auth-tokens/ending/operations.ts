@@ -2,8 +2,9 @@ import type { Ended } from '../../../access/ended.ts';
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
 import { planLoss } from '../../sessions/ending/operations.ts';
+import { loosenEntities } from '../../users/store.ts';
 import { endLogIns } from '../operations.ts';
-import { listLogInsByToken } from '../store.ts';
+import { listLogInsByToken, usersNamed } from '../store.ts';
 
 /**
  * What the broker keeps of whoever ends on the other API: log-ins with their sessions, and sessions
@@ -21,5 +22,15 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
     return [...(await endLogIns(app, ended)), ...planLoss(app, { of_entity: ended.entity_id })];
   }
   if ('disabled_entity_id' in ended) return planLoss(app, { of_entity: ended.disabled_entity_id });
+  if ('alias_ids' in ended) {
+    const { alias_ids } = ended;
+    // Whoever has the entity by another alias is not the user by it any more, either.
+    return [
+      ...(await endLogIns(app, ended)),
+      ...planLoss(app, { of_named: alias_ids }),
+      ...planLoss(app, ended),
+      loosenEntities(usersNamed(alias_ids)),
+    ];
+  }
   return planLoss(app, ended);
 }

@@ -7,6 +7,7 @@ import {
   logInsOf,
   type TokensEnded,
   tokensEnded,
+  usersNamed,
   usersOf,
 } from '../../auth-tokens/store.ts';
 import { SESSION_LEASES } from '../../vault-leases/lease.ts';
@@ -29,6 +30,8 @@ export type Loss =
   | { auth_mount: { id: string; accessor: string } }
   /** Whoever the user is ends, or may not do anything. */
   | { of_entity: string }
+  /** Whoever some aliases name is so no longer. */
+  | { of_named: Expression<string> }
   /** Whole scopes, with the users and log-ins that lie in them. */
   | { scope_ids: readonly string[] }
   /** `with_sets`: their sets go, too. */
@@ -88,6 +91,9 @@ function affected(loss: Loss) {
   if ('auth_mount' in loss) return byMount(loss.auth_mount);
   if ('of_entity' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', 'in', usersOf(loss.of_entity)));
+  }
+  if ('of_named' in loss) {
+    return from.where('session.id', 'in', rows.where('owner_id', 'in', usersNamed(loss.of_named)));
   }
   if ('user_ids' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', 'in', loss.user_ids));
