@@ -134,6 +134,14 @@ export function mayBeAllowed(acl: Acl, request: Asked): boolean {
   return judgeAll(acl, request, judgeGrant).allowed;
 }
 
+/** Whether a policy denies a path in so many words: that nothing grants it is no denial. */
+export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>): boolean {
+  const denies = (rule: Rule): AccessVerdict =>
+    rule.granted & DENY ? refuse('a policy denies this path') : ALLOWED;
+  const verdict = judgeAll(acl, { ...asked, operation: 'update', sudoRequired: false }, denies);
+  return !verdict.allowed && verdict !== NO_RULE;
+}
+
 /** Has every rule judge that decides about a request. */
 function judgeAll<Request extends Asked>(
   acl: Acl,

@@ -6,7 +6,7 @@ import {
   workOf,
 } from '../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../access/leases/store.ts';
-import { commitPlanned } from '../access/standing/operations.ts';
+import { commitPlanned, refuseDenied } from '../access/standing/operations.ts';
 import { removeEndedOfMount } from '../access/tokens/ending/operations.ts';
 import type { App } from '../app.ts';
 import { Breath } from '../core/breath.ts';
@@ -299,6 +299,8 @@ export async function remount(
   caller: Caller,
   input: { from: string; to: string },
 ): Promise<Answer> {
+  // It goes from the one path and comes at the other: neither may be denied by itself.
+  refuseDenied(caller, [...pathsOfMount(input.from), ...pathsOfMount(input.to)]);
   const { source: moved } = await planMove(app, input);
   await expireOfMountBeforehand(app, workOf(app, caller), moved.id);
   return commitPlanned<Answer>(app, caller, async () => {
@@ -333,6 +335,12 @@ async function planMove(app: App, input: { from: string; to: string }) {
   const next: Mount = { ...source, path: await planTarget(app, source, input.to) };
   return { stored, source, next };
 }
+
+/** Where a mount is made and removed. */
+const pathsOfMount = (place: string): { path: string }[] => [
+  { path: `sys/mounts/${place}` },
+  ...(place.startsWith('auth/') ? [{ path: `sys/${place}` }] : []),
+];
 
 function sourceOf(from: string): Place {
   const path = `${from}/`;

@@ -8,6 +8,7 @@ import { readMounts } from '../../mounts/operations.ts';
 import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
+import { refuseDenied } from '../standing/operations.ts';
 import { requirePresented } from '../tokens/authentication/operations.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { startWalk } from '../walks/operations.ts';
@@ -106,12 +107,19 @@ export async function lookUpLease(
 /** @throws Failure `invalid`: nothing that is given out at present can be renewed */
 export async function renewLease(
   app: App,
-  _caller: Caller,
+  caller: Caller,
   input: { lease_id: string },
 ): Promise<Answer> {
+  refuseDeniedLease(caller, 'renew', input.lease_id);
   if (input.lease_id === '') throw new Failure('invalid', 'lease_id must be specified');
   const lease = await findLivingLease(app.db, input.lease_id, nowSeconds(app));
   throw new Failure('invalid', lease ? 'lease is not renewable' : 'lease not found');
+}
+
+/** A lease in the body is the one that has a path of its own, or two. */
+function refuseDeniedLease(caller: Caller, action: 'renew' | 'revoke', id: string): void {
+  if (id === '') return;
+  refuseDenied(caller, [{ path: `sys/leases/${action}/${id}` }, { path: `sys/${action}/${id}` }]);
 }
 
 /** Ends a lease; one that is unknown is as good as ended. */
@@ -121,6 +129,7 @@ export async function revokeLease(
   input: { lease_id: string; sync: boolean },
 ): Promise<Answer> {
   const id = input.lease_id;
+  refuseDeniedLease(caller, 'revoke', id);
   if (id === '') throw new Failure('invalid', 'lease_id must be specified');
   if (!input.sync) return postpone(app, caller, [expireLease(id, nowSeconds(app))]);
   const lease = await findLease(app.db, id);
@@ -145,6 +154,11 @@ export async function revokePrefix(
   input: { prefix: string; sync: boolean; force: boolean },
 ): Promise<Answer> {
   const { prefix, force } = input;
+  const action = force ? 'revoke-force' : 'revoke-prefix';
+  refuseDenied(caller, [
+    { path: `sys/leases/${action}/${prefix}` },
+    { path: `sys/${action}/${prefix}` },
+  ]);
   const single = await findLease(app.db, prefix);
   const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);
   const work = workOf(app, caller);

@@ -5,6 +5,7 @@ import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
+import { type AccessRequest, isDenied, judgeAccess, type Operation } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
@@ -116,6 +117,34 @@ export function judgeWith(caller: Caller, judge: () => void): void {
     },
   });
   if (caller.standing) caller.standing = also(caller.standing);
+}
+
+/**
+ * Refuses what the caller may not do at a path of its own, where what they ask for can be done as well.
+ *
+ * @param paths canonical, after `/v1/`
+ */
+export function requireAt(caller: Caller, operation: Operation, paths: readonly string[]): void {
+  const { wrap_ttl: wrapTtl } = caller;
+  judgeWith(caller, () => {
+    const { acl } = caller;
+    if (!acl || acl.root) return;
+    const asked = { operation, sudoRequired: false, wrapTtl };
+    if (paths.every((path) => judgeAccess(acl, { ...asked, path }).allowed)) return;
+    throw new Failure('forbidden', 'permission denied');
+  });
+}
+
+/** As {@link requireAt}, where what is granted here need not be granted there: only a denial counts. */
+export function refuseDenied(
+  caller: Caller,
+  paths: readonly Pick<AccessRequest, 'path' | 'formed'>[],
+): void {
+  judgeWith(caller, () => {
+    const { acl } = caller;
+    if (!acl || acl.root || !paths.some((path) => isDenied(acl, path))) return;
+    throw new Failure('forbidden', 'permission denied');
+  });
 }
 
 /** What a request would do, by what it has read. */

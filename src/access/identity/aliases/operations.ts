@@ -7,7 +7,7 @@ import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
-import { commitPlanned, type Planned } from '../../standing/operations.ts';
+import { commitPlanned, type Planned, refuseDenied } from '../../standing/operations.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from '../entity.ts';
 import { findAliasMount, newEntity, planAliasChange, planAliasRemoval } from '../operations.ts';
 import {
@@ -33,6 +33,8 @@ interface SentAlias {
 /** Makes an alias, or changes the one that its id, or its name on its mount, stands for. */
 export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<Answer> {
   if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
+  const { id } = input;
+  if (id !== '') refuseDenied(caller, [{ path: `${caller.mount.path}entity-alias/id/${id}` }]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
     const entity = await findOwner(app, input);

@@ -8,7 +8,7 @@ import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
-import { commitPlanned, type Planned } from '../../standing/operations.ts';
+import { commitPlanned, type Planned, refuseDenied, requireAt } from '../../standing/operations.ts';
 import {
   type Alias,
   checkMetadata,
@@ -18,6 +18,7 @@ import {
   type Entity,
   type EntitySettings,
   nameKey,
+  namePath,
   requireIdentityPolicies,
 } from '../entity.ts';
 import { listGroupsAbove } from '../group.ts';
@@ -55,6 +56,7 @@ export async function writeEntity(
 ): Promise<Answer> {
   const { id, name, ...sent } = input;
   if (id !== '') return writeEntityById(app, caller, input);
+  if (name !== '') refuseDenied(caller, [namePath(caller, 'entity', name)]);
   checkName('name', name);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
@@ -75,6 +77,7 @@ export async function writeEntityById(
   input: { id: string; name: string } & SentSettings,
 ): Promise<Answer> {
   const { id, name, ...sent } = input;
+  refuseDenied(caller, [{ path: `${caller.mount.path}entity/id/${id}` }]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findEntityById(app.db, id);
     if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
@@ -166,6 +169,12 @@ export async function removeEntityBatch(
   // The caller's own last: without it there may be no more that is permitted.
   const own = caller.token?.entity_id;
   const ids = [...new Set(input.entity_ids)].sort((a, b) => Number(a === own) - Number(b === own));
+  // As each of them by itself, before the first of them goes.
+  requireAt(
+    caller,
+    'delete',
+    ids.map((id) => `${caller.mount.path}entity/id/${id}`),
+  );
   while (ids.length > PAGE) await removePage(app, caller, ids.splice(0, PAGE));
   return removeEntities(app, caller, () => findEntities(app, ids));
 }

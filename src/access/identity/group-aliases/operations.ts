@@ -4,7 +4,7 @@ import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Caller } from '../../caller.ts';
-import { commitPlanned } from '../../standing/operations.ts';
+import { commitPlanned, refuseDenied } from '../../standing/operations.ts';
 import { requireAccessor } from '../aliases/operations.ts';
 import { timeOf } from '../entity.ts';
 import type { GroupAlias } from '../group.ts';
@@ -33,6 +33,8 @@ export async function writeGroupAlias(
   caller: Caller,
   input: SentGroupAlias,
 ): Promise<Answer> {
+  const { id } = input;
+  if (id !== '') refuseDenied(caller, [{ path: `${caller.mount.path}group-alias/id/${id}` }]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
     const alias = await planGroupAlias(app, input, existing);

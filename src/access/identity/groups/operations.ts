@@ -5,8 +5,8 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import { commitPlanned } from '../../standing/operations.ts';
-import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
+import { commitPlanned, refuseDenied } from '../../standing/operations.ts';
+import { checkMetadata, checkName, namePath, requireIdentityPolicies } from '../entity.ts';
 import { checkMemberGroups, describeGroup, type Group, type GroupSettings } from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
@@ -43,6 +43,9 @@ interface SentGroup {
 /** Makes a group, or changes the one that is named; what is left out stays. */
 export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<Answer> {
   checkName('name', input.name);
+  const { id, name } = input;
+  if (id !== '') refuseDenied(caller, [{ path: `${caller.mount.path}group/id/${id}` }]);
+  else if (name !== '') refuseDenied(caller, [namePath(caller, 'group', name)]);
   return commitPlanned<Answer>(app, caller, async () => {
     // What is above the group, and in it, is looked up among what is cached.
     await app.store.refreshConfig();
