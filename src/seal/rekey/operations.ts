@@ -26,6 +26,7 @@ import {
   rekeyStatus,
   verificationStatus,
 } from './attempt.ts';
+import { isUnavailable, putInForce } from './confirming/operations.ts';
 
 type Attempts = Record<RekeyTarget, RekeyAttempt | undefined>;
 
@@ -44,6 +45,8 @@ function drop(attempts: Attempts, target: RekeyTarget): void {
   wipeGathering(attempt?.gathering);
   wipeGathering(attempt?.pending?.gathering);
   attempt?.pending?.key.fill(0);
+  attempt?.unconfirmed?.pending.key.fill(0);
+  for (const share of attempt?.unconfirmed?.shares ?? []) share.fill(0);
   attempts[target] = undefined;
 }
 
@@ -116,8 +119,18 @@ export async function startRekey(
 function requireRoom(app: App, target: RekeyTarget, shows_share: boolean): void {
   const attempt = findAttempt(app, target);
   if (attempt === undefined) return;
+  requireConfirmed(attempt);
   const isUntouched = attempt.pending === undefined && attempt.gathering.shares.length === 0;
   if (!shows_share || !isUntouched) throw new Failure('invalid', 'rekey already in progress');
+}
+
+/** @throws Failure `invalid` while the new shares, which may be in force, were given to nobody */
+function requireConfirmed({ unconfirmed, gathering }: RekeyAttempt): void {
+  if (!unconfirmed) return;
+  throw new Failure(
+    'invalid',
+    `the new shares may be in force and were shown to nobody: give the shares of before once more, for the nonce "${gathering.nonce}"`,
+  );
 }
 
 /** @throws Failure `invalid` for the nonce of another attempt */
@@ -129,6 +142,7 @@ export async function cancelRekey(
   await recordFirst(app, caller, () => {
     const attempt = findAttempt(app, target);
     if (attempt !== undefined && nonce) requireNonce(nonce, attempt.gathering.nonce);
+    if (attempt) requireConfirmed(attempt);
   });
   drop(attemptsOf(app), target);
 }
@@ -186,7 +200,8 @@ export async function updateRekey(
   input: ShareInput,
 ): Promise<RekeyOutcome> {
   const { target } = input;
-  const seal = await requireRekeyable(app, target);
+  const unconfirmed = findAttempt(app, target)?.unconfirmed;
+  const seal = unconfirmed?.before ?? (await requireRekeyable(app, target));
   requireAttempt(app, seal, input);
   const share = requireShare(input.key, seal);
   const attempt = await recordFirst(app, caller, () => requireAttempt(app, seal, input));
@@ -203,17 +218,29 @@ export async function updateRekey(
     old_key?.fill(0);
     throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
   }
-  const { pending, shares } = makeKey(app, seal, { target, old_key, counts: attempt.counts });
+  const { pending, shares } =
+    attempt.unconfirmed ?? makeKey(app, seal, { target, old_key, counts: attempt.counts });
   old_key.fill(0);
   if (attempt.verification_required) {
     attempt.pending = pending;
     caller.recorded = true;
-    return { complete: true, nonce, shares, verification_nonce: pending.gathering.nonce };
+    return {
+      complete: true,
+      nonce,
+      shares: [...shares],
+      verification_nonce: pending.gathering.nonce,
+    };
   }
-  pending.key.fill(0);
+  const given = shares.map((one) => Uint8Array.from(one));
+  attempt.unconfirmed = { before: seal, pending, shares };
+  try {
+    await putInForce(app, caller, pending.seal);
+  } catch (error) {
+    if (!isUnavailable(error)) drop(attemptsOf(app), target);
+    throw error;
+  }
   drop(attemptsOf(app), target);
-  await app.commit(caller, [replaceSeal(pending.seal)]);
-  return { complete: true, nonce, shares, verification_nonce: undefined };
+  return { complete: true, nonce, shares: given, verification_nonce: undefined };
 }
 
 /** Makes the new key, its shares, and what is stored of it. The root key itself stays as it is. */
