@@ -30,7 +30,8 @@ export function faultOfRoom(
   sums: { org: number; scope: number },
   more: number,
 ): string | undefined {
-  if (sums.org + more > MOST_OF_ORG) return faultOf('an org with its projects', MOST_OF_ORG);
+  if (sums.org + more > MOST_OF_ORG)
+    return faultOf('an org with its projects, or of global,', MOST_OF_ORG);
   return sums.scope + more > MOST_OF_SCOPE ? faultOf('a scope', MOST_OF_SCOPE) : undefined;
 }
 
