@@ -10,7 +10,7 @@ import {
   type RecordedEnd,
   type RecordedRequest,
 } from './record.ts';
-import { RefusalTally } from './refusal-tally.ts';
+import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
 import type { AuditTrail } from './trail.ts';
 
 /** Notes wait this long at most, in milliseconds, so that many become durable with one sync. */
@@ -40,6 +40,15 @@ interface TrailOptions {
   /** Answer a read only after its record is durable. */
   wait_for_reads: boolean;
   onError(error: unknown): void;
+}
+
+/** What unseals, seals, or makes keys and root tokens by shares. */
+const OF_SEAL = /^sys\/(?:init|seal|unseal|rekey|rekey-recovery-key|generate-root)(?:\/[^/]+)?$/;
+
+function kindOf({ record, unknown_token }: RecordedRequest): RefusalKind {
+  const isRead = record.operation === 'read' || record.operation === 'list';
+  if (!isRead && OF_SEAL.test(record.path)) return 'seal';
+  return unknown_token ? 'unknown_token' : 'other';
 }
 
 /** The audit trail of one node; see {@link AuditTrail}. */
@@ -134,8 +143,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
     refuse(request, end) {
       const now = options.now();
       const isRoom = waiting.length <= MAX_WAITING;
-      const kind = request.unknown_token ? 'unknown_token' : 'other';
-      if (tally.take(now, request.record.remote_address, kind, isRoom)) {
+      const { remote_address, route } = request.record;
+      if (tally.take(now, { remote_address, kind: kindOf(request), route }, isRoom)) {
         waiting.push(concealTokens(buildStrangerRecord(request, now, end), options.hash));
         schedule().catch(() => {});
       } else if (!tallying) {

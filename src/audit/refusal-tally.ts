@@ -1,7 +1,15 @@
 import { siteOf } from '../core/party.ts';
 
 /** What was refused: each kind has a budget of its own, so that none can hide behind another. */
-export type RefusalKind = 'unknown_token' | 'other';
+export type RefusalKind = 'unknown_token' | 'seal' | 'other';
+
+/** What was refused, by whom. */
+export interface Refusal {
+  remote_address: string;
+  kind: RefusalKind;
+  /** Of what is about the seal, which is counted by it. */
+  route: string;
+}
 
 /** Refused requests of strangers that are recorded one by one, in a time and of a kind. */
 interface Bounds {
@@ -15,10 +23,15 @@ interface Bounds {
   most: number;
 }
 
-const BOUNDS: readonly Bounds[] = [
+const USUAL: readonly Bounds[] = [
   { ms: 1_000, whole: 10, repeated: 10, few: 3, most: 3 },
   // What lasts is kept for years: a flood that goes on all day fills no disk.
   { ms: 60_000, whole: 60, repeated: 30, few: 3, most: 20 },
+];
+/** Operators with shares are few: whoever tries much at the seal is seen doing it. */
+const OF_SEAL: readonly Bounds[] = [
+  { ms: 1_000, whole: 40, repeated: 40, few: 20, most: 20 },
+  { ms: 60_000, whole: 120, repeated: 60, few: 20, most: 60 },
 ];
 /** Addresses that are counted apart; all others together. */
 const ADDRESSES = 20;
@@ -27,17 +40,25 @@ const ADDRESSES = 20;
 export interface RefusalCount {
   remote_address: string | undefined;
   requests: number;
+  /** Of attempts on the seal: which. */
+  route?: string;
 }
 
 /**
  * Keeps the records of refused strangers within bounds, whatever they send: of each kind ten a second
  * and sixty a minute one by one, and beyond that only how many there were. Of one site (see `siteOf`) these are
  * three a second and twenty a minute, and half of a minute's are for sites that have had no more than three.
+ * Attempts on the seal have more room, which nothing else takes, and are counted by what was tried.
  */
 export class RefusalTally {
-  #budgets = { unknown_token: newBudgets(), other: newBudgets() };
-  #counted = new Map<string, number>();
-  #others = 0;
+  #budgets = {
+    unknown_token: newBudgets(USUAL),
+    seal: newBudgets(OF_SEAL),
+    other: newBudgets(USUAL),
+  };
+  #counted = new Map<string, RefusalCount>();
+  #counted_at_seal = new Map<string, RefusalCount>();
+  #others = new Map<string, RefusalCount>();
 
   /**
    * Takes in a refusal.
@@ -46,7 +67,7 @@ export class RefusalTally {
    * @param isRoom whether another record can be kept
    * @returns true when it is to be recorded by itself, false when it was counted
    */
-  take(now: number, remote_address: string, kind: RefusalKind, isRoom = true): boolean {
+  take(now: number, { remote_address, kind, route }: Refusal, isRoom = true): boolean {
     const site = siteOf(remote_address);
     const budgets = this.#budgets[kind];
     for (const budget of budgets) budget.turn(now);
@@ -54,26 +75,37 @@ export class RefusalTally {
       for (const budget of budgets) budget.use(site);
       return true;
     }
-    const counted = this.#counted.get(site);
-    if (counted !== undefined || this.#counted.size < ADDRESSES) {
-      this.#counted.set(site, (counted ?? 0) + 1);
-    } else {
-      this.#others += 1;
-    }
+    this.#count(site, kind === 'seal' ? route : undefined);
     return false;
   }
 
-  /** What was counted since the last time, at most 21 counts. */
+  #count(site: string, route: string | undefined): void {
+    const counted = route === undefined ? this.#counted : this.#counted_at_seal;
+    const key = route === undefined ? site : `${site} ${route}`;
+    const isApart = counted.has(key) || counted.size < ADDRESSES;
+    if (isApart) addTo(counted, key, { remote_address: site, route });
+    // There are as many routes as there are.
+    else addTo(this.#others, route ?? '', { remote_address: undefined, route });
+  }
+
+  /** What was counted since the last time: at most 40 counts, and one for each route besides. */
   drain(): RefusalCount[] {
-    const counts: RefusalCount[] = [...this.#counted].map(([remote_address, requests]) => ({
-      remote_address,
-      requests,
-    }));
-    if (this.#others > 0) counts.push({ remote_address: undefined, requests: this.#others });
-    this.#counted = new Map();
-    this.#others = 0;
+    const counts = [this.#counted, this.#counted_at_seal, this.#others].flatMap((some) => [
+      ...some.values(),
+    ]);
+    for (const some of [this.#counted, this.#counted_at_seal, this.#others]) some.clear();
     return counts;
   }
+}
+
+function addTo(
+  counts: Map<string, RefusalCount>,
+  key: string,
+  { remote_address, route }: { remote_address: string | undefined; route: string | undefined },
+): void {
+  const count = counts.get(key);
+  if (count) count.requests += 1;
+  else counts.set(key, { remote_address, requests: 1, ...(route === undefined ? {} : { route }) });
 }
 
 /** What was recorded one by one in the present second or minute: in all, and from each site. */
@@ -107,4 +139,5 @@ class Budget {
   }
 }
 
-const newBudgets = (): readonly Budget[] => BOUNDS.map((bounds) => new Budget(bounds));
+const newBudgets = (bounds: readonly Bounds[]): readonly Budget[] =>
+  bounds.map((one) => new Budget(one));

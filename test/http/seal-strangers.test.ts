@@ -429,3 +429,29 @@ test('whatever a stranger sends to those is recorded, refused or not', async (t)
     now += 1000;
   }
 });
+
+test('each attempt on the seal has a record of its own, whatever else was refused in that second', async (t) => {
+  const attempts = declaredRoutes.system.filter(
+    ({ method, path }) =>
+      method !== 'GET' &&
+      /^\/v1\/sys\/(init|seal|unseal|rekey|rekey-recovery-key|generate-root)(\/|$)/.test(path),
+  );
+  assert.ok(attempts.length >= 16, `${attempts.length}`);
+  const at = Date.now();
+  const client = await unsealed(t, () => at);
+  for (let n = 0; n < 10; n++) {
+    assert.equal((await client.ask('POST', 'auth/token/create', {})).status, 403);
+    assert.equal((await client.ask('GET', 'sys/mounts', undefined, 'hvs.unknown')).status, 403);
+  }
+  for (const { method, path } of attempts) {
+    const answer = await client.ask(method, path.slice('/v1/'.length), { key: GARBAGE });
+    assert.ok(answer.status >= 400 || !answer.text.includes('"complete":true'), answer.text);
+  }
+  const records = await recordsOf(client);
+  const seen = records.map(({ record }) => record.request?.route);
+  for (const { id, path } of attempts) assert.ok(seen.includes(id), `${id} ${path}`);
+  const others = records.filter(({ record }) =>
+    ['auth/token/create', 'sys/mounts'].includes(record.request?.path),
+  );
+  assert.equal(others.length, 6, 'of all others three of each kind');
+});
