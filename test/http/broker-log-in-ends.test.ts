@@ -216,3 +216,56 @@ for (const [name, revoke] of revocations) {
     assert.equal(statuses[1], 'pending');
   });
 }
+
+let others = 0;
+
+/** The administrator, by an account of their own for one test. */
+async function otherLogIn(): Promise<{ user: string; account: string; token: string }> {
+  const user = (await admin('GET', `auth-tokens/${tokenIdOf(broker.admin_token)}`)).textAt(
+    'user_id',
+  );
+  const attributes = { login_name: `other-${++others}`, password: 'password' };
+  const account = await make('accounts', { auth_method_id: AUTH_METHOD, attributes });
+  const version = (await admin('GET', `users/${user}`)).field('version');
+  const given = { version, account_ids: [account] };
+  assert.equal((await admin('POST', `users/${user}:add-accounts`, given)).status, 200);
+  return { user, account, token: await broker.logIn(attributes.login_name) };
+}
+
+type OtherLogIn = Awaited<ReturnType<typeof otherLogIn>>;
+const removals: [name: string, remove: (made: OtherLogIn) => Promise<Reply>][] = [
+  ['itself', ({ token }) => admin('DELETE', `auth-tokens/${tokenIdOf(token)}`)],
+  ['its account', ({ account }) => admin('DELETE', `accounts/${account}`)],
+  [
+    'the link of its account',
+    async ({ user, account }) => {
+      const version = (await admin('GET', `users/${user}`)).field('version');
+      const body = { version, account_ids: [account] };
+      return admin('POST', `users/${user}:remove-accounts`, body);
+    },
+  ],
+];
+
+for (const [name, remove] of removals) {
+  test(`a session by a token that was made from a log-in ends when the removal is answered: ${name}`, async () => {
+    const [gone, stays] = [await otherLogIn(), await otherLogIn()];
+    const sessionBelow = async ({ token }: OtherLogIn): Promise<string> => {
+      const made = await client.call('POST', 'auth/token/create', { ttl: '60m' }, { token });
+      const call = broker.as(made.textAt('auth.client_token'));
+      const session = await call('POST', 'targets/ttcp_1234567890:authorize-session', {});
+      assert.equal(session.status, 200, session.text);
+      return session.textAt('session_id');
+    };
+    const sessions = [await sessionBelow(gone), await sessionBelow(stays)];
+    const removed = await remove(gone);
+    assert.ok(removed.status < 300, removed.text);
+    const rows = await client.running.app.db
+      .selectFrom('session')
+      .select(['id', 'status'])
+      .where('id', 'in', sessions)
+      .execute();
+    const statuses = new Map(rows.map(({ id, status }) => [id, status]));
+    const left = sessions.map((id) => statuses.get(id) ?? 'gone');
+    assert.deepEqual(left, ['canceling', 'pending']);
+  });
+}

@@ -1,3 +1,4 @@
+import { endLeasesOfRevoked } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
@@ -260,7 +261,17 @@ export async function deleteResource(
     ...removeResources({ id: resource.id }, app.now()),
     ...configChange(definition, 'changed'),
   ]);
+  if (LOG_INS_END_WITH.includes(resource.type)) await endLeasesOfRevoked(app, caller);
 }
+
+/** Tokens were made from those of log-ins: what hangs on them ends with them, as far as a request may take. */
+const LOG_INS_END_WITH: readonly ResourceTypeName[] = [
+  'scope',
+  'auth-method',
+  'account',
+  'user',
+  'auth-token',
+];
 
 /** Of these others have their permissions, as members, principals or by what they are inside of. */
 const PERMITTING: readonly ResourceTypeName[] = [

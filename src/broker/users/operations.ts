@@ -1,3 +1,4 @@
+import { endLeasesOfRevoked } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
@@ -95,7 +96,10 @@ export function changeAccounts(change: LinkChange) {
     const plan = (): Promise<Plan> => planAccounts(app, { user: resource, item, change });
     const planned = await planInTime(app, userDefinition, resource.id, expected, plan);
     try {
-      return await commitChange(app, caller, userDefinition, resource, expected, planned);
+      const changed = await commitChange(app, caller, userDefinition, resource, expected, planned);
+      // As a removal does: tokens were made from those of log-ins that have ended.
+      if (change !== 'add') await endLeasesOfRevoked(app, caller);
+      return changed;
     } catch (error) {
       // An account went away, or to somebody else, between reading and writing: say which.
       if (error instanceof Failure && error.kind === 'conflict') await plan();
