@@ -38,6 +38,8 @@ export interface Sent {
   /** What a value of the policy would be read as. */
   readNamed(named: ParameterValue): unknown;
   readonly forms: Forms;
+  /** How many of its texts take long to read: names in other scripts, in whichever form. */
+  readonly foreign: number;
 }
 
 /** @param written with the letter case that it came in */
@@ -45,6 +47,7 @@ export function readSent(written: string, value: unknown, reader: ParameterReade
   const known = reader.knows(written);
   let read: { of: unknown } | undefined;
   let forms: Forms | undefined;
+  let foreign: number | undefined;
   return {
     name: written.toLowerCase(),
     names: (known ? reader.namesOf(written) : [written]).map((name) => name.toLowerCase()),
@@ -58,7 +61,19 @@ export function readSent(written: string, value: unknown, reader: ParameterReade
       forms ??= formsOf(value, this.read, (text) => reader.also(written, text));
       return forms;
     },
+    get foreign() {
+      foreign ??= known ? countForeign(value) : 0;
+      return foreign;
+    },
   };
+}
+
+/** Another script's own letters, or what stands for them in ASCII. */
+const FOREIGN = /[^\x20-\x7e]|xn--/i;
+
+function countForeign(value: unknown): number {
+  const items = Array.isArray(value) ? value : (listItems(value) ?? [value]);
+  return items.filter((item) => typeof item === 'string' && FOREIGN.test(item)).length;
 }
 
 /** The items of a text that can be read as a list; undefined for any other value. */

@@ -45,6 +45,9 @@ export function judgeParameters(
   const budget: Comparisons = { left: MOST_COMPARISONS };
   const sent = Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
   if (denied_parameters.has('*') && sent.length > 0) return 'no parameter is allowed';
+  if (countForeign(rule, sent) > MOST_FOREIGN) {
+    return `more than ${MOST_FOREIGN} names in other scripts are not compared`;
+  }
   for (const each of sent) {
     const rules = each.names.flatMap((name) => denied_parameters.get(name) ?? []);
     const any = each.names.some((name) => denied_parameters.get(name)?.length === 0);
@@ -66,6 +69,24 @@ export function judgeParameters(
     if (rules.some(isBeyond)) return `parameter "${each.name}" is not allowed with this value`;
   }
   return undefined;
+}
+
+/** Each is converted to be compared, in which time nobody else is served. */
+const MOST_FOREIGN = 2_000;
+
+/** Names in other scripts in all the fields whose values are compared. */
+function countForeign(
+  { allowed_parameters, denied_parameters }: ParameterConditions,
+  sent: readonly Sent[],
+): number {
+  let count = 0;
+  for (const each of sent) {
+    const isCompared = each.names.some(
+      (name) => denied_parameters.get(name)?.length || allowed_parameters.get(name)?.length,
+    );
+    if (isCompared) count += each.foreign;
+  }
+  return count;
 }
 
 /**

@@ -1,0 +1,64 @@
+// Where a condition of a policy speaks of a list, names in other scripts are converted to be compared: no
+// list of them holds anybody up, and what is not read does not pass.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startTestServer } from '../support/server.ts';
+import { longestTurn } from '../support/turns.ts';
+
+/** Milliseconds of CPU time between two turns of the loop, the client's own share included. */
+const LONGEST_TURN = 50;
+
+const { call } = await startTestServer({ after });
+await call('POST', 'sys/mounts/pki', { type: 'pki' });
+const CONDITIONS = {
+  denied:
+    'denied_parameters = { "allowed_domains" = ["evil.com", "*.evil.com"], "excluded_dns_domains" = ["x"], "permitted_dns_domains" = ["x"] }',
+  allowed: 'allowed_parameters = { "allowed_domains" = ["*.com"] }',
+};
+const tokens: Record<string, string> = { root: 'root' };
+for (const [name, condition] of Object.entries(CONDITIONS)) {
+  const policy = `path "pki/*" { capabilities = ["create", "update"] ${condition} }`;
+  await call('POST', `sys/policies/acl/${name}`, { policy });
+  const made = await call('POST', 'auth/token/create', { policies: [name] });
+  tokens[name] = made.textAt('auth.client_token');
+}
+
+const many = (count: number, name: (i: number) => string): string[] =>
+  Array.from({ length: count }, (_, i) => name(i));
+const unicode = (i: number): string => `üüüüüüüüüü${i.toString(36)}ß.例え${i}.com`;
+const encoded = (i: number): string => `xn--bcher-kva.a${i}.com`;
+const ascii = (i: number): string => `a${i}.com`;
+
+const CASES: [who: string, what: string, domains: string[], status: number][] = [
+  ['denied', '2,000 in their own script', many(2_000, unicode), 200],
+  ['denied', '2,001 in their own script', many(2_001, unicode), 403],
+  ['denied', '2,000, one of them denied', [...many(1_999, unicode), 'ü.evil.com'], 403],
+  ['denied', '2,001 in ASCII letters', many(2_001, encoded), 403],
+  ['denied', '10,000 in their own script', many(10_000, unicode), 403],
+  ['denied', '10,000 in ASCII', many(10_000, ascii), 200],
+  ['allowed', '2,000 in their own script', many(2_000, unicode), 200],
+  ['allowed', '2,001 in their own script', many(2_001, unicode), 403],
+  ['allowed', '2,000, one of them not allowed', [...many(1_999, unicode), 'ü.org'], 403],
+  ['root', '10,000 in their own script', many(10_000, unicode), 200],
+];
+
+for (const [who, what, allowed_domains, status] of CASES) {
+  test(`names of a role under a condition (${who}): ${what}`, async () => {
+    const longest = await longestTurn(async () => {
+      const token = tokens[who] ?? '';
+      const written = await call('POST', 'pki/roles/r', { allowed_domains }, { token });
+      assert.equal(written.status, status, written.text.slice(0, 300));
+    });
+    assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+  });
+}
+
+test('names in other scripts count together, whichever fields they are in', async () => {
+  const half = many(1_001, unicode);
+  const body = { common_name: 'R', permitted_dns_domains: half, excluded_dns_domains: half };
+  const made = await call('POST', 'pki/root/generate/internal', body, {
+    token: tokens.denied ?? '',
+  });
+  assert.equal(made.status, 403, made.text.slice(0, 300));
+});
