@@ -30,6 +30,14 @@ export class LastOf<Value> {
     return this.#bytes;
   }
 
+  get size(): number {
+    return this.#values.size;
+  }
+
+  keys(): Iterable<string> {
+    return this.#values.keys();
+  }
+
   find(key: string): Value | undefined {
     return this.#values.get(key)?.value;
   }

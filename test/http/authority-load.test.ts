@@ -148,7 +148,7 @@ const OUTSIDE: [what: string, path: string, body: object, why: RegExp][] = [
     'a root of names that must be decoded',
     'root/generate/internal',
     { common_name: 'R', key_type: 'ec', alt_names: many(4900, encoded).join() },
-    /bytes, at most/,
+    /4900 names of a root, at most 100/,
   ],
   [
     'a subject of 10,000 values',

@@ -71,7 +71,7 @@ test('while one address floods with long requests, keys and names from elsewhere
     await ask(elsewhere, 'pki/root/generate/internal', {
       common_name: 'a.test',
       key_type: 'ec',
-      alt_names: names,
+      permitted_dns_domains: names,
     }),
   ];
   isOver = true;

@@ -3,33 +3,34 @@ import type { Caller } from '../../access/caller.ts';
 import { commitPlanned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
+import { Kept, LastOf } from '../../core/kept.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { planChains } from '../issuers/chain.ts';
-import {
-  type ChainLink,
-  encodeCertificatePem,
-  type Issuer,
-  type IssuerRecord,
-} from '../issuers/issuer.ts';
+import type { ChainLink, Issuer, IssuerRecord } from '../issuers/issuer.ts';
 import { listIssuerRecords, touchIssuer } from '../issuers/store.ts';
 import { listKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
 import { type Authority, type Defaults, resolveIssuer } from './authority.ts';
+import { weighAuthority, weighCertificates } from './room.ts';
 import { findConfig, readDefaults, saveConfig, saveDefaults } from './store.ts';
 import {
   type AuthorityUrls,
   type ClusterPaths,
   expandUrls,
   hasUrls,
-  urlSettingsSchema,
+  readUrlSettings,
 } from './urls.ts';
 
 /** The issuers, keys and URLs of a mount; kept between requests until configuration changes. */
-export function readAuthority(app: App, mount_id: string): Promise<Authority> {
-  return app.cached(`pki/authority/${mount_id}`, () => loadAuthority(app, mount_id));
+export async function readAuthority(app: App, mount_id: string): Promise<Authority> {
+  const kept = await app.cached('pki/authorities', keepAuthorities);
+  return kept.find(mount_id) ?? kept.get(mount_id, () => loadAuthority(app, mount_id));
 }
+
+const keepAuthorities = async () => new Kept<Authority>(ROOMS.pki_authorities, weighAuthority);
 
 async function loadAuthority(app: App, mount_id: string): Promise<Authority> {
   // The version is read first: what is newer than it only makes a write be refused and retried.
@@ -43,7 +44,7 @@ async function loadAuthority(app: App, mount_id: string): Promise<Authority> {
     defaults,
     keys: new Map(keys.map((key) => [key.id, key])),
     issuers: await makeIssuers(app, mount_id, records),
-    urls: urlSettingsSchema.parse(JSON.parse(urls ?? '{}')),
+    urls: readUrlSettings(urls),
     cluster: parseCluster(cluster),
     former: new Map(Object.entries(formerSchema.parse(JSON.parse(former ?? '{}')))),
   };
@@ -74,20 +75,26 @@ function parseCluster(body: string | undefined): ClusterPaths {
 
 type Links = Map<string, ChainLink>;
 
-/** Certificates as they were read last, by mount and id of the issuer: each is read once. */
+/**
+ * Certificates as they were read last, by mount and id of the issuer: each is read once. They mostly are
+ * the same as in what is kept of the mounts, and take no other room then.
+ */
 const readCertificates = perApp((app) => {
-  const known = new Map<string, Links>();
+  const known = new LastOf<Links>(ROOMS.pki_authorities, weighLinks);
   app.store.onConfigChange(() => {
     if (known.size > 0) forgetRemoved(app, known).catch(() => {});
   });
   return known;
 });
 
+const weighLinks = (links: Links): number =>
+  weighCertificates([...links.values()].map(({ certificate }) => certificate.raw.length));
+
 /** Forgets those of mounts that are gone. What cannot be read now is looked at after the next change. */
-async function forgetRemoved(app: App, known: Map<string, Links>): Promise<void> {
+async function forgetRemoved(app: App, known: LastOf<Links>): Promise<void> {
   const mounts = [...(await readMounts(app)).values()];
   const there = new Set(mounts.map(({ id }) => id));
-  for (const id of known.keys()) if (!there.has(id)) known.delete(id);
+  for (const id of [...known.keys()]) if (!there.has(id)) known.delete(id);
 }
 
 /** Mounts of which certificates are kept. */
@@ -97,11 +104,7 @@ export function countMountsRead(app: App): number {
 
 function readLink(before: ChainLink | undefined, { id, certificate }: IssuerRecord): ChainLink {
   if (before && Buffer.compare(before.certificate.raw, certificate) === 0) return before;
-  return {
-    issuer_id: id,
-    certificate: parseCertificate(certificate),
-    pem: encodeCertificatePem(certificate),
-  };
+  return { issuer_id: id, certificate: parseCertificate(certificate) };
 }
 
 /** All issuers with their chains; of a thousand of them others have their turn meanwhile. */
@@ -112,7 +115,7 @@ async function makeIssuers(
 ): Promise<Map<string, Issuer>> {
   const breath = new Breath();
   const known = readCertificates(app);
-  const before = known.get(mount_id);
+  const before = known.find(mount_id);
   const links: Links = new Map();
   for (const record of records) {
     links.set(record.id, readLink(before?.get(record.id), record));
@@ -130,7 +133,7 @@ async function makeIssuers(
     const link = links.get(record.id);
     if (!link) continue;
     const chain = (chains.get(record.id) ?? []).flatMap((id) => links.get(id) ?? []);
-    issuers.set(record.id, { ...record, certificate: link.certificate, pem: link.pem, chain });
+    issuers.set(record.id, { ...record, certificate: link.certificate, chain });
   }
   return issuers;
 }

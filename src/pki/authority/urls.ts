@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
-import { flag, shortList } from '../../core/fields.ts';
+import { flag, modestList } from '../../core/fields.ts';
 
 /** URLs that certificates carry to lead to their issuer, its CRL and its OCSP responder. */
 export interface AuthorityUrls {
@@ -11,10 +11,10 @@ export interface AuthorityUrls {
 }
 
 export const urlFields = {
-  issuing_certificates: shortList([]).describe('URLs of the issuer certificate (caIssuers).'),
-  crl_distribution_points: shortList([]).describe('URLs of the CRL.'),
-  ocsp_servers: shortList([]).describe('URLs of OCSP responders.'),
-  delta_crl_distribution_points: shortList([]).describe('URLs of the delta CRL (freshestCRL).'),
+  issuing_certificates: modestList([]).describe('URLs of the issuer certificate (caIssuers).'),
+  crl_distribution_points: modestList([]).describe('URLs of the CRL.'),
+  ocsp_servers: modestList([]).describe('URLs of OCSP responders.'),
+  delta_crl_distribution_points: modestList([]).describe('URLs of the delta CRL (freshestCRL).'),
 };
 
 /** The fields of `config/urls`. */
@@ -26,6 +26,20 @@ export const urlSettingFields = {
 };
 export const urlSettingsSchema = z.object(urlSettingFields);
 export type UrlSettings = z.output<typeof urlSettingsSchema>;
+
+const NO_URL_SETTINGS: UrlSettings = {
+  issuing_certificates: [],
+  crl_distribution_points: [],
+  ocsp_servers: [],
+  delta_crl_distribution_points: [],
+  enable_templating: false,
+};
+
+/** @param body as it was stored, by whatever rules there were then; undefined for nothing yet */
+export function readUrlSettings(body: string | undefined): UrlSettings {
+  const stored: Partial<UrlSettings> = JSON.parse(body ?? '{}');
+  return { ...NO_URL_SETTINGS, ...stored };
+}
 
 /** Where this cluster is reached; empty when not configured. */
 export interface ClusterPaths {

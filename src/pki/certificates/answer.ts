@@ -2,7 +2,7 @@ import { encodePem, type PemBlock } from '../../core/pem.ts';
 import { isSelfSigned } from '../../x509/certificate.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import type { PrivateKeyForm } from '../../x509/private-keys.ts';
-import type { ChainLink } from '../issuers/issuer.ts';
+import { type ChainLink, pemOf } from '../issuers/issuer.ts';
 import type { Format } from './request.ts';
 
 /** The answer to an issuance (contract 2.2.1). */
@@ -38,7 +38,7 @@ export function encodeIssued(issued: {
   const { der, facts, chain, private_key, request } = issued;
   const { format } = request;
   const encode = (link: ChainLink): string =>
-    format === 'der' ? base64(link.certificate.raw) : link.pem;
+    format === 'der' ? base64(link.certificate.raw) : pemOf(link.certificate);
   const pem = encodePem('CERTIFICATE', der);
   const kept = request.remove_roots_from_chain
     ? chain.filter(({ certificate }) => !isSelfSigned(certificate))
@@ -50,7 +50,7 @@ export function encodeIssued(issued: {
     issuing_ca: issuer ? encode(issuer) : '',
   };
   if (kept.length > 0) answer.ca_chain = kept.map(encode);
-  const bundle = [pem, ...kept.map((link) => link.pem)];
+  const bundle = [pem, ...kept.map(({ certificate }) => pemOf(certificate))];
   if (private_key) {
     const traditional = private_key.encode('traditional');
     const { label, der: key } =

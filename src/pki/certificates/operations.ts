@@ -8,7 +8,7 @@ import type { Answer } from '../../http/route.ts';
 import { formatSerial, parseSerial } from '../../x509/serial.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
-import { encodeCertificatePem } from '../issuers/issuer.ts';
+import { encodeCertificatePem, pemOf } from '../issuers/issuer.ts';
 import {
   type CertificateReading,
   chainPem,
@@ -36,7 +36,7 @@ export async function readCaPem(app: App, caller: Caller): Promise<Answer<null>>
   const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
   if (!issuer) return { raw: { content_type: PEM_TYPE, body: '' } };
   return {
-    raw: { content_type: PEM_TYPE, body: issuer.pem },
+    raw: { content_type: PEM_TYPE, body: pemOf(issuer.certificate) },
     last_modified: issuer.modified_at_ms,
   };
 }
@@ -51,7 +51,10 @@ export async function readCaChain(app: App, caller: Caller): Promise<Answer<null
 export async function readCaJson(app: App, caller: Caller): Promise<Answer<CertificateReading>> {
   const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
   if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
-  return { data: describeUnrevocable(issuer.pem), last_modified: issuer.modified_at_ms };
+  return {
+    data: describeUnrevocable(pemOf(issuer.certificate)),
+    last_modified: issuer.modified_at_ms,
+  };
 }
 
 /** @throws Failure `invalid` without a default issuer */

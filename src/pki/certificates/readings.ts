@@ -1,5 +1,5 @@
 import type { Authority } from '../authority/authority.ts';
-import { formatTimestampMs, type Issuer } from '../issuers/issuer.ts';
+import { formatTimestampMs, type Issuer, pemOf } from '../issuers/issuer.ts';
 
 /** The answer to a read of a certificate (contract 2.6). */
 export interface CertificateReading {
@@ -34,7 +34,7 @@ export function describeCertificate(
 
 /** PEM of the chain of an issuer, blocks one beneath the other. */
 export function chainPem(issuer: Issuer): string {
-  return issuer.chain.map(({ pem }) => pem).join('\n');
+  return issuer.chain.map(({ certificate }) => pemOf(certificate)).join('\n');
 }
 
 export function findDefaultIssuer({ issuers, defaults }: Authority): Issuer | undefined {

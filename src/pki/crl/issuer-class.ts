@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { remembered } from '../../core/remembered.ts';
+import type { Certificate } from '../../x509/certificate.ts';
 import type { Authority } from '../authority/authority.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Key } from '../keys/key.ts';
@@ -18,11 +20,11 @@ export interface IssuerClass {
 }
 
 /** What an issuer is to the world: its subject and its key. */
-export const classIdOf = (issuer: Issuer): string =>
-  hash(
-    'sha256',
-    Buffer.concat([issuer.certificate.subject, issuer.certificate.subjectPublicKeyInfo]),
-  ).slice(0, 40);
+export const classIdOf = ({ certificate }: Issuer): string => classOf(certificate);
+
+const classOf = remembered(({ subject, subjectPublicKeyInfo }: Certificate): string =>
+  hash('sha256', Buffer.concat([subject, subjectPublicKeyInfo])).slice(0, 40),
+);
 
 /** Works out the class of an issuer. */
 export function planClass(authority: Authority, issuer: Issuer): IssuerClass {

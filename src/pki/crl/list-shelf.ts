@@ -1,5 +1,12 @@
+import { textBytes } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { FinishedList } from './making/job.ts';
+
+/** What a list takes besides: with a thousand issuers its scope names each of them. */
+const LIST_BYTES = 1024;
+
+const weigh = ({ list, scope }: FinishedList): number =>
+  list.der.length + textBytes(scope) + LIST_BYTES;
 
 /** The lists that are kept ready to be served and to be built upon, the least used going first. */
 export class ListShelf {
@@ -30,7 +37,7 @@ export class ListShelf {
   put(place: string, number: number, finished: FinishedList): void {
     this.#remove(place);
     this.#lists.set(place, { number, finished });
-    this.#bytes += finished.list.der.length;
+    this.#bytes += weigh(finished);
     for (const oldest of [...this.#lists.keys()]) {
       if (this.#bytes <= this.#most || oldest === place) break;
       this.#remove(oldest);
@@ -41,6 +48,6 @@ export class ListShelf {
     const known = this.#lists.get(place);
     if (!known) return;
     this.#lists.delete(place);
-    this.#bytes -= known.finished.list.der.length;
+    this.#bytes -= weigh(known.finished);
   }
 }

@@ -215,7 +215,7 @@ async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<voi
     algorithm,
     signature,
   };
-  durations.set(place, performance.now() - began);
+  noteDuration(durations, place, performance.now() - began);
   try {
     await app.store.commit([
       saveCrl({ mount_id, class: issuers.id, ...crl }),
@@ -226,6 +226,16 @@ async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<voi
     // Another node was quicker; whether its list suffices is looked at by whoever waits.
     if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
   }
+}
+
+/** Lists of which it is remembered how long they took: those of issuers that are gone leave theirs. */
+const MOST_DURATIONS = 1000;
+
+function noteDuration(durations: Map<string, number>, place: string, took_ms: number): void {
+  durations.delete(place);
+  durations.set(place, took_ms);
+  const [oldest] = durations.keys();
+  if (durations.size > MOST_DURATIONS && oldest !== undefined) durations.delete(oldest);
 }
 
 /** Makes a list again that this server has not in memory: from before its start, or of another node. */

@@ -17,6 +17,7 @@ import { readAuthority } from '../authority/operations.ts';
 import { readCertificate } from '../certificates/operations.ts';
 import { issueSchema } from '../certificates/request.ts';
 import { listSerials } from '../certificates/store.ts';
+import { pemOf } from '../issuers/issuer.ts';
 import { updateIssuer } from '../issuers/operations.ts';
 import { rootFields } from '../issuers/root.ts';
 import { writeRole } from '../roles/operations.ts';
@@ -142,7 +143,9 @@ test('I21: with only a root in the chain and roots left out, there is no chain',
 test('I22: the issuer of the path wins over that of the role', async () => {
   await role('by-int', { issuer_ref: 'int' });
   const { issuers } = await readAuthority(app, mount.id);
-  const pems = new Map([...issuers.values()].map(({ name, pem }) => [name, pem]));
+  const pems = new Map(
+    [...issuers.values()].map(({ name, certificate }) => [name, pemOf(certificate)]),
+  );
   assert.equal((await issue('by-int')).data.issuing_ca, pems.get('int'));
   assert.equal((await issue('by-int', {}, 'root')).data.issuing_ca, pems.get('root'));
 });

@@ -2,6 +2,11 @@ import { Buffer } from 'node:buffer';
 import { remembered } from '../../core/remembered.ts';
 import { type Certificate, isSelfIssued, isSignedBy } from '../../x509/certificate.ts';
 
+/** A chain is part of every answer about its issuer, to anybody, and of all that it signs. */
+export const MOST_MEMBERS = 32;
+/** Of a chain as PEM. */
+export const MOST_CHAIN_BYTES = 256 << 10;
+
 /** What chain building needs of an issuer. */
 export interface ChainMember {
   id: string;
@@ -12,7 +17,8 @@ export interface ChainMember {
 /**
  * Works out the chain of every issuer of a mount: itself first, then its parents, each followed
  * by its own chain; nothing comes twice, so cross-signed sets and cycles end (contract 3.4).
- * A manual chain is taken as it stands, without issuers that are gone.
+ * A manual chain is taken as it stands, without issuers that are gone. Either ends where it would have
+ * more than {@link MOST_MEMBERS} or {@link MOST_CHAIN_BYTES}; the issuer itself is there in any case.
  *
  * @param rest called between two steps of what may be long: every signature is verified
  * @returns ids by issuer id
@@ -25,16 +31,11 @@ export async function planChains(
   const byId = new Map(members.map((member) => [member.id, member]));
   const chains = new Map<string, string[]>();
   for (const member of members) {
-    if (member.manual_chain !== null && member.manual_chain.length > 0) {
-      chains.set(
-        member.id,
-        member.manual_chain.filter((id) => byId.has(id)),
-      );
-      continue;
-    }
-    const chain: string[] = [];
-    appendChain(member, parents, chain, new Set());
-    chains.set(member.id, chain);
+    const chosen = (member.manual_chain ?? []).flatMap((id) => byId.get(id) ?? []);
+    const chain = new Set<ChainMember>();
+    if (chosen.length > 0) for (const one of chosen.slice(0, MOST_MEMBERS)) chain.add(one);
+    else appendChain(member, parents, chain);
+    chains.set(member.id, withinBytes([...chain]));
     await rest();
   }
   return chains;
@@ -43,14 +44,33 @@ export async function planChains(
 function appendChain(
   member: ChainMember,
   parents: ReadonlyMap<string, readonly ChainMember[]>,
-  chain: string[],
-  seen: Set<string>,
+  chain: Set<ChainMember>,
 ): void {
-  // The same certificate imported twice is one issuer, so ids tell certificates apart.
-  if (seen.has(member.id)) return;
-  seen.add(member.id);
-  chain.push(member.id);
-  for (const parent of parents.get(member.id) ?? []) appendChain(parent, parents, chain, seen);
+  // The same certificate imported twice is one issuer, so members tell certificates apart.
+  if (chain.has(member) || chain.size >= MOST_MEMBERS) return;
+  chain.add(member);
+  for (const parent of parents.get(member.id) ?? []) appendChain(parent, parents, chain);
+}
+
+/** As many of a chain's members, from the first on, as may be sent. */
+function withinBytes(chain: readonly ChainMember[]): string[] {
+  let bytes = 0;
+  const end = chain.findIndex(({ certificate }, at) => {
+    bytes += pemLength(certificate);
+    return at > 0 && bytes > MOST_CHAIN_BYTES;
+  });
+  return chain.slice(0, end < 0 ? chain.length : end).map(({ id }) => id);
+}
+
+/** Bytes of certificates one beneath the other as PEM. */
+export function chainLength(certificates: readonly Certificate[]): number {
+  return certificates.reduce((bytes, certificate) => bytes + pemLength(certificate), 0);
+}
+
+/** Lines of 64 characters, a line above and one below, each with its end. */
+function pemLength({ raw }: Certificate): number {
+  const base64 = 4 * Math.ceil(raw.length / 3);
+  return base64 + Math.ceil(base64 / 64) + '-----BEGIN CERTIFICATE-----\n'.length * 2 - 2;
 }
 
 /** The issuers that signed each one, self-signed ones first. */

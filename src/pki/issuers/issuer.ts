@@ -1,4 +1,5 @@
 import { encodePem } from '../../core/pem.ts';
+import { remembered } from '../../core/remembered.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { Certificate } from '../../x509/certificate.ts';
@@ -61,8 +62,6 @@ export interface IssuerRecord {
 /** An issuer as operations use it: parsed once, with its chain worked out. */
 export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
   certificate: Certificate;
-  /** PEM without a newline at its end. */
-  pem: string;
   /** Itself first, then its parents. */
   chain: readonly ChainLink[];
 }
@@ -71,11 +70,12 @@ export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
 export interface ChainLink {
   issuer_id: string;
   certificate: Certificate;
-  /** PEM without a newline at its end. */
-  pem: string;
 }
 
-/** Encodes a CA certificate once for all the answers it will be part of. */
+/** A CA certificate for all the answers it is part of: PEM, made when it is asked for first. */
+export const pemOf = remembered(({ raw }: Certificate) => encodeCertificatePem(raw));
+
+/** PEM without a newline at its end. */
 export function encodeCertificatePem(der: Uint8Array): string {
   return encodePem('CERTIFICATE', der).trimEnd();
 }
@@ -84,8 +84,8 @@ export function encodeCertificatePem(der: Uint8Array): string {
 export function describeIssuer(issuer: Issuer) {
   const { settings } = issuer;
   return {
-    ca_chain: issuer.chain.map(({ pem }) => `${pem}\n`),
-    certificate: `${issuer.pem}\n`,
+    ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),
+    certificate: `${pemOf(issuer.certificate)}\n`,
     crl_distribution_points: settings.crl_distribution_points,
     delta_crl_distribution_points: settings.delta_crl_distribution_points,
     disable_critical_extension_checks: settings.disable_critical_extension_checks,

@@ -9,13 +9,14 @@ import {
   rememberFormer,
   requireIssuer,
 } from '../authority/operations.ts';
+import { requireRoomForSettings } from '../authority/room.ts';
 import { warnOfTemplates } from '../authority/urls.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { checkName } from '../keys/key.ts';
 import { deleteAllKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
-import { describeIssuer, type Issuer, type IssuerRecord } from './issuer.ts';
+import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from './issuer.ts';
 import { type IssuerUpdate, planSettings, updateOf } from './settings.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from './store.ts';
 
@@ -60,8 +61,8 @@ export async function readIssuerJson(app: App, caller: Caller, input: IssuerRef)
   const issuer = await requireIssuer(app, caller, input.issuer_ref);
   return {
     data: {
-      ca_chain: issuer.chain.map(({ pem }) => `${pem}\n`),
-      certificate: `${issuer.pem}\n`,
+      ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),
+      certificate: `${pemOf(issuer.certificate)}\n`,
       issuer_id: issuer.id,
       issuer_name: issuer.name,
     },
@@ -76,7 +77,8 @@ export async function readIssuerPem(
 ): Promise<Answer<null>> {
   const issuer = await requireIssuer(app, caller, input.issuer_ref);
   const content_type = 'application/pem-certificate-chain';
-  return { raw: { content_type, body: `${issuer.pem}\n` }, last_modified: issuer.modified_at_ms };
+  const body = `${pemOf(issuer.certificate)}\n`;
+  return { raw: { content_type, body }, last_modified: issuer.modified_at_ms };
 }
 
 export async function readIssuerDer(
@@ -124,6 +126,7 @@ async function changeIssuer(
     const issuer = resolveIssuer(authority, ref);
     const update = updateFrom(issuer);
     const settings = planSettings(authority, issuer, update);
+    requireRoomForSettings(authority, issuer, settings);
     const name = planName(authority, issuer, update.issuer_name.trim());
     const renamed = name !== issuer.name;
     const now_ms = app.now();
@@ -148,7 +151,7 @@ async function changeIssuer(
 }
 
 function recordOf(issuer: Issuer): IssuerRecord {
-  const { chain: _, pem: __, certificate, ...record } = issuer;
+  const { chain: _, certificate, ...record } = issuer;
   return { ...record, certificate: certificate.raw };
 }
 

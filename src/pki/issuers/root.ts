@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Failure } from '../../core/failure.ts';
 import { optional, text } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
@@ -10,6 +11,7 @@ import {
   namesIssuer,
   type UrlSettings,
 } from '../authority/urls.ts';
+import { splitNames } from '../certificates/names.ts';
 import { planCertificate } from '../certificates/plan.ts';
 import { planValidity } from '../certificates/validity.ts';
 import { keySize, newNameText, referenceText } from '../keys/field-kinds.ts';
@@ -61,6 +63,7 @@ export interface WantedRoot {
 export function planRoot(wanted: WantedRoot): PlannedRoot {
   const { request, key, serialNumber } = wanted;
   const { subject, warnings } = planCaSubject(request);
+  requireFewNames(request);
   const validity = planValidity({
     now: wanted.now,
     ttl: request.ttl,
@@ -104,6 +107,31 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
     },
   );
   return { tbs, warnings: [...validity.warnings, ...urlWarnings, ...warnings] };
+}
+
+/** Nobody reaches an authority by its names; its certificate goes with all that it signs. */
+const MOST_NAMES = 100;
+
+const NAME_FIELDS = ['alt_names', 'ip_sans', 'uri_sans', 'other_sans'] as const;
+
+/** @throws Failure `invalid` naming the fields that have too many */
+function requireFewNames(request: RootRequest): void {
+  const counts = NAME_FIELDS.map((field) => {
+    const value = request[field];
+    return { field, count: typeof value === 'string' ? splitNames(value).length : value.length };
+  });
+  const count = counts.reduce((sum, one) => sum + one.count, 0);
+  if (count <= MOST_NAMES) return;
+  const sent = counts.filter((one) => one.count > 0).map(({ field }) => field);
+  throw new Failure(
+    'invalid',
+    `${sent.join(', ')}: ${count} names of a root, at most ${MOST_NAMES} are accepted`,
+    {
+      fields: Object.fromEntries(
+        sent.map((field) => [field, `at most ${MOST_NAMES} names together`]),
+      ),
+    },
+  );
 }
 
 const NO_URLS: AuthorityUrls = {

@@ -6,6 +6,7 @@ import { describePublicKey } from '../../x509/keys.ts';
 import { type Authority, resolveIssuer } from '../authority/authority.ts';
 import { checkUrls, urlFields } from '../authority/urls.ts';
 import { newNameText, referenceList } from '../keys/field-kinds.ts';
+import { chainLength, MOST_CHAIN_BYTES, MOST_MEMBERS } from './chain.ts';
 import {
   type Issuer,
   type IssuerSettings,
@@ -26,7 +27,7 @@ export const issuerFields = {
     'When a certificate would outlive the issuer: refuse it, end it with the issuer, or permit it.',
   ),
   manual_chain: referenceList([]).describe(
-    'The chain as issuers, this one first ("self" means it too); empty: worked out.',
+    'The chain as issuers, this one first ("self" means it too), at most 32; empty: worked out.',
   ),
   usage: usageList([...USAGES]).describe(
     'What the issuer may be used for: read-only, issuing-certificates, crl-signing, ocsp-signing.',
@@ -117,9 +118,15 @@ function planManualChain(
   wanted: readonly string[],
 ): string[] | null {
   if (wanted.length === 0) return null;
-  const ids = wanted.map((ref, index) =>
-    index === 0 && ref === 'self' ? issuer.id : resolveIssuer(authority, ref).id,
+  // One of before there were bounds stays when something else is changed.
+  const isStored = wanted.join() === issuer.settings.manual_chain?.join();
+  if (wanted.length > MOST_MEMBERS && !isStored) {
+    throw refuseChain(`manual_chain has ${wanted.length} members`, `at most ${MOST_MEMBERS}`);
+  }
+  const members = wanted.map((ref, index) =>
+    index === 0 && ref === 'self' ? issuer : resolveIssuer(authority, ref),
   );
+  const ids = members.map(({ id }) => id);
   if (ids[0] !== issuer.id) {
     throw new Failure(
       'invalid',
@@ -129,7 +136,17 @@ function planManualChain(
   if (new Set(ids).size !== ids.length) {
     throw new Failure('invalid', 'manual_chain names an issuer twice');
   }
+  const bytes = chainLength(members.map(({ certificate }) => certificate));
+  if (bytes > MOST_CHAIN_BYTES && !isStored) {
+    throw refuseChain(`manual_chain has ${bytes} bytes`, `at most ${MOST_CHAIN_BYTES}, as PEM`);
+  }
   return ids;
+}
+
+function refuseChain(what: string, most: string): Failure {
+  return new Failure('invalid', `${what}: ${most} are accepted`, {
+    fields: { manual_chain: most },
+  });
 }
 
 function planAlgorithm(

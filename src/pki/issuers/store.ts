@@ -1,17 +1,31 @@
-import { build, type Db } from '../../store/database.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { build, type Db, prepared } from '../../store/database.ts';
 import type { PkiIssuerRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord, type IssuerSettings } from './issuer.ts';
 
-/** All issuers of a mount, in order of their ids. */
-export async function listIssuerRecords(db: Db, mount_id: string): Promise<IssuerRecord[]> {
-  const rows = await db
+/** Their certificates are counted; of before there were bounds settings may have a megabyte, too. */
+const ISSUERS_AT_ONCE = 100;
+
+const issuerPage = prepared((sql, p: { mount_id: string; after: string }) =>
+  sql
     .selectFrom('pki_issuer')
     .selectAll()
-    .where('mount_id', '=', mount_id)
+    .where('mount_id', '=', p.mount_id)
+    .where('id', '>', p.after)
     .orderBy('id')
-    .execute();
-  return rows.map(recordOf);
+    .limit(ISSUERS_AT_ONCE),
+);
+/** All issuers of a mount, in order of their ids. */
+export async function listIssuerRecords(db: Db, mount_id: string): Promise<IssuerRecord[]> {
+  const records: IssuerRecord[] = [];
+  for (let after = ''; ; ) {
+    const { rows, more } = await issuerPage.some(db, { mount_id, after }, 'certificate');
+    for (const row of rows) records.push(recordOf(row));
+    if (!more && rows.length < ISSUERS_AT_ONCE) return records;
+    after = rows.at(-1)?.id ?? after;
+    await nextTurn();
+  }
 }
 
 function recordOf(row: PkiIssuerRow): IssuerRecord {

@@ -26,6 +26,7 @@ import { encodeBareEcKey, encodePrivateKey, exportPrivateKey } from '../../x509/
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKey } from '../authority/authority.ts';
 import { changeAuthority, readAuthority } from '../authority/operations.ts';
+import { requireRoomForKey } from '../authority/room.ts';
 import type { HandedOutKey } from '../certificates/answer.ts';
 import { takeRsaKey } from './jobs.ts';
 import { checkName, checkNewName, type Key } from './key.ts';
@@ -169,23 +170,25 @@ const SIGNATURE_ROOM = 2048;
 /**
  * Lints a certificate, then signs it.
  *
+ * @param most_bytes of the certificate; one that is longer than usual could not be read again
  * @returns DER
  * @throws Failure `invalid` saying what is wrong with the certificate; nothing was signed then
  */
 export async function signCertificate(
   tbs: TbsCertificate,
   sign: (algorithm: SignatureAlgorithm, data: Uint8Array) => Uint8Array | Promise<Uint8Array>,
+  most_bytes: number = MAX_CERTIFICATE_BYTES,
 ): Promise<Uint8Array> {
   const problems = lintTbsCertificate(tbs);
   if (problems.length > 0) {
     throw new Failure('invalid', `no valid certificate can be made of this: ${tellSome(problems)}`);
   }
   const data = encodeTbsCertificate(tbs);
-  // A longer one could not be read again, and an issuer's would be in the way of all that it issues.
-  if (data.length > MAX_CERTIFICATE_BYTES - SIGNATURE_ROOM) {
+  const most = most_bytes - SIGNATURE_ROOM;
+  if (data.length > most) {
     throw new Failure(
       'invalid',
-      `no valid certificate can be made of this: ${data.length} bytes, at most ${MAX_CERTIFICATE_BYTES - SIGNATURE_ROOM} are accepted before it is signed`,
+      `no valid certificate can be made of this: ${data.length} bytes, at most ${most} are accepted before it is signed`,
     );
   }
   return assembleSigned(data, tbs.signatureAlgorithm, await sign(tbs.signatureAlgorithm, data));
@@ -320,6 +323,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
   const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
   return changeAuthority(app, caller, (authority) => {
+    requireRoomForKey(authority);
     const names = new Set([...authority.keys.values()].map(({ name }) => name));
     const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));
     const { key, insert } = sealKey(app, caller.mount.id, fresh, name);

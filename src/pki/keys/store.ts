@@ -1,4 +1,6 @@
 import { build, type Db } from '../../store/database.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
+import type { PkiKeyRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Key } from './key.ts';
 
@@ -6,12 +8,16 @@ const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key'] as const;
 
 /** All keys of a mount, in order of their ids; the private parts stay where they are. */
 export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
-  const rows = await db
-    .selectFrom('pki_key')
-    .select(COLUMNS)
-    .where('mount_id', '=', mount_id)
-    .orderBy('id')
-    .execute();
+  const rows = await listInPages<Pick<PkiKeyRow, (typeof COLUMNS)[number]>>((last) =>
+    db
+      .selectFrom('pki_key')
+      .select(COLUMNS)
+      .where('mount_id', '=', mount_id)
+      .where('id', '>', last?.id ?? '')
+      .orderBy('id')
+      .limit(PAGE)
+      .execute(),
+  );
   return rows as Key[];
 }
 

@@ -2,6 +2,7 @@ import type { Caller } from '../../access/caller.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { remembered } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import {
@@ -61,7 +62,7 @@ async function respondBytes(
     // Counted before the row is read: what is written meanwhile makes it be read again.
     const { writes } = revocationsOf(app);
     const revocation = await findRevocation(app.db, mount_id, serial);
-    const responder = await chooseIssuer(app, mount_id, { authority, revocation, request });
+    const responder = chooseIssuer({ authority, revocation, request });
     if (!responder) return UNAUTHORIZED;
     const validity = crlSeconds(config, 'ocsp_expiry');
     const body = await signInTurn(app, caller, responder.key, () =>
@@ -125,14 +126,14 @@ interface Chosen {
   status: OcspStatus;
 }
 
-async function chooseIssuer(
-  app: App,
-  mount_id: string,
-  asked: { authority: Authority; revocation: Revocation | undefined; request: OcspRequest },
-): Promise<Chosen | undefined> {
+function chooseIssuer(asked: {
+  authority: Authority;
+  revocation: Revocation | undefined;
+  request: OcspRequest;
+}): Chosen | undefined {
   const { authority, revocation } = asked;
   const { certId } = asked.request;
-  const hashes = await issuerHashes(app, mount_id, certId.hashAlgorithm);
+  const hashes = issuerHashes(authority, certId.hashAlgorithm);
   const isAskedAbout = (issuer_id: string): boolean => {
     const known = hashes.get(issuer_id);
     return (
@@ -172,16 +173,22 @@ function representativeOf({ issuers, former }: Authority, id: string): string | 
   return [...issuers.values()].find((issuer) => classIdOf(issuer) === known)?.id;
 }
 
-function issuerHashes(app: App, mount_id: string, algorithm: OcspHash) {
-  return app.cached(`pki/ocsp/${mount_id}/${algorithm}`, async () => {
-    const { issuers } = await readAuthority(app, mount_id);
-    return new Map(
-      [...issuers.values()].map(({ id, certificate }) => [
-        id,
-        certIdHashes(certificate.subject, certificate.subjectPublicKeyInfo, algorithm),
-      ]),
-    );
-  });
+type IssuerHashes = Map<string, ReturnType<typeof certIdHashes>>;
+
+/** Gone with what they were made of. */
+const hashesOf = remembered((_authority: Authority) => new Map<OcspHash, IssuerHashes>());
+
+function issuerHashes(authority: Authority, algorithm: OcspHash): IssuerHashes {
+  const known = hashesOf(authority).get(algorithm);
+  if (known) return known;
+  const hashes: IssuerHashes = new Map(
+    [...authority.issuers.values()].map(({ id, certificate }) => [
+      id,
+      certIdHashes(certificate.subject, certificate.subjectPublicKeyInfo, algorithm),
+    ]),
+  );
+  hashesOf(authority).set(algorithm, hashes);
+  return hashes;
 }
 
 async function signResponse(

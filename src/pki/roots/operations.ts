@@ -6,11 +6,13 @@ import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { effectiveLeaseTtls } from '../../mounts/mount.ts';
 import type { Effect } from '../../store/write.ts';
+import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import { encodePrivateKey } from '../../x509/private-keys.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { type Authority, resolveKey } from '../authority/authority.ts';
 import { changeAuthority, planDefaultChange } from '../authority/operations.ts';
+import { requireRoomForIssuer, requireRoomForKey } from '../authority/room.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { DEFAULT_SETTINGS, encodeCertificatePem, type IssuerRecord } from '../issuers/issuer.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
@@ -27,6 +29,9 @@ import {
 } from '../keys/operations.ts';
 import { planRootOnThread } from '../planning/operations.ts';
 import { isHeavyRoot } from '../planning/task.ts';
+
+/** Of a root's certificate, which goes with all that it signs. */
+const MOST_ROOT_BYTES = 64 << 10;
 
 const WAYS = ['internal', 'exported', 'existing', 'kms'] as const;
 type Way = (typeof WAYS)[number];
@@ -60,6 +65,7 @@ export async function generateRoot(
     const issuer_name = checkNewName('issuer', request.issuer_name, (name) =>
       [...authority.issuers.values()].some((other) => other.name === name),
     );
+    if (fresh) requireRoomForKey(authority);
     const { key, effects } = fresh
       ? planFreshKey(app, mount_id, authority, fresh, request.key_name)
       : { key: requireExistingKey(authority, request), effects: [] };
@@ -77,13 +83,13 @@ export async function generateRoot(
     const { tbs, warnings } = isHeavyRoot(request)
       ? await planRootOnThread(app, caller, wanted)
       : planRoot(wanted);
-    const der = await signCertificate(tbs, (algorithm, data) =>
+    const sign = (algorithm: SignatureAlgorithm, data: Uint8Array) =>
       signInTurn(app, caller, key, async () =>
         fresh
           ? signWith(fresh.private_key, fresh, algorithm, data)
           : signWithKey(app, mount_id, key, algorithm, data),
-      ),
-    );
+      );
+    const der = await signCertificate(tbs, sign, MOST_ROOT_BYTES);
 
     const issuer: IssuerRecord = {
       id: app.newId(),
@@ -98,6 +104,7 @@ export async function generateRoot(
       modified_at_ms: now,
       created_at_ms: now,
     };
+    requireRoomForIssuer(authority, issuer);
     const serial = formatSerial(serialNumber);
     const { defaults } = authority;
     const becomesDefault = defaults.default_issuer === '' || defaults.default_follows_latest_issuer;
