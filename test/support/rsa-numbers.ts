@@ -55,7 +55,7 @@ export function powerMod(base: bigint, exponent: bigint, modulus: bigint): bigin
   return result;
 }
 
-function inverse(number: bigint, modulus: bigint): bigint {
+export function inverse(number: bigint, modulus: bigint): bigint {
   let [a, b, x, y] = [number % modulus, modulus, 1n, 0n];
   while (a > 1n) [a, b, x, y] = [b % a, a, y - (b / a) * x, x];
   return ((x % modulus) + modulus) % modulus;

@@ -33,6 +33,10 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     this.#work = work;
   }
 
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
   /** @throws Failure as the thread refuses; `unavailable` when it is ended meanwhile */
   run(order: Order): Promise<Result> {
     clearTimeout(this.#idle);

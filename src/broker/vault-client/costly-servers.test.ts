@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { makeCostlyChain } from '../../../test/support/costly-chain.ts';
+import { longestTurn } from '../../../test/support/turns.ts';
+import { startFakeVault } from '../../../test/support/vault.ts';
+import { DEV_DEFAULTS, devConfig } from '../../config.ts';
+import { type VaultConnection, VaultFault } from './answer.ts';
+import { askVault, threadOf } from './operations.ts';
+import { talk } from './talk/operations.ts';
+
+const chain = makeCostlyChain('vault.test', 60);
+const vault = await startFakeVault(chain);
+const locks: (() => void)[] = [];
+const closers: (() => Promise<void> | void)[] = [];
+const app = {
+  config: devConfig(DEV_DEFAULTS),
+  barrier: { onLock: (listener: () => void) => void locks.push(listener) },
+  onClose: (close: () => Promise<void> | void) => void closers.push(close),
+};
+after(async () => {
+  await vault.stop();
+  for (const close of closers) await close();
+});
+
+const connection: VaultConnection = {
+  address: vault.url,
+  namespace: '',
+  ca_cert: chain.root,
+  tls_server_name: 'vault.test',
+  tls_skip_verify: false,
+  client_certificate: '',
+  client_certificate_key: '',
+  token: 'good',
+};
+const lookup = { method: 'GET', path: 'auth/token/lookup-self' } as const;
+
+test('certificates that take long to verify hold up nobody but those who ask Vault servers', async () => {
+  const here = await longestTurn(async () => {
+    const { credential_stores: reach } = app.config;
+    const url = `${vault.url}/v1/${lookup.path}`;
+    const said = await talk({
+      connection,
+      method: 'GET',
+      url,
+      body: undefined,
+      reach,
+      listening: [],
+    });
+    assert.equal(said.status, 200);
+  });
+  await askVault(app, connection, lookup);
+  const there = await longestTurn(async () => {
+    for (let at = 0; at < 3; at++) await askVault(app, connection, lookup);
+  });
+  // Sending so many certificates is this process's, too: it is the server.
+  assert.ok(there * 4 < here, `${there} ms, and ${here} ms on this thread`);
+});
+
+for (const [why, end] of [
+  ['sealed', () => locks.map((lock) => lock())],
+  ['closed', () => Promise.all(closers.map((close) => close()))],
+] as const) {
+  test(`who waits for a Vault server when this one is ${why} hears that there is no answer`, async () => {
+    const reached = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    vault.pause = () => {
+      reached.resolve();
+      return held.promise;
+    };
+    const asked = askVault(app, connection, lookup);
+    const refused = assert.rejects(
+      asked,
+      (error) => error instanceof VaultFault && error.kind === 'unreachable',
+    );
+    await reached.promise;
+    await end();
+    await refused;
+    assert.ok(!threadOf(app).isRunning);
+    vault.pause = async () => {};
+    held.resolve();
+    await askVault(app, connection, lookup);
+    assert.ok(threadOf(app).isRunning, 'the next one is asked on a new thread');
+  });
+}
+
+test('a thread that is stuck is ended some time after its answers are due', async (t) => {
+  const reached = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  vault.pause = () => {
+    reached.resolve();
+    return held.promise;
+  };
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const asked = askVault(app, connection, lookup);
+  const ended = asked.then(
+    () => 'answered',
+    (error) => (error instanceof VaultFault ? error.kind : String(error)),
+  );
+  await reached.promise;
+  t.mock.timers.tick(14_999);
+  assert.ok(threadOf(app).isRunning);
+  t.mock.timers.tick(1);
+  assert.equal(await ended, 'unreachable');
+  assert.ok(!threadOf(app).isRunning);
+  t.mock.timers.reset();
+  vault.pause = async () => {};
+  held.resolve();
+  await askVault(app, connection, lookup);
+  assert.ok(threadOf(app).isRunning);
+});

@@ -1,0 +1,176 @@
+import { type LookupAddress, lookup } from 'node:dns';
+import { request as requestHttp } from 'node:http';
+import { type RequestOptions as HttpsOptions, request as requestHttps } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { ConnectionOptions } from 'node:tls';
+import { Gathering } from '../../../core/gathering.ts';
+import { type Hold, SharedBytes } from '../../../core/shared-bytes.ts';
+import { faultOfCode, type VaultConnection, VaultFault } from '../answer.ts';
+import { judgeReach, type ReachRules } from '../reach.ts';
+import { SecureContexts } from '../secure-contexts/operations.ts';
+
+/** One exchange with a Vault server, as a value that a thread can be given. */
+export interface Order {
+  connection: VaultConnection;
+  method: 'GET' | 'POST' | 'PUT';
+  url: string;
+  body: string | undefined;
+  reach: ReachRules;
+  /** Where this server listens, besides its interfaces. */
+  listening: readonly string[];
+}
+
+export interface Said {
+  status: number;
+  text: string;
+}
+
+type RequestOptions = HttpsOptions & Pick<ConnectionOptions, 'secureContext'>;
+
+/** Milliseconds for a request and its answer together. */
+export const TIMEOUT = 10_000;
+/** Bytes of an answer. */
+const MOST_BODY = 1 << 20;
+
+/** All answers that are coming, and those from one server: memory is the process's. */
+const answers = new SharedBytes({ total: 32 << 20, each: 8 << 20 });
+
+/** Bytes of an answer's head. */
+const MOST_HEAD = 16 << 10;
+
+/** Of the thread that this runs on; they end with it. */
+const contexts = new SecureContexts();
+
+/**
+ * Sends a request and takes the answer, whatever its status.
+ *
+ * @throws VaultFault
+ */
+export async function talk(order: Order): Promise<Said> {
+  const url = new URL(order.url);
+  refuseLiteral(order, url);
+  return exchange(
+    url,
+    () => optionsFor(order, url),
+    order.body,
+    (giveUp) => answers.hold(url.host, giveUp),
+  );
+}
+
+function optionsFor(order: Order, url: URL): RequestOptions {
+  const { connection, method, body } = order;
+  return {
+    method,
+    agent: false,
+    maxHeaderSize: MOST_HEAD,
+    lookup: lookupWithin(order),
+    signal: AbortSignal.timeout(TIMEOUT),
+    headers: {
+      accept: 'application/json',
+      'x-vault-request': 'true',
+      'x-vault-token': connection.token,
+      ...(connection.namespace === '' ? {} : { 'x-vault-namespace': connection.namespace }),
+      ...(body === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+    },
+    ...(url.protocol === 'https:' ? tlsOptions(connection) : {}),
+  };
+}
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
+/** @throws VaultFault `barred` for an address, which nobody looks up, that is not to be reached */
+function refuseLiteral(order: Order, url: URL): void {
+  const address = hostOf(url);
+  if (isIP(address) === 0) return;
+  const fault = faultOfAddress(order, address, listOwnAddresses(order));
+  if (fault) throw fault;
+}
+
+/**
+ * Resolves a name for one connection, and judges what it resolves to right there: what was judged is
+ * what is connected to, whatever the name resolves to a moment later.
+ */
+function lookupWithin(order: Order): LookupFunction {
+  return (hostname, options, done) => {
+    lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
+      const [first] = found ?? [];
+      if (error || !first) {
+        done(error ?? new VaultFault('unreachable', 'the name has no address'), '');
+        return;
+      }
+      // A name of which one address leads inwards is not tried at the others.
+      const own = listOwnAddresses(order);
+      const faults = found.map(({ address }) => faultOfAddress(order, address, own));
+      const fault = faults.find((one) => one !== undefined);
+      if (fault) done(fault, '');
+      else if (options.all) done(null, found);
+      else done(null, first.address, first.family);
+    });
+  };
+}
+
+function faultOfAddress(
+  { reach }: Order,
+  address: string,
+  own: readonly string[],
+): VaultFault | undefined {
+  const verdict = judgeReach(address, reach, own);
+  return verdict.allowed ? undefined : new VaultFault('barred', verdict.because);
+}
+
+/** Read for each connection, since interfaces come and go; it takes some tens of microseconds. */
+function listOwnAddresses({ listening }: Order): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  return [...all.map(({ address }) => address), ...listening];
+}
+
+function tlsOptions(connection: VaultConnection): RequestOptions {
+  const { tls_server_name, tls_skip_verify } = connection;
+  return {
+    rejectUnauthorized: !tls_skip_verify,
+    secureContext: contexts.get(connection),
+    ...(tls_server_name === '' ? {} : { servername: tls_server_name }),
+  };
+}
+
+function exchange(
+  url: URL,
+  makeOptions: () => RequestOptions,
+  body: string | undefined,
+  holdFor: (giveUp: () => void) => Hold,
+): Promise<Said> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error & { code?: unknown }): void =>
+      reject(error instanceof VaultFault ? error : faultOfCode(String(error.code ?? '')));
+    let sent: ReturnType<typeof requestHttp>;
+    try {
+      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, makeOptions());
+    } catch (error) {
+      // Certificates and keys that cannot be read are found here.
+      fail(error instanceof Error ? error : new Error('no request could be made'));
+      return;
+    }
+    sent.on('error', fail);
+    sent.on('response', (response) => {
+      const giveUp = (): void => {
+        sent.destroy(new VaultFault('malformed', 'the answer of the Vault server is too long'));
+      };
+      const hold = holdFor(giveUp);
+      const gathering = new Gathering({ limit: MOST_BODY, hold });
+      response.on('error', fail);
+      response.on('close', () => hold.release());
+      response.on('data', (part: Buffer) => {
+        if (!sent.destroyed && gathering.add(part)) giveUp();
+      });
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          text: Buffer.from(gathering.bytes()).toString('utf8'),
+        }),
+      );
+    });
+    sent.end(body);
+  });
+}
