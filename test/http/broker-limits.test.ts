@@ -92,7 +92,7 @@ test('pages of other origins may call the broker where they are allowed to', asy
   assert.equal((await from(client.url)).status, 200, "the server's own page");
 });
 
-test('for one user stand 10,000 accounts and no more, and some can be taken away then', async (t) => {
+test('for one user stand 64 accounts and no more, and some can be taken away then', async (t) => {
   const server = await startTestServer(t);
   const { auth_method_id } = await makeProject(server);
   const user = (await repair(server, 'users', { scope_id: 'global' })).textAt('id');
@@ -104,15 +104,13 @@ test('for one user stand 10,000 accounts and no more, and some can be taken away
       body: { login_name: `n${at}`, password_hash: '' },
     });
   const { store } = server.running.app;
-  await store.commit(
-    Array.from({ length: 10_000 }, (_, at) => insertResource(accountOf(at, user))),
-  );
-  await store.commit([insertResource(accountOf(10_000, ''))]);
+  await store.commit(Array.from({ length: 64 }, (_, at) => insertResource(accountOf(at, user))));
+  await store.commit([insertResource(accountOf(64, ''))]);
   const change = (verb: string, version: number, at: number) =>
     server.call('POST', `users/${user}:${verb}`, { version, account_ids: [accountOf(at, '').id] });
-  const refused = await change('add-accounts', 1, 10_000);
+  const refused = await change('add-accounts', 1, 64);
   assert.equal(refused.status, 400);
-  assert.match(refused.text, /At most 10000 can be there altogether; there would be 10001/);
+  assert.match(refused.text, /At most 64 can be there altogether; there would be 65/);
   assert.equal((await change('remove-accounts', 1, 0)).status, 200);
-  assert.equal((await change('add-accounts', 2, 10_000)).status, 200);
+  assert.equal((await change('add-accounts', 2, 64)).status, 200);
 });

@@ -33,8 +33,10 @@ export interface LinkRequest {
   /** What else the change brings with it. */
   effects?: readonly Effect[];
   /** What ends with links that are taken away, in the change itself and before it. */
-  loseBy?(removed: readonly string[]): Pick<Beforehand, 'end'> & { effects: readonly Effect[] };
+  loseBy?(removed: readonly string[]): Promise<LossByLinks>;
 }
+
+type LossByLinks = Pick<Beforehand, 'end'> & { effects: readonly Effect[] };
 
 /** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
 export async function changeLinks(
@@ -49,7 +51,7 @@ export async function changeLinks(
     planChange(app, request),
   );
   const { added, removed } = plan;
-  const loss = removed.length > 0 ? request.loseBy?.(removed) : undefined;
+  const loss = removed.length > 0 ? await request.loseBy?.(removed) : undefined;
   const effects = [
     ...deleteLinks({ from_id: resource.id, kind, to_ids: removed }),
     ...insertLinks({ from_id: resource.id, kind, to_ids: added }, inside),

@@ -193,21 +193,14 @@ export async function listContained(
   return rows.map(resourceOf);
 }
 
-/** Everything of a type that belongs to a user. */
-export async function listOwned(
+/** Ids of everything of a type that belongs to a user, in no order. */
+export async function listOwnedIds(
   db: Db,
   type: ResourceTypeName,
   owner_id: string,
-): Promise<Resource[]> {
-  const rows = await db
-    .selectFrom('resource')
-    .selectAll()
-    .where('owner_id', '=', owner_id)
-    .where('type', '=', type)
-    .orderBy('created_ms')
-    .orderBy('id')
-    .execute();
-  return rows.map(resourceOf);
+): Promise<string[]> {
+  const owned = db.selectFrom('resource').select('id').where('owner_id', '=', owner_id);
+  return (await owned.where('type', '=', type).execute()).map(({ id }) => id);
 }
 
 /** Everything of a type that belongs to some users, oldest first. */

@@ -11,7 +11,12 @@ import { endLogInsBeforehand } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import { holdResources, listOwned, listOwnedByAll, listResourcesById } from '../resources/store.ts';
+import {
+  holdResources,
+  listOwnedByAll,
+  listOwnedIds,
+  listResourcesById,
+} from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { describeAccounts } from './account-facts.ts';
@@ -71,6 +76,8 @@ export const userDefinition: Definition = {
 };
 
 const FIELD = 'account_ids';
+/** Of one user, who has one of each way to log in; each change plans for every one of them. */
+const MOST_ACCOUNTS = 64;
 
 export function checkAccounts(change: LinkChange) {
   return (item: Item, errors: FieldErrors): void =>
@@ -112,17 +119,13 @@ async function planAccounts(
   app: App,
   { user, item, change }: { user: Resource; item: Item; change: LinkChange },
 ): Promise<Plan> {
-  const present = await listOwned(app.db, 'account', user.id);
-  const plan = planLinks(
-    change,
-    present.map((account) => account.id),
-    idsOf(item, FIELD),
-  );
+  const present = await listOwnedIds(app.db, 'account', user.id);
+  const plan = planLinks(change, present, idsOf(item, FIELD));
   const [already] = plan.already;
   if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
   const [absent] = plan.absent;
   if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
-  const tooMany = faultOfTotal(present.length, plan);
+  const tooMany = faultOfTotal(present.length, plan, MOST_ACCOUNTS);
   if (tooMany !== undefined) refuseField(FIELD, tooMany);
   await requireFree(app, user, plan.added);
   const { added, removed } = plan;

@@ -312,9 +312,16 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
     const of = live.where('target_id', '=', loss.target_id_of);
     return idsOf(await of.where('host_set_id', 'in', loss.host_set_ids).execute());
   }
-  const of = live.where('host_id', 'in', loss.host_ids_of);
-  return idsOf(await of.where('host_set_id', '=', loss.host_set_id_of).execute());
+  const found: string[] = [];
+  // Some hosts a question: a set may lose thousands of them.
+  for (let at = 0; at < loss.host_ids_of.length && found.length < limit; at += HOSTS_AT_ONCE) {
+    const of = live.where('host_id', 'in', loss.host_ids_of.slice(at, at + HOSTS_AT_ONCE));
+    found.push(...idsOf(await of.where('host_set_id', '=', loss.host_set_id_of).execute()));
+  }
+  return found.slice(0, limit);
 }
+
+const HOSTS_AT_ONCE = 500;
 
 /** Sessions are nobody's once their user is gone. */
 export function disown(session_ids: readonly string[]): Write {
