@@ -85,7 +85,7 @@ eachPlace('entities', (newPlace) => {
   test('who removes many, himself among them, removes himself last', async (t) => {
     const { call, makeMany, countEntities } = await serve(t, await newPlace());
     const ids = await makeMany(2 * PAGE);
-    const policy = 'path "identity/*" { capabilities = ["update"] }';
+    const policy = 'path "identity/*" { capabilities = ["update", "delete"] }';
     await call('POST', 'sys/policies/acl/removes', { policy });
     await call('POST', 'sys/auth/up', { type: 'userpass' });
     const user = { password: 'secret-1', token_policies: 'removes' };
