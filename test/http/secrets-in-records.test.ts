@@ -7,15 +7,19 @@ import { CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 
 const connections = { ...CONNECTION_DEFAULTS, trusted_proxies: ['127.0.0.1'] };
-const { client, admin_token } = await startBroker({ after }, { config: { connections } });
+let now = Date.now();
+const { client, admin_token } = await startBroker(
+  { after },
+  { config: { connections }, now: () => now },
+);
 const { call, running } = client;
 
-/** Of strangers at one place only a few have records of their own. */
+/** Of strangers at one place, and in one second, only a few have records of their own. */
 let strangers = 0;
-const asStranger = () => ({
-  token: '',
-  headers: { 'x-forwarded-for': `198.51.100.${++strangers}` },
-});
+const asStranger = () => {
+  now += 1_000;
+  return { token: '', headers: { 'x-forwarded-for': `198.51.100.${++strangers}` } };
+};
 const isPublic = (path: string): boolean => /^auth\/(people|machines)\/login/.test(path);
 const ask = ([method, path, body]: Request) =>
   call(method, path, body, isPublic(path) ? asStranger() : {});
