@@ -88,7 +88,9 @@ eachPlace('entities', (newPlace) => {
     const policy = 'path "identity/*" { capabilities = ["update", "delete"] }';
     await call('POST', 'sys/policies/acl/removes', { policy });
     await call('POST', 'sys/auth/up', { type: 'userpass' });
-    const user = { password: 'secret-1', token_policies: 'removes' };
+    // The default policy lets everybody read what they are, and so no more than that.
+    const token_no_default_policy = true;
+    const user = { password: 'secret-1', token_policies: 'removes', token_no_default_policy };
     await call('POST', 'auth/up/users/ann', user);
     const logIn = await call('POST', 'auth/up/login/ann', { password: user.password });
     const token = logIn.textAt('auth.client_token');
