@@ -53,6 +53,18 @@ export function parsePathPattern(written: string): PatternVerdict {
   return { ok: true, pattern: { text, form: open ? form + ANY_REST : form, selectors } };
 }
 
+/** Why no path could look as a pattern has it: paths are decoded, without empty or relative segments. */
+export function doubtPattern({ text }: PathPattern): string | undefined {
+  const body = text.replace(/\*$/, '').replaceAll(TEMPLATE, 'x');
+  if (text !== text.trim()) return 'a path has no blanks at its ends';
+  if (body.startsWith('v1/')) return 'a path is written without "v1/"';
+  if (/(^|\/)\.{1,2}(\/|$)|^\/|\/\//.test(body)) return 'a path has no empty or relative segments';
+  if (/%[0-9a-fA-F]{2}|[?#]/.test(body))
+    return 'a path is compared decoded, without query or fragment';
+  if (body.includes('*')) return 'a star is a wildcard at the end alone';
+  return undefined;
+}
+
 function refuse(because: string): PatternVerdict {
   return { ok: false, because };
 }

@@ -137,7 +137,7 @@ export function expandPolicy(policy: Policy, identity: IdentityFacts | undefined
 }
 
 /** Whether a stanza denies, grants nothing where others may, or grants on a condition. */
-function takesAway(rule: PathRule): boolean {
+export function takesAway(rule: PathRule): boolean {
   const { capabilities, allowed_parameters, denied_parameters, required_parameters } = rule;
   return (
     capabilities.length === 0 ||

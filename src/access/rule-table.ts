@@ -13,6 +13,7 @@ import {
   type PathRule,
   type Policy,
   type PolicyCapability,
+  takesAway,
 } from './policy.ts';
 import { countConditions } from './policy-limits.ts';
 import { findFirst, listMatching } from './wild-index.ts';
@@ -87,11 +88,25 @@ export function compileTable(
         valid_until = Math.min(valid_until, stanza.expiration);
       }
       const { form, selectors } = stanza.pattern;
-      addTo(selectors.length > 0 ? guards : groups, form, ruleOf(stanza));
+      const place = selectors.length > 0 ? guards : groups;
+      addTo(place, form, ruleOf(stanza));
+      if (reachesBare(stanza)) addTo(place, withoutSlash(form), ruleOf(stanza));
     }
   }
   return { table: indexRules(mergeGroups(groups), mergeGroups(guards)), valid_until };
 }
+
+/**
+ * Whether a stanza of `a/` is about `a`, too: one path to whatever is no list. What takes nothing
+ * away is not, and nor is what speaks of lists alone.
+ */
+function reachesBare(stanza: PathRule): boolean {
+  if (!stanza.pattern.form.endsWith('/') || !takesAway(stanza)) return false;
+  const { capabilities } = stanza;
+  return capabilities.length === 0 || capabilities.some((one) => !OF_LISTS.includes(one));
+}
+
+const OF_LISTS: readonly PolicyCapability[] = ['list', 'scan'];
 
 function addTo<Of>(groups: Map<string, Of[]>, key: string, one: Of): void {
   const group = groups.get(key);

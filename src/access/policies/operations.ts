@@ -10,6 +10,7 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { type Acl, compileAcl, RULE_BYTES } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { DEFAULT_POLICY } from '../default-policies.ts';
+import { doubtPattern } from '../path-pattern.ts';
 import {
   decodePolicyText,
   expandPolicy,
@@ -259,10 +260,27 @@ export async function writePolicy(
   }
   requireModestText(body);
   // Parsed for its refusals: what is stored can be read again.
-  requireModestPolicy(parsePolicy(body));
+  const policy = parsePolicy(body);
+  requireModestPolicy(policy);
   const modified_at = Math.floor(app.now() / 1000);
   await app.commit(caller, [savePolicy({ name, body, modified_at }), ...bumpPermissionVersion()]);
-  return name === input.name ? {} : { warnings: [`policy name was converted to "${name}"`] };
+  const warnings = name === input.name ? [] : [`policy name was converted to "${name}"`];
+  warnings.push(...listDoubts(policy));
+  return warnings.length === 0 ? {} : { warnings };
+}
+
+/** Stanzas are told of by themselves up to this many. */
+const MOST_DOUBTS = 20;
+
+function listDoubts({ rules }: Policy): string[] {
+  const doubts: string[] = [];
+  for (const { pattern } of rules) {
+    const because = doubtPattern(pattern);
+    if (because === undefined) continue;
+    doubts.push(`path "${pattern.text.slice(0, 256)}" may match nothing: ${because}`);
+    if (doubts.length === MOST_DOUBTS) break;
+  }
+  return doubts;
 }
 
 export async function removePolicy(
