@@ -10,6 +10,7 @@ import {
   boundAcl,
   compileAcl,
   hasAccessBeneath,
+  isDenied,
   judgeAccess,
   listCapabilities,
   listGrants,
@@ -251,3 +252,19 @@ test('as many unfilled denials as may be are asked a thousand times at once', ()
   // Some 5 to 20 ms; one by one it takes 1,500 ms.
   assert.ok(asking < 300, `asking: ${asking} ms`);
 });
+
+const DENIALS: [own: string, maker: string, path: string, denied: boolean, why: string][] = [
+  ['', deny('demo/a'), 'demo/a', true, "the maker's denial, where the own policies say nothing"],
+  [grant('demo'), `${grant('*')} ${deny('demo/a')}`, 'demo/a', true, 'and grant something else'],
+  [grant('demo/a'), `${grant('*')} ${deny('demo/a')}`, 'demo/a', true, 'or grant just that'],
+  [deny('demo/a'), grant('*'), 'demo/a', true, 'an own denial'],
+  [deny('demo/a'), '', 'demo/a', true, 'an own denial, where the maker has nothing'],
+  ['', `${grant('demo')} ${deny(`demo/${K}`)}`, 'demo/a', true, 'of any name'],
+  ['', deny('demo/b'), 'demo/a', false, 'a denial of something else'],
+  ['', '', 'demo/a', false, 'that nothing grants it is no denial'],
+];
+for (const [own, maker, path, denied, why] of DENIALS) {
+  test(`${path} is ${denied ? '' : 'not '}denied to ${own || 'nothing'}, bounded by ${maker || 'nothing'}: ${why}`, () => {
+    assert.equal(isDenied(boundAcl(aclOf(own), aclOf(maker)), { path }), denied);
+  });
+}

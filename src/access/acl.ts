@@ -134,19 +134,28 @@ export function mayBeAllowed(acl: Acl, request: Asked): boolean {
   return judgeAll(acl, request, judgeGrant).allowed;
 }
 
-/** Whether a policy denies a path in so many words: that nothing grants it is no denial. */
+/**
+ * Whether a policy denies a path in so many words, one of the caller's or of those that bound the
+ * caller: that nothing grants it is no denial.
+ */
 export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>): boolean {
-  const denies = (rule: Rule): AccessVerdict =>
-    rule.granted & DENY ? refuse('a policy denies this path') : ALLOWED;
-  const verdict = judgeAll(acl, { ...asked, operation: 'update', sudoRequired: false }, denies);
-  return !verdict.allowed && verdict !== NO_RULE;
+  const request: Asked = { ...asked, operation: 'update', sudoRequired: false };
+  const denies = (rule: Rule): AccessVerdict => (rule.granted & DENY ? DENIED : ALLOWED);
+  return !judgeAll(acl, request, denies, ALLOWED).allowed;
 }
 
-/** Has every rule judge that decides about a request. */
+const DENIED = refuse('a policy denies this path');
+
+/**
+ * Has every rule judge that decides about a request.
+ *
+ * @param without the verdict of policies that have no rule for it
+ */
 function judgeAll<Request extends Asked>(
   acl: Acl,
   request: Request,
   judge: (rule: Rule, request: Request) => AccessVerdict,
+  without = NO_RULE,
 ): AccessVerdict {
   if (acl.root) return ALLOWED;
   const { operation, formed } = request;
@@ -160,7 +169,7 @@ function judgeAll<Request extends Asked>(
     const written = tables[at] ?? tables[0];
     const table = hasNames ? canonicalTable(written, request.path, formed) : written;
     const rule = isList ? findListRule(table, path) : findRule(table, path);
-    const verdict = rule ? judge(rule, request) : NO_RULE;
+    const verdict = rule ? judge(rule, request) : without;
     if (!verdict.allowed) return verdict;
     if (table.guards.lengths.length === 0) continue;
     for (const guard of listGuards(table, path, isList)) {

@@ -274,6 +274,14 @@ for (const [what, pattern] of PATTERNS) {
   });
 }
 
+test('of however many values a text that is named word for word passes, another does not', () => {
+  const values = Array.from({ length: 9000 }, (_, at) => `n${at}.example.com`);
+  assert.equal(isAllowed({ allowed: { list: values } }, { list: values }, reader), true);
+  assert.equal(isAllowed({ allowed: { text: values } }, { text: values.at(-1) }, reader), true);
+  assert.equal(isAllowed({ allowed: { list: values } }, { list: [] }, reader), false);
+  assert.equal(isAllowed({ allowed: { list: values } }, { list: [...values, 'x'] }, reader), false);
+});
+
 test('what takes too many comparisons is neither allowed nor free of what is denied', () => {
   const values = Array.from({ length: 1000 }, (_, at) => `*.x${at}.example*`);
   const items = Array.from({ length: 10_000 }, (_, at) => `n${at}.example.com`);

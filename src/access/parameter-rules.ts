@@ -132,7 +132,7 @@ const READING = 100;
 function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Comparisons): boolean {
   const { read, readNamed, value } = sent;
   if (read === undefined) return isNamed(allowed, value, budget);
-  if (allowed.includes('*')) return true;
+  if (allowed.includes('*') || areAmong(allowed, read)) return true;
   budget.left -= 2 * READING * allowed.length;
   if (budget.left < 0) return false;
   if (allowed.some((named) => isDeepStrictEqual(readNamed(named), read))) return true;
@@ -141,6 +141,13 @@ function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Compa
   if (read.length === 0 || read.length > MAX_ITEMS) return false;
   const named = namedBy(items, budget);
   return read.every((item) => named(item) === true);
+}
+
+/** Whether what is read is a text that is named word for word, or a list of such. */
+function areAmong(allowed: readonly ParameterValue[], read: unknown): boolean {
+  const texts: readonly unknown[] = Array.isArray(read) ? read : [read];
+  const named = new Set<unknown>(allowed);
+  return texts.length > 0 && texts.every((text) => typeof text === 'string' && named.has(text));
 }
 
 /**

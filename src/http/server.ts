@@ -94,12 +94,12 @@ export function createServer(app: App, routers: Routers): HttpServer {
     app.log.error({ err }, 'an answer could not be sent');
     response.destroy();
   };
-  const sendSoon = batchSending(({ request, response, dressed }) => {
+  const sendSoon = batchSending(({ request, response, dressed, asker }) => {
     // A long answer would be made for nobody.
     if (response.closed) return;
     try {
       if (isClosing) response.setHeader('connection', 'close');
-      const kept = send(request, response, dressed);
+      const kept = send(request, response, dressed, asker);
       connections.sent(response, kept);
     } catch (error) {
       fail(response, error);
@@ -146,7 +146,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
         : handle(app, routers, read),
     );
     answering.then(
-      (dressed) => sendSoon({ request, response, dressed }),
+      (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
       (err: unknown) => fail(response, err),
     );
   };
@@ -307,6 +307,8 @@ interface Outgoing {
   request: IncomingMessage;
   response: ServerResponse;
   dressed: Dressed;
+  /** Whose request it is; absent: the peer's. */
+  asker?: string;
 }
 
 /** Milliseconds of a turn that sending may take; then others come first. */
@@ -339,7 +341,12 @@ function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: Outgoin
 }
 
 /** @returns bytes that are kept for the answer besides what the socket holds of it */
-function send(request: IncomingMessage, response: ServerResponse, dressed: Dressed): number {
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  dressed: Dressed,
+  asker = peerOf(request),
+): number {
   const { status, body } = dressed;
   const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...dressed.headers };
   if (status !== 204 && status !== 304) {
@@ -356,7 +363,7 @@ function send(request: IncomingMessage, response: ServerResponse, dressed: Dress
   else if (body.length !== undefined && body.length <= SHORT_BODY) {
     response.end(Buffer.concat([...body.pieces()]));
   } else {
-    const pieces = makeFor(peerOf(request), unhurried(body));
+    const pieces = makeFor(asker, unhurried(body));
     pipeline(Readable.from(pieces, { objectMode: false }), response, () => {});
     return body.length === undefined ? PAGE_KEPT : PIECE_KEPT;
   }

@@ -29,6 +29,8 @@ export const CONFIG_CHANNEL = 'gatehouse_config';
 
 /** How long a batch is tried again when other nodes are in its way. */
 const RETRY_MS = 5_000;
+/** So long a batch of sets that take too long is written in ever smaller parts. */
+const APART_MS = 45_000;
 
 /**
  * How often a row that cannot be deleted is tried again. What refers to it was made in the moment of
@@ -103,6 +105,8 @@ export class PostgresWriter implements BatchWriter {
   readonly #url: string;
   readonly #node: string;
   readonly #say: Say;
+  /** Of the batch that is under way. */
+  #apart_until = 0;
   #session: Session | undefined;
   /** The server's process of the last session, 0 before the first. */
   #pid = 0;
@@ -133,7 +137,8 @@ export class PostgresWriter implements BatchWriter {
   }
 
   run(batch: Batch): Promise<BatchResult> {
-    return this.#runUntil(performance.now() + RETRY_MS, batch);
+    this.#apart_until = performance.now() + APART_MS;
+    return this.#runAnew(batch);
   }
 
   async close(): Promise<void> {
@@ -185,18 +190,26 @@ export class PostgresWriter implements BatchWriter {
     return { ...first, ...second, outcomes: [...first.outcomes, ...second.outcomes] };
   }
 
+  /** A part of a batch, with a time of its own: others wait for all of its parts. */
+  async #runAnew(batch: Batch): Promise<BatchResult> {
+    const now = performance.now();
+    if (now < this.#apart_until) return this.#runUntil(now + RETRY_MS, batch);
+    return refuseAll(batch, unavailable('the database is too busy'));
+  }
+
   /** In two batches, each with a time of its own. */
   async #runApart(batch: Batch): Promise<BatchResult> {
     const middle = batch.length >> 1;
-    const first = await this.run(batch.slice(0, middle));
-    const second = await this.run(batch.slice(middle));
+    const first = await this.#runAnew(batch.slice(0, middle));
+    const second = await this.#runAnew(batch.slice(middle));
     return { ...first, ...second, outcomes: [...first.outcomes, ...second.outcomes] };
   }
 
   /** Those that were in a batch with a set that took too long are written without it. */
   async #runWithout(batch: Batch, at: number): Promise<BatchResult> {
     const others = batch.toSpliced(at, 1);
-    const result: BatchResult = others.length === 0 ? { outcomes: [] } : await this.run(others);
+    const result: BatchResult =
+      others.length === 0 ? { outcomes: [] } : await this.#runAnew(others);
     return { ...result, outcomes: result.outcomes.toSpliced(at, 0, TOO_LONG) };
   }
 

