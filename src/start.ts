@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomFillSync, randomUUID } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import type { Caller } from './access/caller.ts';
 import { namesOfPaths } from './access/capabilities/operations.ts';
@@ -10,6 +10,7 @@ import { makeInitialBroker } from './broker/initial/operations.ts';
 import { makeSeed } from './broker/seed/operations.ts';
 import { startReporting } from './broker/workers/own/jobs.ts';
 import type { Config } from './config.ts';
+import { pooledRandom } from './core/random-pool.ts';
 import { fitConnections, readOpenFileLimit, tellConnections } from './http/open-files.ts';
 import { findNames } from './http/pipeline.ts';
 import { createServer, type HttpServer } from './http/server.ts';
@@ -109,7 +110,7 @@ function buildApp(
   now: () => number,
   closers: (() => Promise<void> | void)[],
 ): App {
-  const random = (length: number): Uint8Array => randomBytes(length);
+  const random = pooledRandom((bytes) => randomFillSync(bytes));
   const barrier = new Barrier(random);
   const audit = createTrail({
     store,

@@ -40,7 +40,6 @@ const BACKDATE = 60;
 
 const EMPTY_NAME = sequence();
 const ED25519 = sequence(oid(KEY_OID.ed25519));
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 function present(extension: Extension | undefined): Extension {
   if (!extension) throw new TypeError('an extension without a value');
@@ -53,12 +52,12 @@ const USAGE = present(
 );
 const PURPOSES = present(extKeyUsage([EXT_KEY_USAGE_OID.ServerAuth, EXT_KEY_USAGE_OID.ClientAuth]));
 
-/** The private key of a session, from its seed (RFC 8410 §7). */
+/** The private key of a session, from its seed. */
 export function sessionKey(seed: Uint8Array): KeyObject {
   return createPrivateKey({
-    key: Buffer.concat([PKCS8_PREFIX, seed.subarray(0, 32)]),
-    format: 'der',
-    type: 'pkcs8',
+    key: Buffer.from(seed.subarray(0, 32)),
+    format: 'raw-private',
+    asymmetricKeyType: 'ed25519',
   });
 }
 
