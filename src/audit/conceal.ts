@@ -3,10 +3,11 @@
  * place of names, accessors, lease ids and whatever else is recorded as it came.
  *
  * A token of the broker's API is told by its id, which is no secret. Forms of old are as short as names
- * are: they count where a text or a segment of a path begins with them and has nothing after them.
+ * are: they count where a text or a segment of a path begins with them and has nothing after them. What
+ * authorizes a session has no form but its alphabet and its length, which nothing else has.
  */
 const FORMS =
-  /hv[sbr]\.[\w-]{20,}|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]{8,}|[sbr]\.(?<=["/][sbr]\.)[A-Za-z0-9]{24,}(?=["/:?])/g;
+  /hv[sbr]\.[\w-]{20,}|r_1[1-9A-HJ-NP-Za-km-z]{60,}|(?<![0-9A-Za-z])[1-9A-HJ-NP-Za-km-z]{200,}|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]{8,}|[sbr]\.(?<=["/][sbr]\.)[A-Za-z0-9]{24,}(?=["/:?])/g;
 
 /** What is in a record in place of a text that cannot be hashed. */
 export const UNTOLD = '…';

@@ -241,7 +241,7 @@ export const stringMap: FieldKind<Record<string, string>> = fieldKind({
     'an object with string values, or a list of "key=value", of at most 1000 names and 65536 characters in all',
   convert: (value) => {
     const map = convertStringMap(value);
-    return map && isSmall(map) ? map : undefined;
+    return map && isSmallMap(map) ? map : undefined;
   },
   output: z.record(z.string(), z.string()),
 });
@@ -249,7 +249,8 @@ export const stringMap: FieldKind<Record<string, string>> = fieldKind({
 const MAX_MAP_ENTRIES = 1000;
 const MAX_MAP = 65_536;
 
-function isSmall(map: Readonly<Record<string, string>>): boolean {
+/** Whether a map is within the bounds of a {@link stringMap}. */
+export function isSmallMap(map: Readonly<Record<string, string>>): boolean {
   const entries = Object.entries(map);
   if (entries.length > MAX_MAP_ENTRIES) return false;
   return entries.reduce((sum, [key, value]) => sum + key.length + value.length, 0) <= MAX_MAP;

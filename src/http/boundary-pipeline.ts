@@ -139,7 +139,7 @@ async function answer(
   const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
   const standing = (permit: (again: BrokerCaller) => Promise<void>): Standing =>
     standingOf(known, async () => {
-      const again = await identify(app, text, request.remote_address, 'again');
+      const again = await identify(app, text, request.remote_address, undefined, known);
       await permit({ ...caller, who: again.who });
       const { who, token, acl, identity } = again;
       Object.assign(caller, { who, token, acl, identity });

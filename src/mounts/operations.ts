@@ -11,6 +11,7 @@ import { removeEndedOfMount } from '../access/tokens/ending/operations.ts';
 import type { App } from '../app.ts';
 import { Breath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
+import { isSmallMap } from '../core/fields.ts';
 import type { Answer } from '../http/route.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { bumpPermissionVersion } from '../store/permission-version.ts';
@@ -286,11 +287,24 @@ export async function tuneMount(
     const next: Mount = {
       ...mount,
       description: input.description ?? mount.description,
-      options: input.options ? { ...mount.options, ...input.options } : mount.options,
+      options: input.options ? addOptions(mount.options, input.options) : mount.options,
       config: planConfig(mount.config, input.config),
     };
     return { effects: [saveMount(next, stored), bumpConfigVersion()], result: {} };
   });
+}
+
+/** What is there may be made less, but no more than one request may bring. */
+function addOptions(
+  present: Mount['options'],
+  more: Record<string, string>,
+): Record<string, string> {
+  const options = { ...present, ...more };
+  if (isSmallMap(options)) return options;
+  throw new Failure(
+    'invalid',
+    'options: with those that the mount has, at most 1000 names and 65536 characters in all',
+  );
 }
 
 /** Moves a mount; its data belongs to its id and does not move. */

@@ -2,7 +2,6 @@ import type { Acl } from '../../access/acl.ts';
 import type { Caller, TokenFacts } from '../../access/caller.ts';
 import { readPermissionVersion } from '../../access/standing/operations.ts';
 import {
-  type Authenticated,
   authenticateAgain,
   authenticateLiving,
 } from '../../access/tokens/authentication/operations.ts';
@@ -33,22 +32,29 @@ export interface Identified {
  * Finds out who a token's text stands for. One that is unknown, run out or revoked stands for
  * nobody: what everybody may do is answered all the same.
  *
- * @param living what `findLiving` said of the text when the request came, or `again` within it
+ * @param living what `findLiving` said of the text when the request came
+ * @param before what was said of the text at first, when the request is judged again
  */
 export async function identify(
   app: App,
   text: string,
   remote_address: string,
-  living: Token | undefined | 'again',
+  living: Token | undefined,
+  before?: Pick<Identified, 'who'>,
 ): Promise<Identified> {
   // Before what it stands for, see there.
   const version = await readPermissionVersion(app);
   if (isRecoveryToken(text)) {
     // It is good for one request, and was looked at when that began.
-    const accepted = living === 'again' || (await acceptRecoveryToken(app, text, remote_address));
+    const accepted = before
+      ? before.who.authority.asker === 'recovery'
+      : await acceptRecoveryToken(app, text, remote_address);
     return accepted ? recovery() : nobody(app, version);
   }
-  const known = await authenticateBy(app, text, remote_address, living);
+  if (text === '') return nobody(app, version);
+  const known = before
+    ? await authenticateAgain(app, text, remote_address)
+    : await authenticateLiving(app, living, text, remote_address);
   if (!known) return nobody(app, version);
   const { token, acl, identity, token_row, has_line } = known;
   const who = isOfLogIn(token)
@@ -58,18 +64,6 @@ export async function identify(
   const isRepair = who.authority.asker === 'recovery';
   const permission_version = isRepair ? known.permission_version : version;
   return { who, token, acl, identity, token_row, has_line, permission_version };
-}
-
-async function authenticateBy(
-  app: App,
-  text: string,
-  remote_address: string,
-  living: Token | undefined | 'again',
-): Promise<Authenticated | undefined> {
-  if (text === '') return undefined;
-  return living === 'again'
-    ? authenticateAgain(app, text, remote_address)
-    : authenticateLiving(app, living, text, remote_address);
 }
 
 async function nobody(app: App, permission_version: number): Promise<Identified> {

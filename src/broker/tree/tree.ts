@@ -21,6 +21,9 @@ export function buildTree(scopes: readonly Scope[]): ScopeTree {
 /** A scope and everything beneath it, itself first. */
 export function listSubtree(tree: ScopeTree, scope_id: string): string[] {
   const found = [scope_id];
-  for (const id of found) found.push(...(tree.children.get(id) ?? []));
+  for (const id of found) {
+    // One by one: a call takes only so many values.
+    for (const child of tree.children.get(id) ?? []) found.push(child);
+  }
   return found;
 }
