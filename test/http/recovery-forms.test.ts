@@ -6,19 +6,29 @@ import { eachPlace } from '../support/engines.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { makeRecoveryToken } from '../support/recovery-token.ts';
 import { AUTH_METHOD, listedIds, startBroker } from '../support/seeded-broker.ts';
+import type { Client } from '../support/server.ts';
 
 const PATH = `auth-methods/${AUTH_METHOD}:authenticate`;
 const RIGHT = { attributes: { login_name: 'admin', password: 'password' } };
 
-eachPlace('what only looks like a recovery token', (newPlace) => {
-  for (const headers of [{}, { authorization: 'Bearer r_x' }]) {
-    test(`stands for nobody, also when its request is judged again: ${JSON.stringify(headers)}`, async (t) => {
+async function spentToken({ call }: Client): Promise<string> {
+  const made = await call('POST', 'auth/token/create', { num_uses: 1, ttl: '1h' });
+  const token = made.textAt('auth.client_token');
+  assert.equal((await call('GET', 'auth/token/lookup-self', undefined, { token })).status, 200);
+  return token;
+}
+
+eachPlace('who was nobody when a request came', (newPlace) => {
+  for (const what of ['', 'what looks like a recovery token', 'a token without a use left']) {
+    test(`is nobody when it is judged again, with ${what || 'nothing'}`, async (t) => {
       const holder = new CommitHolder();
       const { client, admin } = await startBroker(t, {
         place: await newPlace(),
         store: holder.over,
       });
       const roles = listedIds(await admin('GET', 'roles?scope_id=global&recursive=true'));
+      const text = what.startsWith('a token') ? await spentToken(client) : what && 'r_x';
+      const headers: Record<string, string> = text ? { authorization: `Bearer ${text}` } : {};
       const held = holder.hold(PATH);
       const answer = client.call('POST', PATH, RIGHT, { token: '', headers });
       await held.reached;

@@ -8,6 +8,7 @@ import { runIfFree } from '../../jobs.ts';
 import { countTurns } from '../turns/operations.ts';
 import { lockoutJobs } from './jobs.ts';
 import { attemptLogIn, planUnlock, readLockedNames } from './operations.ts';
+import { addFailure } from './store.ts';
 
 const name = { method_id: 'm', name: 'ann' };
 const mount = testMount({ kind: 'auth', path: 'auth/userpass/', type: 'userpass' });
@@ -213,6 +214,33 @@ eachEngine('failed log-ins', (open) => {
     assert.deepEqual(await readLockedNames(app), [name]);
     clock.now += 900;
     assert.deepEqual(await readLockedNames(app), []);
+  });
+
+  test('of very many locked names some are listed, each once and a few at a time', async () => {
+    const { app } = await openTestApp(await open());
+    const now = Math.floor(app.now() / 1000);
+    const row = (at: number) => ({
+      id: `id${String(at).padStart(6, '0')}`,
+      method_id: `m${at % 3}`,
+      name_sealed: new Uint8Array(0),
+      now,
+      since: now - 60,
+      threshold: 1,
+      unlocked: 0,
+    });
+    const count = app.config.user_lockout.lockout_threshold;
+    for (let at = 0; at < 5_200; at += 400) {
+      const names = Array.from({ length: 400 }, (_, n) => row(at + n));
+      for (let n = 0; n < count; n += 1) {
+        await app.store.commit(names.map((name) => addFailure({ ...name, threshold: count })));
+      }
+    }
+    const listed = await readLockedNames(app);
+    assert.equal(listed.length, 5_000);
+    const methods = listed.map(({ method_id }) => method_id);
+    assert.deepEqual(methods, methods.toSorted());
+    assert.equal(methods.filter((method) => method === 'm0').length, 1_734);
+    assert.equal((await readLockedNames(app, 'm2')).length, 1_733, 'also of the last method');
   });
 
   test('a name longer than any user’s is counted and not kept', async () => {

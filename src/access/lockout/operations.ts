@@ -1,4 +1,5 @@
 import { type App, perApp } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { networkOf } from '../../core/party.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
@@ -11,6 +12,7 @@ import {
   deleteFailuresBefore,
   findFailures,
   hasFailuresBefore,
+  type LockedRow,
   listLocked,
   unlockName,
 } from './store.ts';
@@ -127,19 +129,42 @@ function sealName(app: App, id: string, name: string): Uint8Array {
 
 const nameAt = (row: string) => ({ table: 'login_failure', column: 'name_sealed', row }) as const;
 
-/** Names that are locked now, in auth mounts and auth methods, those too that nobody has. */
-export async function readLockedNames(app: App): Promise<LogInName[]> {
-  const { lockout_threshold, lockout_duration, disable_lockout } = app.config.user_lockout;
+/** Names that are looked at before others have their turn. */
+const PAGE = 250;
+/** Strangers may lock as many names as they can think of: of more, a list helps nobody. */
+const MOST_LISTED = 5_000;
+
+/**
+ * Names that are locked now, in auth mounts and auth methods, those too that nobody has; by method, and
+ * at most {@link MOST_LISTED}.
+ *
+ * @param method_id absent: of all
+ */
+export async function readLockedNames(app: App, method_id?: string): Promise<LogInName[]> {
+  const {
+    lockout_threshold: threshold,
+    lockout_duration,
+    disable_lockout,
+  } = app.config.user_lockout;
   if (disable_lockout) return [];
   const since = Math.floor(app.now() / 1000) - lockout_duration;
-  const rows = await listLocked(app.db, { threshold: lockout_threshold, since });
-  return rows.map(({ id, method_id, name_sealed }) => ({
-    method_id,
-    name:
-      name_sealed.length === 0
-        ? ''
-        : Buffer.from(app.barrier.open('token', nameAt(id), name_sealed)).toString('utf8'),
-  }));
+  const names: LogInName[] = [];
+  const breath = new Breath();
+  let after = { method_id: '', id: '' };
+  while (names.length < MOST_LISTED) {
+    const rows = await listLocked(app.db, { threshold, since, method_id, after, limit: PAGE });
+    for (const row of rows) names.push({ method_id: row.method_id, name: openName(app, row) });
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) break;
+    after = last;
+    await breath.take();
+  }
+  return names;
+}
+
+function openName(app: App, { id, name_sealed }: LockedRow): string {
+  if (name_sealed.length === 0) return '';
+  return Buffer.from(app.barrier.open('token', nameAt(id), name_sealed)).toString('utf8');
 }
 
 /** Lets a name be tried again before its time is over, whatever is being checked meanwhile. */

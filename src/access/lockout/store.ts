@@ -17,18 +17,34 @@ export interface LockedRow {
   name_sealed: Uint8Array;
 }
 
-/** Names with so many failures, the last of them after a time; by method. */
+/** Some names with so many failures, the last of them after a time, that come after one; by method. */
 export async function listLocked(
   db: Db,
-  { threshold, since }: { threshold: number; since: number },
+  page: {
+    threshold: number;
+    since: number;
+    /** Absent: of all methods. */
+    method_id: string | undefined;
+    after: Pick<LockedRow, 'id' | 'method_id'>;
+    limit: number;
+  },
 ): Promise<LockedRow[]> {
+  const { threshold, since, method_id, after, limit } = page;
   return db
     .selectFrom('login_failure')
     .select(['id', 'method_id', 'name_sealed'])
     .where('failures', '>=', threshold)
     .where('last_failed_at', '>', since)
+    .$if(method_id !== undefined, (rows) => rows.where('method_id', '=', method_id ?? ''))
+    .where((row) =>
+      row.or([
+        row('method_id', '>', after.method_id),
+        row.and([row('method_id', '=', after.method_id), row('id', '>', after.id)]),
+      ]),
+    )
     .orderBy('method_id')
     .orderBy('id')
+    .limit(limit)
     .execute();
 }
 

@@ -33,7 +33,8 @@ export interface Identified {
  * nobody: what everybody may do is answered all the same.
  *
  * @param living what `findLiving` said of the text when the request came
- * @param before what was said of the text at first, when the request is judged again
+ * @param before what was said of the text at first, when the request is judged again; who was nobody then
+ *   stays nobody
  */
 export async function identify(
   app: App,
@@ -44,14 +45,13 @@ export async function identify(
 ): Promise<Identified> {
   // Before what it stands for, see there.
   const version = await readPermissionVersion(app);
+  const wasNobody = before?.who.user_id === ANONYMOUS_USER;
+  if (text === '' || wasNobody) return nobody(app, version);
   if (isRecoveryToken(text)) {
     // It is good for one request, and was looked at when that began.
-    const accepted = before
-      ? before.who.authority.asker === 'recovery'
-      : await acceptRecoveryToken(app, text, remote_address);
+    const accepted = before ?? (await acceptRecoveryToken(app, text, remote_address));
     return accepted ? recovery() : nobody(app, version);
   }
-  if (text === '') return nobody(app, version);
   const known = before
     ? await authenticateAgain(app, text, remote_address)
     : await authenticateLiving(app, living, text, remote_address);

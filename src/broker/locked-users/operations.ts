@@ -17,11 +17,10 @@ export async function listLockedUsers(
   const wanted = mount_accessor === '' ? undefined : await requireMethod(app, mount_accessor);
   const mounts = [...(await readMounts(app)).values()];
   const accessors = new Map(mounts.map(({ id, accessor }) => [id, accessor]));
-  const locked = (await readLockedNames(app))
-    .filter(({ method_id }) => wanted === undefined || method_id === wanted)
-    .map(({ method_id, name }): LockedUser => {
-      return { accessor: accessors.get(method_id) ?? method_id, name };
-    });
+  const names = await readLockedNames(app, wanted);
+  const locked = names.map(({ method_id, name }): LockedUser => {
+    return { accessor: accessors.get(method_id) ?? method_id, name };
+  });
   return { data: summariseLocked(locked) };
 }
 
