@@ -82,6 +82,8 @@ export function listLinks(db: Db, kind: LinkKind): Promise<Link[]> {
       .selectFrom('resource_link')
       .select(['from_id', 'to_id'])
       .where('kind', '=', kind)
+      // By the index: what comes before is not passed over again for each page.
+      .where('to_id', '>=', last?.to_id ?? '')
       .where(({ and, eb, or }) =>
         or([
           eb('to_id', '>', last?.to_id ?? ''),
