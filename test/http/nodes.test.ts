@@ -330,9 +330,10 @@ describe('two nodes over one database', { skip }, () => {
       const times = answers.map((one) => one.textAt('data.revocation_time_rfc3339'));
       assert.equal(new Set(times).size, 1, times.join());
       const read = await a('GET', `ca/cert/${serial_number}`);
+      // Whole seconds are written without a fraction in one of them.
       assert.equal(
-        read.textAt('data.revocation_time_rfc3339').slice(0, 23),
-        times[0]?.slice(0, 23),
+        Date.parse(read.textAt('data.revocation_time_rfc3339')),
+        Date.parse(times[0] ?? ''),
       );
     }
   });
