@@ -200,9 +200,3 @@ export function deleteLinksFrom(from_id: string, kind: LinkKind): Write {
     build.deleteFrom('resource_link').where('from_id', '=', from_id).where('kind', '=', kind),
   );
 }
-
-export function deleteLinksTo(to_id: string, kind: LinkKind): Write {
-  return write(
-    build.deleteFrom('resource_link').where('to_id', '=', to_id).where('kind', '=', kind),
-  );
-}

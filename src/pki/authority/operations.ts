@@ -143,12 +143,6 @@ export async function requireIssuer(app: App, caller: Caller, ref: string): Prom
   return resolveIssuer(await readAuthority(app, caller.mount.id), ref);
 }
 
-/** All issuers of a mount, in order of their ids, with settings and chains. */
-export async function listIssuers(app: App, mount_id: string): Promise<Issuer[]> {
-  const { issuers } = await readAuthority(app, mount_id);
-  return [...issuers.values()];
-}
-
 /** What {@link changeAuthority} shall do: nothing of it is done unless all of it is. */
 export interface AuthorityChange<Result> {
   effects: readonly Effect[];
