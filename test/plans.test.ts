@@ -13,6 +13,7 @@ import {
   listUnbound,
 } from '../src/access/leases/store.ts';
 import { listLogIns } from '../src/broker/auth-tokens/store.ts';
+import { listGroupsOf, listRolesOf } from '../src/broker/authority/roles/store.ts';
 import { listInContainers, listOwnedIn, type Window } from '../src/broker/lists/store.ts';
 import { listLive } from '../src/broker/sessions/ending/store.ts';
 import { listCertificates } from '../src/pki/certificates/search/store.ts';
@@ -97,6 +98,12 @@ const READS: [name: string, index: RegExp, read: (db: Db) => Promise<unknown>][]
   ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],
   ['log-ins, the oldest first', /type_created/, (db) => listLogIns(db, { ms: 1, id: 'x' }, 10)],
   ['live sessions', /session_status/, (db) => listLive(db, { status: 'active', id: 'x' }, 10)],
+  [
+    'groups of a user',
+    /link_to \(to_id=\? AND kind=\? AND from_id>/,
+    (db) => listGroupsOf(db, 'u'),
+  ],
+  ['roles of principals', /link_to \(to_id=\? AND kind=/, (db) => listRolesOf(db, ['u', 'g'])],
   [
     'what a user owns, the newest first',
     /owner_created/,

@@ -30,6 +30,7 @@ import { sessionPages } from './migrations/0038-session-pages.ts';
 import { sourcePages } from './migrations/0039-source-pages.ts';
 import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
 import { makersOfWrappings } from './migrations/0044-makers-of-wrappings.ts';
+import { linkedFrom } from './migrations/0047-linked-from.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -70,6 +71,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sourcePages,
   issuersOfRoles,
   makersOfWrappings,
+  linkedFrom,
 ];
 
 /**

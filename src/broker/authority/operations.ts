@@ -6,8 +6,9 @@ import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts'
 import { Authority } from '../grants/decision.ts';
 import { fillTemplates } from '../grants/grant.ts';
 import type { HeldGrant } from '../grants/reach.ts';
+import type { Seen } from '../resources/store.ts';
 import type { GrantingRole } from './roles/granting-role.ts';
-import { readRoleIndex, readRolesOf } from './roles/operations.ts';
+import { isAsSeen, listGroups, listSeen, readRolesOf, readSeen } from './roles/operations.ts';
 
 /**
  * What a user is allowed: through nobody's and everybody's roles, their own and their groups'.
@@ -42,19 +43,18 @@ interface Person {
 
 async function makeAuthority(app: App, person: Person): Promise<Authority> {
   const { user_id, principals } = person;
-  const index = await readRoleIndex(app);
   if (user_id === ANONYMOUS_USER) {
-    const roles = await readRolesOf(app, index, [ANONYMOUS_USER]);
+    const roles = await readRolesOf(app, [ANONYMOUS_USER]);
     return new Authority('anonymous', await holdGrants(roles, person));
   }
-  const own = [user_id, ...(index.groupsOf.get(user_id) ?? []), ...principals];
+  const own = [user_id, ...(await listGroups(app, user_id)), ...principals];
   const everybody = await readEverybody(app);
   if (!everybody) {
-    const roles = await readRolesOf(app, index, [...EVERYBODY, ...own]);
+    const roles = await readRolesOf(app, [...EVERYBODY, ...own]);
     return new Authority('user', await holdGrants(roles, person));
   }
   const { base, shared, templates } = everybody;
-  const roles = (await readRolesOf(app, index, own)).filter(({ id }) => !shared.has(id));
+  const roles = (await readRolesOf(app, own)).filter(({ id }) => !shared.has(id));
   const held = [...fill(templates, person), ...(await holdGrants(roles, person))];
   return new Authority('user', held, base);
 }
@@ -72,22 +72,42 @@ interface Everybody {
 
 /**
  * What everybody is allowed: projects bring roles of this kind, and there may be thousands. It is put
- * together once for all users, unless it takes more than all that one org can grant.
+ * together once for all users, unless it takes more than all that one org can grant, and again when one of
+ * those roles is another.
  */
 function readEverybody(app: App): Promise<Everybody | undefined> {
   return app.cached('broker/everybody', async () => {
-    const roles = await readRolesOf(app, await readRoleIndex(app), EVERYBODY);
-    const base = new Authority(
-      'user',
-      roles.flatMap(({ held }) => held),
-    );
-    if (weigh(base) > ROOMS.everybody) return undefined;
-    return {
-      base,
-      shared: new Set(roles.map(({ id }) => id)),
-      templates: roles.flatMap(({ templates }) => templates),
-    };
+    const seen = await listSeen(app, EVERYBODY);
+    const last = lastEverybody.get(app);
+    if (last && isSame(last.seen, seen)) return last.everybody;
+    // What was is not held while what is is made.
+    lastEverybody.delete(app);
+    const everybody = makeEverybody(await readSeen(app, seen));
+    lastEverybody.set(app, { seen, everybody });
+    return everybody;
   });
+}
+
+/** Of how everybody's roles were read last. */
+const lastEverybody = new WeakMap<
+  App,
+  { seen: readonly Seen[]; everybody: Everybody | undefined }
+>();
+
+const isSame = (one: readonly Seen[], other: readonly Seen[]): boolean =>
+  one.length === other.length && one.every((role, at) => isAsSeen(role, other[at]));
+
+function makeEverybody(roles: readonly GrantingRole[]): Everybody | undefined {
+  const base = new Authority(
+    'user',
+    roles.flatMap(({ held }) => held),
+  );
+  if (weigh(base) > ROOMS.everybody) return undefined;
+  return {
+    base,
+    shared: new Set(roles.map(({ id }) => id)),
+    templates: roles.flatMap(({ templates }) => templates),
+  };
 }
 
 async function holdGrants(roles: readonly GrantingRole[], person: Person): Promise<HeldGrant[]> {

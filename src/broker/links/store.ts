@@ -1,6 +1,5 @@
 import { build, type Db, prepared } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
-import { listInPages, PAGE } from '../../store/in-pages.ts';
 import { type Write, write } from '../../store/write.ts';
 
 // What binds two resources: a row for each link, which goes with either of them.
@@ -73,33 +72,6 @@ export async function listLinksToAll(
         .execute(),
     (a, b) => compareIds(a.from_id, b.from_id),
   );
-}
-
-/** Links of a kind, whole. For what is cached: members and principals. */
-export function listLinks(db: Db, kind: LinkKind): Promise<Link[]> {
-  return listInPages<Link>((last) =>
-    db
-      .selectFrom('resource_link')
-      .select(['from_id', 'to_id'])
-      .where('kind', '=', kind)
-      // By the index: what comes before is not passed over again for each page.
-      .where('to_id', '>=', last?.to_id ?? '')
-      .where(({ and, eb, or }) =>
-        or([
-          eb('to_id', '>', last?.to_id ?? ''),
-          and([eb('to_id', '=', last?.to_id ?? ''), eb('from_id', '>', last?.from_id ?? '')]),
-        ]),
-      )
-      .orderBy('to_id')
-      .orderBy('from_id')
-      .limit(PAGE)
-      .execute(),
-  );
-}
-
-interface Link {
-  from_id: string;
-  to_id: string;
 }
 
 /** What one resource can be to another. */

@@ -10,7 +10,7 @@ import {
 } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
-import { listInPages, listInParts, PAGE } from '../../store/in-pages.ts';
+import { listInParts, PAGE } from '../../store/in-pages.ts';
 import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
@@ -280,25 +280,11 @@ const pageOfKeyed = prepared<
     .limit(p.limit),
 );
 
-/** What tells whether one knows a resource already, of everything of a type. */
+/** What tells whether one knows a resource already. */
 export interface Seen {
   id: string;
   version: number;
   updated_ms: number;
-}
-
-/** The versions of everything of a type, in the order of ids. */
-export function listVersions(db: Db, type: ResourceTypeName): Promise<Seen[]> {
-  return listInPages((last) =>
-    db
-      .selectFrom('resource')
-      .select(['id', 'version', 'updated_ms'])
-      .where('type', '=', type)
-      .where('id', '>', last?.id ?? '')
-      .orderBy('id')
-      .limit(PAGE)
-      .execute(),
-  );
 }
 
 export const insertResource: (resource: Resource) => Write = (() => {

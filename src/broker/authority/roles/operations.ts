@@ -2,60 +2,26 @@ import { type App, perApp } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { LastOf } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
-import { listLinks } from '../../links/store.ts';
-import { listResourcesById, listVersions, type Seen } from '../../resources/store.ts';
+import { listResourcesById, type Seen } from '../../resources/store.ts';
 import { type GrantingRole, readGrants } from './granting-role.ts';
+import { listGroupsOf, listRolesOf } from './store.ts';
 
-interface RoleIndex {
-  /** Roles by the principal they name. */
-  byPrincipal: ReadonlyMap<string, readonly Seen[]>;
-  /** Groups by the user in them. */
-  groupsOf: ReadonlyMap<string, readonly string[]>;
+/** Ids of the groups that a user is in: a role of theirs is the user's. */
+export function listGroups(app: App, user_id: string): Promise<string[]> {
+  return listGroupsOf(app.db, user_id);
 }
 
-/** Who has which role; what the roles grant is read when somebody comes who has them. */
-export function readRoleIndex(app: App): Promise<RoleIndex> {
-  return app.cached('broker/roles', async () => {
-    const [versions, principals, members] = await Promise.all([
-      listVersions(app.db, 'role'),
-      listLinks(app.db, 'role-principal'),
-      listLinks(app.db, 'group-member'),
-    ]);
-    const byId = new Map(versions.map((seen) => [seen.id, seen]));
-    const byPrincipal = await gather(principals, ({ to_id, from_id }) => [
-      to_id,
-      byId.get(from_id),
-    ]);
-    const groupsOf = await gather(members, ({ to_id, from_id }) => [to_id, from_id]);
-    return { byPrincipal, groupsOf };
-  });
+/** The roles that some principals have, as little as tells whether one knows them. */
+export function listSeen(app: App, principals: readonly string[]): Promise<Seen[]> {
+  return listRolesOf(app.db, principals);
 }
 
-/** Values by key, each once as it comes. */
-async function gather<Link, Value>(
-  links: readonly Link[],
-  entryOf: (link: Link) => [key: string, value: Value | undefined],
-): Promise<Map<string, Value[]>> {
-  const gathered = new Map<string, Value[]>();
-  const breath = new Breath();
-  for (const link of links) {
-    const [key, value] = entryOf(link);
-    if (value === undefined) continue;
-    const known = gathered.get(key);
-    if (known) known.push(value);
-    else gathered.set(key, [value]);
-    await breath.take();
-  }
-  return gathered;
-}
+/** Whether nothing of a role has changed since it was seen. */
+export const isAsSeen = (seen: Seen, now: Seen | undefined): boolean =>
+  now?.id === seen.id && now.version === seen.version && now.updated_ms === seen.updated_ms;
 
-/** The roles that some principals have, each once. */
-export async function readRolesOf(
-  app: App,
-  { byPrincipal }: RoleIndex,
-  principals: readonly string[],
-): Promise<GrantingRole[]> {
-  const seen = new Set(principals.flatMap((id) => byPrincipal.get(id) ?? []));
+/** What roles grant, of those that are still there. */
+export async function readSeen(app: App, seen: readonly Seen[]): Promise<GrantingRole[]> {
   const known = knownRolesOf(app);
   const roles: GrantingRole[] = [];
   const unknown: Seen[] = [];
@@ -67,14 +33,22 @@ export async function readRolesOf(
   return unknown.length === 0 ? roles : [...roles, ...(await known.load(app, unknown))];
 }
 
+/** The roles that some principals have, each once. */
+export async function readRolesOf(
+  app: App,
+  principals: readonly string[],
+): Promise<GrantingRole[]> {
+  return readSeen(app, await listSeen(app, principals));
+}
+
 /** The roles as they were read last, of those that fit: of thousands few change at a time. */
 class KnownRoles {
   readonly #kept = new LastOf<GrantingRole>(ROOMS.broker_roles, ({ bytes }) => bytes);
   #loading: Promise<unknown> = Promise.resolve();
 
-  find({ id, version, updated_ms }: Seen): GrantingRole | undefined {
-    const role = this.#kept.find(id);
-    return role?.version === version && role.updated_ms === updated_ms ? role : undefined;
+  find(seen: Seen): GrantingRole | undefined {
+    const role = this.#kept.find(seen.id);
+    return isAsSeen(seen, role) ? role : undefined;
   }
 
   /** One at a time: who comes with the same roles finds them read. */

@@ -1,0 +1,71 @@
+import { type Db, prepared } from '../../../store/database.ts';
+import { listInPages, PAGE } from '../../../store/in-pages.ts';
+import type { LinkKind } from '../../links/store.ts';
+import { preparedForIds, type Seen } from '../../resources/store.ts';
+
+// Who has which role is asked of the index of links by whom they lead to: what others have is not read.
+
+interface From {
+  from_id: string;
+}
+
+const pageTo = prepared<{ to_id: string; kind: string; after: string; limit: number }, From>(
+  (from, p) =>
+    from
+      .selectFrom('resource_link')
+      .select('from_id')
+      .where('to_id', '=', p.to_id)
+      .where('kind', '=', p.kind)
+      .where('from_id', '>', p.after)
+      .orderBy('from_id')
+      .limit(p.limit),
+);
+
+function listTo(db: Db, to_id: string, kind: LinkKind): Promise<From[]> {
+  return listInPages<From>((last) =>
+    pageTo.all(db, { to_id, kind, after: last?.from_id ?? '', limit: PAGE }),
+  );
+}
+
+/** Groups that a user is in, in byte order. */
+export async function listGroupsOf(db: Db, user_id: string): Promise<string[]> {
+  return (await listTo(db, user_id, 'group-member')).map(({ from_id }) => from_id);
+}
+
+/** So many principals are asked about at once. */
+const PRINCIPALS_AT_ONCE = 64;
+
+/** Each role once, however many of the principals have it, and no more than a page of them. */
+const someOfPrincipals = preparedForIds<Record<never, never>, From>((from, ids) =>
+  from
+    .selectFrom('resource_link')
+    .select('from_id')
+    .distinct()
+    .where('to_id', 'in', ids)
+    .where('kind', '=', 'role-principal' satisfies LinkKind)
+    .limit(PAGE),
+);
+
+async function listRoleIds(db: Db, principals: readonly string[]): Promise<From[]> {
+  const few = await someOfPrincipals(db, principals, {});
+  if (few.length < PAGE) return few;
+  const roles: From[] = [];
+  for (const principal of principals) {
+    for (const role of await listTo(db, principal, 'role-principal')) roles.push(role);
+  }
+  return roles;
+}
+
+const versions = preparedForIds<Record<never, never>, Seen>((from, ids) =>
+  from.selectFrom('resource').select(['id', 'version', 'updated_ms']).where('id', 'in', ids),
+);
+
+/** What tells whether one knows the roles already that some principals have; each once, in byte order. */
+export async function listRolesOf(db: Db, principals: readonly string[]): Promise<Seen[]> {
+  const ids = new Set<string>();
+  for (let at = 0; at < principals.length; at += PRINCIPALS_AT_ONCE) {
+    const some = principals.slice(at, at + PRINCIPALS_AT_ONCE);
+    for (const { from_id } of await listRoleIds(db, some)) ids.add(from_id);
+  }
+  return versions(db, [...ids].sort(), {});
+}
