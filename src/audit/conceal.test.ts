@@ -58,6 +58,31 @@ for (const value of kept) {
   });
 }
 
+const RUN = 'Zb7'.repeat(67).slice(0, 200);
+const besides = ['', 'x-', '-'.repeat(150), 'a'.repeat(60).concat('.'), '"'.repeat(199)];
+
+for (const before of besides) {
+  test(`a text of 200 letters and digits is concealed wherever it begins: ${before.length} before`, () => {
+    const hash = (token: string): string => `<${token.length}>`;
+    for (const after of ['', '-', '.'.repeat(300)]) {
+      assert.equal(concealTokens(`${before}${RUN}${after}`, hash), `${before}<200>${after}`);
+      const short = `${before}${RUN.slice(1)}${after}`;
+      assert.equal(concealTokens(short, hash), short, 'of 199 it is not');
+    }
+  });
+}
+
+test('a run of 200 is found at each place', () => {
+  for (let at = 0; at < 450; at++) {
+    const text = `${'.'.repeat(at)}${RUN}${'.'.repeat(450 - at)}`;
+    assert.notEqual(
+      concealTokens(text, () => ''),
+      text,
+      `at ${at}`,
+    );
+  }
+});
+
 test('of many tokens the first are hashed, and none is told', () => {
   let hashed = 0;
   const text = concealTokens(JSON.stringify(Array(10_000).fill(SERVICE)), () => `${++hashed}`);
