@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../core/failure.ts';
 import { envelopeKeyId, NONCE_LENGTH, openEnvelope, type Place, sealEnvelope } from './envelope.ts';
+import { KeyedHash } from './keyed-hash.ts';
 import {
   dataKey,
   hashKey,
@@ -18,7 +19,7 @@ interface Unlocked {
   keyring: Keyring;
   /** By purpose and term. */
   dataKeys: Map<string, Uint8Array>;
-  hashKeys: Map<Purpose, Uint8Array>;
+  hashKeys: Map<Purpose, KeyedHash>;
   /** Values sealed with the newest term since it was unlocked here. */
   sealings: number;
 }
@@ -150,10 +151,10 @@ export class Barrier {
     const unlocked = this.#require();
     let key = unlocked.hashKeys.get(purpose);
     if (key === undefined) {
-      key = hashKey(unlocked.keyring, purpose);
+      key = new KeyedHash(hashKey(unlocked.keyring, purpose));
       unlocked.hashKeys.set(purpose, key);
     }
-    return createHmac('sha256', key).update(data).digest();
+    return key.of(data);
   }
 
   /**
@@ -224,7 +225,7 @@ function dataKeyOf(unlocked: Unlocked, purpose: Purpose, term: number): Uint8Arr
 
 function forgetDerived(unlocked: Unlocked): void {
   for (const key of unlocked.dataKeys.values()) key.fill(0);
-  for (const key of unlocked.hashKeys.values()) key.fill(0);
+  for (const key of unlocked.hashKeys.values()) key.wipe();
   unlocked.dataKeys.clear();
   unlocked.hashKeys.clear();
 }
