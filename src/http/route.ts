@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { NameForm } from '../access/name-form.ts';
 import type { App } from '../app.ts';
-import { hasControl } from '../core/control-characters.ts';
-import { Failure, type FailureKind } from '../core/failure.ts';
+import type { FailureKind } from '../core/failure.ts';
+import { checkOf } from './input.ts';
 
 export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
 export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
@@ -172,34 +172,4 @@ export function vaultRoute<In extends z.ZodObject, Out extends z.ZodType>(
     // The schema is applied here, once, so `run` gets exactly what it declared.
     run: (app, caller, input) => run(app, caller, check(input)),
   };
-}
-
-const NO_CONTROL = 'a text without control characters';
-
-/**
- * What checks an input, and converts it.
- *
- * @throws z.ZodError which `wire/` turns into a refusal that names the field; Failure `invalid` likewise
- */
-function checkOf<In extends z.ZodObject>(
-  schema: In,
-): (input: Record<string, unknown>) => z.output<In> {
-  // Fields that an endpoint takes without knowing them may hold what they like.
-  const names = Object.keys(schema.shape);
-  return (input) => {
-    const read = schema.parse(input);
-    const fields: Readonly<Record<string, unknown>> = read;
-    for (const name of names) if (hasControl(fields[name])) throw refuseControl(name);
-    return read;
-  };
-}
-
-function refuseControl(wrong: string): Failure {
-  return new Failure(
-    'invalid',
-    `Field validation failed: error converting input for field "${wrong}": ${NO_CONTROL}`,
-    {
-      fields: { [wrong]: NO_CONTROL },
-    },
-  );
 }
