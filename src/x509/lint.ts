@@ -4,6 +4,7 @@
  */
 
 import { Failure } from '../core/failure.ts';
+import { remembered } from '../core/remembered.ts';
 import type { TbsCertificate } from './certificate.ts';
 import { parseCertificatePolicies } from './certificate-policies.ts';
 import { TAG } from './der.ts';
@@ -209,9 +210,13 @@ function lintUnknown({ value }: Extension): void {
   requireWellFormed(readDer(value));
 }
 
+/** Most leaves have the same extension of their role's. */
+const usagesOf = remembered(({ value }: Extension) => parseKeyUsage(value));
+
 /** §4.2.1.3 */
-function lintKeyUsage({ value }: Extension, tbs: TbsCertificate, report: Report): void {
-  const usages = parseKeyUsage(value);
+function lintKeyUsage(extension: Extension, tbs: TbsCertificate, report: Report): void {
+  const { value } = extension;
+  const usages = usagesOf(extension);
   if (usages.length === 0) report('keyUsage must name at least one usage');
   const authority = isAuthority(tbs.extensions);
   if (usages.includes('CertSign') && !authority) {

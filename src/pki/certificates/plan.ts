@@ -99,6 +99,7 @@ function chooseAlgorithm(plan: CertificatePlan, own: KeyDescription): SignatureA
 }
 
 // The same for all certificates of an issuer or a role, as long as their configuration is in use.
+const rememberedKeyUsage = remembered(keyUsage);
 const rememberedUsage = remembered(extKeyUsage);
 const rememberedIssuer = remembered(authorityKeyIdentifier);
 const rememberedAddresses = remembered((urls: AuthorityUrls) => ({
@@ -112,7 +113,7 @@ function planExtensions(plan: CertificatePlan, parts: CertificateParts): Extensi
   const { access, points, freshest } = rememberedAddresses(plan.urls);
   const own_id = plan.subject_key_id ?? keyIdentifier(parts.subjectPublicKeyInfo);
   const extensions = [
-    keyUsage(plan.key_usage),
+    rememberedKeyUsage(plan.key_usage),
     rememberedUsage(plan.ext_key_usage),
     plan.basic_constraints && basicConstraints(plan.basic_constraints),
     subjectKeyIdentifier(own_id),
