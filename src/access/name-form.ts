@@ -13,6 +13,18 @@ export interface FormedSegment {
   form: NameForm;
 }
 
+/** A path by which something is asked for that has other ways to be named. */
+export interface NamedPath {
+  /** Canonical, after `/v1/`. */
+  path: string;
+  formed?: readonly FormedSegment[];
+}
+
+/** @param place with its last slash; the name is the segment behind it */
+export function pathOfName(place: string, name: string, form: NameForm): NamedPath {
+  return { path: place + name, formed: [{ at: place.split('/').length - 1, form }] };
+}
+
 /** The word that `default_word` is about. */
 const WORD = 'default';
 

@@ -2,24 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deny, personWith } from '../support/denied.ts';
 import { eachPlace } from '../support/engines.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 import { type Client, startTestServer } from '../support/server.ts';
-
-type Ask = (method: string, path: string, body?: object) => Promise<number>;
-
-/** Somebody who may do anything but for some stanzas, written beside that. */
-async function personWith(client: Client, name: string, stanzas: string): Promise<Ask> {
-  const policy = `path "*" { capabilities = ["create","read","update","delete","list","sudo"] }\n${stanzas}`;
-  await client.call('PUT', `sys/policies/acl/${name}`, { policy });
-  const made = await client.call('POST', 'auth/token/create', { policies: [name], ttl: '1h' });
-  const token = made.textAt('auth.client_token');
-  assert.notEqual(token, '', made.text);
-  return async (method, path, body) => (await client.call(method, path, body, { token })).status;
-}
-
-const deny = (path: string): string => `path "${path}" { capabilities = ["deny"] }`;
 
 interface Things {
   denied: string;

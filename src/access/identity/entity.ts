@@ -3,7 +3,6 @@ import { Failure } from '../../core/failure.ts';
 import { flag, stringMap } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
-import type { Caller } from '../caller.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
 
@@ -91,17 +90,6 @@ export function checkName(field: string, name: string): void {
 
 /** Names that differ in case only are the same name. */
 export const nameKey = (name: string): string => foldName(name);
-
-/** The path of its own that an entity or a group has by its name. */
-export const namePath = (
-  { mount }: Pick<Caller, 'mount'>,
-  kind: 'entity' | 'group',
-  name: string,
-) => {
-  const place = `${mount.path}${kind}/name/`;
-  const at = place.split('/').length - 1;
-  return { path: place + nameKey(name), formed: [{ at, form: 'lower_case' as const }] };
-};
 
 export const timeOf = (ms: number): string => formatTimestamp(Math.floor(ms / 1000));
 

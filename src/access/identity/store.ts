@@ -325,6 +325,20 @@ export async function listGroupsById(db: Db, ids: readonly string[]): Promise<Gr
   return ids.flatMap((id) => groups.get(id) ?? []);
 }
 
+/** What groups are called, as far as they are there. */
+export async function listNamesOfGroups(db: Db, ids: readonly string[]): Promise<string[]> {
+  const names: string[] = [];
+  for (const some of inPieces(ids)) {
+    const rows = await db
+      .selectFrom('identity_group')
+      .select('name')
+      .where('id', 'in', some)
+      .execute();
+    names.push(...rows.map(({ name }) => name));
+  }
+  return names;
+}
+
 /** Every group, in the order of their names. */
 export function listGroupNames(db: Db): Promise<Named[]> {
   return listInPages((last) =>

@@ -5,8 +5,9 @@ import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import { type AccessRequest, isDenied, judgeAccess, type Operation } from '../acl.ts';
+import { isDenied, judgeAccess, type Operation } from '../acl.ts';
 import type { Caller } from '../caller.ts';
+import type { NamedPath } from '../name-form.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
@@ -136,15 +137,14 @@ export function requireAt(caller: Caller, operation: Operation, paths: readonly 
 }
 
 /** As {@link requireAt}, where what is granted here need not be granted there: only a denial counts. */
-export function refuseDenied(
-  caller: Caller,
-  paths: readonly Pick<AccessRequest, 'path' | 'formed'>[],
-): void {
-  judgeWith(caller, () => {
-    const { acl } = caller;
-    if (!acl || acl.root || !paths.some((path) => isDenied(acl, path))) return;
-    throw new Failure('forbidden', 'permission denied');
-  });
+export function refuseDenied(caller: Caller, paths: readonly NamedPath[]): void {
+  judgeWith(caller, () => refuseDeniedNow(caller, paths));
+}
+
+/** As {@link refuseDenied}, of what a plan has found: one that is made anew finds and asks anew. */
+export function refuseDeniedNow({ acl }: Pick<Caller, 'acl'>, paths: readonly NamedPath[]): void {
+  if (!acl || acl.root || !paths.some((path) => isDenied(acl, path))) return;
+  throw new Failure('forbidden', 'permission denied');
 }
 
 /** What a request would do, by what it has read. */

@@ -7,9 +7,15 @@ import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
-import { commitPlanned, type Planned, refuseDenied } from '../../standing/operations.ts';
+import {
+  commitPlanned,
+  type Planned,
+  refuseDenied,
+  refuseDeniedNow,
+} from '../../standing/operations.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from '../entity.ts';
 import { findAliasMount, newEntity, planAliasChange, planAliasRemoval } from '../operations.ts';
+import { aliasPaths, ownPaths } from '../own-paths.ts';
 import {
   ALIAS_TAKEN,
   findAlias,
@@ -33,16 +39,34 @@ interface SentAlias {
 /** Makes an alias, or changes the one that its id, or its name on its mount, stands for. */
 export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<Answer> {
   if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
-  const { id } = input;
-  if (id !== '') refuseDenied(caller, [{ path: `${caller.mount.path}entity-alias/id/${id}` }]);
+  const { id, canonical_id } = input;
+  refuseDenied(caller, [
+    ...aliasPaths(caller, 'entity-alias', id),
+    ...ownPaths(caller, 'entity', { id: canonical_id }),
+  ]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
+    if (existing) refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id));
     const entity = await findOwner(app, input);
+    if (entity) await refuseDeniedOwners(app, caller, entity, existing);
     const plan = existing
       ? await planChange(app, input, existing, entity)
       : await planNew(app, input, entity);
     return { ...plan, found: existing !== undefined };
   });
+}
+
+/** Whoever gets an alias, and whoever it is taken from. */
+async function refuseDeniedOwners(
+  app: App,
+  caller: Caller,
+  next: Entity,
+  existing: Alias | undefined,
+): Promise<void> {
+  refuseDeniedNow(caller, ownPaths(caller, 'entity', next));
+  if (!existing || existing.entity_id === next.id) return;
+  const before = await findEntityById(app.db, existing.entity_id);
+  refuseDeniedNow(caller, ownPaths(caller, 'entity', before ?? { id: existing.entity_id }));
 }
 
 async function planChange(

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../../../app.ts';
+import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import type { Answer } from '../../../http/route.ts';
@@ -8,7 +9,13 @@ import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
-import { commitPlanned, type Planned, refuseDenied, requireAt } from '../../standing/operations.ts';
+import {
+  commitPlanned,
+  type Planned,
+  refuseDenied,
+  refuseDeniedNow,
+  requireAt,
+} from '../../standing/operations.ts';
 import {
   type Alias,
   checkMetadata,
@@ -17,8 +24,6 @@ import {
   describeEntity,
   type Entity,
   type EntitySettings,
-  nameKey,
-  namePath,
   requireIdentityPolicies,
 } from '../entity.ts';
 import { listGroupsAbove } from '../group.ts';
@@ -30,6 +35,7 @@ import {
   readGroupTree,
   requireFewPolicies,
 } from '../operations.ts';
+import { aliasPaths, otherPaths, ownPaths } from '../own-paths.ts';
 import {
   deleteEntity,
   deleteMemberships,
@@ -55,12 +61,15 @@ export async function writeEntity(
   input: { id: string; name: string } & SentSettings,
 ): Promise<Answer> {
   const { id, name, ...sent } = input;
-  if (id !== '') return writeEntityById(app, caller, input);
-  if (name !== '') refuseDenied(caller, [namePath(caller, 'entity', name)]);
+  refuseDenied(caller, ownPaths(caller, 'entity', input));
+  if (id !== '') return changeEntity(app, caller, input);
   checkName('name', name);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
-    if (existing) return { ...(await planChange(app, existing, sent)), found: true };
+    if (existing) {
+      refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
+      return { ...(await planChange(app, existing, sent)), found: true };
+    }
     const settings = planSettings({ metadata: {}, policies: [], disabled: false }, sent);
     const entity = newEntity(app, { ...settings, name });
     return {
@@ -76,11 +85,20 @@ export async function writeEntityById(
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
 ): Promise<Answer> {
+  refuseDenied(caller, ownPaths(caller, 'entity', { name: input.name }));
+  return changeEntity(app, caller, input);
+}
+
+async function changeEntity(
+  app: App,
+  caller: Caller,
+  input: { id: string; name: string } & SentSettings,
+): Promise<Answer> {
   const { id, name, ...sent } = input;
-  refuseDenied(caller, [{ path: `${caller.mount.path}entity/id/${id}` }]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findEntityById(app.db, id);
     if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
+    refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
     checkName('name', name);
     if (name !== '') await requireFreeName(app, id, name);
     return planChange(app, { ...existing, name: name || existing.name }, sent);
@@ -169,26 +187,42 @@ export async function removeEntityBatch(
   // The caller's own last: without it there may be no more that is permitted.
   const own = caller.token?.entity_id;
   const ids = [...new Set(input.entity_ids)].sort((a, b) => Number(a === own) - Number(b === own));
-  // As each of them by itself, before the first of them goes.
+  // As each of them by itself, by its id and its name, before the first of them goes.
   requireAt(
     caller,
     'delete',
     ids.map((id) => `${caller.mount.path}entity/id/${id}`),
   );
-  while (ids.length > PAGE) await removePage(app, caller, ids.splice(0, PAGE));
-  return removeEntities(app, caller, () => findEntities(app, ids));
+  const find = (some: readonly string[]) => async () => {
+    const found = await findEntities(app, some);
+    const paths = found.flatMap((entity) => (entity ? ownPaths(caller, 'entity', entity) : []));
+    refuseDeniedNow(caller, paths);
+    return found;
+  };
+  const breath = new Breath();
+  for (let at = 0; ids.length > PAGE && at < ids.length; at += PAGE) {
+    await breath.take();
+    await find(ids.slice(at, at + PAGE))();
+  }
+  while (ids.length > PAGE) await removePage(app, caller, ids.splice(0, PAGE), find);
+  return removeEntities(app, caller, find(ids));
 }
 
 /** Entities that one write set removes, each with statements of its own: others write in between. */
 const PAGE = 25;
 
 /** Removes some of those that a request removes, with a record of their own. */
-async function removePage(app: App, caller: Caller, entity_ids: readonly string[]): Promise<void> {
+async function removePage(
+  app: App,
+  caller: Caller,
+  entity_ids: readonly string[],
+  find: (ids: readonly string[]) => () => Promise<readonly (Entity | undefined)[]>,
+): Promise<void> {
   const { record } = caller;
   const request = { ...record.request, entity_ids };
   const outcome = { ...record.outcome, ending: true };
   const some = { ...caller, record: { ...record, request, outcome } };
-  await commitRemoval(app, some, () => findEntities(app, entity_ids));
+  await commitRemoval(app, some, find(entity_ids));
 }
 
 async function findEntities(
@@ -262,17 +296,24 @@ export async function listNamesOfEntities(app: App): Promise<Answer> {
 }
 
 /** Finds an entity by one of the things it is known by; nothing found is an empty answer. */
-export async function lookUpEntity(app: App, _caller: Caller, input: LookupInput): Promise<Answer> {
-  const entity = await findLookedUp(app, parseLookup(input));
-  return entity ? answerEntity(app, entity) : {};
+export async function lookUpEntity(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
+  const entity = await findLookedUp(app, caller, parseLookup(input));
+  if (!entity) return {};
+  refuseDenied(caller, ownPaths(caller, 'entity', entity));
+  return answerEntity(app, entity);
 }
 
-async function findLookedUp(app: App, lookup: Lookup): Promise<Entity | undefined> {
-  if (lookup.by === 'id') return findEntityById(app.db, lookup.id);
-  if (lookup.by === 'name') return findEntityByName(app.db, nameKey(lookup.name));
+async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<Entity | undefined> {
+  if (lookup.by === 'id' || lookup.by === 'name') {
+    refuseDenied(caller, ownPaths(caller, 'entity', lookup));
+    return lookup.by === 'id'
+      ? findEntityById(app.db, lookup.id)
+      : findEntityByName(app.db, lookup.name);
+  }
   const alias =
     lookup.by === 'alias'
       ? await findAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
       : await findAliasById(app.db, lookup.alias_id);
+  refuseDenied(caller, aliasPaths(caller, 'entity-alias', alias?.id ?? ''));
   return alias && findEntityById(app.db, alias.entity_id);
 }

@@ -4,11 +4,12 @@ import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Caller } from '../../caller.ts';
-import { commitPlanned, refuseDenied } from '../../standing/operations.ts';
+import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { requireAccessor } from '../aliases/operations.ts';
 import { timeOf } from '../entity.ts';
 import type { GroupAlias } from '../group.ts';
 import { findAliasMount } from '../operations.ts';
+import { aliasPaths, ownPaths } from '../own-paths.ts';
 import {
   deleteGroupAlias,
   findAliasOfGroup,
@@ -33,10 +34,15 @@ export async function writeGroupAlias(
   caller: Caller,
   input: SentGroupAlias,
 ): Promise<Answer> {
-  const { id } = input;
-  if (id !== '') refuseDenied(caller, [{ path: `${caller.mount.path}group-alias/id/${id}` }]);
+  const { id, canonical_id } = input;
+  refuseDenied(caller, [
+    ...aliasPaths(caller, 'group-alias', id),
+    ...ownPaths(caller, 'group', { id: canonical_id }),
+  ]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
+    if (existing) refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id));
+    if (canonical_id !== '') await refuseDeniedOwners(app, caller, canonical_id, existing);
     const alias = await planGroupAlias(app, input, existing);
     return {
       effects: [
@@ -48,6 +54,19 @@ export async function writeGroupAlias(
       found: existing !== undefined,
     };
   });
+}
+
+/** Whichever group gets an alias, and whichever it is taken from. */
+async function refuseDeniedOwners(
+  app: App,
+  caller: Caller,
+  next: string,
+  existing: GroupAlias | undefined,
+): Promise<void> {
+  for (const id of new Set([next, existing?.group_id ?? next])) {
+    const group = await findGroupById(app.db, id);
+    refuseDeniedNow(caller, ownPaths(caller, 'group', group ?? { id }));
+  }
 }
 
 async function findExisting(app: App, input: SentGroupAlias): Promise<GroupAlias | undefined> {

@@ -5,12 +5,14 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import { commitPlanned, refuseDenied } from '../../standing/operations.ts';
-import { checkMetadata, checkName, namePath, requireIdentityPolicies } from '../entity.ts';
+import type { NamedPath } from '../../name-form.ts';
+import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
+import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
 import { checkMemberGroups, describeGroup, type Group, type GroupSettings } from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
 import { randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
+import { aliasPaths, otherPaths, ownPaths } from '../own-paths.ts';
 import {
   countEntityMembers,
   deleteGroup,
@@ -26,6 +28,7 @@ import {
   listGroupNames,
   listGroupsOf,
   listMembers,
+  listNamesOfGroups as listNamesById,
   replaceMembers,
   updateGroup,
 } from '../store.ts';
@@ -43,13 +46,12 @@ interface SentGroup {
 /** Makes a group, or changes the one that is named; what is left out stays. */
 export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<Answer> {
   checkName('name', input.name);
-  const { id, name } = input;
-  if (id !== '') refuseDenied(caller, [{ path: `${caller.mount.path}group/id/${id}` }]);
-  else if (name !== '') refuseDenied(caller, [namePath(caller, 'group', name)]);
+  refuseDenied(caller, listNamed(caller, input));
   return commitPlanned<Answer>(app, caller, async () => {
     // What is above the group, and in it, is looked up among what is cached.
     await app.store.refreshConfig();
     const existing = await findExisting(app, input);
+    if (existing) refuseDeniedNow(caller, otherPaths(caller, 'group', existing));
     const group = planGroup(app, existing, input);
     await requireFreeName(app, group);
     await requireFewPolicies(app, group, await listGroupsOf(app.db, 'group', group.id));
@@ -57,7 +59,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     return {
       effects: [
         existing ? updateGroup(group) : insertGroup(group),
-        ...(await planMembers(app, group, input)),
+        ...(await planMembers(app, caller, group, input)),
         ...bumpPermissionVersion(),
         ...(nests ? [holdAcyclic({ id: group.id })] : []),
       ],
@@ -65,6 +67,16 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
       found: existing !== undefined,
     };
   });
+}
+
+/** Paths of the group and of its members, as far as the request says them. */
+function listNamed(caller: Caller, input: SentGroup): NamedPath[] {
+  const { member_entity_ids: entities = [], member_group_ids: groups = [] } = input;
+  return [
+    ...ownPaths(caller, 'group', input),
+    ...entities.flatMap((id) => ownPaths(caller, 'entity', { id })),
+    ...groups.flatMap((id) => ownPaths(caller, 'group', { id })),
+  ];
 }
 
 function planGroup(app: App, existing: Group | undefined, input: SentGroup): Group {
@@ -113,7 +125,12 @@ async function findExisting(app: App, input: SentGroup): Promise<Group | undefin
   return group;
 }
 
-async function planMembers(app: App, group: Group, input: SentGroup): Promise<Effect[]> {
+async function planMembers(
+  app: App,
+  caller: Caller,
+  group: Group,
+  input: SentGroup,
+): Promise<Effect[]> {
   const { member_entity_ids: entities, member_group_ids: groups } = input;
   if (group.type === 'external' && (entities?.length || groups?.length)) {
     throw new Failure(
@@ -122,11 +139,18 @@ async function planMembers(app: App, group: Group, input: SentGroup): Promise<Ef
     );
   }
   for (const id of entities ?? []) {
-    if (!(await findEntityById(app.db, id))) {
-      throw new Failure('invalid', `member_entity_ids: there is no entity "${id}"`);
-    }
+    const entity = await findEntityById(app.db, id);
+    if (!entity) throw new Failure('invalid', `member_entity_ids: there is no entity "${id}"`);
+    refuseDeniedNow(caller, ownPaths(caller, 'entity', entity));
   }
-  if (groups) checkMemberGroups(await readGroupTree(app), group.id, groups);
+  if (groups) {
+    checkMemberGroups(await readGroupTree(app), group.id, groups);
+    const names = await listNamesById(app.db, groups);
+    refuseDeniedNow(
+      caller,
+      names.flatMap((name) => ownPaths(caller, 'group', { name })),
+    );
+  }
   return [
     ...(entities ? replaceMembers(group.id, 'entity', entities) : []),
     ...(groups ? replaceMembers(group.id, 'group', groups) : []),
@@ -221,17 +245,24 @@ export async function listNamesOfGroups(app: App): Promise<Answer> {
 }
 
 /** Finds a group by one of the things it is known by; nothing found is an empty answer. */
-export async function lookUpGroup(app: App, _caller: Caller, input: LookupInput): Promise<Answer> {
-  const group = await findLookedUp(app, parseLookup(input));
-  return group ? answerGroup(app, group) : {};
+export async function lookUpGroup(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
+  const group = await findLookedUp(app, caller, parseLookup(input));
+  if (!group) return {};
+  refuseDenied(caller, ownPaths(caller, 'group', group));
+  return answerGroup(app, group);
 }
 
-async function findLookedUp(app: App, lookup: Lookup): Promise<Group | undefined> {
-  if (lookup.by === 'id') return findGroupById(app.db, lookup.id);
-  if (lookup.by === 'name') return findGroupByName(app.db, lookup.name);
+async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<Group | undefined> {
+  if (lookup.by === 'id' || lookup.by === 'name') {
+    refuseDenied(caller, ownPaths(caller, 'group', lookup));
+    return lookup.by === 'id'
+      ? findGroupById(app.db, lookup.id)
+      : findGroupByName(app.db, lookup.name);
+  }
   const alias =
     lookup.by === 'alias'
       ? await findGroupAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
       : await findGroupAliasById(app.db, lookup.alias_id);
+  refuseDenied(caller, aliasPaths(caller, 'group-alias', alias?.id ?? ''));
   return alias && findGroupById(app.db, alias.group_id);
 }
