@@ -58,7 +58,11 @@ export function formatTime(ms: number): string {
  */
 export function omitEmpty(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(fields)) if (!isEmpty(value)) kept[name] = value;
+  // By names alone: a list does this for each item twice, and pairs take twice the time.
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    if (!isEmpty(value)) kept[name] = value;
+  }
   return kept;
 }
 
