@@ -4,24 +4,48 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { listExpiredSecretIds, listSecretIds } from '../src/access/approle/store.ts';
+import {
+  deleteExpiredSecretIds,
+  deleteSecretIdsOfRole,
+  listExpiredSecretIds,
+  listSecretIds,
+} from '../src/access/approle/store.ts';
+import { aliasIds, listGroupMemberships } from '../src/access/identity/store.ts';
 import {
   countLeases,
+  expireLeases,
   listExpired,
   listIdsInRange,
   listRange,
   listUnbound,
 } from '../src/access/leases/store.ts';
-import { listLogIns } from '../src/broker/auth-tokens/store.ts';
+import { removePage } from '../src/access/tokens/ending/store.ts';
+import { deleteLogIns } from '../src/access/tokens/store.ts';
+import { endLogIns } from '../src/broker/auth-tokens/operations.ts';
+import { listLogIns, usersNamed } from '../src/broker/auth-tokens/store.ts';
 import { listGroupsOf, listRolesOf } from '../src/broker/authority/roles/store.ts';
+import { countActiveUsers } from '../src/broker/billing/store.ts';
 import { listInContainers, listOwnedIn, type Window } from '../src/broker/lists/store.ts';
-import { listLive } from '../src/broker/sessions/ending/store.ts';
+import { holdResources } from '../src/broker/resources/store.ts';
+import {
+  deleteExpiredInjected,
+  listExpiredInjected,
+} from '../src/broker/session-credentials/store.ts';
+import {
+  cancelAffected,
+  type Loss,
+  listLive,
+  listSessionsOf,
+} from '../src/broker/sessions/ending/store.ts';
+import { deleteSessions, terminate } from '../src/broker/sessions/store.ts';
+import { loosenEntities } from '../src/broker/users/store.ts';
 import { listCertificates } from '../src/pki/certificates/search/store.ts';
 import { listSerials } from '../src/pki/certificates/store.ts';
 import { listRoleNames } from '../src/pki/roles/store.ts';
 import { createDb, type Db } from '../src/store/database.ts';
+import { withoutLocks } from '../src/store/holding.ts';
 import { numberParameters } from '../src/store/sqlite-reader.ts';
-import type { Value } from '../src/store/write.ts';
+import type { Effect, Value, Write } from '../src/store/write.ts';
 import { sqlitePlace } from './support/engines.ts';
 
 const place = sqlitePlace();
@@ -97,6 +121,32 @@ const READS: [name: string, index: RegExp, read: (db: Db) => Promise<unknown>][]
   ['secret IDs', /secret_id_page/, (db) => listSecretIds(db, role, page)],
   ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],
   ['log-ins, the oldest first', /type_created/, (db) => listLogIns(db, { ms: 1, id: 'x' }, 10)],
+  ['groups in groups', /member_groups/, (db) => listGroupMemberships(db)],
+  [
+    'users who were active in a month',
+    /\(month=\? AND user_id>/,
+    (db) => countActiveUsers(db, { from: '2026-11', before: '2026-12' }),
+  ],
+  [
+    'what was kept for workers and has run out',
+    /credential_expiry/,
+    (db) => listExpiredInjected(db, 9, 10),
+  ],
+  [
+    'sessions through some hosts',
+    /session_of_host/,
+    (db) => listSessionsOf(db, { host_ids: ['h'] }, 10),
+  ],
+  [
+    'sessions through the hosts of a set',
+    /session_of_host/,
+    (db) => listSessionsOf(db, { of_host_sets: ['s'] }, 10),
+  ],
+  [
+    'sessions through hosts that leave a set',
+    /session_of_host/,
+    (db) => listSessionsOf(db, { host_set_id_of: 's', host_ids_of: ['h'] }, 10),
+  ],
   ['live sessions', /session_status/, (db) => listLive(db, { status: 'active', id: 'x' }, 10)],
   [
     'groups of a user',
@@ -132,5 +182,73 @@ for (const [name, index, read] of READS) {
       const bounds = [...statement.matchAll(/(?:where|and) ("\w+") >=? /g)].map(([, one]) => one);
       assert.equal(new Set(bounds).size, bounds.length, statement);
     }
+  });
+}
+
+/** As many as one write set is about. */
+const IDS = Array.from({ length: 500 }, (_, at) => `id-${at}`);
+const named = aliasIds({ mount_accessor: 'a', name: 'n' });
+const clock = { now: () => 1 };
+const losing = (loss: Loss): Write[] => cancelAffected(loss, 1);
+
+/** What is found by its ids, or by those of what ends, is not looked for among all that are kept. */
+const WRITES: [what: string, index: RegExp, writes: readonly Effect[]][] = [
+  ['sessions through hosts', /session_of_host/, losing({ host_ids: IDS })],
+  ['sessions through host sets', /session_of_host/, losing({ of_host_sets: IDS })],
+  [
+    'sessions through hosts of a set',
+    /session_of_host/,
+    losing({ host_set_id_of: 's', host_ids: IDS }),
+  ],
+  ['sessions through a catalog', /session_of_host/, losing({ host_catalog_id: 'c' })],
+  ['sessions to a target', /session_of_target/, losing({ target_id: 't' })],
+  ['sessions of log-ins', /session_auth_token/, losing({ log_ins: { ids: IDS } })],
+  ['sessions of tokens', /session_token/, losing({ token_ids: IDS, ended_by: 0 })],
+  ['sessions of a person', /resource_owner/, losing({ of_entity: 'e' })],
+  ['sessions of whom aliases name', /resource_owner/, losing({ of_named: named })],
+  ['sessions that have ended', /session_1 \(id=/, losing({ ended_among: IDS })],
+  ['sessions that end', /session_1 \(id=/, terminate(IDS, 1)],
+  ['sessions that are forgotten', /session_1 \(id=/, deleteSessions(IDS)],
+  ['log-ins', /resource_1 \(id=/, await endLogIns(clock, { ids: IDS })],
+  ['log-ins of tokens', /resource_key/, await endLogIns(clock, { token_ids: IDS, ended_by: 0 })],
+  ['log-ins of users', /resource_owner/, await endLogIns(clock, { user_ids: IDS })],
+  ['log-ins of a person', /resource_owner/, await endLogIns(clock, { entity_id: 'e' })],
+  ['log-ins of whom aliases name', /resource_owner/, await endLogIns(clock, { alias_ids: named })],
+  ['log-ins by accounts', /resource_link_to/, await endLogIns(clock, { account_ids: IDS })],
+  ['users of aliases', /resource_1 \(id=/, [loosenEntities(usersNamed(named))]],
+  ['accounts of nobody', /resource_1 \(id=/, holdResources(IDS, '')],
+  [
+    'secret IDs of a role',
+    /id_1 \(id=/,
+    [deleteSecretIdsOfRole({ mount_id: 'm', name: 'r' }, IDS)],
+  ],
+  ['secret IDs that have run out', /id_1 \(id=/, [deleteExpiredSecretIds(IDS, 1)]],
+  ['leases', /lease_1 \(id=/, [expireLeases(IDS, 1)]],
+  ['what workers were given', /session_id=/, [deleteExpiredInjected(IDS, 1)]],
+  ['tokens by aliases', /token_alias/, [deleteLogIns(named)]],
+  ['dead tokens', /token_1 \(id=/, removePage({ ids: IDS, now: 1, limit: 500 })],
+];
+
+/** Of these there are few. */
+const FEW = /USING COVERING INDEX resource_type_updated \(type=\?\)$/;
+
+for (const [what, index, effects] of WRITES) {
+  test(`indexes find ${what}, among all that are kept`, () => {
+    const plans: string[] = [];
+    for (const effect of effects) {
+      assert.ok('sql' in effect);
+      const { sql, parameters } = effect;
+      const explain = database.prepare(`explain query plan ${numberParameters(withoutLocks(sql))}`);
+      // The ways to log in, which are asked for to tell users from others, are few.
+      const steps = explain.all(...parameters).map(({ detail }) => String(detail));
+      const ways = parameters.includes('auth-method') ? 1 : 0;
+      const wide = steps.filter((step) => /\(type=\?\)$/.test(step));
+      assert.ok(wide.length <= ways && wide.every((step) => FEW.test(step)), `${sql}\n${wide}`);
+      for (const step of steps) assert.doesNotMatch(step, /^SCAN (?!\d|taken|line)/, sql);
+      for (const step of steps)
+        assert.doesNotMatch(step, /\((status|mount_id|owner_id)=\?( AND role=\?)?\)$/, sql);
+      plans.push(...steps);
+    }
+    assert.match(plans.join('\n'), index);
   });
 }

@@ -31,6 +31,7 @@ import { sourcePages } from './migrations/0039-source-pages.ts';
 import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
 import { makersOfWrappings } from './migrations/0044-makers-of-wrappings.ts';
 import { linkedFrom } from './migrations/0047-linked-from.ts';
+import { membersApart } from './migrations/0050-members-apart.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -72,6 +73,7 @@ export const MIGRATIONS: readonly Migration[] = [
   issuersOfRoles,
   makersOfWrappings,
   linkedFrom,
+  membersApart,
 ];
 
 /**

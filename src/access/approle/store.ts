@@ -1,4 +1,5 @@
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
+import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
@@ -175,8 +176,8 @@ export async function listIdsOfRole(
 
 /** Deletes those of some secret IDs that are a role's: a text may be another's by now. */
 export function deleteSecretIdsOfRole({ mount_id, name }: RoleKey, ids: readonly string[]): Write {
-  const of = build.deleteFrom('approle_secret_id').where('mount_id', '=', mount_id);
-  return write(of.where('role', '=', name).where('id', 'in', ids));
+  const of = build.deleteFrom('approle_secret_id').where('id', 'in', ids);
+  return write(of.where(aside('mount_id'), '=', mount_id).where(aside('role'), '=', name));
 }
 
 /** Ids of secret IDs that have run out, the longest ago first. */

@@ -404,13 +404,16 @@ export async function listMembers(db: Db, group_id: string, kind: MemberKind): P
   return rows.map((row) => row.member_id);
 }
 
+/** Groups whose members one statement counts: each may have ten thousand. */
+const COUNTED_AT_ONCE = 10;
+
 /** How many entities are members of each of some groups; those without any are left out. */
 export async function countEntityMembers(
   db: Db,
   group_ids: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
-  for (const ids of inPieces(group_ids)) {
+  for (const ids of inPieces(group_ids, COUNTED_AT_ONCE)) {
     const rows = await db
       .selectFrom('identity_group_member')
       .select(({ fn }) => ['group_id', fn.countAll().as('count')])
@@ -448,7 +451,8 @@ export async function listGroupMemberships(
     db
       .selectFrom('identity_group_member')
       .select(['group_id', 'member_id'])
-      .where('kind', '=', 'group')
+      // As it stands, for the index of those alone: entities may be many times more.
+      .where('kind', '=', sql.lit('group'))
       .where((row) =>
         row(
           row.refTuple('group_id', 'member_id'),
@@ -466,9 +470,9 @@ export async function listGroupMemberships(
 /** Members of one statement: ten thousand of one each would hold up whoever writes next. */
 const MEMBERS_AT_ONCE = 500;
 
-const inPieces = (ids: readonly string[]): (readonly string[])[] =>
-  Array.from({ length: Math.ceil(ids.length / MEMBERS_AT_ONCE) }, (_, at) =>
-    ids.slice(at * MEMBERS_AT_ONCE, (at + 1) * MEMBERS_AT_ONCE),
+const inPieces = (ids: readonly string[], size = MEMBERS_AT_ONCE): (readonly string[])[] =>
+  Array.from({ length: Math.ceil(ids.length / size) }, (_, at) =>
+    ids.slice(at * size, (at + 1) * size),
   );
 
 /** Puts others in the place of a group's members of one kind. */

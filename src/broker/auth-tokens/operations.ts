@@ -139,7 +139,7 @@ export function makeAuthToken(
  * that are there when the write set runs, not those of when it was planned. What they stand on is
  * taken away or held by then, see `takeResources`.
  */
-export async function endLogIns(app: App, of: LogInsOf): Promise<Effect[]> {
+export async function endLogIns(app: Pick<App, 'now'>, of: LogInsOf): Promise<Effect[]> {
   const ids = logInsOf(of);
   return [
     ...takeResources({ ids }),

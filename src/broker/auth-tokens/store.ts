@@ -1,5 +1,6 @@
 import type { Expression } from 'kysely';
 import { isNotEnded } from '../../access/tokens/store.ts';
+import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { ResourceRow } from '../../store/tables.ts';
@@ -124,7 +125,10 @@ export function logInsOf(of: LogInsOf): Ids {
     .selectFrom('resource')
     .select('resource.id')
     .where('type', '=', 'auth-token');
-  if ('ids' in of) return idsOf(log_ins.where('id', 'in', of.ids));
+  if ('ids' in of) {
+    const some = build.selectFrom('resource').select('resource.id').where('id', 'in', of.ids);
+    return idsOf(some.where(aside('type'), '=', 'auth-token'));
+  }
   if ('token_ids' in of) return idsOf(log_ins.where('unique_key', 'in', tokensEnded(of)));
   if ('entity_id' in of) {
     return idsOf(log_ins.where('owner_id', 'in', usersOf(of.entity_id)));
@@ -152,7 +156,7 @@ export function tokenRowsOf(of: LogInsOf): Ids {
   const rows = build
     .selectFrom('resource')
     .select((row) => row.ref('unique_key').$notNull().as('id'))
-    .where('type', '=', 'auth-token')
+    .where(aside('type'), '=', 'auth-token')
     .where('id', 'in', logInsOf(of));
   return idsOf(rows);
 }

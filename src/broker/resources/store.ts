@@ -1,4 +1,5 @@
 import { type Compilable, type Expression, type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { aside } from '../../store/aside.ts';
 import {
   build,
   type Db,
@@ -398,7 +399,9 @@ export function holdResources(ids: readonly string[], owner_id?: string): Write[
   if (ids.length === 0) return [];
   const some = build.selectFrom('resource').select('id').where('id', 'in', ids).orderBy('id');
   const held =
-    owner_id === undefined ? some.forKeyShare() : some.where('owner_id', '=', owner_id).forShare();
+    owner_id === undefined
+      ? some.forKeyShare()
+      : some.where(aside('owner_id'), '=', owner_id).forShare();
   return [write(held, { rows: ids.length })];
 }
 

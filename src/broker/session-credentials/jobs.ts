@@ -1,5 +1,8 @@
 import type { Job } from '../../jobs.ts';
-import { deleteExpiredInjected, hasExpiredInjected } from './store.ts';
+import { deleteExpiredInjected, listExpiredInjected } from './store.ts';
+
+/** Rows of one write set: others write in between. */
+const PAGE = 200;
 
 export const sessionCredentialJobs: readonly Job[] = [
   {
@@ -8,8 +11,12 @@ export const sessionCredentialJobs: readonly Job[] = [
     every_ms: 600_000,
     async run(app, turn) {
       const now = Math.floor(app.now() / 1000);
-      if (!(await hasExpiredInjected(app.db, now))) return;
-      await turn.commit([deleteExpiredInjected(now)]);
+      while (!turn.stopping) {
+        const page = await listExpiredInjected(app.db, now, PAGE);
+        if (page.length === 0) return;
+        const ids = [...new Set(page.map(({ session_id }) => session_id))];
+        await turn.commit([deleteExpiredInjected(ids, now)]);
+      }
     },
   },
 ];

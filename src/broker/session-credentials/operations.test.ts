@@ -124,9 +124,9 @@ eachEngine('credentials of a session', (open) => {
     await app.store.commit(endSessionCredentials('s_1', clock.now));
     assert.deepEqual(await passwords('s_1'), []);
     assert.deepEqual(await passwords('s_2'), ['one', 'two']);
-    await app.store.commit([deleteExpiredInjected(clock.now + 9)]);
+    await app.store.commit([deleteExpiredInjected(['s_2'], clock.now + 9)]);
     assert.deepEqual(await passwords('s_2'), ['one', 'two']);
-    await app.store.commit([deleteExpiredInjected(clock.now + 10)]);
+    await app.store.commit([deleteExpiredInjected(['s_2'], clock.now + 10)]);
     assert.deepEqual(await passwords('s_2'), []);
   });
 

@@ -26,15 +26,18 @@ export const deleteInjected: (parameters: { session_id: string }) => Write = pre
   sql.deleteFrom('session_credential').where('session_id', '=', session_id),
 );
 
-/** Those of sessions whose time is over, in case nothing else has ended them. */
-export function deleteExpiredInjected(now: number): Write {
-  return write(build.deleteFrom('session_credential').where('expires_at', '<=', now));
+/** Those of sessions whose time is over, in case nothing else has ended them: so many, the oldest first. */
+export function listExpiredInjected(db: Db, now: number, limit: number): Promise<ExpiredKey[]> {
+  const expired = db.selectFrom('session_credential').select(['expires_at', 'session_id']);
+  return expired.where('expires_at', '<=', now).orderBy('expires_at').limit(limit).execute();
 }
 
-/** Whether there are any, so that a run of the job that has nothing to do writes nothing. */
-export async function hasExpiredInjected(db: Db, now: number): Promise<boolean> {
-  const found = db.selectFrom('session_credential').select('session_id');
-  return (await found.where('expires_at', '<=', now).limit(1).executeTakeFirst()) !== undefined;
+type ExpiredKey = Pick<SessionCredentialRow, 'expires_at' | 'session_id'>;
+
+/** Deletes what some sessions have left that has run out. */
+export function deleteExpiredInjected(session_ids: readonly string[], now: number): Write {
+  const expired = build.deleteFrom('session_credential').where('expires_at', '<=', now);
+  return write(expired.where('session_id', 'in', session_ids));
 }
 
 /** A library or stored credential, or those that a store contains, as they are when it is asked; or some. */

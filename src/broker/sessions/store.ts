@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import type { SessionRow } from '../../store/tables.ts';
@@ -355,7 +356,7 @@ export function terminate(ids: readonly string[], now: number): Write[] {
             .selectFrom('session')
             .select('session.id')
             .where('session.id', 'in', ids)
-            .where('status', '=', 'terminated'),
+            .where(aside('status'), '=', 'terminated'),
         )
         .where('body', '<>', ENDED),
     ),
@@ -385,6 +386,8 @@ export async function listDue(
 export function deleteSessions(ids: readonly string[]): Write[] {
   return [
     write(build.deleteFrom('session_connection').where('session_id', 'in', ids)),
-    write(build.deleteFrom('session').where('id', 'in', ids).where('status', '=', 'terminated')),
+    write(
+      build.deleteFrom('session').where('id', 'in', ids).where(aside('status'), '=', 'terminated'),
+    ),
   ];
 }

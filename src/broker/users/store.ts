@@ -1,3 +1,4 @@
+import { aside } from '../../store/aside.ts';
 import { build } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Ids } from '../resources/store.ts';
@@ -25,7 +26,7 @@ export function setOwner(
 /** Has users be nobody's entity; their next log-in gives them one. */
 export function loosenEntities(user_ids: Ids): Write {
   const users = build.updateTable('resource').set({ unique_key: null });
-  return write(users.where('type', '=', 'user').where('id', 'in', user_ids));
+  return write(users.where('id', 'in', user_ids).where(aside('type'), '=', 'user'));
 }
 
 /** Leaves a user's accounts to nobody. */

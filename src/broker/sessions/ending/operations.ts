@@ -24,7 +24,7 @@ import {
  * What cancels the sessions that depend on something that is being removed, for the write set
  * that removes it; it stands before the removal there.
  */
-export function planLoss(app: App, loss: Loss): Effect[] {
+export function planLoss(app: Pick<App, 'now'>, loss: Loss): Effect[] {
   return cancelAffected(loss, app.now());
 }
 

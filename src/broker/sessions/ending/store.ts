@@ -1,4 +1,5 @@
 import { type Expression, sql } from 'kysely';
+import { aside } from '../../../store/aside.ts';
 import { build, type Db } from '../../../store/database.ts';
 import type { SessionRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
@@ -45,6 +46,9 @@ export type Loss =
   /** A host set goes on without some hosts. */
   | { host_set_id_of: string; host_ids: readonly string[] };
 
+/** Said as it stands, or the index of those sessions alone is passed over, and all others looked at. */
+const isThroughHost = sql<boolean>`session.host_id <> ''`;
+
 function affected(loss: Loss) {
   const from = build.selectFrom('session').select('session.id');
   const rows = build.selectFrom('resource').select('resource.id').where('type', '=', 'session');
@@ -64,24 +68,28 @@ function affected(loss: Loss) {
   }
   if ('host_set_id_of' in loss) {
     return from
+      .where(isThroughHost)
       .where('host_id', 'in', loss.host_ids)
       .where('host_set_id', '=', loss.host_set_id_of);
   }
   if ('target_id' in loss) return from.where('target_id', '=', loss.target_id);
   if ('session_ids' in loss) return from.where('id', 'in', loss.session_ids);
   if ('ended_among' in loss) {
-    return from.where('id', 'in', loss.ended_among).where('status', '=', 'terminated');
+    return from.where('id', 'in', loss.ended_among).where(aside('status'), '=', 'terminated');
   }
   if ('log_ins' in loss) return from.where('auth_token_id', 'in', logInsOf(loss.log_ins));
-  if ('host_ids' in loss) return from.where('host_id', 'in', loss.host_ids);
+  if ('host_ids' in loss) return from.where(isThroughHost).where('host_id', 'in', loss.host_ids);
   if ('of_host_sets' in loss) {
     // By way of their hosts, of which there is an index.
     return from
+      .where(isThroughHost)
       .where('host_set_id', 'in', loss.of_host_sets)
       .where('host_id', 'in', hostsOf(loss.of_host_sets));
   }
   if ('host_catalog_id' in loss) {
-    return from.where('host_id', 'in', contained('host', loss.host_catalog_id));
+    return from
+      .where(isThroughHost)
+      .where('host_id', 'in', contained('host', loss.host_catalog_id));
   }
   if ('token_ids' in loss)
     return from
@@ -211,8 +219,7 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
         .updateTable('session')
         .set({ status: 'canceling', canceling_ms: now, due_ms: now })
         .where('id', 'in', sessions())
-        // Found by their ids: of all that go on, few are meant.
-        .where((row) => row.fn.coalesce('status', sql.lit('')), 'in', LIVE_STATUSES),
+        .where(aside('status'), 'in', LIVE_STATUSES),
     ),
   ];
   const lost = lostColumns(loss);
@@ -296,11 +303,14 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
     return idsOf(await sessions.where('auth_token_id', 'in', loss.log_in_ids).execute());
   }
   if ('of_host_sets' in loss) {
-    const through = sessions.where('host_id', 'in', hostsOf(loss.of_host_sets));
+    const through = sessions
+      .where(isThroughHost)
+      .where('host_id', 'in', hostsOf(loss.of_host_sets));
     return idsOf(await through.where('host_set_id', 'in', loss.of_host_sets).execute());
   }
   if ('host_ids' in loss) {
-    return idsOf(await sessions.where('host_id', 'in', loss.host_ids).execute());
+    const through = sessions.where(isThroughHost).where('host_id', 'in', loss.host_ids);
+    return idsOf(await through.execute());
   }
   // The target goes on, and so do its sessions that have ended.
   const live = sessions.where('status', 'in', LIVE_STATUSES);
@@ -315,7 +325,8 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
   const found: string[] = [];
   // Some hosts a question: a set may lose thousands of them.
   for (let at = 0; at < loss.host_ids_of.length && found.length < limit; at += HOSTS_AT_ONCE) {
-    const of = live.where('host_id', 'in', loss.host_ids_of.slice(at, at + HOSTS_AT_ONCE));
+    const some = loss.host_ids_of.slice(at, at + HOSTS_AT_ONCE);
+    const of = live.where(isThroughHost).where('host_id', 'in', some);
     found.push(...idsOf(await of.where('host_set_id', '=', loss.host_set_id_of).execute()));
   }
   return found.slice(0, limit);
@@ -372,7 +383,7 @@ export async function listGroundless(db: Db, ids: readonly string[]): Promise<st
     .leftJoin('resource as owner', 'owner.id', 'own.owner_id')
     .select('session.id')
     .where('session.id', 'in', ids)
-    .where('session.status', 'in', LIVE_STATUSES)
+    .where(aside('session.status'), 'in', LIVE_STATUSES)
     .where((row) =>
       row.or([
         row('target.id', 'is', null),
