@@ -18,7 +18,7 @@ import {
 } from './answer.ts';
 import { Connections } from './connections.ts';
 import { findKey } from './secure-contexts/operations.ts';
-import { type Order, type Said, TIMEOUT, talk } from './talk/operations.ts';
+import { type Order, type Said, TIMEOUT } from './talk/operations.ts';
 import type { FromTalkThread, ToTalkThread } from './thread.ts';
 
 /** One request to a Vault server. */
@@ -84,9 +84,10 @@ export async function askVault(
     body: request.body,
     reach: credential_stores,
     listening: [listen.host, proxy_listen.host],
+    party: whoAsks().party,
   };
   const { status, text } = await connections.take(url.host, askerOf(request.onGone), () =>
-    url.protocol === 'https:' ? talkOnThread(app, order) : talk(order),
+    talkOnThread(app, order),
   );
   if (status >= 200 && status < 300) return parseVaultAnswer(text);
   const because = describeRefusal(text);

@@ -2,8 +2,9 @@ import { parentPort } from 'node:worker_threads';
 import { VaultFault } from './answer.ts';
 import { type Order, type Said, talk } from './talk/operations.ts';
 
-// The entry of the thread that speaks to Vault servers by TLS: a handshake takes as long as the certificates
-// which the other side sends make it, and here it holds up nobody but those who ask Vault servers.
+// The entry of the thread that speaks to Vault servers: a handshake takes as long as the certificates which the
+// other side sends make it, an answer as long as the parts that it comes in, and here it holds up nobody but
+// those who ask Vault servers; `Shares` divides it among these.
 
 export interface ToTalkThread {
   id: number;

@@ -1,14 +1,18 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { request as requestHttp } from 'node:http';
-import { type RequestOptions as HttpsOptions, request as requestHttps } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { type RequestOptions, request as requestHttps } from 'node:https';
+import { connect as connectTcp, isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { ConnectionOptions } from 'node:tls';
+import type { Duplex } from 'node:stream';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Gathering } from '../../../core/gathering.ts';
+import { partyOf, siteOfParty } from '../../../core/party.ts';
 import { type Hold, SharedBytes } from '../../../core/shared-bytes.ts';
 import { faultOfCode, type VaultConnection, VaultFault } from '../answer.ts';
+import { Gate } from '../gate/operations.ts';
 import { judgeReach, type ReachRules } from '../reach.ts';
 import { SecureContexts } from '../secure-contexts/operations.ts';
+import { Shares } from '../shares.ts';
 
 /** One exchange with a Vault server, as a value that a thread can be given. */
 export interface Order {
@@ -19,14 +23,14 @@ export interface Order {
   reach: ReachRules;
   /** Where this server listens, besides its interfaces. */
   listening: readonly string[];
+  /** For whom; see `Asking`. */
+  party: string;
 }
 
 export interface Said {
   status: number;
   text: string;
 }
-
-type RequestOptions = HttpsOptions & Pick<ConnectionOptions, 'secureContext'>;
 
 /** Milliseconds for a request and its answer together. */
 export const TIMEOUT = 10_000;
@@ -38,6 +42,20 @@ const answers = new SharedBytes({ total: 32 << 20, each: 8 << 20 });
 
 /** Bytes of an answer's head. */
 const MOST_HEAD = 16 << 10;
+/** Bytes on the wire until a connection is secured: an honest chain of certificates is a quarter of it, and one made to be costly has fewer. */
+const MOST_HANDSHAKE = 32 << 10;
+/** Bytes on the wire after that: an answer in tiny parts is longer than itself. */
+const MOST_WIRE = MOST_HEAD + MOST_BODY + (256 << 10);
+
+/** Of the thread that this runs on: what comes from all servers is read in pieces, and they share it out. */
+const shares = new Shares({
+  now: () => performance.now(),
+  spent: () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  },
+  next: (work) => void setImmediate(work),
+});
 
 /** Of the thread that this runs on; they end with it. */
 const contexts = new SecureContexts();
@@ -52,19 +70,49 @@ export async function talk(order: Order): Promise<Said> {
   refuseLiteral(order, url);
   return exchange(
     url,
-    () => optionsFor(order, url),
+    () => openGate(order, url),
+    (gate) => optionsFor(order, url, gate),
     order.body,
     (giveUp) => answers.hold(url.host, giveUp),
   );
 }
 
-function optionsFor(order: Order, url: URL): RequestOptions {
+/** Whoever asks, where it goes, and what that is called: a crowd of each has one share. */
+function openGate(order: Order, url: URL): Gate {
+  const port = Number(url.port === '' ? defaultPort(url) : url.port);
+  const host = hostOf(url);
+  const raw = connectTcp({ host, port, lookup: lookupWithin(order), noDelay: true });
+  const asker = `asker ${siteOfParty(order.party)}`;
+  return new Gate(raw, {
+    shares,
+    accounts: () => [asker, `at ${partyOf(raw.remoteAddress ?? '')}`, `server ${url.host}`],
+    most: url.protocol === 'https:' ? MOST_HANDSHAKE : MOST_WIRE,
+    tooLong: new VaultFault('malformed', 'the answer of the Vault server is too long'),
+  });
+}
+
+const defaultPort = ({ protocol }: URL): number => (protocol === 'https:' ? 443 : 80);
+
+function secure(gate: Gate, { connection }: Order, url: URL): Duplex {
+  const { tls_server_name, tls_skip_verify } = connection;
+  const host = hostOf(url);
+  const options: ConnectionOptions = {
+    socket: gate,
+    host,
+    servername: tls_server_name === '' && isIP(host) === 0 ? host : tls_server_name,
+    rejectUnauthorized: !tls_skip_verify,
+    secureContext: contexts.get(connection),
+    ALPNProtocols: ['http/1.1'],
+  };
+  return connectTls(options, () => gate.allow(MOST_WIRE));
+}
+
+function optionsFor(order: Order, url: URL, gate: Gate): RequestOptions {
   const { connection, method, body } = order;
   return {
     method,
-    agent: false,
     maxHeaderSize: MOST_HEAD,
-    lookup: lookupWithin(order),
+    createConnection: () => (url.protocol === 'https:' ? secure(gate, order, url) : gate),
     signal: AbortSignal.timeout(TIMEOUT),
     headers: {
       accept: 'application/json',
@@ -75,11 +123,11 @@ function optionsFor(order: Order, url: URL): RequestOptions {
         ? {}
         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
     },
-    ...(url.protocol === 'https:' ? tlsOptions(connection) : {}),
   };
 }
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
+
 /** @throws VaultFault `barred` for an address, which nobody looks up, that is not to be reached */
 function refuseLiteral(order: Order, url: URL): void {
   const address = hostOf(url);
@@ -126,33 +174,29 @@ function listOwnAddresses({ listening }: Order): string[] {
   return [...all.map(({ address }) => address), ...listening];
 }
 
-function tlsOptions(connection: VaultConnection): RequestOptions {
-  const { tls_server_name, tls_skip_verify } = connection;
-  return {
-    rejectUnauthorized: !tls_skip_verify,
-    secureContext: contexts.get(connection),
-    ...(tls_server_name === '' ? {} : { servername: tls_server_name }),
-  };
-}
-
 function exchange(
   url: URL,
-  makeOptions: () => RequestOptions,
+  open: () => Gate,
+  makeOptions: (gate: Gate) => RequestOptions,
   body: string | undefined,
   holdFor: (giveUp: () => void) => Hold,
 ): Promise<Said> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error & { code?: unknown }): void =>
       reject(error instanceof VaultFault ? error : faultOfCode(String(error.code ?? '')));
+    const gate = open();
     let sent: ReturnType<typeof requestHttp>;
     try {
-      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, makeOptions());
+      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, makeOptions(gate));
     } catch (error) {
+      gate.destroy();
       // Certificates and keys that cannot be read are found here.
       fail(error instanceof Error ? error : new Error('no request could be made'));
       return;
     }
+    gate.on('error', (error) => void sent.destroy(error));
     sent.on('error', fail);
+    sent.on('close', () => void gate.destroy());
     sent.on('response', (response) => {
       const giveUp = (): void => {
         sent.destroy(new VaultFault('malformed', 'the answer of the Vault server is too long'));

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { after, test } from 'node:test';
+import { makeCostlyChain } from '../../../test/support/costly-chain.ts';
+import { startApart, startHostile, startHostileTls } from '../../../test/support/hostile-vault.ts';
+import { withOpenssl } from '../../../test/support/openssl.ts';
+import { longestTurn } from '../../../test/support/turns.ts';
+import { startFakeVault } from '../../../test/support/vault.ts';
+import { DEV_DEFAULTS, devConfig } from '../../config.ts';
+import { doFor } from '../../core/asking.ts';
+import { type VaultConnection, VaultFault } from './answer.ts';
+import { askVault } from './operations.ts';
+
+const pair = makePair();
+
+function makePair(): { cert: string; key: string } {
+  const pair = { cert: '', key: '' };
+  withOpenssl(({ must, read }) => {
+    const key = ['-newkey', 'rsa:2048', '-nodes'];
+    const subject = ['-subj', '/CN=vault.test', '-addext', 'subjectAltName=DNS:vault.test'];
+    must('req', '-x509', ...key, ...subject, '-days', '2', '-keyout', 'k', '-out', 'c');
+    pair.cert = Buffer.from(read('c')).toString('utf8');
+    pair.key = Buffer.from(read('k')).toString('utf8');
+  });
+  return pair;
+}
+
+const closers: (() => Promise<void> | void)[] = [];
+const started: { stop(): Promise<void> }[] = [];
+const app = {
+  config: devConfig(DEV_DEFAULTS),
+  barrier: { onLock: () => {} },
+  onClose: (close: () => Promise<void> | void) => void closers.push(close),
+};
+after(async () => {
+  for (const server of started) await server.stop();
+  for (const close of closers) await close();
+});
+
+async function keep<Server extends { stop(): Promise<void> }>(
+  starting: Promise<Server>,
+): Promise<Server> {
+  const server = await starting;
+  started.push(server);
+  return server;
+}
+
+/** What came of asking a server: its answer, or the kind of fault. */
+async function ask(address: string, ca_cert: string, from: string): Promise<string> {
+  const connection: VaultConnection = {
+    address,
+    namespace: '',
+    ca_cert,
+    tls_server_name: 'vault.test',
+    tls_skip_verify: false,
+    client_certificate: '',
+    client_certificate_key: '',
+    token: 'good',
+  };
+  try {
+    await doFor(from, () =>
+      askVault(app, connection, { method: 'GET', path: 'auth/token/lookup-self' }),
+    );
+    return 'answer';
+  } catch (error) {
+    if (error instanceof VaultFault) return error.kind;
+    throw error;
+  }
+}
+
+const [HERE, ELSEWHERE] = ['192.0.2.1', '198.51.100.1'] as const;
+/** Some tens of milliseconds to verify. */
+const chain = makeCostlyChain('vault.test', 10);
+const healthy = await keep(startFakeVault(pair));
+const askHealthy = (from: string): Promise<string> => ask(healthy.url, pair.cert, from);
+
+for (const [why, from] of [
+  ['from elsewhere', ELSEWHERE],
+  ['from where they are asked', HERE],
+] as const) {
+  test(`a server asked ${why} answers before most of those that are costly, however many wait`, async () => {
+    const costly = await keep(startApart(chain, 3));
+    await askHealthy(from);
+    let answered = 0;
+    const first = Promise.withResolvers<void>();
+    const all = costly.urls.flatMap((url) =>
+      Array.from({ length: 8 }, async () => {
+        await ask(url, chain.root, HERE);
+        answered += 1;
+        first.resolve();
+      }),
+    );
+    await first.promise;
+    const before = answered;
+    assert.equal(await askHealthy(from), 'answer');
+    const meanwhile = answered - before;
+    assert.ok(meanwhile <= 12, `${meanwhile} of ${all.length}`);
+    await Promise.all(all);
+  });
+}
+
+test('servers that never shake hands hold up nobody else', async () => {
+  const silent = await keep(startHostile(() => {}));
+  const asked = Array.from({ length: 16 }, () => ask(`https://${silent.at}`, pair.cert, HERE));
+  assert.equal(await askHealthy(ELSEWHERE), 'answer');
+  assert.equal(await askHealthy(HERE), 'answer');
+  await silent.stop();
+  assert.deepEqual(new Set(await Promise.all(asked)), new Set(['unreachable']));
+});
+
+test('a chain longer than an honest one is refused before it is verified', async () => {
+  const long = makeCostlyChain('vault.test', 40);
+  const costly = await keep(startFakeVault(long));
+  assert.equal(await ask(costly.url, long.root, HERE), 'malformed');
+});
+
+test('a server that asks for a key exchange of its own numbers is not spoken to', async () => {
+  const options = { ...pair, maxVersion: 'TLSv1.2', dhparam: 'auto' } as const;
+  const answer = (socket: { end(text: string): void }): void =>
+    socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
+  const ciphers = 'DHE-RSA-AES128-GCM-SHA256';
+  const own = await keep(startHostileTls({ ...options, ciphers }, answer));
+  assert.equal(await ask(`https://${own.at}`, pair.cert, HERE), 'unreachable');
+  const curves = await keep(
+    startHostileTls({ ...options, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' }, answer),
+  );
+  assert.equal(await ask(`https://${curves.at}`, pair.cert, HERE), 'answer');
+});
+
+test('a server that wants to shake hands again is refused that', async () => {
+  const refused = Promise.withResolvers<Error | null>();
+  const again = await keep(
+    startHostileTls({ ...pair, maxVersion: 'TLSv1.2' }, (socket) => {
+      socket.renegotiate({}, (error) => refused.resolve(error));
+      socket.on('error', (error) => refused.resolve(error));
+    }),
+  );
+  const asked = ask(`https://${again.at}`, pair.cert, HERE);
+  assert.match(String(await refused.promise), /no renegotiation/i);
+  await again.stop();
+  assert.equal(await asked, 'unreachable');
+});
+
+for (const secured of [true, false]) {
+  const how = secured ? 'secured' : 'plain';
+  test(`an answer in a million parts is given up, and read on another thread: ${how}`, async () => {
+    const parts = Buffer.from(
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(1_000_000)}`,
+    );
+    const send = (socket: Socket): void => void socket.end(parts);
+    const server = await keep(secured ? startHostileTls(pair, send) : startHostile(send));
+    const address = `http${secured ? 's' : ''}://${server.at}`;
+    await askHealthy(HERE);
+    let kind = '';
+    const longest = await longestTurn(async () => {
+      kind = await ask(address, pair.cert, HERE);
+    });
+    assert.equal(kind, 'malformed');
+    // Sending is this process's, too: it is the server.
+    assert.ok(longest < 50, `${longest} ms`);
+  });
+}
