@@ -5,9 +5,14 @@ const LONG = 5;
 export class Breath {
   #since = performance.now();
 
+  /** Whether it is time. Asked before `take` where steps take less than a microtask does. */
+  get isDue(): boolean {
+    return performance.now() - this.#since >= LONG;
+  }
+
   /** To be called between two steps. */
   async take(): Promise<void> {
-    if (performance.now() - this.#since < LONG) return;
+    if (!this.isDue) return;
     await new Promise(setImmediate);
     this.#since = performance.now();
   }

@@ -323,7 +323,7 @@ export async function describeResources(
       ...own[at],
       ...describeActions(caller, definition, resource, scope),
     });
-    await breath.take();
+    if (breath.isDue) await breath.take();
   }
   return described;
 }
