@@ -5,6 +5,7 @@ import type { LeaseKinds } from './access/leases/lease.ts';
 import type { AuditTrail } from './audit/trail.ts';
 import type { Config } from './config.ts';
 import type { Barrier } from './seal/barrier.ts';
+import type { MountSubject, Subject } from './store/config-subject.ts';
 import type { Db } from './store/database.ts';
 import type { Store } from './store/store.ts';
 import type { Effect } from './store/write.ts';
@@ -47,8 +48,15 @@ export interface App {
   /**
    * Configuration that the hot path needs, loaded once and forgotten when any node changes
    * configuration (`config_version`). Never for anything that must be exact at each request.
+   *
+   * @param subjects all that is read: given them, only a change of one of them has it loaded anew
    */
-  cached<T>(key: string, load: () => Promise<T>): Promise<T>;
+  cached<T>(key: string, load: () => Promise<T>, subjects?: readonly Subject[]): Promise<T>;
+  /**
+   * The number that grows with each change of what a mount is configured with, for what is kept by it;
+   * undefined for a mount that is not there. It is asked for before anything else is read of it.
+   */
+  versionOf(subject: MountSubject): Promise<number | undefined>;
   /** Registers work to be done, in reverse order of registration, when the server stops. */
   onClose(close: () => Promise<void> | void): void;
 }

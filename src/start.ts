@@ -25,6 +25,7 @@ import {
 } from './routes.ts';
 import { Barrier } from './seal/barrier.ts';
 import { openSeal } from './seal/operations.ts';
+import { cacheConfig } from './store/config-cache.ts';
 import { openStore, type Store } from './store/store.ts';
 
 /** A server that is up. */
@@ -140,37 +141,7 @@ function buildApp(
       await commitOnceFor(store, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
-    cached: cacheOver(store, barrier),
+    ...cacheConfig(store, barrier),
     onClose: (close) => closers.push(close),
-  };
-}
-
-/** Values loaded since configuration last changed, on any node, or since the last unsealing. */
-function cacheOver(store: Store, barrier: Barrier): App['cached'] {
-  let values = new Map<string, Promise<unknown>>();
-  let version: number | undefined;
-  const forget = (): void => {
-    values = new Map();
-  };
-  store.onConfigChange(forget);
-  barrier.onLock(forget);
-  const find = <T>(key: string, load: () => Promise<T>): Promise<T> => {
-    const known = values.get(key);
-    if (known) return known as Promise<T>;
-    // What was loaded before a change belongs to the map of before, which nobody reads again.
-    const into = values;
-    const loading = load();
-    into.set(key, loading);
-    loading.catch(() => into.delete(key));
-    return loading;
-  };
-  // A SQLite directory belongs to this process alone, so every change passes through here. What is known
-  // is handed on as it is: a request asks a dozen times, and a promise around a promise takes 0.3 µs each.
-  if (store.engine !== 'postgres') return find;
-  return async (key, load) => {
-    const current = await store.configVersion();
-    if (current !== version) forget();
-    version = current;
-    return find(key, load);
   };
 }

@@ -42,11 +42,11 @@ import {
 
 /** All mounts by the path that clients write, and what each engine's data is deleted with. */
 export function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
-  return app.cached('mounts', async () => {
-    const mounts = await listMounts(app.db);
-    return new Map(mounts.map((mount) => [fullPath(mount), mount]));
-  });
+  return app.cached('mounts', async () => byPath(await listMounts(app.db)), ['mounts']);
 }
+
+const byPath = (mounts: readonly Mount[]): ReadonlyMap<string, Mount> =>
+  new Map(mounts.map((mount) => [fullPath(mount), mount]));
 
 /** The mount that is always there; its routes are the server's own. */
 export async function requireSystemMount(app: App): Promise<Mount> {

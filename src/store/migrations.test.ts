@@ -192,8 +192,8 @@ eachPlace('a database', (newPlace, engine) => {
       role('b', { issuer_ref: 'x'.repeat(256) }),
       role('c', { allowed_domains: [looks, '"issuer_ref":', '\u0000é'], issuer_ref: 'new' }),
       role('d', { allowed_domains: ['issuer_ref', looks] }),
-      ...issuersOfRoles.up(columnTypes(engine)).map((sql) => run(sql)),
     ]);
+    await store.commit(issuersOfRoles.up(columnTypes(engine)).map((sql) => run(sql)));
     const rows = store.db.selectFrom('pki_role').select(['name', 'issuer_ref']).orderBy('name');
     assert.deepEqual(
       (await rows.execute()).map((row) => Object.values(row)),

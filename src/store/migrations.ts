@@ -30,6 +30,7 @@ import { sessionPages } from './migrations/0038-session-pages.ts';
 import { sourcePages } from './migrations/0039-source-pages.ts';
 import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
 import { makersOfWrappings } from './migrations/0044-makers-of-wrappings.ts';
+import { configSubjects } from './migrations/0045-config-subjects.ts';
 import { linkedFrom } from './migrations/0047-linked-from.ts';
 import { membersApart } from './migrations/0050-members-apart.ts';
 
@@ -72,6 +73,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sourcePages,
   issuersOfRoles,
   makersOfWrappings,
+  configSubjects,
   linkedFrom,
   membersApart,
 ];

@@ -28,6 +28,8 @@ export async function migratePostgres(url: string): Promise<void> {
 /** Brings the schema up to date in the transaction that is open; others wait until it ends. */
 export async function migrateInTransaction(client: Client): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1)', [lockKey('migration')]);
+  // What a trigger left for the end would keep later steps from changing its table.
+  await client.query('set constraints all immediate');
   const text = columnTypes('postgres');
   await client.query(
     `create table if not exists schema_migration (number ${text.integer} not null primary key, name ${text.text} not null, applied_at ${text.integer} not null)`,
@@ -41,6 +43,7 @@ export async function migrateInTransaction(client: Client): Promise<void> {
       Math.floor(Date.now() / 1000),
     ]);
   }
+  await client.query('set constraints all deferred');
 }
 
 /** @throws Failure `unavailable` when the database does not store text as UTF-8 */

@@ -8,6 +8,7 @@
  */
 export interface Tables {
   config_version: ConfigVersionRow;
+  config_subject: ConfigSubjectRow;
   permission_version: PermissionVersionRow;
   job_lease: JobLeaseRow;
   audit_entry: AuditEntryRow;
@@ -64,6 +65,12 @@ export interface Tables {
 /** One row; grows with every write set that changes configuration. */
 interface ConfigVersionRow {
   id: 1;
+  version: number;
+}
+
+/** How often a subject of the configuration was changed; counted by triggers, see `config-subject.ts`. */
+interface ConfigSubjectRow {
+  subject: string;
   version: number;
 }
 

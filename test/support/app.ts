@@ -11,6 +11,7 @@ import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
 import { leaseKinds, planDependants } from '../../src/routes.ts';
 import { Barrier } from '../../src/seal/barrier.ts';
 import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../../src/seal/keyring.ts';
+import { cacheConfig } from '../../src/store/config-cache.ts';
 import type { Store } from '../../src/store/store.ts';
 
 export interface TestApp {
@@ -33,10 +34,6 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     wait_for_reads: false,
     onError: () => {},
   });
-  let values = new Map<string, Promise<unknown>>();
-  store.onConfigChange(() => {
-    values = new Map();
-  });
   const app: App = {
     config: devConfig(DEV_DEFAULTS),
     store,
@@ -57,13 +54,7 @@ export async function openTestApp(store: Store): Promise<TestApp> {
       await commitOnceFor(store, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
-    async cached<T>(key: string, load: () => Promise<T>): Promise<T> {
-      const known = values.get(key);
-      if (known) return known as Promise<T>;
-      const loading = load();
-      values.set(key, loading);
-      return loading;
-    },
+    ...cacheConfig(store, barrier),
     onClose: () => {},
   };
   await store.commit(planFirstMounts(app));

@@ -218,11 +218,14 @@ export async function requireFewPolicies(
 }
 
 export async function readGroupTree(app: App): Promise<GroupTree> {
-  return app.cached('identity:groups', async () =>
-    groupTree(
-      (await listGroupNames(app.db)).map(({ id }) => id),
-      await listGroupMemberships(app.db),
-    ),
+  return app.cached(
+    'identity:groups',
+    async () =>
+      groupTree(
+        (await listGroupNames(app.db)).map(({ id }) => id),
+        await listGroupMemberships(app.db),
+      ),
+    ['identity/group-tree'],
   );
 }
 

@@ -55,7 +55,7 @@ export async function readAcl(
   const key = JSON.stringify(names);
   // Templates in paths make the permissions of every entity its own.
   if (identity) return compile(app, names, key, identity);
-  const known = await app.cached('policies:acls', async () => keptAcls());
+  const known = await app.cached('policies:acls', async () => keptAcls(), ['policies']);
   const acl = known.find(key) ?? (await known.get(key, () => compile(app, names, key, undefined)));
   return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
 }
@@ -91,6 +91,7 @@ async function compile(
   const lists = await app.cached(
     'policies:lists',
     async () => new Kept(ROOMS.policy_lists, weighList, LARGEST_PART),
+    ['policies'],
   );
   const loaded = await lists.get(key, () => loadPolicies(app, names));
   if ('excess' in loaded) throw new Failure('forbidden', loaded.excess);

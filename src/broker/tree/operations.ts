@@ -8,9 +8,11 @@ import { buildTree, type ScopeTree } from './tree.ts';
 
 /** All scopes, loaded once until any node changes one. */
 export function readScopeTree(app: App): Promise<ScopeTree> {
-  return app.cached('broker/scopes', async () => {
-    return buildTree(await listOfType(app.db, 'scope', scopeOf));
-  });
+  return app.cached(
+    'broker/scopes',
+    async () => buildTree(await listOfType(app.db, 'scope', scopeOf)),
+    ['broker/scopes'],
+  );
 }
 
 const scopeOf = ({ id, name, description, scope_id, body }: Resource): Scope => ({

@@ -7,5 +7,7 @@ import { listKeyed } from '../../resources/store.ts';
  * them: nothing is asked of them, and anybody with the right to add them may add as many as he likes.
  */
 export function readWorkers(app: App): Promise<Resource[]> {
-  return app.cached('broker/workers', () => listKeyed(app.db, 'worker', 'node'));
+  return app.cached('broker/workers', () => listKeyed(app.db, 'worker', 'node'), [
+    'broker/workers',
+  ]);
 }

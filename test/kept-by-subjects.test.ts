@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { readGroupTree } from '../src/access/identity/operations.ts';
+import { readAcl } from '../src/access/policies/operations.ts';
+import type { App } from '../src/app.ts';
+import { readScopeTree } from '../src/broker/tree/operations.ts';
+import { readWorkers } from '../src/broker/workers/registry/operations.ts';
+import { readMounts } from '../src/mounts/operations.ts';
+import { createDb } from '../src/store/database.ts';
+import { SqliteReader } from '../src/store/sqlite-reader.ts';
+import type { Value } from '../src/store/write.ts';
+import { openTestApp } from './support/app.ts';
+import { sqlitePlace } from './support/engines.ts';
+
+/** What is kept by its subjects is read from rows whose triggers count their versions, and from no others. */
+
+interface Query {
+  sql: string;
+  parameters: readonly Value[];
+}
+
+const place = sqlitePlace();
+const store = await place.open();
+const options = place.options();
+assert.ok(options.engine === 'sqlite');
+const reader = new SqliteReader(join(options.directory, 'gatehouse.db'));
+after(async () => {
+  await reader.close();
+  await place.remove();
+});
+
+const queries: Query[] = [];
+function note<Args extends readonly unknown[], Result>(
+  read: (sql: string, parameters: Query['parameters'], ...more: Args) => Result,
+) {
+  return (sql: string, parameters: Query['parameters'], ...more: Args): Result => {
+    if (!sql.includes('from "config_subject"')) queries.push({ sql, parameters });
+    return read(sql, parameters, ...more);
+  };
+}
+const db = createDb({
+  all: note(reader.all.bind(reader)),
+  first: note(reader.first.bind(reader)),
+  some: note(reader.some.bind(reader)),
+  close: () => reader.close(),
+});
+
+const { app: real } = await openTestApp({ ...store, db });
+const named = new Map<string, readonly string[]>();
+const app: App = {
+  ...real,
+  cached: (key, load, subjects) => {
+    if (subjects) named.set(key, subjects);
+    return real.cached(key, load, subjects);
+  },
+};
+
+/** Reads what is kept under the key for the first time. */
+const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
+  ['mounts', () => readMounts(app)],
+  ['identity:groups', () => readGroupTree(app)],
+  ['policies:acls', () => readAcl(app, ['default', 'p'], undefined)],
+  ['policies:lists', () => readAcl(app, ['default', 'q'], undefined)],
+  ['broker/scopes', () => readScopeTree(app)],
+  ['broker/workers', () => readWorkers(app)],
+];
+
+/** Texts of the triggers that count a subject, by table. */
+async function triggersOf(subjects: readonly string[]): Promise<Map<string, string[]>> {
+  const rows = (await reader.all(
+    "select tbl_name, sql from sqlite_master where type = 'trigger'",
+    [],
+  )) as { tbl_name: string; sql: string }[];
+  const found = new Map<string, string[]>();
+  for (const { tbl_name, sql } of rows) {
+    if (!subjects.some((subject) => sql.includes(`'${subject}'`))) continue;
+    found.set(tbl_name, [...(found.get(tbl_name) ?? []), sql]);
+  }
+  return found;
+}
+
+for (const [key, read] of READERS) {
+  test(`"${key}" is read from nothing but its subjects`, async () => {
+    queries.length = 0;
+    await read();
+    const subjects = named.get(key);
+    assert.ok(subjects, 'it names subjects');
+    assert.ok(queries.length > 0, 'it reads');
+    const triggers = await triggersOf(subjects);
+    for (const { sql, parameters } of queries) {
+      for (const [, table = ''] of sql.matchAll(/\b(?:from|join) "(\w+)"/g)) {
+        const counted = triggers.get(table) ?? [];
+        for (const operation of ['insert', 'update', 'delete']) {
+          const fits = counted.some((text) => {
+            if (!text.includes(` after ${operation} `)) return false;
+            const [, value] = / = '([^']+)'\)? begin/.exec(text) ?? [];
+            return value === undefined || parameters.includes(value);
+          });
+          assert.ok(fits, `${operation} on ${table} is counted: ${sql}`);
+        }
+      }
+    }
+  });
+}
+
+test('whatever names subjects is among those above', () => {
+  const naming = globSync('src/**/*.ts')
+    .filter((file) => !file.endsWith('.test.ts'))
+    .flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/\.cached\(\s*'([^']+)'/g)].map((match) => ({
+        key: match[1] ?? '',
+        call: callFrom(match),
+      })),
+    )
+    .filter(({ call }) => /,\s*\[\s*'[^']+'[^\]]*\],?\s*\)$/.test(call))
+    .map(({ key }) => key);
+  assert.deepEqual(naming.sort(), READERS.map(([key]) => key).sort());
+});
+
+/** The text of a call, up to the bracket that closes it. */
+function callFrom({ input = '', index }: { input?: string; index?: number }): string {
+  const begin = input.indexOf('(', index);
+  let depth = 0;
+  for (let at = begin; at < input.length; at += 1) {
+    if (input[at] === '(') depth += 1;
+    if (input[at] === ')') depth -= 1;
+    if (depth === 0) return input.slice(begin, at + 1);
+  }
+  return '';
+}
