@@ -121,6 +121,27 @@ test('what a body names is denied where its own path is, and no other', async (t
   }
 });
 
+test('a lease that is looked up or renewed is denied where its own path is, and no other', async (t) => {
+  const client = await startTestServer(t);
+  await client.call('POST', 'sys/mounts/demo', { type: 'pki' });
+  await client.call('POST', 'demo/root/generate/internal', { common_name: 'x', key_type: 'ec' });
+  const role = { allow_any_name: true, generate_lease: true, ttl: '1h' };
+  await client.call('POST', 'demo/roles/web', role);
+  const issue = async () =>
+    (await client.call('POST', 'demo/issue/web', { common_name: 'a.test' })).textAt('lease_id');
+  const [denied, other] = [await issue(), await issue()];
+  assert.match(denied, /^demo\/issue\/web\//);
+  for (const [action, path, found] of [
+    ['lookup', 'sys/leases/lookup', 200],
+    ['renew', 'sys/leases/renew', 400],
+    ['renew', 'sys/renew', 400],
+  ] as const) {
+    const ask = await personWith(client, action, deny(`sys/leases/${action}/${denied}`));
+    assert.equal(await ask('POST', path, { lease_id: denied }), 403, path);
+    assert.equal(await ask('POST', path, { lease_id: other }), found, path);
+  }
+});
+
 test('deleting entities together needs what deleting each of them needs', async (t) => {
   const client = await startTestServer(t);
   const { denied: one, other } = await makeTwo(client, 'identity/entity');

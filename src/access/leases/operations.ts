@@ -96,9 +96,10 @@ async function requireLease(app: App, id: string): Promise<Lease> {
 
 export async function lookUpLease(
   app: App,
-  _caller: Caller,
+  caller: Caller,
   input: { lease_id: string },
 ): Promise<Answer> {
+  refuseDeniedLease(caller, 'lookup', input.lease_id);
   const lease = await requireLease(app, input.lease_id);
   const path = lease.id.slice(0, lease.id.lastIndexOf('/'));
   return { data: { ...describeLease(lease, nowSeconds(app)), path } };
@@ -117,7 +118,11 @@ export async function renewLease(
 }
 
 /** A lease in the body is the one that has a path of its own, or two. */
-function refuseDeniedLease(caller: Caller, action: 'renew' | 'revoke', id: string): void {
+function refuseDeniedLease(
+  caller: Caller,
+  action: 'lookup' | 'renew' | 'revoke',
+  id: string,
+): void {
   if (id === '') return;
   refuseDenied(caller, [{ path: `sys/leases/${action}/${id}` }, { path: `sys/${action}/${id}` }]);
 }

@@ -1,9 +1,11 @@
 import type { Caller } from '../../access/caller.ts';
+import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { type Authority, findIssuer, findKey } from '../authority/authority.ts';
 import { changeAuthority, planDefaultChange, readAuthority } from '../authority/operations.ts';
+import { ownPaths } from '../authority/own-paths.ts';
 import { saveConfig } from '../authority/store.ts';
 import { checkUrls, type UrlSettings, warnOfTemplates } from '../authority/urls.ts';
 
@@ -46,6 +48,7 @@ async function chooseDefaultIssuer(
   followsLatest: (authority: Authority) => boolean,
 ): Promise<Answer<IssuersConfig>> {
   requireExplicitRef('issuer', ref);
+  refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
   return changeAuthority<Answer<IssuersConfig>>(app, caller, (authority) => {
     const issuer = findIssuer(authority, ref);
     if (!issuer) {
@@ -54,6 +57,7 @@ async function chooseDefaultIssuer(
         `Error resolving issuer reference: unable to find PKI issuer for reference: ${ref}`,
       );
     }
+    refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
     const follows = followsLatest(authority);
     const warnings =
       issuer.key_id === ''
@@ -87,6 +91,7 @@ export async function writeKeysConfig(
   input: { default: string },
 ): Promise<Answer<{ default: string }>> {
   requireExplicitRef('key', input.default);
+  refuseDenied(caller, ownPaths(caller, 'key', { ref: input.default }));
   return changeAuthority<Answer<{ default: string }>>(app, caller, (authority: Authority) => {
     const key = findKey(authority, input.default);
     if (!key) {
@@ -95,6 +100,7 @@ export async function writeKeysConfig(
         `Error resolving key reference: unable to find PKI key for reference: ${input.default}`,
       );
     }
+    refuseDeniedNow(caller, ownPaths(caller, 'key', key));
     return {
       effects: [],
       defaults: { default_key: key.id },

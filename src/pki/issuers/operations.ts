@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
+import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -9,6 +10,7 @@ import {
   rememberFormer,
   requireIssuer,
 } from '../authority/operations.ts';
+import { ownPaths } from '../authority/own-paths.ts';
 import { requireRoomForSettings } from '../authority/room.ts';
 import { warnOfTemplates } from '../authority/urls.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
@@ -100,30 +102,34 @@ export async function writeIssuer(
   input: IssuerUpdate & IssuerRef,
 ): Promise<IssuerAnswer> {
   const { issuer_ref, ...update } = input;
-  return changeIssuer(app, caller, issuer_ref, () => update);
+  return changeIssuer(app, caller, { issuer_ref, sent: update }, () => update);
 }
 
 /** Changes the settings that are sent and keeps the others. */
 export async function updateIssuer(
   app: App,
   caller: Caller,
-  input: { [Field in keyof IssuerUpdate]?: IssuerUpdate[Field] | undefined } & IssuerRef,
+  input: SentUpdate & IssuerRef,
 ): Promise<IssuerAnswer> {
   const { issuer_ref, ...patch } = input;
-  return changeIssuer(app, caller, issuer_ref, (issuer) => {
+  return changeIssuer(app, caller, { issuer_ref, sent: patch }, (issuer) => {
     const sent = Object.entries(patch).filter(([, value]) => value !== undefined);
     return { ...updateOf(issuer), ...Object.fromEntries(sent) };
   });
 }
 
+type SentUpdate = { [Field in keyof IssuerUpdate]?: IssuerUpdate[Field] | undefined };
+
 async function changeIssuer(
   app: App,
   caller: Caller,
-  ref: string,
+  { issuer_ref: ref, sent }: IssuerRef & { sent: SentUpdate },
   updateFrom: (issuer: Issuer) => IssuerUpdate,
 ): Promise<IssuerAnswer> {
+  refuseDenied(caller, ownPaths(caller, 'issuer', { name: sent.issuer_name }));
   const { id, warnings } = await changeAuthority(app, caller, async (authority) => {
     const issuer = resolveIssuer(authority, ref);
+    refuseDeniedChain(caller, authority, issuer, sent.manual_chain ?? []);
     const update = updateFrom(issuer);
     const settings = planSettings(authority, issuer, update);
     requireRoomForSettings(authority, issuer, settings);
@@ -148,6 +154,23 @@ async function changeIssuer(
     };
   });
   return { data: describeIssuer(await requireIssuer(app, caller, id)), warnings };
+}
+
+/** Of the others alone: what is asked for at its own path may be in its own chain. */
+function refuseDeniedChain(
+  caller: Caller,
+  authority: Authority,
+  issuer: Issuer,
+  refs: readonly string[],
+): void {
+  for (const ref of refs) {
+    const member = ref === 'self' ? issuer : findIssuer(authority, ref);
+    if (member === issuer) continue;
+    refuseDeniedNow(caller, [
+      ...ownPaths(caller, 'issuer', { ref }),
+      ...ownPaths(caller, 'issuer', member),
+    ]);
+  }
 }
 
 function recordOf(issuer: Issuer): IssuerRecord {

@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
+import { refuseDenied } from '../../access/standing/operations.ts';
 import { askerOf } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -26,6 +27,7 @@ import { encodeBareEcKey, encodePrivateKey, exportPrivateKey } from '../../x509/
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKey } from '../authority/authority.ts';
 import { changeAuthority, readAuthority } from '../authority/operations.ts';
+import { ownPaths } from '../authority/own-paths.ts';
 import { requireRoomForKey } from '../authority/room.ts';
 import type { HandedOutKey } from '../certificates/answer.ts';
 import { takeRsaKey } from './jobs.ts';
@@ -255,6 +257,7 @@ export async function updateKey(
   caller: Caller,
   input: { key_ref: string; key_name?: string | undefined },
 ): Promise<Answer<KeyFacts>> {
+  refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
   return changeAuthority<Answer<KeyFacts>>(app, caller, (authority) => {
     const key = resolveKey(authority, input.key_ref);
     const name = (input.key_name ?? '').trim();
@@ -320,6 +323,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
   if (input.exported === 'kms') {
     throw new Failure('invalid', 'managed keys are not available: use internal or exported');
   }
+  refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
   const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
   return changeAuthority(app, caller, (authority) => {

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
-import { commitPlanned } from '../../access/standing/operations.ts';
+import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
@@ -8,8 +8,10 @@ import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
+import { ownPaths } from '../authority/own-paths.ts';
 import {
   describeRole,
+  namesIssuer,
   type PlannedRole,
   patchRole,
   planRole,
@@ -86,7 +88,7 @@ export async function writeRole(
 ): Promise<RoleAnswer> {
   const { name, ...fields } = input;
   const planned = planRole(fields);
-  return keepRole(app, caller, name, () => planned);
+  return keepRole(app, caller, { name, issuer_ref: fields.issuer_ref }, () => planned);
 }
 
 export async function updateRole(
@@ -95,28 +97,34 @@ export async function updateRole(
   input: RolePatch & { name: string },
 ): Promise<RoleAnswer> {
   const { name, ...patch } = input;
-  return keepRole(app, caller, name, (existing) => {
+  return keepRole(app, caller, { name, issuer_ref: patch.issuer_ref }, (existing) => {
     if (existing) return patchRole(existing, patch);
     throw new Failure('invalid', `Unable to fetch role entry to patch: no role ${name}`);
   });
 }
 
-/** @param plan is told what there is now; called anew when that was changed before it is written */
+/**
+ * @param named.issuer_ref as it was sent
+ * @param plan is told what there is now; called anew when that was changed before it is written
+ */
 async function keepRole(
   app: App,
   caller: Caller,
-  name: string,
+  { name, issuer_ref = '' }: { name: string; issuer_ref: string | undefined },
   plan: (existing: Role | undefined) => PlannedRole,
 ): Promise<RoleAnswer> {
   const mount_id = caller.mount.id;
-  const authority = await readAuthority(app, mount_id);
+  const ref = namesIssuer(issuer_ref) ? issuer_ref : '';
+  refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
   const { role, warnings } = await commitPlanned<PlannedRole>(app, caller, async () => {
+    const issuer = findIssuer(await readAuthority(app, mount_id), ref);
+    refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
     const read = await findStoredRole(app.db, mount_id, name);
     const planned = plan(read?.role);
     const effects = saveRole(mount_id, name, { read, role: planned.role });
     return { effects, result: planned, found: read !== undefined };
   });
-  const known = findIssuer(authority, role.issuer_ref) !== undefined;
+  const known = findIssuer(await readAuthority(app, mount_id), role.issuer_ref) !== undefined;
   return { data: describeRole(role), warnings: [...warnings, ...warnOfIssuer(role, known)] };
 }
 

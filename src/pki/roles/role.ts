@@ -223,6 +223,11 @@ export function patchRole(existing: Role, patch: RolePatch): PlannedRole {
   return planRole(mergePatch(existing, patch));
 }
 
+/** Whether a role's `issuer_ref` names an issuer, and not whichever is the default when it is used. */
+export function namesIssuer(ref: string): boolean {
+  return ref !== '' && ref.toLowerCase() !== 'default';
+}
+
 /**
  * What to tell a writer whose role could not be used right now.
  *

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
+import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -12,6 +13,7 @@ import { encodePrivateKey } from '../../x509/private-keys.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { type Authority, resolveKey } from '../authority/authority.ts';
 import { changeAuthority, planDefaultChange } from '../authority/operations.ts';
+import { ownPaths } from '../authority/own-paths.ts';
 import { requireRoomForIssuer, requireRoomForKey } from '../authority/room.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { DEFAULT_SETTINGS, encodeCertificatePem, type IssuerRecord } from '../issuers/issuer.ts';
@@ -58,6 +60,11 @@ export async function generateRoot(
   const way = parseWay(input.exported);
   const { exported: _, ...request } = input;
   checkSignatureSize(request.signature_bits);
+  const { issuer_name: name, key_name, key_ref } = request;
+  refuseDenied(caller, [
+    ...ownPaths(caller, 'issuer', { name }),
+    ...ownPaths(caller, 'key', way === 'existing' ? { ref: key_ref } : { name: key_name }),
+  ]);
   const fresh = way === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
   const mount_id = caller.mount.id;
 
@@ -68,7 +75,7 @@ export async function generateRoot(
     if (fresh) requireRoomForKey(authority);
     const { key, effects } = fresh
       ? planFreshKey(app, mount_id, authority, fresh, request.key_name)
-      : { key: requireExistingKey(authority, request), effects: [] };
+      : { key: requireExistingKey(caller, authority, request), effects: [] };
     const now = app.now();
     const serialNumber = newSerialNumber(app);
     const wanted: WantedRoot = {
@@ -191,14 +198,16 @@ function planFreshKey(
   return { key, effects: [insert] };
 }
 
-function requireExistingKey(authority: Authority, request: RootRequest): Key {
+function requireExistingKey(caller: Caller, authority: Authority, request: RootRequest): Key {
   if (request.key_type !== undefined || request.key_bits !== undefined) {
     throw new Failure(
       'invalid',
       'invalid parameter for the kms/existing path parameter, key_type nor key_bits arguments can be set in this mode',
     );
   }
-  return resolveKey(authority, request.key_ref);
+  const key = resolveKey(authority, request.key_ref);
+  refuseDeniedNow(caller, ownPaths(caller, 'key', key));
+  return key;
 }
 
 const SERIAL_BYTES = 20;
