@@ -193,7 +193,7 @@ eachPlace('a database', (newPlace, engine) => {
       role('c', { allowed_domains: [looks, '"issuer_ref":', '\u0000é'], issuer_ref: 'new' }),
       role('d', { allowed_domains: ['issuer_ref', looks] }),
     ]);
-    await store.commit(issuersOfRoles.up(columnTypes(engine)).map((sql) => run(sql)));
+    for (const sql of issuersOfRoles.up(columnTypes(engine))) await store.commit([run(sql)]);
     const rows = store.db.selectFrom('pki_role').select(['name', 'issuer_ref']).orderBy('name');
     assert.deepEqual(
       (await rows.execute()).map((row) => Object.values(row)),
