@@ -6,9 +6,11 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
+import { holdGroupsOf, holdMembers, holdNumberOf } from '../org-bounds/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/store.ts';
+import { requireScope } from '../tree/operations.ts';
 
 export const groupDefinition: Definition = {
   type: 'group',
@@ -23,7 +25,9 @@ export const groupDefinition: Definition = {
       errors.add('scope_id', 'Improperly formatted field.');
     }
   },
-  planNew: async () => ({}),
+  planNew: async (_app, _caller, { container }) => ({
+    effects: holdNumberOf('group', container.scope),
+  }),
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
@@ -66,12 +70,13 @@ export function checkMembers(change: LinkChange) {
 
 /** Adds, replaces or removes the users in a group. */
 export function changeMembers(change: LinkChange) {
-  return (
+  return async (
     app: App,
     caller: BrokerCaller,
     { resource, item }: { resource: Resource; item: Item },
-  ): Promise<Resource> =>
-    changeLinks(app, caller, groupDefinition, {
+  ): Promise<Resource> => {
+    const scope = await requireScope(app, resource.scope_id);
+    return changeLinks(app, caller, groupDefinition, {
       resource,
       version: item.version ?? 0,
       change,
@@ -83,5 +88,10 @@ export function changeMembers(change: LinkChange) {
         const unknown = ids.find((id) => !known.has(id));
         if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
       },
+      bounds: ({ added, removed }) => [
+        ...(added.length > removed.length ? holdMembers(scope) : []),
+        ...(added.length > 0 ? holdGroupsOf(added, scope) : []),
+      ],
     });
+  };
 }

@@ -4,6 +4,7 @@ import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
+import { isBound } from '../org-bounds/bounds.ts';
 import type { Beforehand } from '../removal/page.ts';
 import type { Resource } from '../resource.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
@@ -32,6 +33,8 @@ export interface LinkRequest {
   requireLinkable(ids: readonly string[]): Promise<void>;
   /** What else the change brings with it. */
   effects?: readonly Effect[];
+  /** What refuses the change where more are linked than may be; the links are there by then. */
+  bounds?(plan: PlannedLinks): readonly Effect[];
   /** What ends with links that are taken away, in the change itself and before it. */
   loseBy?(removed: readonly string[]): Promise<LossByLinks>;
 }
@@ -56,6 +59,7 @@ export async function changeLinks(
     ...deleteLinks({ from_id: resource.id, kind, to_ids: removed }),
     ...insertLinks({ from_id: resource.id, kind, to_ids: added }, inside),
     ...(request.effects ?? []),
+    ...(request.bounds?.(plan) ?? []),
     ...(loss?.effects ?? []),
   ];
   const grounds = loss ? holdResources([...added, ...removed]) : [];
@@ -63,8 +67,10 @@ export async function changeLinks(
   try {
     return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
   } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (isBound(error.message)) refuseField(request.field, error.message, request.message);
     // Something to be linked went away between reading and writing: say which.
-    if (error instanceof Failure && error.kind === 'conflict') await planChange(app, request);
+    await planChange(app, request);
     throw error;
   }
 }

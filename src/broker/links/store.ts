@@ -101,7 +101,8 @@ interface Inside {
 /** Ids of one statement: making one for each of thousands would hold everybody up. */
 const IDS_AT_ONCE = 500;
 
-const inPieces = (ids: readonly string[]): (readonly string[])[] =>
+/** Ids in as many lists as there are statements of them. */
+export const inPieces = (ids: readonly string[]): (readonly string[])[] =>
   Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, at) =>
     ids.slice(at * IDS_AT_ONCE, (at + 1) * IDS_AT_ONCE),
   );

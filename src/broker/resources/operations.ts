@@ -15,7 +15,9 @@ import {
   USUAL_WORDS,
   type Words,
 } from '../definition.ts';
+import { refuseField } from '../field-errors.ts';
 import type { OutputFields } from '../grants/decision.ts';
+import { isBound } from '../org-bounds/bounds.ts';
 import { endBeforehand, workOf } from '../removal/operations.ts';
 import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
 import {
@@ -95,6 +97,7 @@ export async function createResource(
     ]);
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (isBound(error.message)) refuseField('scope_id', error.message);
     // Refused by a guard or by a key: what it was to lie in may be gone.
     if (await findResource(app.db, resource.container_id)) throw error;
     throw new Failure('not_found', 'Resource not found.');

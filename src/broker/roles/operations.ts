@@ -9,6 +9,7 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
+import { holdNumberOf, holdPrincipals, orgOf } from '../org-bounds/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
@@ -41,9 +42,9 @@ export const roleDefinition: Definition = {
     }
     refuseReadOnly(item, errors);
   },
-  async planNew() {
+  async planNew(_app, _caller, { container }) {
     const body: RoleBody = { grant_strings: [], grant_scope_ids: ['this'] };
-    return { body };
+    return { body, effects: holdNumberOf('role', container.scope) };
   },
   updatable: () => [],
   checkChange: (item, _request, errors) => refuseReadOnly(item, errors),
@@ -110,8 +111,13 @@ function faultOfPrincipal(id: string): string | undefined {
 
 /** Adds, replaces or removes those a role's grants are for. */
 export function changePrincipals(change: LinkChange) {
-  return (app: App, caller: BrokerCaller, { resource, item }: VerbRequest): Promise<Resource> => {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: VerbRequest,
+  ): Promise<Resource> => {
     const message = `Unable to ${change} principals on role ${resource.id}.`;
+    const scope = await requireScope(app, resource.scope_id);
     return changeLinks(app, caller, roleDefinition, {
       resource,
       version: item.version ?? 0,
@@ -127,6 +133,7 @@ export function changePrincipals(change: LinkChange) {
           refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
         }
       },
+      bounds: ({ added, removed }) => (added.length > removed.length ? holdPrincipals(scope) : []),
     });
   };
 }
@@ -252,8 +259,7 @@ async function commitRole(
   const more = sizeOfGrants(body) - sizeOfGrants(present);
   if (more <= 0) return commit([]);
   const scope = await requireScope(app, resource.scope_id);
-  const org_id = scope.type === 'project' ? scope.parent_scope_id : scope.id;
-  const place = { scope_id: scope.id, org_id };
+  const place = { scope_id: scope.id, org_id: orgOf(scope) };
   const requireRoom = async (): Promise<void> => {
     const because = faultOfRoom(await sumGrants(app.db, place), more);
     if (because !== undefined) refuseField(field, because);

@@ -3,6 +3,7 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { Write } from '../../store/write.ts';
+import { BOUNDS } from '../org-bounds/bounds.ts';
 import { EACH_GRANT, EACH_TEMPLATE, MOST_OF_ORG, MOST_OF_SCOPE } from './room.ts';
 
 /** Where a role lies: in a scope, which is an org, lies in one, or is `global`. */
@@ -22,7 +23,7 @@ const SIZE = sql<number>`octet_length(body)
   + (octet_length(body) - octet_length(replace(body, '","', ''))) / 3 * ${sql.lit(EACH_GRANT)}
   + (octet_length(body) - octet_length(replace(body, '{{', ''))) / 2 * ${sql.lit(EACH_TEMPLATE)}`;
 
-/** A role takes some fifty bytes with no grants at all: so many fill the room. */
+/** A role takes some fifty bytes with no grants at all: so many fill the room, from before their number was bounded. */
 const MOST_ROLES = 100_000;
 
 type Where = { scope_id: string; org_id: string; inside: string };
@@ -77,7 +78,7 @@ const within = preparedWrite<Where>(
       .select('org')
       .where('org', '<=', MOST_OF_ORG)
       .where('scope', '<=', MOST_OF_SCOPE),
-  { rows: 1 },
+  { rows: 1, conflict: BOUNDS.grants },
 );
 
 /**

@@ -7,7 +7,8 @@ import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { insertLink } from '../links/store.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import { holdNumberOf, holdPrincipals } from '../org-bounds/store.ts';
+import { omitEmpty, type Resource, type Scope } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
 import {
   findResource,
@@ -17,6 +18,7 @@ import {
   takeResources,
 } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
+import { holdRoom } from '../roles/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { listSubtree, type ScopeTree } from '../tree/tree.ts';
@@ -53,7 +55,7 @@ export const scopeDefinition: Definition = {
       errors.add('primary_auth_method_id', 'This can only be set once the scope exists.');
     }
   },
-  async planNew(app, caller, { id, subtype, query }) {
+  async planNew(app, caller, { id, subtype, container, query }) {
     const { user_id } = caller.who;
     const roles = planScopeRoles(
       { id, type: subtype === 'org' ? 'org' : 'project' },
@@ -65,7 +67,8 @@ export const scopeDefinition: Definition = {
       },
     );
     const body: ScopeBody = { primary_auth_method_id: '' };
-    return { body, effects: roles.flatMap((role) => insertRole(app, id, role)) };
+    const bounds = subtype === 'project' && roles.length > 0 ? holdRoles(id, container.scope) : [];
+    return { body, effects: [...roles.flatMap((role) => insertRole(app, id, role)), ...bounds] };
   },
 
   updatable: () => ['primary_auth_method_id'],
@@ -141,6 +144,15 @@ function isTrue(query: URLSearchParams, name: string): boolean {
   throw new Failure('invalid', 'Error in provided request.', {
     fields: { [name]: 'This must be true or false.' },
   });
+}
+
+/** Roles that come with a project count as those that are made one by one. */
+function holdRoles(scope_id: string, org: Scope): Effect[] {
+  return [
+    ...holdNumberOf('role', org),
+    ...holdPrincipals(org),
+    ...holdRoom({ scope_id, org_id: org.id }),
+  ];
 }
 
 /** A role with one principal, as a scope begins with. */

@@ -1,0 +1,32 @@
+import { MOST_OF_ORG, MOST_OF_SCOPE } from '../roles/room.ts';
+
+// Whoever may make roles and groups in one org may name users of any other: what one org can make of them is
+// bounded, so that it takes neither the server nor somebody else's user for itself. Of each of these, an org
+// counts with its projects; `global` counts by itself.
+
+/** Those that name everybody are looked at for everybody. */
+export const MOST_ROLES = 10_000;
+export const MOST_GROUPS = 10_000;
+/** Members of all groups: each group that somebody is in counts. */
+export const MOST_MEMBERS = 100_000;
+/** Principals of all roles: when somebody comes who has all of them, they are looked through. */
+export const MOST_PRINCIPALS = 50_000;
+/** Groups that one user is in: his roles are looked for by each of them. */
+export const MOST_GROUPS_OF_USER = 1_000;
+
+const OF = 'of an org with its projects, or of global,';
+
+/** What a change is refused with that would pass a bound. */
+export const BOUNDS = {
+  grants: `The roles of a scope have at most ${MOST_OF_SCOPE} bytes of grants together, and those ${OF} at most ${MOST_OF_ORG}.`,
+  roles: `There can be at most ${MOST_ROLES} roles ${OF} and they are there already.`,
+  groups: `There can be at most ${MOST_GROUPS} groups ${OF} and they are there already.`,
+  members: `The groups ${OF} can have at most ${MOST_MEMBERS} members together, a user counting for each group.`,
+  principals: `The roles ${OF} can have at most ${MOST_PRINCIPALS} principals together, each counting for each role.`,
+  groups_of_user: `A user can be in at most ${MOST_GROUPS_OF_USER} groups ${OF} and one that is named is already.`,
+} as const;
+
+const TEXTS: ReadonlySet<string> = new Set(Object.values(BOUNDS));
+
+/** Whether a write set was refused for one of these bounds. */
+export const isBound = (message: string): boolean => TEXTS.has(message);
