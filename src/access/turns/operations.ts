@@ -200,11 +200,12 @@ function refuseSignature(): Failure {
 }
 
 // A unit of weight is a millisecond or two of the one thread: all that wait are through in some
-// seconds, and whoever comes from an address of his own waits for one piece of each other address.
+// seconds, or refused, and whoever comes from an address of his own waits for one piece of each other address.
 const planTurnsOf = perApp(
   () =>
-    new FairTurns({ at_once: 2, at_once_each: 1, waiting: 2048, waiting_each: 1024 }, (why) =>
-      why === 'gone' ? gone() : refusePlan(),
+    new FairTurns(
+      { at_once: 2, at_once_each: 1, waiting: 2048, waiting_each: 1024, longest_wait_ms: 10_000 },
+      (why) => (why === 'gone' ? gone() : refusePlan()),
     ),
 );
 

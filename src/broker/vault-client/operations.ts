@@ -118,6 +118,7 @@ export const threadOf = remembered((app: VaultApp) => {
     name: 'vault',
     beside: import.meta.url,
     undone: 'the Vault server gave no answer',
+    deadline_ms: undefined,
     read: saidIn,
   });
   app.barrier.onLock(() => void thread.stop());

@@ -24,7 +24,7 @@ const MOST_KEYS = 4096;
  * Decides on a certificate on a thread of its own.
  *
  * @throws Failure as deciding does; `rate_limited` when too many wait, of the caller's address or
- *   altogether; `unavailable` when the thread is ended
+ *   altogether; `unavailable` when the thread is ended, or deciding takes too long
  */
 export async function planLeafOnThread(
   app: App,
@@ -84,11 +84,15 @@ async function requireSoundRsaKey(
   known.add(digest);
 }
 
+/** A task takes about a second of a core at most. */
+const DEADLINE_MS = 5_000;
+
 const threadOf = perApp((app) => {
   const thread = new OnDemandThread<Omit<ToPlanThread, 'id'>, FromPlanThread, Planned>({
     name: 'planning',
     beside: import.meta.url,
     undone: 'no certificate was made',
+    deadline_ms: DEADLINE_MS,
     read: plannedIn,
   });
   app.onClose(() => thread.stop());

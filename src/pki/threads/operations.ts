@@ -12,11 +12,18 @@ export interface ThreadWork<Answer, Result> {
   data?: unknown;
   /** What was not done when the thread is ended, e.g. `no certificate was made`. */
   undone: string;
+  /**
+   * Milliseconds for the order that is first: then the thread is replaced, that order refused, and what is behind
+   * it done on the new one. Several times what an order may take on a machine that is busy. Undefined for
+   * orders that are not to be begun twice; whoever gives them watches over them.
+   */
+  deadline_ms: number | undefined;
   /** @throws Failure as the thread refused; any other Error as it failed */
   read(answer: Answer): Result;
 }
 
-interface Waiting<Result> {
+interface Waiting<Order, Result> {
+  order: Order;
   resolve(result: Result): void;
   reject(reason: Error): void;
 }
@@ -24,10 +31,12 @@ interface Waiting<Result> {
 /** One thread with those who wait for it: started for the first, ended when idle. */
 export class OnDemandThread<Order extends object, Answer extends { id: number }, Result> {
   readonly #work: ThreadWork<Answer, Result>;
-  readonly #waiting = new Map<number, Waiting<Result>>();
+  /** By number; the first one came first. */
+  readonly #waiting = new Map<number, Waiting<Order, Result>>();
   #worker: Worker | undefined;
   #next = 0;
   #idle: NodeJS.Timeout | undefined;
+  #deadline: NodeJS.Timeout | undefined;
 
   constructor(work: ThreadWork<Answer, Result>) {
     this.#work = work;
@@ -37,14 +46,15 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     return this.#worker !== undefined;
   }
 
-  /** @throws Failure as the thread refuses; `unavailable` when it is ended meanwhile */
+  /** @throws Failure as the thread refuses; `unavailable` when it is ended meanwhile, or the deadline is over */
   run(order: Order): Promise<Result> {
     clearTimeout(this.#idle);
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const id = this.#next++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { order, resolve, reject });
+      if (this.#waiting.size === 1) this.#watchFirst();
       worker.ref();
       worker.postMessage({ ...order, id });
     });
@@ -52,6 +62,7 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
 
   async stop(): Promise<void> {
     clearTimeout(this.#idle);
+    clearTimeout(this.#deadline);
     const worker = this.#worker;
     this.#worker = undefined;
     this.#giveUp('the server is stopping or sealed');
@@ -63,7 +74,9 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     // Type stripping leaves file names alone, so a built program names the built file.
     const extension = beside.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./thread.${extension}`, beside), { name, workerData: data });
-    worker.on('message', (answer: Answer) => this.#finish(answer));
+    worker.on('message', (answer: Answer) => {
+      if (this.#worker === worker) this.#finish(answer);
+    });
     worker.on('error', (error: unknown) => this.#lose(worker, String(error)));
     worker.on('exit', (code) => this.#lose(worker, `exit code ${code}`));
     return worker;
@@ -71,7 +84,10 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
 
   #finish(answer: Answer): void {
     const waiting = this.#waiting.get(answer.id);
+    if (!waiting) return;
+    const isFirst = this.#first === answer.id;
     this.#waiting.delete(answer.id);
+    if (isFirst) this.#watchFirst();
     if (this.#waiting.size === 0) {
       this.#worker?.unref();
       clearTimeout(this.#idle);
@@ -79,15 +95,47 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
       this.#idle.unref();
     }
     try {
-      waiting?.resolve(this.#work.read(answer));
+      waiting.resolve(this.#work.read(answer));
     } catch (error) {
-      waiting?.reject(error instanceof Error ? error : new Error(String(error)));
+      waiting.reject(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  get #first(): number | undefined {
+    const [first] = this.#waiting.keys();
+    return first;
+  }
+
+  /** Begins the time of what is first by now. */
+  #watchFirst(): void {
+    clearTimeout(this.#deadline);
+    const { deadline_ms } = this.#work;
+    if (deadline_ms === undefined || this.#waiting.size === 0) return;
+    this.#deadline = setTimeout(() => this.#replace(), deadline_ms);
+    this.#deadline.unref();
+  }
+
+  #replace(): void {
+    const first = this.#first;
+    const held = this.#worker;
+    if (first === undefined) return;
+    this.#waiting
+      .get(first)
+      ?.reject(new Failure('unavailable', `${this.#work.undone}: it takes too long`));
+    this.#waiting.delete(first);
+    this.#worker = undefined;
+    void held?.terminate();
+    if (this.#waiting.size === 0) return;
+    const worker = this.#start();
+    this.#worker = worker;
+    for (const [id, { order }] of this.#waiting) worker.postMessage({ ...order, id });
+    this.#watchFirst();
   }
 
   /** The next order gets a new thread. */
   #lose(worker: Worker, why: string): void {
     if (this.#worker !== worker) return;
+    clearTimeout(this.#deadline);
     this.#worker = undefined;
     this.#giveUp(`its thread ended (${why})`);
   }

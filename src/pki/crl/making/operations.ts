@@ -44,12 +44,16 @@ export async function remakeSignedList(
   return answer.list;
 }
 
+/** A list of a million entries takes some seconds, and as long again where the database is slow. */
+const DEADLINE_MS = 120_000;
+
 const threadOf = perApp((app) => {
   const thread = new OnDemandThread<Omit<ToListThread, 'id'>, FromListThread, FromListThread>({
     name: 'lists',
     beside: import.meta.url,
     data: app.store.place,
     undone: 'the CRL was not built',
+    deadline_ms: DEADLINE_MS,
     read: answerIn,
   });
   app.onClose(() => thread.stop());

@@ -44,6 +44,9 @@ const stockOf = perApp((app) => {
 /** Keys made at once, some 9 ms of another core; half as many more lie ready at most. */
 const BATCH = 256;
 
+/** A batch that takes so long, in milliseconds, does not come: keys are made on the spot then. */
+const DEADLINE_MS = 10_000;
+
 /** Without a taker for this long, in milliseconds, the thread ends. */
 const IDLE_MS = 60_000;
 
@@ -57,6 +60,7 @@ class Stock {
   #isAsked = false;
   #isUsable = true;
   #idle: NodeJS.Timeout | undefined;
+  #deadline: NodeJS.Timeout | undefined;
 
   constructor(onLoss: (why: string) => void) {
     this.#onLoss = onLoss;
@@ -98,8 +102,14 @@ class Stock {
     if (this.#isAsked || !this.#isUsable) return;
     this.#isAsked = true;
     clearTimeout(this.#idle);
-    this.#worker ??= this.#start();
-    this.#worker.postMessage(BATCH);
+    const worker = this.#worker ?? this.#start();
+    this.#worker = worker;
+    worker.postMessage(BATCH);
+    this.#deadline = setTimeout(() => {
+      this.#lose(worker, 'a batch takes too long');
+      void worker.terminate();
+    }, DEADLINE_MS);
+    this.#deadline.unref();
   }
 
   #start(): Worker {
@@ -122,6 +132,7 @@ class Stock {
       pairs.fill(0);
       return;
     }
+    clearTimeout(this.#deadline);
     this.#isAsked = false;
     const left = this.#pairs.subarray(this.#at);
     const joined = new Uint8Array(left.length + pairs.length);
@@ -138,6 +149,7 @@ class Stock {
   /** A thread that cannot run is not started again and again; keys are made on the spot then. */
   #lose(worker: Worker, why: string): void {
     if (this.#worker !== worker) return;
+    clearTimeout(this.#deadline);
     this.#worker = undefined;
     this.#isUsable = false;
     this.#onLoss(why);
@@ -145,6 +157,7 @@ class Stock {
 
   async #end(): Promise<void> {
     clearTimeout(this.#idle);
+    clearTimeout(this.#deadline);
     const worker = this.#worker;
     this.#worker = undefined;
     this.#isAsked = false;

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import type { HeldOrder } from '../../../test/support/held-thread/thread.ts';
+import { OnDemandThread } from './operations.ts';
+
+const opened: { stop(): Promise<void> }[] = [];
+after(async () => {
+  for (const thread of opened) await thread.stop();
+});
+
+function openThread(deadline_ms: number | undefined) {
+  const thread = new OnDemandThread<Omit<HeldOrder, 'id'>, { id: number }, string>({
+    name: 'held',
+    beside: new URL('../../../test/support/held-thread/operations.ts', import.meta.url).href,
+    undone: 'nothing was done',
+    deadline_ms,
+    read: () => 'done',
+  });
+  opened.push(thread);
+  return thread;
+}
+
+const tooLong = { kind: 'unavailable', message: 'nothing was done: it takes too long' };
+const mockTime = (t: TestContext): void => t.mock.timers.enable({ apis: ['setTimeout'] });
+
+test('an order that takes too long is refused, and those behind it are done on a new thread', async (t) => {
+  mockTime(t);
+  const thread = openThread(1000);
+  const held = assert.rejects(thread.run({ hold: true }), tooLong);
+  const behind = [thread.run({ hold: false }), thread.run({ hold: false })];
+  t.mock.timers.tick(1000);
+  await held;
+  assert.deepEqual(await Promise.all(behind), ['done', 'done']);
+});
+
+test('each order has the whole time from when it is first', async (t) => {
+  mockTime(t);
+  const thread = openThread(1000);
+  const first = thread.run({ hold: false });
+  let isRefused = false;
+  const held = assert.rejects(thread.run({ hold: true }), tooLong).then(() => {
+    isRefused = true;
+  });
+  t.mock.timers.tick(999);
+  assert.equal(await first, 'done');
+  t.mock.timers.tick(999);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(!isRefused);
+  t.mock.timers.tick(1);
+  await held;
+});
+
+test('a thread of which all was held is started anew for the next order', async (t) => {
+  mockTime(t);
+  const thread = openThread(1000);
+  const held = [1, 2].map(() => assert.rejects(thread.run({ hold: true }), tooLong));
+  t.mock.timers.tick(1000);
+  t.mock.timers.tick(1000);
+  await Promise.all(held);
+  assert.ok(!thread.isRunning);
+  assert.equal(await thread.run({ hold: false }), 'done');
+});
+
+test('a thread without a deadline is ended by whoever watches over it, and all of its orders with it', async (t) => {
+  mockTime(t);
+  const thread = openThread(undefined);
+  const held = [1, 2].map(() => assert.rejects(thread.run({ hold: true }), /stopping or sealed/));
+  t.mock.timers.tick(1_000_000);
+  assert.ok(thread.isRunning);
+  await thread.stop();
+  await Promise.all(held);
+});
