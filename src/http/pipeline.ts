@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type Acl, judgeAccess, judgeBrought, mayBeAllowed } from '../access/acl.ts';
+import {
+  type AccessRequest,
+  type Acl,
+  judgeAccess,
+  judgeBrought,
+  mayBeAllowed,
+} from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { FormedSegment } from '../access/name-form.ts';
 import { footingOf, standOn } from '../access/standing/operations.ts';
@@ -194,6 +200,9 @@ async function answer(
     record: trace.record,
     onGone: request.onGone,
     mayBring: (list) => mayBring(caller.acl, route, asked, list),
+    asked: route.identify
+      ? accessRequest(route, { asked, fields, wrap_ttl }, { operation: OPERATION[method] })
+      : undefined,
     recorded: false,
   };
   trace.caller = caller;
@@ -426,19 +435,31 @@ function mayBring(
   return judgeBrought(acl, request).allowed;
 }
 
+/** A whole request as policies judge it. */
+function accessRequest(
+  route: AnyRoute,
+  sent: Pick<Permission, 'asked' | 'fields'> & Pick<Caller, 'wrap_ttl'>,
+  { operation, sudo = false }: { operation: Capability; sudo?: boolean | undefined },
+): AccessRequest {
+  const { asked, fields, wrap_ttl } = sent;
+  return {
+    ...asked,
+    operation,
+    sudoRequired: sudo,
+    parameters: fields,
+    reader: readerOf(route),
+    wrapTtl: wrap_ttl,
+  };
+}
+
 async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permission): Promise<void> {
   if (route.access === 'public') return;
   const { capability, sudo, exists } = route.access;
   const found = exists && (await exists(app, caller, asked.params));
   const operation = found === false ? ('create' as const) : capability;
-  const verdict = judgeAccess(asked.acl, {
-    ...asked.asked,
-    operation,
-    sudoRequired: sudo ?? false,
-    parameters: asked.fields,
-    reader: readerOf(route),
-    ...(caller.wrap_ttl === undefined ? {} : { wrapTtl: caller.wrap_ttl }),
-  });
+  const { wrap_ttl } = caller;
+  const sent = { asked: asked.asked, fields: asked.fields, wrap_ttl };
+  const verdict = judgeAccess(asked.acl, accessRequest(route, sent, { operation, sudo }));
   if (!verdict.allowed) throw new Failure('forbidden', 'permission denied');
   caller.found = found;
 }

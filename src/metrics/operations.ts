@@ -83,11 +83,8 @@ export async function readMetrics(
   return { bare: describeMetrics(samples, timings, { now: app.now(), since }) };
 }
 
-function mayRead({ acl }: Caller): boolean {
-  return (
-    acl !== undefined &&
-    judgeAccess(acl, { path: 'sys/metrics', operation: 'read', sudoRequired: false }).allowed
-  );
+function mayRead({ acl, asked }: Caller): boolean {
+  return acl !== undefined && asked !== undefined && judgeAccess(acl, asked).allowed;
 }
 
 async function collect(app: App): Promise<Sample[]> {

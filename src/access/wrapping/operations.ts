@@ -4,7 +4,7 @@ import type { Answer, WrapInfo } from '../../http/route.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
-import { judgeAccess } from '../acl.ts';
+import { isDenied, judgeAccess, mayBeAllowed } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { commitPlanned, footingOf, judgeWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
@@ -120,9 +120,20 @@ function unusable(): Failure {
  * besides, must be allowed to use them.
  */
 function requirePermission(caller: Caller): void {
-  const asked = { path: caller.record.path, operation: 'update' as const, sudoRequired: false };
   judgeWith(caller, () => {
-    if (!caller.acl || judgeAccess(caller.acl, asked).allowed) return;
+    const { acl, asked } = caller;
+    if (!acl || !asked || judgeAccess(acl, asked).allowed) return;
+    throw new Failure('forbidden', 'permission denied');
+  });
+}
+
+/** As {@link requirePermission}, but that what no policy grants is open all the same, as upstream. */
+function refuseForbidden(caller: Caller): void {
+  judgeWith(caller, () => {
+    const { acl, asked } = caller;
+    if (!acl || !asked) return;
+    const isAllowed = !mayBeAllowed(acl, asked) || judgeAccess(acl, asked).allowed;
+    if (isAllowed && !isDenied(acl, asked)) return;
     throw new Failure('forbidden', 'permission denied');
   });
 }
@@ -189,9 +200,10 @@ export async function rewrap(app: App, caller: Caller, input: { token: string })
 /** What a wrapping token stands for, without taking it. */
 export async function lookUpWrapping(
   app: App,
-  _caller: Caller,
+  caller: Caller,
   input: { token: string },
 ): Promise<Answer> {
+  refuseForbidden(caller);
   const row = await requireWrapped(app, input.token);
   return {
     flat: true,
