@@ -48,6 +48,25 @@ eachEngine('a job', (open) => {
     assert.equal(runs, 1);
   });
 
+  test('of a node that was killed and whose clock was a day ahead is done after a run is due, and not before', async (t) => {
+    const { app } = await openTestApp(await open());
+    let steady = 0;
+    t.mock.method(performance, 'now', () => steady);
+    const ahead = { name: 'test/work', holder: 'other', now_ms: app.now() + 86_400_000 };
+    assert.ok(await acquireLease(app.store, { ...ahead, ttl_ms: LEASE_MS }));
+    let runs = 0;
+    const job = jobOf(async () => {
+      runs += 1;
+    });
+    assert.equal(await runIfFree(app, job), 60_000);
+    steady += 59_999;
+    await runIfFree(app, job);
+    assert.equal(runs, 0);
+    steady += 1;
+    await runIfFree(app, job);
+    assert.equal(runs, 1);
+  });
+
   test('that another node has taken over can commit nothing more', async () => {
     const { app, clock } = await openTestApp(await open());
     const job = jobOf(async (_app, turn) => {

@@ -3,7 +3,7 @@ import { leaseJobs } from './access/leases/jobs.ts';
 import { lockoutJobs } from './access/lockout/jobs.ts';
 import { systemCaller } from './access/system-caller.ts';
 import { tokenJobs } from './access/tokens/jobs.ts';
-import type { App } from './app.ts';
+import { type App, perApp } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
 import { authTokenJobs } from './broker/auth-tokens/jobs.ts';
 import { listJobs } from './broker/lists/jobs.ts';
@@ -13,7 +13,7 @@ import { vaultJobs } from './broker/vault-leases/jobs.ts';
 import { nodeName } from './config.ts';
 import { Failure } from './core/failure.ts';
 import { remainsJobs } from './mounts/remains/jobs.ts';
-import { acquireLease, findHolder, type Lease, renewLease } from './store/lease.ts';
+import { acquireLease, findHolder, type Lease, LeaseWatch, renewLease } from './store/lease.ts';
 import type { Effect } from './store/write.ts';
 
 /**
@@ -37,7 +37,8 @@ export const periodicJobs: readonly Job[] = [
 /**
  * Periodic work, done by one node at a time: whichever holds the row `name` of `job_lease`.
  * A node that is killed while it works is followed by another within {@link LEASE_MS}, one
- * that is killed between two runs is followed when the next run is due.
+ * that is killed between two runs is followed when the next run is due; one whose clock was ahead
+ * when it was killed, once its lease has said the same for as long as that.
  */
 export interface Job {
   /** Names its lease, its log lines and its audit records: `<feature>/<work>`. */
@@ -119,6 +120,8 @@ function jitter(app: App, milliseconds: number): number {
   return Math.ceil(milliseconds * (1 + share / 2560));
 }
 
+const seenBy = perApp(() => new LeaseWatch());
+
 /**
  * Runs a job if no other node has it.
  *
@@ -137,11 +140,12 @@ export async function runIfFree(
       now_ms: app.now(),
       ttl_ms: LEASE_MS,
     };
-    lease = await acquireLease(app.store, wish);
+    const longest_ms = Math.max(job.every_ms, LEASE_MS);
+    lease = await acquireLease(app.store, wish, { seen: seenBy(app), longest_ms });
     if (lease === undefined) {
       const found = await findHolder(app.db, job.name);
       const left = (found?.expires_at_ms ?? 0) - app.now();
-      return Math.min(Math.max(left, BEAT_MS), Math.max(job.every_ms, LEASE_MS));
+      return Math.min(Math.max(left, BEAT_MS), longest_ms);
     }
     await runHeld(app, job, lease, isStopping);
     return await keep(app, lease, job.every_ms);

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../test/support/engines.ts';
-import { acquireLease, planLease, releaseLease, renewLease, requireLease } from './lease.ts';
+import {
+  acquireLease,
+  LeaseWatch,
+  planLease,
+  releaseLease,
+  renewLease,
+  requireLease,
+} from './lease.ts';
+import type { Store } from './store.ts';
 
 const NOW = 1_800_000_000_000;
 const wish = { name: 'pki/crl', holder: 'a', now_ms: NOW, ttl_ms: 30_000 };
@@ -22,6 +30,62 @@ for (const [why, found, fence] of cases) {
     assert.equal(plan.free ? plan.lease.fence : undefined, fence);
   });
 }
+
+const DAY = 86_400_000;
+
+eachEngine('a lease of a node whose clock is a day ahead', (open) => {
+  /** Another node, which looks at it with clocks of its own. */
+  function observer() {
+    let steady = 5_000;
+    const seen = new LeaseWatch(() => steady);
+    return {
+      later: (milliseconds: number): void => {
+        steady += milliseconds;
+      },
+      take: (store: Store) => {
+        const mine = { ...wish, holder: 'b', now_ms: NOW + steady };
+        return acquireLease(store, mine, { seen, longest_ms: 60_000 });
+      },
+    };
+  }
+
+  test('is over once it has said the same for as long as any is given for', async () => {
+    const store = await open();
+    assert.ok(await acquireLease(store, { ...wish, now_ms: NOW + DAY }));
+    const { later, take } = observer();
+    assert.equal(await take(store), undefined);
+    later(59_999);
+    assert.equal(await take(store), undefined);
+    later(1);
+    assert.equal((await take(store))?.fence, 2);
+  });
+
+  test('is not over while that node renews it', async () => {
+    const store = await open();
+    const lease = await acquireLease(store, { ...wish, now_ms: NOW + DAY });
+    assert.ok(lease);
+    const { later, take } = observer();
+    for (let at = 1; at < 5; at++) {
+      assert.equal(await take(store), undefined);
+      later(59_999);
+      await store.commit([renewLease(lease, NOW + DAY + at * 59_999)]);
+    }
+    later(59_999);
+    assert.equal(await take(store), undefined);
+    await store.commit([requireLease(lease)]);
+  });
+
+  test('is another one once that node has taken it again', async () => {
+    const store = await open();
+    const ahead = { ...wish, now_ms: NOW + DAY };
+    assert.ok(await acquireLease(store, ahead));
+    const { later, take } = observer();
+    assert.equal(await take(store), undefined);
+    later(60_000);
+    assert.ok(await acquireLease(store, ahead), 'of the same end, with another number');
+    assert.equal(await take(store), undefined);
+  });
+});
 
 eachEngine('a lease', (open) => {
   test('is given to one of many who want it at once', async () => {

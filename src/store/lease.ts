@@ -5,7 +5,8 @@ import type { JobLeaseRow } from './tables.ts';
 import type { Write } from './write.ts';
 
 // A periodic job runs on one node at a time: whoever holds its row. A holder that stops
-// without a word is followed by another when its time is over. It may not have noticed; so
+// without a word is followed by another when its time is over, by the clocks of the nodes or, where one was set
+// wrong, by how long it has said nothing. It may not have noticed; so
 // the write sets of a job carry `requireLease`, which refuses those of a former holder
 // whatever its clock says.
 
@@ -25,6 +26,8 @@ export interface LeaseWish {
   now_ms: number;
   /** How long it may be silent; a few times the interval at which it renews. */
   ttl_ms: number;
+  /** When that of another one is over by what was seen of it, whatever it says; see {@link LeaseWatch}. */
+  void_at_ms?: number | undefined;
 }
 
 export type LeasePlan =
@@ -93,19 +96,56 @@ export function planLease(found: JobLeaseRow | undefined, wish: LeaseWish): Leas
     const write = insertLease({ name, holder, expires_at_ms });
     return { free: true, lease: { name, fence: 1, expires_at_ms }, write };
   }
-  if (found.holder !== holder && found.expires_at_ms > wish.now_ms) {
-    return { free: false, holder: found.holder, expires_at_ms: found.expires_at_ms };
+  const { void_at_ms = found.expires_at_ms } = wish;
+  const ends_at_ms = Math.min(found.expires_at_ms, void_at_ms);
+  if (found.holder !== holder && ends_at_ms > wish.now_ms) {
+    return { free: false, holder: found.holder, expires_at_ms: ends_at_ms };
   }
   const write = takeLease({ name, holder, expires_at_ms, fence: found.fence });
   return { free: true, lease: { name, fence: found.fence + 1, expires_at_ms }, write };
 }
 
-/** @returns the lease, or undefined when another node has it or was faster */
+/**
+ * What was seen of leases, by a clock that nobody sets: one that says the same for longer than any lease is given for
+ * is over, however far ahead the clock of its holder was. Who is alive renews it, and so it says something else.
+ */
+export class LeaseWatch {
+  readonly #seen = new Map<string, { says: string; since_ms: number }>();
+  readonly #steady: () => number;
+
+  /** @param steady milliseconds, from any beginning */
+  constructor(steady = () => performance.now()) {
+    this.#steady = steady;
+  }
+
+  /**
+   * Milliseconds that a lease may have left.
+   *
+   * @param longest_ms no lease of that job is given for longer
+   */
+  look(found: JobLeaseRow, longest_ms: number): number {
+    const says = `${found.fence} ${found.holder} ${found.expires_at_ms}`;
+    const now = this.#steady();
+    const known = this.#seen.get(found.name);
+    if (known?.says === says) return Math.max(0, known.since_ms + longest_ms - now);
+    this.#seen.set(found.name, { says, since_ms: now });
+    return longest_ms;
+  }
+}
+
+/**
+ * @param watch judges what another node has, none of which is given for longer than `longest_ms`
+ * @returns the lease, or undefined when another node has it or was faster
+ */
 export async function acquireLease(
   store: Pick<Store, 'db' | 'commit'>,
   wish: LeaseWish,
+  watch?: { seen: LeaseWatch; longest_ms: number },
 ): Promise<Lease | undefined> {
-  const plan = planLease(await findLease.first(store.db, { name: wish.name }), wish);
+  const found = await findLease.first(store.db, { name: wish.name });
+  const left_ms = found && watch?.seen.look(found, watch.longest_ms);
+  const void_at_ms = left_ms === undefined ? undefined : wish.now_ms + left_ms;
+  const plan = planLease(found, { ...wish, void_at_ms });
   if (!plan.free) return undefined;
   try {
     await store.commit([plan.write]);
