@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Caller } from './access/caller.ts';
-import type { PlanDependants } from './access/ended.ts';
+import type { EndDependants, PlanDependants } from './access/ended.ts';
 import type { LeaseKinds } from './access/leases/lease.ts';
 import type { AuditTrail } from './audit/trail.ts';
 import type { Config } from './config.ts';
@@ -27,6 +27,8 @@ export interface App {
   readonly leaseKinds: LeaseKinds;
   /** What ends with tokens and persons besides what is theirs; the broker says so. */
   readonly planDependants: PlanDependants;
+  /** Ends most of that before, where it is much. */
+  readonly endDependants: EndDependants;
   /** Milliseconds since 1970. */
   now(): number;
   randomBytes(length: number): Uint8Array;

@@ -1,7 +1,7 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { cubbyholeRoutes } from './access/cubbyhole/routes.ts';
-import type { PlanDependants } from './access/ended.ts';
+import type { EndDependants, PlanDependants } from './access/ended.ts';
 import { identityRoutes } from './access/identity/routes.ts';
 import type { LeaseKinds } from './access/leases/lease.ts';
 import { leaseRoutes } from './access/leases/routes.ts';
@@ -11,7 +11,7 @@ import { unavailableRoutes } from './access/unavailable/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
-import { planEnded } from './broker/auth-tokens/ending/operations.ts';
+import { endBeforehand, planEnded } from './broker/auth-tokens/ending/operations.ts';
 import { lockedUserRoutes } from './broker/locked-users/routes.ts';
 import { brokerRoutes } from './broker/routes.ts';
 import { vaultLease } from './broker/vault-leases/operations.ts';
@@ -74,6 +74,8 @@ export const leaseKinds: LeaseKinds = {
 
 /** What else ends with a token or a person. */
 export const planDependants: PlanDependants = planEnded;
+
+export const endDependants: EndDependants = endBeforehand;
 
 export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/sys');
 

@@ -18,6 +18,7 @@ import { startJobs } from './jobs.ts';
 import {
   authRouters,
   boundaryRouter,
+  endDependants,
   leaseKinds,
   planDependants,
   secretRouters,
@@ -130,6 +131,7 @@ function buildApp(
     log,
     leaseKinds,
     planDependants,
+    endDependants,
     now,
     randomBytes: random,
     newId: () => randomUUID(),

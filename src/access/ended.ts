@@ -15,6 +15,19 @@ export type Ended =
   /** A person who may come back, with the log-ins that they have. */
   | { disabled_entity_id: string };
 
+/** How what ends is ended page by page, and by whom. */
+export interface EndingPages {
+  commit(effects: readonly Effect[]): Promise<void>;
+  /** The token of whoever ends: it, and the log-in that it is of, are left to the end. */
+  own_token_id: string;
+}
+
+/**
+ * As {@link PlanDependants}, before that: ends page by page what ends with something, until a write set
+ * that ends the rest is short. Others write in between.
+ */
+export type EndDependants = (app: App, work: EndingPages, ended: Ended) => Promise<void>;
+
 /**
  * Plans what ends with something. In the write set it follows the statement that takes the rows of
  * what ends, which waits for whatever is being made by them; their rows are to be there yet.

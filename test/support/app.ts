@@ -8,7 +8,7 @@ import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';
 import type { Mount } from '../../src/mounts/mount.ts';
 import { planFirstMounts, readMounts } from '../../src/mounts/operations.ts';
 import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
-import { leaseKinds, planDependants } from '../../src/routes.ts';
+import { endDependants, leaseKinds, planDependants } from '../../src/routes.ts';
 import { Barrier } from '../../src/seal/barrier.ts';
 import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../../src/seal/keyring.ts';
 import { cacheConfig } from '../../src/store/config-cache.ts';
@@ -43,6 +43,7 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     log: pino({ level: 'silent' }),
     leaseKinds,
     planDependants,
+    endDependants,
     now,
     randomBytes: random,
     newId: () => randomUUID(),

@@ -10,7 +10,7 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { nameKey } from '../identity/entity.ts';
-import { planAliasRemoval } from '../identity/operations.ts';
+import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
 import { findAlias } from '../identity/store.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { commitPlanned, type Planned } from '../standing/operations.ts';
@@ -223,6 +223,7 @@ async function planNamesake(
 ): Promise<Effect[]> {
   if (!existing || (next !== undefined && nameKey(existing.role_id) === nameKey(next))) return [];
   const at = { mount_accessor: caller.mount.accessor, name: existing.role_id };
+  await endLogInsBeforehand(app, caller, at);
   return [...(await planAliasRemoval(app, at)), ...bumpPermissionVersion()];
 }
 

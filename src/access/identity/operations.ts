@@ -8,11 +8,13 @@ import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Acl, boundAcl, RULE_BYTES } from '../acl.ts';
+import type { Caller } from '../caller.ts';
+import type { EndingPages } from '../ended.ts';
 import { loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
-import { deleteLogIns } from '../tokens/store.ts';
+import { deleteLogIns, deleteTreesByIds, ENDED, listTokensOfAliases } from '../tokens/store.ts';
 import type { LogInAlias } from '../tokens/token.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias, nameKey } from './entity.ts';
 import {
@@ -274,6 +276,38 @@ export async function ensureEntityForAlias(
 /** Nobody is called so any more: what was logged in by it ends, and whoever gets the name is another. */
 export async function planAliasRemoval(app: App, at: AliasesAt): Promise<Effect[]> {
   return [takeAliases(at), ...(await planLogInsEnd(app, aliasIds(at))), deleteAliases(at)];
+}
+
+/** Log-ins that one write set ends: others write in between. */
+const PAGE = 500;
+
+/**
+ * Ends the log-ins of some aliases, with what stands on them, until less than a page is left: the write set
+ * that ends the rest with the aliases themselves is not larger for how often somebody has logged in.
+ */
+export async function endLogInsBeforehand(app: App, caller: Caller, at: AliasesAt): Promise<void> {
+  const work = pagesOf(app, caller);
+  const of = aliasIds(at);
+  for (;;) {
+    const page = { but: work.own_token_id, limit: PAGE };
+    const token_ids = await listTokensOfAliases(app.db, of, page);
+    const ended = { token_ids, ended_by: ENDED };
+    if (token_ids.length > 0) await app.endDependants(app, work, ended);
+    if (token_ids.length < PAGE) break;
+    const others = await app.planDependants(app, ended);
+    await work.commit([...deleteTreesByIds(token_ids), ...others]);
+  }
+  await app.endDependants(app, work, { alias_ids: of });
+}
+
+/** Pages of a request, each with a record of its own that says so. */
+export function pagesOf(app: App, caller: Caller): EndingPages {
+  const { record } = caller;
+  const outcome = { ...record.outcome, ending: true };
+  return {
+    commit: (effects) => app.commit({ ...caller, record: { ...record, outcome } }, effects),
+    own_token_id: caller.token?.id ?? '',
+  };
 }
 
 /** What ends where an alias becomes another mount's, another name, or somebody else's. */

@@ -7,7 +7,7 @@ import type { Effect } from '../../store/write.ts';
 import { type Acl, listCapabilities } from '../acl.ts';
 import type { Caller, TokenFacts } from '../caller.ts';
 import { nameKey } from '../identity/entity.ts';
-import { ensureEntityForAlias, listEntityPolicies } from '../identity/operations.ts';
+import { ensureEntityForAlias, listEntityPolicies, pagesOf } from '../identity/operations.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
@@ -286,6 +286,9 @@ export async function revokeOrphan(
  * this is answered, the rest by the jobs.
  */
 async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): Promise<Answer> {
+  const stands = await standsForSomebody(app, id);
+  const of = { token_ids: [id], ended_by: ENDED };
+  if (stands) await app.endDependants(app, pagesOf(app, caller), of);
   await app.commit(caller, await planRevocation(app, id, marks));
   try {
     const left = await removeEnded(app, [id]);
@@ -306,11 +309,14 @@ export async function planRevocation(
   id: string,
   marks: Effect[] = [deleteTree(id)],
 ): Promise<Effect[]> {
-  // Nobody but an entity has anything by a token that is kept elsewhere.
-  const stands = ((await findToken(app.db, id))?.entity_id ?? '') !== '';
   const of = { token_ids: [id], ended_by: ENDED };
-  const ended = stands ? await app.planDependants(app, of) : [];
+  const ended = (await standsForSomebody(app, id)) ? await app.planDependants(app, of) : [];
   return [...marks, ...ended, deleteBare({ id })];
+}
+
+/** Nobody but an entity has anything by a token that is kept elsewhere. */
+async function standsForSomebody(app: App, id: string): Promise<boolean> {
+  return ((await findToken(app.db, id))?.entity_id ?? '') !== '';
 }
 
 function requireAuthenticated(caller: Caller): { token: TokenFacts; acl: Acl } {

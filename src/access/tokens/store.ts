@@ -245,6 +245,32 @@ export function deleteAlone(id: string): Write[] {
   return [holdLine({ id }), endTokens(sql<string>`(select cast(${id} as text))`, ENDED_ALONE)];
 }
 
+/** Tokens of log-ins that came by these aliases, in no order; one may be left out. */
+export async function listTokensOfAliases(
+  db: Db,
+  alias_ids: Expression<string>,
+  { but, limit }: { but: string; limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('token')
+    .select('token.id')
+    .where('token.alias_id', '<>', sql.lit(''))
+    .where('token.alias_id', 'in', alias_ids)
+    .where('token.id', '<>', but)
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** As {@link deleteTree}, of some tokens, which are no longer found by the alias that they came by. */
+export function deleteTreesByIds(ids: readonly string[]): Write[] {
+  const ended = build.updateTable('token').set({ alias_id: '' }).where('id', 'in', ids);
+  return [
+    endTokens(sql<string>`(${sql.join(ids)})`, ENDED),
+    write(ended.where('expires_at', '<=', ENDED)),
+  ];
+}
+
 /**
  * The rows are taken first: that waits for whoever is making something by one of them, and refuses
  * whoever begins to. What was ended stays ended in the way that it was.

@@ -6,7 +6,7 @@ import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
-import { planAliasRemoval } from '../identity/operations.ts';
+import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
@@ -135,6 +135,7 @@ export async function removeUser(
   // Whoever is given the name later is not who had it: what it stood for goes with the user, and so
   // does whatever logged in with it.
   const at = { mount_accessor: caller.mount.accessor, name: key.name };
+  await endLogInsBeforehand(app, caller, at);
   await app.commit(caller, [
     deleteUser(key),
     ...(await planAliasRemoval(app, at)),

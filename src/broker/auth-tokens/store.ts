@@ -62,6 +62,19 @@ export async function listLogInsByToken(db: Db, ids: readonly string[]): Promise
   return new Set(rows.flatMap((row) => row.unique_key ?? []));
 }
 
+/** The log-ins that some tokens are of. */
+export async function listIdsByToken(db: Db, token_ids: readonly string[]): Promise<string[]> {
+  const rows = await inBlocks(token_ids, (some) =>
+    db
+      .selectFrom('resource')
+      .select('id')
+      .where('type', '=', 'auth-token')
+      .where('unique_key', 'in', some)
+      .execute(),
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** Notes that a token was used; one that is gone or was noted by another meanwhile stays so. */
 export function touchAuthToken(resource: Resource, now: number): Write {
   return write(

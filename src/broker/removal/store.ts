@@ -1,11 +1,19 @@
 import { build, type Db } from '../../store/database.ts';
-import { type LogInsOf, logInsOf } from '../auth-tokens/store.ts';
+import { type LogInsOf, logInsOf, usersNamed, usersOf } from '../auth-tokens/store.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
+import { type Ids, idsOf as idsIn } from '../resources/store.ts';
 
 // Pages of what a removal ends. What a page has ended is no longer found by the same question, so
 // that each begins where the index does.
 
 const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
+
+/** Whose log-ins are meant, where it is said by users. */
+function ownersOf(of: LogInsOf): readonly string[] | Ids | undefined {
+  if ('user_ids' in of) return of.user_ids;
+  if ('entity_id' in of) return idsIn(usersOf(of.entity_id));
+  return 'alias_ids' in of ? usersNamed(of.alias_ids) : undefined;
+}
 
 /** Log-ins that end, but for one that the removal itself goes by. */
 export async function listLogInsOf(
@@ -13,12 +21,13 @@ export async function listLogInsOf(
   of: LogInsOf,
   { but, limit }: { but: string; limit: number },
 ): Promise<string[]> {
-  if ('user_ids' in of || 'scope_ids' in of) {
+  const owners = ownersOf(of);
+  if (owners !== undefined || 'scope_ids' in of) {
     const log_ins = db.selectFrom('resource').select('id').where('type', '=', 'auth-token');
     const own =
-      'user_ids' in of
-        ? log_ins.where('owner_id', 'in', of.user_ids)
-        : log_ins.where('scope_id', 'in', of.scope_ids);
+      'scope_ids' in of
+        ? log_ins.where('scope_id', 'in', of.scope_ids)
+        : log_ins.where('owner_id', 'in', owners ?? []);
     return idsOf(await own.where('id', '<>', but).limit(limit).execute());
   }
   if ('account_ids' in of) {

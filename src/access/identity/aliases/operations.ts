@@ -14,7 +14,13 @@ import {
   refuseDeniedNow,
 } from '../../standing/operations.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from '../entity.ts';
-import { findAliasMount, newEntity, planAliasChange, planAliasRemoval } from '../operations.ts';
+import {
+  endLogInsBeforehand,
+  findAliasMount,
+  newEntity,
+  planAliasChange,
+  planAliasRemoval,
+} from '../operations.ts';
 import { aliasPaths, ownPaths } from '../own-paths.ts';
 import {
   ALIAS_TAKEN,
@@ -50,7 +56,7 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
     const entity = await findOwner(app, input);
     if (entity) await refuseDeniedOwners(app, caller, entity, existing);
     const plan = existing
-      ? await planChange(app, input, existing, entity)
+      ? await planChange(app, caller, input, existing, entity)
       : await planNew(app, input, entity);
     return { ...plan, found: existing !== undefined };
   });
@@ -71,6 +77,7 @@ async function refuseDeniedOwners(
 
 async function planChange(
   app: App,
+  caller: Caller,
   input: SentAlias,
   existing: Alias,
   entity: Entity | undefined,
@@ -86,7 +93,10 @@ async function planChange(
   // Whoever came by it before is not known by it again, also when all of that is undone.
   const next = isSameAlias(existing, changed) ? changed : { ...changed, moves: existing.moves + 1 };
   const ended = await planAliasChange(app, existing, next);
-  return planAlias(app, next, [updateAlias(next, existing), ...ended]);
+  const plan = await planAlias(app, next, [updateAlias(next, existing), ...ended]);
+  // Only what is not refused ends anything.
+  if (ended.length > 0) await endLogInsBeforehand(app, caller, { id: existing.id });
+  return plan;
 }
 
 async function planNew(
@@ -167,6 +177,7 @@ export async function removeAlias(
   input: { id: string },
 ): Promise<Answer> {
   const { id } = input;
+  await endLogInsBeforehand(app, caller, { id });
   await app.commit(caller, [...(await planAliasRemoval(app, { id })), ...bumpPermissionVersion()]);
   await endLeasesOfRevoked(app, caller);
   return {};

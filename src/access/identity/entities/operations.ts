@@ -29,8 +29,10 @@ import {
 import { listGroupsAbove } from '../group.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
 import {
+  endLogInsBeforehand,
   findAliasMount,
   newEntity,
+  pagesOf,
   planAliasRemoval,
   readGroupTree,
   requireFewPolicies,
@@ -245,11 +247,12 @@ async function removeEntities(
   return answer;
 }
 
-function commitRemoval(
+async function commitRemoval(
   app: App,
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
+  for (const entity of await find()) if (entity) await endBeforehand(app, caller, entity);
   return commitPlanned<Answer>(app, caller, async () => {
     const effects: Effect[] = [];
     for (const entity of await find()) {
@@ -258,6 +261,12 @@ function commitRemoval(
     if (effects.length > 0) effects.push(...bumpPermissionVersion());
     return { effects, result: {} };
   });
+}
+
+/** What would be much for one write set ends before. */
+async function endBeforehand(app: App, caller: Caller, { id }: Entity): Promise<void> {
+  await endLogInsBeforehand(app, caller, { entity_id: id });
+  await app.endDependants(app, pagesOf(app, caller), { entity_id: id });
 }
 
 async function planRemoval(app: App, entity: Entity): Promise<Effect[]> {

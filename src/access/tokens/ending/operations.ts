@@ -45,10 +45,21 @@ export async function removeEnded(
     const some = queue.slice(0, PAGE);
     const page = { ids: some, now, limit: PAGE };
     const loose = await listLaden(app.db, page);
+    await endBeforehand(app, app.store, page);
     await app.store.commit(await planPage(app, page));
     queue = [...(await listThere(app.db, some, now)), ...loose, ...queue.slice(PAGE)];
   }
   return left;
+}
+
+/** What others keep of them, as far as it is much. */
+function endBeforehand(
+  app: App,
+  { commit }: Pick<RemovalWork, 'commit'>,
+  { ids, now }: RemovalPage,
+): Promise<void> {
+  const work = { commit: (effects: readonly Effect[]) => commit([...effects]), own_token_id: '' };
+  return app.endDependants(app, work, { token_ids: ids, ended_by: now });
 }
 
 /** What others keep of them ends while they are there to be asked about. */
@@ -133,6 +144,7 @@ async function removeAll(
   ) {
     const [only, second] = left;
     try {
+      await endBeforehand(app, work, { ids: left, now, limit: PAGE });
       if (second === undefined && only !== undefined) {
         await inHalves(async (limit) =>
           work.commit(await planPage(app, { ids: left, now, limit })),

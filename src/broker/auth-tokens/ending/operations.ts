@@ -1,10 +1,13 @@
-import type { Ended } from '../../../access/ended.ts';
+import type { Expression } from 'kysely';
+import type { Ended, EndingPages } from '../../../access/ended.ts';
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
-import { planLoss } from '../../sessions/ending/operations.ts';
+import { endLogInsBeforehand } from '../../removal/operations.ts';
+import { endSessionsBeforehand, planLoss } from '../../sessions/ending/operations.ts';
+import type { PagedLoss } from '../../sessions/ending/store.ts';
 import { loosenEntities } from '../../users/store.ts';
 import { endLogIns } from '../operations.ts';
-import { listLogInsByToken, usersNamed } from '../store.ts';
+import { listIdsByToken, listLogInsByToken, usersNamed } from '../store.ts';
 
 /**
  * What the broker keeps of whoever ends on the other API: log-ins with their sessions, and sessions
@@ -33,4 +36,28 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
     ];
   }
   return planLoss(app, ended);
+}
+
+/** As {@link planEnded}, page by page, until less than a page of each kind is left. */
+export async function endBeforehand(app: App, work: EndingPages, ended: Ended): Promise<void> {
+  const endSessions = (loss: PagedLoss): Promise<void> => endSessionsBeforehand(app, work, loss);
+  const endOthers = async (of: { entity_id: string } | { alias_ids: Expression<string> }) => {
+    const [log_in_id = ''] = await listIdsByToken(app.db, [work.own_token_id]);
+    const own = { log_in_id, account_id: '' };
+    await endLogInsBeforehand(app, { commit: work.commit, own }, of);
+  };
+  if ('token_ids' in ended) {
+    const { token_ids } = ended;
+    await endSessions({ token_ids });
+    const log_in_ids = await listIdsByToken(app.db, token_ids);
+    if (log_in_ids.length > 0) await endSessions({ log_in_ids });
+  } else if ('entity_id' in ended) {
+    await endOthers(ended);
+    await endSessions({ of_entity: ended.entity_id });
+  } else if ('alias_ids' in ended) {
+    const { alias_ids } = ended;
+    await endOthers(ended);
+    await endSessions({ of_named: alias_ids });
+    await endSessions({ alias_ids });
+  }
 }

@@ -12,6 +12,7 @@ import {
   cancelSome,
   disown,
   endCredentialsOf,
+  isByOwner,
   type LiveCursor,
   type Loss,
   listGroundless,
@@ -42,7 +43,7 @@ export async function endSessionsBeforehand(
   for (;;) {
     const ids = await listSessionsOf(app.db, loss, BEFOREHAND);
     if (ids.length < BEFOREHAND) return;
-    const disowned = 'user_ids' in loss ? [disown(ids)] : [];
+    const disowned = isByOwner(loss) ? [disown(ids)] : [];
     await work.commit([...cancelPage(app, loss, ids), ...disowned]);
   }
 }

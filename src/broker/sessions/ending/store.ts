@@ -258,8 +258,10 @@ const lostHost = ({ with_sets }: { with_sets?: true }): Partial<SessionRow> =>
 
 /** What is removed, as far as its sessions are ended in pages. */
 export type PagedLoss =
+  | OwnerLoss
   | { target_id: string }
-  | { user_ids: readonly string[] }
+  | { token_ids: readonly string[] }
+  | { alias_ids: Expression<string> }
   | { log_in_ids: readonly string[] }
   /** `with_sets`: their sets go, too. */
   | { host_ids: readonly string[]; with_sets?: true }
@@ -267,6 +269,12 @@ export type PagedLoss =
   | { address_of: string }
   | { target_id_of: string; host_set_ids: readonly string[] }
   | { host_set_id_of: string; host_ids_of: readonly string[] };
+
+/** Of some users, or of whoever they are. */
+type OwnerLoss =
+  | { user_ids: readonly string[] }
+  | { of_entity: string }
+  | { of_named: Expression<string> };
 
 /** As {@link cancelAffected}, for some of the sessions, which are no longer found by the loss then. */
 export function cancelSome(loss: PagedLoss, session_ids: readonly string[], now: number): Write[] {
@@ -282,6 +290,7 @@ export function cancelSome(loss: PagedLoss, session_ids: readonly string[], now:
 function columnsOf(loss: PagedLoss): Partial<SessionRow> | undefined {
   if ('target_id' in loss) return { target_id: '' };
   if ('log_in_ids' in loss) return { auth_token_id: '' };
+  if ('token_ids' in loss || 'alias_ids' in loss) return { token_id: '', alias_id: '' };
   if ('host_ids' in loss) return lostHost(loss);
   if ('of_host_sets' in loss) return { host_set_id: '' };
   return undefined;
@@ -289,10 +298,20 @@ function columnsOf(loss: PagedLoss): Partial<SessionRow> | undefined {
 
 const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
+/** Whether it is said by users whose sessions end; they belong to nobody then. */
+export function isByOwner(loss: PagedLoss): loss is OwnerLoss {
+  return 'user_ids' in loss || 'of_entity' in loss || 'of_named' in loss;
+}
+
+function ownersOf(loss: OwnerLoss): readonly string[] | Expression<string> {
+  if ('user_ids' in loss) return loss.user_ids;
+  return 'of_named' in loss ? usersNamed(loss.of_named) : sql<string>`${usersOf(loss.of_entity)}`;
+}
+
 /** Some of the sessions that depend on what is removed; those that were ended for it are not among them. */
 export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Promise<string[]> {
-  if ('user_ids' in loss) {
-    const own = db.selectFrom('resource').select('id').where('owner_id', 'in', loss.user_ids);
+  if (isByOwner(loss)) {
+    const own = db.selectFrom('resource').select('id').where('owner_id', 'in', ownersOf(loss));
     return idsOf(await own.where('type', '=', 'session').limit(limit).execute());
   }
   const sessions = db.selectFrom('session').select('session.id').limit(limit);
@@ -301,6 +320,14 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
   }
   if ('log_in_ids' in loss) {
     return idsOf(await sessions.where('auth_token_id', 'in', loss.log_in_ids).execute());
+  }
+  if ('token_ids' in loss) {
+    const by = sessions.where('session.token_id', '<>', sql.lit(''));
+    return idsOf(await by.where('session.token_id', 'in', loss.token_ids).execute());
+  }
+  if ('alias_ids' in loss) {
+    const by = sessions.where('session.alias_id', '<>', sql.lit(''));
+    return idsOf(await by.where('session.alias_id', 'in', loss.alias_ids).execute());
   }
   if ('of_host_sets' in loss) {
     const through = sessions
