@@ -20,7 +20,7 @@ import { logIn, type SucceededLogIn } from '../tokens/operations.ts';
 import type { TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
 import { startWalk } from '../walks/operations.ts';
-import { type Approle, approleSchema, checkApprole, describeApprole } from './role.ts';
+import { type Approle, checkApprole, describeApprole, storedApprole } from './role.ts';
 import {
   describeSecretId,
   isUsable,
@@ -102,11 +102,11 @@ export async function writeApprole(
   const new_id = app.newId();
   return commitEnding(app, caller, async () => {
     const existing = await findApprole(app.db, keyOf(caller, input));
-    const rules = mergePatch(existing?.rules ?? approleSchema.parse({}), {
+    const rules = mergePatch(existing?.rules ?? storedApprole.parse({}), {
       ...sent,
       token_policies,
     });
-    checkApprole(rules);
+    checkApprole(rules, existing?.rules);
     const id = role_id || existing?.role_id || new_id;
     const effects = await planRole(app, caller, input, { existing, role_id: id, rules });
     return { effects, result: {}, found: existing !== undefined };
@@ -408,7 +408,7 @@ const NO_ROLE: StoredApprole = {
   role_id: '',
   role_id_key: null,
   body: '',
-  rules: approleSchema.parse({}),
+  rules: storedApprole.parse({}),
 };
 
 /** Finds out whose log-in it is, by the same steps whether there is such a role or not. */
@@ -469,5 +469,5 @@ export async function findApproleSettings(
 
 /** Takes as long as reading a role from its row does. */
 function readAgain(role: StoredApprole): StoredApprole {
-  return { ...role, rules: approleSchema.parse(JSON.parse(JSON.stringify(role.rules))) };
+  return { ...role, rules: storedApprole.parse(JSON.parse(JSON.stringify(role.rules))) };
 }

@@ -1,6 +1,7 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { duration, flag, integer, patchOf } from '../../core/fields.ts';
+import { storedOf } from '../../core/stored-fields.ts';
 import { requireCidrs } from '../tokens/addresses.ts';
 import { blockList } from '../tokens/field-kinds.ts';
 import { checkTokenSettings, tokenSettingFields } from '../tokens/settings.ts';
@@ -13,13 +14,17 @@ export const approleFields = {
   secret_id_ttl: duration(0).describe('How long a secret ID lives. Seconds; 0: for ever.'),
   ...tokenSettingFields,
 };
-export const approleSchema = z.object(approleFields);
+/** As a role is kept. */
+export const storedApprole = storedOf(approleFields);
 export const approlePatch = patchOf(approleFields);
-export type Approle = z.output<typeof approleSchema>;
+export type Approle = z.output<typeof storedApprole>;
 
-/** @throws Failure `invalid` for what cannot go together, or would let anybody in */
-export function checkApprole(role: Approle): void {
-  checkTokenSettings(role);
+/**
+ * @param stored what it was
+ * @throws Failure `invalid` for what cannot go together, or would let anybody in
+ */
+export function checkApprole(role: Approle, stored: Approle | undefined): void {
+  checkTokenSettings(role, stored);
   if (role.secret_id_num_uses < 0) refuse('secret_id_num_uses cannot be negative');
   requireCidrs('secret_id_bound_cidrs', role.secret_id_bound_cidrs);
   // A role ID is no secret; without either it would be the only thing asked for.

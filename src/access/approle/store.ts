@@ -5,7 +5,7 @@ import { preparedHold } from '../../store/held.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { ApproleRoleRow, ApproleSecretIdRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { type Approle, approleSchema } from './role.ts';
+import { type Approle, storedApprole } from './role.ts';
 import type { SecretId, SecretIdBody } from './secret-id.ts';
 
 /** What a role is kept under. */
@@ -261,7 +261,7 @@ export function deleteSecretId({ id, accessor }: Pick<SecretId, 'id' | 'accessor
 }
 
 function roleOf({ mount_id: _mount, ...row }: ApproleRoleRow): StoredApprole {
-  return { ...row, rules: approleSchema.parse(JSON.parse(row.body)) };
+  return { ...row, rules: storedApprole.parse(JSON.parse(row.body)) };
 }
 
 function secretIdOf(row: ApproleSecretIdRow): SecretId {

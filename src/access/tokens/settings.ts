@@ -29,8 +29,14 @@ export const tokenSettingFields = {
 const tokenSettingsSchema = z.object(tokenSettingFields);
 export type TokenSettings = z.output<typeof tokenSettingsSchema>;
 
-/** @throws Failure `invalid` for what cannot go together, or is no value at all */
-export function checkTokenSettings(settings: TokenSettings): void {
+/**
+ * @param stored what they were: a list that is not written anew is as long as it was
+ * @throws Failure `invalid` for what cannot go together, or is no value at all
+ */
+export function checkTokenSettings(
+  settings: TokenSettings,
+  stored: Pick<TokenSettings, 'token_policies'> | undefined,
+): void {
   if (settings.token_num_uses < 0) throw refuse('token_num_uses cannot be negative');
   if (settings.token_max_ttl > 0 && settings.token_ttl > settings.token_max_ttl) {
     throw refuse('token_ttl cannot be greater than token_max_ttl');
@@ -47,7 +53,9 @@ export function checkTokenSettings(settings: TokenSettings): void {
     throw refuse('token_policies: auth methods cannot create root tokens');
   }
   // With the one that its tokens get besides.
-  requireModestNames('token_policies', policies, ['default']);
+  if (settings.token_policies !== stored?.token_policies) {
+    requireModestNames('token_policies', policies, ['default']);
+  }
   requireCidrs('token_bound_cidrs', settings.token_bound_cidrs);
 }
 

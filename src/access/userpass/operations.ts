@@ -26,7 +26,7 @@ import {
   type StoredUser,
   saveUser,
 } from './store.ts';
-import { type User, userSchema } from './user.ts';
+import { storedUser, type User } from './user.ts';
 
 type SentUser = { [Name in keyof User]?: User[Name] | undefined };
 
@@ -115,8 +115,9 @@ async function changeUser(
     first ??= stored;
     // Somebody else of that name, perhaps, and no password is given to whom it was not meant for.
     if (password !== '' && first?.password_hash !== stored?.password_hash) throw replaced();
-    const user = mergePatch(stored ? parseUser(stored) : userSchema.parse({}), sent);
-    checkTokenSettings(user);
+    const before = stored ? parseUser(stored) : storedUser.parse({});
+    const user = mergePatch(before, sent);
+    checkTokenSettings(user, before);
     // Made once, however often it is planned: it takes longer than all else.
     if (password !== '') hashed ??= await hashInTurn(app, caller, hash);
     const password_hash = hashed ?? stored?.password_hash;

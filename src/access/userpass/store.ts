@@ -3,7 +3,7 @@ import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
 import { type Write, write } from '../../store/write.ts';
-import { type User, userSchema } from './user.ts';
+import { storedUser, type User } from './user.ts';
 
 // A user is found by name and read whole. The hash stands beside the rest, so that no reader of
 // settings ever holds it.
@@ -15,7 +15,7 @@ export async function findUser(db: Db, mount_id: string, name: string): Promise<
     .where('mount_id', '=', mount_id)
     .where('name', '=', name)
     .executeTakeFirst();
-  return row && userSchema.parse(JSON.parse(row.body));
+  return row && storedUser.parse(JSON.parse(row.body));
 }
 
 /** A user with what a log-in goes by, as it is kept. */
@@ -38,7 +38,7 @@ export async function findStoredUser(
 }
 
 export function parseUser({ body }: StoredUser): User {
-  return userSchema.parse(JSON.parse(body));
+  return storedUser.parse(JSON.parse(body));
 }
 
 /** Refuses its write set unless a user is what it was. */

@@ -1,7 +1,9 @@
-import { z } from 'zod';
+import type { z } from 'zod';
+import { storedOf } from '../../core/stored-fields.ts';
 import { tokenSettingFields } from '../tokens/settings.ts';
 
 export const userFields = { ...tokenSettingFields };
-export const userSchema = z.object(userFields);
+/** As a user is kept. */
+export const storedUser = storedOf(userFields);
 /** What is kept of a user beside the password. */
-export type User = z.output<typeof userSchema>;
+export type User = z.output<typeof storedUser>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Failure } from '../../../core/failure.ts';
 import { choice, duration, flag, integer, modestList, text } from '../../../core/fields.ts';
+import { storedOf } from '../../../core/stored-fields.ts';
 import { requireCidrs } from '../addresses.ts';
 import { blockList, policyList } from '../field-kinds.ts';
 import { areBlank } from '../policy-names.ts';
@@ -41,6 +42,8 @@ export const tokenRoleFields = {
   ),
 };
 export const tokenRoleSchema = z.object(tokenRoleFields);
+/** As a role is kept. */
+export const storedTokenRole = storedOf(tokenRoleFields);
 export type TokenRole = z.output<typeof tokenRoleSchema>;
 
 const POLICY_LISTS = [

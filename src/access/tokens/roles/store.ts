@@ -3,7 +3,7 @@ import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
 import { listInPages, PAGE } from '../../../store/in-pages.ts';
 import { type Write, write } from '../../../store/write.ts';
-import { type TokenRole, tokenRoleSchema } from './role.ts';
+import { storedTokenRole, type TokenRole } from './role.ts';
 
 /** A role as it is kept; by its text a write set can tell that it still is the same. */
 export interface StoredTokenRole {
@@ -36,7 +36,7 @@ export async function findStoredTokenRole(
     .select('body')
     .where('name', '=', name)
     .executeTakeFirst();
-  return row && { rules: tokenRoleSchema.parse(JSON.parse(row.body)), body: row.body };
+  return row && { rules: storedTokenRole.parse(JSON.parse(row.body)), body: row.body };
 }
 
 export async function listTokenRoles(db: Db): Promise<string[]> {
