@@ -55,6 +55,9 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
 
 const documentsOf = perApp(() => new KeptDocuments());
 
+/** Where there are more mounts each engine is described once: the document has 34 kB of each mount of an authority. */
+const MOST_DESCRIBED = 100;
+
 /**
  * The operations that the caller could be permitted: all of them for a root token; without a
  * token, the public ones of the server itself and of mounts that are listed to everybody.
@@ -66,9 +69,10 @@ async function describeApi(
   generic: boolean,
 ): Promise<Answer> {
   const mounts = await readMounts(app);
+  const once = generic || mounts.size > MOST_DESCRIBED;
   const body = await documentsOf(app).read(
-    { mounts, acl: caller.acl, form: generic ? 'generic' : 'mounted', asker: askerOf(caller) },
-    () => drawUp(caller.acl, declared, [...mounts.values()], generic),
+    { mounts, acl: caller.acl, form: once ? 'generic' : 'mounted', asker: askerOf(caller) },
+    () => drawUp(caller.acl, declared, [...mounts.values()], once),
   );
   return { raw: { content_type: 'application/json', body } };
 }
@@ -83,14 +87,24 @@ async function drawUp(
   const drafted: Drafted = { paths: new Map(), schemas: new Map() };
   const breath = new Breath();
   const rest = () => breath.take();
+  // Of thousands of mounts that are described as one, each adds only what those before it could not show.
+  const left = new Map<string, readonly AnyRoute[]>();
   for (const { mount, acl_path, ...api } of apis) {
+    await breath.take();
+    const wanted = left.get(api.at) ?? api.routes;
+    if (wanted.length === 0) continue;
     if (mount !== undefined && !(await canSee(acl, mount, rest))) continue;
     const routes: AnyRoute[] = [];
-    for (const route of api.routes) {
+    for (const route of wanted) {
       const isShown =
         route.access === 'public' || (await mayUse(acl, route, { ...api, at: acl_path }, rest));
       if (isShown) routes.push(route);
     }
+    const shown = new Set(routes);
+    left.set(
+      api.at,
+      wanted.filter((route) => !shown.has(route)),
+    );
     await draftInTurns(drafted, { ...api, routes });
   }
   // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
@@ -130,12 +144,14 @@ interface MountedApi extends Omit<DocumentedApi, 'routes'> {
 
 /** Every engine once for each of its mounts, and where it is mounted. */
 export function listMountedApis(declared: DeclaredRoutes, mounts: readonly Mount[]): MountedApi[] {
+  const twins = Map.groupBy(mounts, ({ kind, type }) => `${kind} ${type}`);
+  const isTwin = ({ kind, type }: Mount): boolean =>
+    (twins.get(`${kind} ${type}`)?.length ?? 0) > 1;
   const engines = mounts.flatMap((mount) => {
     const routes = (mount.kind === 'auth' ? declared.auth : declared.secret)[mount.type];
     if (!routes) return [];
     const at = `/${fullPath(mount).slice(0, -1)}`;
-    const twins = mounts.filter(({ kind, type }) => kind === mount.kind && type === mount.type);
-    const id_prefix = twins.length > 1 ? `${mount.path.slice(0, -1).replaceAll('/', '-')}-` : '';
+    const id_prefix = isTwin(mount) ? `${mount.path.slice(0, -1).replaceAll('/', '-')}-` : '';
     return [{ ...engineApi(mount.kind, routes), at, acl_path: at, id_prefix, mount }];
   });
   return [systemApi(declared), ...engines];

@@ -6,7 +6,7 @@ import { type App, perApp } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Answer } from '../http/route.ts';
 import { readMounts } from '../mounts/operations.ts';
-import { readCertificateCount } from '../pki/certificates/store.ts';
+import { listCertificateCounts } from '../pki/certificates/store.ts';
 import {
   describeMetrics,
   emptyHistogram,
@@ -152,10 +152,10 @@ function readMemory(): { resident: number | undefined; used: number; external: n
 }
 
 async function countCertificates(app: App): Promise<[mount: string, count: number][]> {
+  const stored = await listCertificateCounts(app.db);
   const counts: [string, number][] = [];
   for (const mount of (await readMounts(app)).values()) {
-    if (mount.type !== 'pki') continue;
-    counts.push([mount.path, await readCertificateCount(app.db, mount.id)]);
+    if (mount.type === 'pki') counts.push([mount.path, stored.get(mount.id) ?? 0]);
   }
   return counts;
 }

@@ -8,17 +8,18 @@ import {
 import { expireLeasesOfMount } from '../access/leases/store.ts';
 import { commitPlanned, refuseDenied } from '../access/standing/operations.ts';
 import { removeEndedOfMount } from '../access/tokens/ending/operations.ts';
-import type { App } from '../app.ts';
+import { type App, perApp } from '../app.ts';
 import { Breath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
 import { isSmallMap } from '../core/fields.ts';
 import type { Answer } from '../http/route.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { bumpPermissionVersion } from '../store/permission-version.ts';
-import type { Effect } from '../store/write.ts';
+import type { Effect, Write } from '../store/write.ts';
 import { effectiveLeaseTtls, fullPath, type Mount, type MountKind } from './mount.ts';
 import { deleteAliasesOfMount } from './remains/operations.ts';
 import { insertRemovedMount } from './remains/store.ts';
+import { requireRoom, type Size } from './room.ts';
 import {
   describeMount,
   EMPTY_CONFIG,
@@ -29,24 +30,57 @@ import {
   requireEngineType,
 } from './rules.ts';
 import {
+  bodyOf,
   deleteMount,
+  findClash,
   findRemount,
   findStoredMount,
   holdPlace,
+  holdRoom,
   insertMount,
   insertRemount,
-  listMountPaths,
   listMounts,
+  measureMounts,
   saveMount,
 } from './store.ts';
 
 /** All mounts by the path that clients write, and what each engine's data is deleted with. */
 export function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
-  return app.cached('mounts', async () => byPath(await listMounts(app.db)), ['mounts']);
+  return app.cached('mounts', async () => {
+    const last = lastMounts(app);
+    const mounts = await listMounts(app.db, last.byId);
+    last.byId = await mapMounts(mounts, ({ id }) => id);
+    return mapMounts(mounts, fullPath);
+  }, ['mounts']);
 }
 
-const byPath = (mounts: readonly Mount[]): ReadonlyMap<string, Mount> =>
-  new Map(mounts.map((mount) => [fullPath(mount), mount]));
+/** The mounts as they were read last: of thousands few change at a time. */
+const lastMounts = perApp((): { byId: ReadonlyMap<string, Mount> } => ({ byId: new Map() }));
+
+async function mapMounts(
+  mounts: Iterable<Mount>,
+  keyOf: (mount: Mount) => string,
+): Promise<ReadonlyMap<string, Mount>> {
+  const map = new Map<string, Mount>();
+  const breath = new Breath();
+  for (const mount of mounts) {
+    map.set(keyOf(mount), mount);
+    await breath.take();
+  }
+  return map;
+}
+
+/** The mount of an id, wherever it was moved to. */
+export async function findMountById(app: App, id: string): Promise<Mount | undefined> {
+  const load = async () => mapMounts((await readMounts(app)).values(), (mount) => mount.id);
+  return (await app.cached('mounts by id', load, ['mounts'])).get(id);
+}
+
+/** The mount of an accessor, wherever it was moved to. */
+export async function findMountByAccessor(app: App, accessor: string): Promise<Mount | undefined> {
+  const load = async () => mapMounts((await readMounts(app)).values(), (mount) => mount.accessor);
+  return (await app.cached('mounts by accessor', load, ['mounts'])).get(accessor);
+}
 
 /** The mount that is always there; its routes are the server's own. */
 export async function requireSystemMount(app: App): Promise<Mount> {
@@ -116,11 +150,13 @@ export function planFirstMounts(app: App): Effect[] {
 export async function enableMount(app: App, caller: Caller, input: NewMount): Promise<Answer> {
   requireEngineType(input.kind, input.type);
   return commitPlanned<Answer>(app, caller, async () => {
-    const taken = await listMountPaths(app.db, input.kind);
+    const path = planMountPath(input.kind, input.path);
+    const clash = await findClash(app.db, { kind: input.kind, path });
+    if (clash !== undefined) throw inUse(clash);
     const mount: Mount = {
       id: app.newId(),
       kind: input.kind,
-      path: planMountPath(input.kind, input.path, taken),
+      path,
       type: input.type,
       accessor: accessorOf(app, input),
       description: input.description,
@@ -130,11 +166,24 @@ export async function enableMount(app: App, caller: Caller, input: NewMount): Pr
       options: input.options,
       config: planConfig(EMPTY_CONFIG, input.config),
     };
+    const room = await planRoom(app, mount.kind, { count: 1, bytes: bytesOf(mount) });
     return {
-      effects: [insertMount(mount), bumpConfigVersion(), holdPlace(mount)],
+      effects: [insertMount(mount), bumpConfigVersion(), holdPlace(mount), ...room],
       result: {},
     };
   });
+}
+
+const inUse = (path: string): Failure =>
+  new Failure('invalid', `path is already in use at ${path}`);
+
+const bytesOf = (mount: Mount): number => Buffer.byteLength(bodyOf(mount));
+
+/** @throws Failure `invalid` when there is no room for so much more */
+async function planRoom(app: App, kind: MountKind, more: Size): Promise<Write[]> {
+  if (more.count <= 0 && more.bytes <= 0) return [];
+  requireRoom(kind, await measureMounts(app.db, kind), more);
+  return [holdRoom(kind)];
 }
 
 /** Removes a mount; data under its id is out of reach at once, and deleted soon after. */
@@ -218,8 +267,12 @@ async function findByPath(app: App, input: Place): Promise<Mount | undefined> {
 
 /** All mounts of a kind, as `sys/mounts` and `sys/auth` answer them. */
 export async function describeMounts(app: App, kind: MountKind): Promise<Answer> {
-  const mounts = [...(await readMounts(app)).values()].filter((mount) => mount.kind === kind);
-  const data = Object.fromEntries(mounts.map((mount) => [mount.path, describeMount(mount)]));
+  const data: Record<string, unknown> = {};
+  const breath = new Breath();
+  for (const mount of (await readMounts(app)).values()) {
+    if (mount.kind === kind) data[mount.path] = describeMount(mount);
+    await breath.take();
+  }
   return { data, flat: true };
 }
 
@@ -290,7 +343,9 @@ export async function tuneMount(
       options: input.options ? addOptions(mount.options, input.options) : mount.options,
       config: planConfig(mount.config, input.config),
     };
-    return { effects: [saveMount(next, stored), bumpConfigVersion()], result: {} };
+    const more = { count: 0, bytes: bytesOf(next) - Buffer.byteLength(stored.body) };
+    const room = await planRoom(app, next.kind, more);
+    return { effects: [saveMount(next, stored), bumpConfigVersion(), ...room], result: {} };
   });
 }
 
@@ -369,12 +424,12 @@ async function planTarget(app: App, source: Mount, target: string): Promise<stri
     throw new Failure('invalid', `cannot remount auth mount to non-auth mount "${target}/"`);
   }
   const wanted = source.kind === 'auth' ? target.slice('auth/'.length) : target;
-  const taken = await listMountPaths(app.db, source.kind);
-  const others = taken.filter((path) => path !== source.path);
-  if (others.includes(`${wanted}/`)) {
-    throw new Failure('invalid', `path already in use at "${target}/"`);
-  }
-  return planMountPath(source.kind, wanted, others);
+  const { kind } = source;
+  const clash = await findClash(app.db, { kind, path: `${wanted}/` }, source.path);
+  if (clash === `${wanted}/`) throw new Failure('invalid', `path already in use at "${target}/"`);
+  const path = planMountPath(kind, wanted);
+  if (clash !== undefined) throw inUse(clash);
+  return path;
 }
 
 export async function readRemount(app: App, input: { id: string }): Promise<Answer> {

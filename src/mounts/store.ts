@@ -1,9 +1,12 @@
+import { expressionBuilder, sql } from 'kysely';
 import { saveAsRead } from '../store/as-read.ts';
-import { build, type Db } from '../store/database.ts';
+import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
+import { listInParts, PAGE } from '../store/in-pages.ts';
 import type { MountRow } from '../store/tables.ts';
 import { type Write, write } from '../store/write.ts';
 import type { Mount, MountConfig, MountKind } from './mount.ts';
+import { MOST_BYTES, MOST_MOUNTS, type Size } from './room.ts';
 
 // A mount is found by its path; its settings are read whole and kept as one JSON column.
 
@@ -22,15 +25,68 @@ export interface StoredMount {
   body: string;
 }
 
-export async function listMounts(db: Db): Promise<Mount[]> {
-  const rows = await db.selectFrom('mount').selectAll().orderBy('path').execute();
-  return rows.map(mountOf);
+const listMountsAfter = prepared((from, last: { kind: string; path: string }) =>
+  from
+    .selectFrom('mount')
+    .selectAll()
+    .where((row) =>
+      row(row.refTuple('kind', 'path'), '>', row.tuple(row.val(last.kind), row.val(last.path))),
+    )
+    .orderBy('kind')
+    .orderBy('path')
+    .limit(PAGE),
+);
+
+/**
+ * All mounts, each kind by its paths.
+ *
+ * @param known mounts as they were read before: one whose row is the same is not read again
+ */
+export function listMounts(
+  db: Db,
+  known: { get(id: string): Mount | undefined } = new Map(),
+): Promise<Mount[]> {
+  return listInParts<MountRow, Mount>(
+    (last) =>
+      listMountsAfter.some(db, { kind: last?.kind ?? '', path: last?.path ?? '' }, 'body'),
+    (row) => {
+      const before = known.get(row.id);
+      return before?.path === row.path && texts.get(before) === row.body ? before : mountOf(row);
+    },
+  );
 }
 
-/** Paths of all mounts of a kind, each with its trailing slash. */
-export async function listMountPaths(db: Db, kind: MountKind): Promise<string[]> {
-  const query = db.selectFrom('mount').select('path').where('kind', '=', kind).orderBy('path');
-  return (await query.execute()).map(({ path }) => path);
+type Path = Pick<Mount, 'kind' | 'path'>;
+
+/** The path of a mount that is at a path, within, or around it; one that moves is in nobody's way. */
+export async function findClash(
+  db: Db,
+  { kind, path }: Path,
+  moves_from?: string,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('mount as other')
+    .select('other.path')
+    .where('other.kind', '=', kind)
+    .where('other.path', '<>', moves_from ?? '')
+    .where(overlaps(path))
+    .orderBy('other.path')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.path;
+}
+
+/** Is at a path, within, or around it. */
+function overlaps(path: string) {
+  const segments = path.split('/').slice(0, -1);
+  const around = segments.map((_, at) => `${segments.slice(0, at + 1).join('/')}/`);
+  // The character after the slash: all that begins with the path lies before it.
+  const end = `${segments.join('/')}0`;
+  const { or, and, eb } = expressionBuilder<{ other: MountRow }, 'other'>();
+  return or([
+    eb('other.path', 'in', around),
+    and([eb('other.path', '>', path), eb('other.path', '<', end)]),
+  ]);
 }
 
 /** The mount at a path, as it is now, whatever is cached. */
@@ -73,7 +129,8 @@ export function holdSettings(mount: Mount): Write[] {
   return body === undefined ? [] : [holdBody({ id: mount.id, body })];
 }
 
-function bodyOf(mount: Mount): string {
+/** The text that a mount is stored as. */
+export function bodyOf(mount: Mount): string {
   const { description, local, seal_wrap, external_entropy_access, options, config } = mount;
   return JSON.stringify({
     description,
@@ -123,10 +180,6 @@ export function saveMount(next: Mount, { mount: { path }, body }: StoredMount): 
  * second of two sees here what the first has done.
  */
 export function holdPlace({ id, kind, path }: Mount): Write {
-  const segments = path.split('/').slice(0, -1);
-  const around = segments.map((_, at) => `${segments.slice(0, at + 1).join('/')}/`);
-  // The character after the slash: all that begins with the path lies before it.
-  const end = `${segments.join('/')}0`;
   const alone = build
     .selectFrom('mount')
     .select('mount.id')
@@ -138,16 +191,34 @@ export function holdPlace({ id, kind, path }: Mount): Write {
             .select('other.id')
             .where('other.kind', '=', kind)
             .where('other.id', '<>', id)
-            .where(({ or, and, eb }) =>
-              or([
-                eb('other.path', 'in', around),
-                and([eb('other.path', '>', path), eb('other.path', '<', end)]),
-              ]),
-            ),
+            .where(overlaps(path)),
         ),
       ),
     );
   return write(alone, { rows: 1, conflict: `path is already in use at ${path}` });
+}
+
+const COUNT = sql<number>`count(*)`;
+const BYTES = sql<number>`coalesce(sum(octet_length(body)), 0)`;
+
+/** How many mounts of a kind there are, and the bytes of their settings. */
+export async function measureMounts(db: Db, kind: MountKind): Promise<Size> {
+  return db
+    .selectFrom('mount')
+    .select([COUNT.as('count'), BYTES.as('bytes')])
+    .where('kind', '=', kind)
+    .executeTakeFirstOrThrow();
+}
+
+/** Refuses its write set when there are too many mounts of a kind by it. It comes after `bumpConfigVersion`. */
+export function holdRoom(kind: MountKind): Write {
+  const room = build
+    .selectFrom('mount')
+    .select(COUNT.as('count'))
+    .where('kind', '=', kind)
+    .having(COUNT, '<=', MOST_MOUNTS)
+    .having(BYTES, '<=', MOST_BYTES);
+  return write(room, { rows: 1, conflict: 'another mount took the last room' });
 }
 
 /** Removes a mount from the path that it was read at: it may have been moved since, or be gone. */

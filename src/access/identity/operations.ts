@@ -5,7 +5,7 @@ import type { IdentityFacts } from '../../core/identity-template.ts';
 import { jsonBytes, Kept } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
-import { readMounts } from '../../mounts/operations.ts';
+import { findMountByAccessor } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Acl, boundAcl, RULE_BYTES } from '../acl.ts';
 import type { Caller } from '../caller.ts';
@@ -233,12 +233,8 @@ export async function readGroupTree(app: App): Promise<GroupTree> {
 
 /** The auth mount that an accessor belongs to. */
 export async function findAliasMount(app: App, accessor: string): Promise<AliasMount | undefined> {
-  for (const mount of (await readMounts(app)).values()) {
-    if (mount.kind === 'auth' && mount.accessor === accessor) {
-      return { type: mount.type, path: fullPath(mount) };
-    }
-  }
-  return undefined;
+  const mount = await findMountByAccessor(app, accessor);
+  return mount?.kind === 'auth' ? { type: mount.type, path: fullPath(mount) } : undefined;
 }
 
 /**

@@ -4,7 +4,7 @@ import { type KeyPage, listKeys } from '../../core/key-list.ts';
 import type { ReadPage } from '../../core/walk.ts';
 import type { Answer } from '../../http/route.ts';
 import { fullPath } from '../../mounts/mount.ts';
-import { readMounts } from '../../mounts/operations.ts';
+import { findMountById } from '../../mounts/operations.ts';
 import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
@@ -229,11 +229,11 @@ function endOf(segment: string, { from }: IdRange): string {
 /** How many leases there are, in all and by mount. */
 export async function readLeaseCount(app: App): Promise<Answer> {
   const rows = await countLeases(app.db, nowSeconds(app));
-  const mounts = new Map([...(await readMounts(app)).values()].map((one) => [one.id, one]));
-  const counts = rows.flatMap(({ mount_id, count }) => {
-    const mount = mounts.get(mount_id);
-    return mount ? [[fullPath(mount), count] as const] : [];
-  });
+  const counts: [path: string, count: number][] = [];
+  for (const { mount_id, count } of rows) {
+    const mount = await findMountById(app, mount_id);
+    if (mount) counts.push([fullPath(mount), count]);
+  }
   const lease_count = rows.reduce((sum, { count }) => sum + count, 0);
   return { data: { lease_count, counts: Object.fromEntries(counts) } };
 }

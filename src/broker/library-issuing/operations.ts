@@ -6,7 +6,7 @@ import { systemCaller } from '../../access/system-caller.ts';
 import { askerOf, makeKeyInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import { readMounts } from '../../mounts/operations.ts';
+import { findMountById } from '../../mounts/operations.ts';
 import { holdMount } from '../../mounts/store.ts';
 import { issueSchema } from '../../pki/certificates/request.ts';
 import { planIssuance } from '../../pki/issuance/operations.ts';
@@ -108,7 +108,7 @@ async function issueFromAuthority(
 ): Promise<Issued> {
   const { library, session, facts } = request;
   const { attributes, mount_id, saved_by } = library.body as LibraryBody;
-  const mount = [...(await readMounts(app)).values()].find(({ id }) => id === mount_id);
+  const mount = await findMountById(app, mount_id);
   if (!mount) {
     throw new Failure('unresolved', `credential library ${library.id}: its authority is gone`);
   }

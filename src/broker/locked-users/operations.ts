@@ -4,7 +4,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { Answer } from '../../http/route.ts';
-import { readMounts } from '../../mounts/operations.ts';
+import { findMountByAccessor, findMountById } from '../../mounts/operations.ts';
 import { findResource } from '../resources/store.ts';
 import { type LockedUser, summariseLocked } from './locked-users.ts';
 
@@ -15,12 +15,12 @@ export async function listLockedUsers(
   { mount_accessor }: { mount_accessor: string },
 ): Promise<Answer> {
   const wanted = mount_accessor === '' ? undefined : await requireMethod(app, mount_accessor);
-  const mounts = [...(await readMounts(app)).values()];
-  const accessors = new Map(mounts.map(({ id, accessor }) => [id, accessor]));
   const names = await readLockedNames(app, wanted);
-  const locked = names.map(({ method_id, name }): LockedUser => {
-    return { accessor: accessors.get(method_id) ?? method_id, name };
-  });
+  const locked: LockedUser[] = [];
+  for (const { method_id, name } of names) {
+    const mount = await findMountById(app, method_id);
+    locked.push({ accessor: mount?.accessor ?? method_id, name });
+  }
   return { data: summariseLocked(locked) };
 }
 
@@ -39,9 +39,8 @@ export async function unlockUser(
 
 /** What the failures of a method are kept under: an auth mount's by its accessor, or an auth method. */
 async function requireMethod(app: App, accessor: string): Promise<string> {
-  const mounts = [...(await readMounts(app)).values()];
-  const mount = mounts.find((one) => one.kind === 'auth' && one.accessor === accessor);
-  if (mount) return mount.id;
+  const mount = await findMountByAccessor(app, accessor);
+  if (mount?.kind === 'auth') return mount.id;
   const method = await findResource(app.db, accessor);
   if (method?.type === 'auth-method') return method.id;
   throw new Failure('invalid', `no auth mount and no auth method has accessor "${accessor}"`);

@@ -1,4 +1,5 @@
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { PkiCertificateRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 
@@ -161,15 +162,19 @@ export function deleteCertificate(mount_id: string, serial: string): Write[] {
   ];
 }
 
-/** How many certificates are stored; kept, not counted. */
-export async function readCertificateCount(db: Db, mount_id: string): Promise<number> {
-  const row = await db
-    .selectFrom('pki_count')
-    .select('value')
-    .where('mount_id', '=', mount_id)
-    .where('name', '=', NAME_OF_COUNT)
-    .executeTakeFirst();
-  return row?.value ?? 0;
+/** How many certificates are stored, by mount; kept, not counted. Where there are none it may say nothing. */
+export async function listCertificateCounts(db: Db): Promise<ReadonlyMap<string, number>> {
+  const rows = await listInPages<{ mount_id: string; value: number }>((last) =>
+    db
+      .selectFrom('pki_count')
+      .select(['mount_id', 'value'])
+      .where('name', '=', NAME_OF_COUNT)
+      .where('mount_id', '>', last?.mount_id ?? '')
+      .orderBy('mount_id')
+      .limit(PAGE)
+      .execute(),
+  );
+  return new Map(rows.map(({ mount_id, value }) => [mount_id, value]));
 }
 
 /** A name from its end on, so that everything beneath one lies together. */

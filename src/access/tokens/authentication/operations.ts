@@ -3,7 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import type { IdentityFacts } from '../../../core/identity-template.ts';
 import { jsonBytes, LastOf } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
-import { readMounts } from '../../../mounts/operations.ts';
+import { findMountById } from '../../../mounts/operations.ts';
 import type { Acl } from '../../acl.ts';
 import type { Caller, TokenFacts } from '../../caller.ts';
 import { readPermissions } from '../../identity/operations.ts';
@@ -156,10 +156,7 @@ export async function findLiving(app: App, text: string): Promise<Token | undefi
 export async function isLiving(app: App, token: Token): Promise<boolean> {
   const now = nowSeconds(app);
   if (!judgeLife(token, now).alive) return false;
-  if (token.mount_id !== '') {
-    const mounts = await readMounts(app);
-    if (![...mounts.values()].some((mount) => mount.id === token.mount_id)) return false;
-  }
+  if (token.mount_id !== '' && !(await findMountById(app, token.mount_id))) return false;
   if (token.parent_id === undefined) return true;
   // A stored token's parent is nothing to it once that was ended alone; a batch token's row it is.
   if (token.type === 'batch' && !(await isThere(app, token.parent_id, now))) return false;

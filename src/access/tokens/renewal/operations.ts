@@ -2,7 +2,7 @@ import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
 import { effectiveLeaseTtls, type Mount } from '../../../mounts/mount.ts';
-import { readMounts } from '../../../mounts/operations.ts';
+import { findMountById } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';
 import type { Effect } from '../../../store/write.ts';
 import { findApproleSettings } from '../../approle/operations.ts';
@@ -63,9 +63,9 @@ async function renew(
   const { token, expires_at, times, warnings } = await commitPlanned(app, caller, async () => {
     const now = nowSeconds(app);
     const { token, expires_at } = await requireRenewable(app, input.token);
-    const origin = await findMount(app, token.mount_id);
+    const origin = await findMountById(app, token.mount_id);
     // As it is by now: the request may be planned anew.
-    const mount = origin ?? (await findMount(app, caller.mount.id)) ?? caller.mount;
+    const mount = origin ?? (await findMountById(app, caller.mount.id)) ?? caller.mount;
     const { rules, effects } = await askMaker(app, token, origin);
     const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
     const bounds = { ...rules, default_ttl: token.creation_ttl || default_ttl, max_ttl };
@@ -119,11 +119,6 @@ async function endRevived(
   const late: Caller = { ...caller, record, standing: undefined };
   await app.commit(late, await planRevocation(app, was.id));
   throw new Failure('invalid', RUN_OUT);
-}
-
-/** Undefined also for the mount of a token that no log-in made. */
-async function findMount(app: App, id: string): Promise<Mount | undefined> {
-  return [...(await readMounts(app)).values()].find((mount) => mount.id === id);
 }
 
 interface Asked {
