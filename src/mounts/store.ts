@@ -47,8 +47,7 @@ export function listMounts(
   known: { get(id: string): Mount | undefined } = new Map(),
 ): Promise<Mount[]> {
   return listInParts<MountRow, Mount>(
-    (last) =>
-      listMountsAfter.some(db, { kind: last?.kind ?? '', path: last?.path ?? '' }, 'body'),
+    (last) => listMountsAfter.some(db, { kind: last?.kind ?? '', path: last?.path ?? '' }, 'body'),
     (row) => {
       const before = known.get(row.id);
       return before?.path === row.path && texts.get(before) === row.body ? before : mountOf(row);
