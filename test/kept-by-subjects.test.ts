@@ -32,12 +32,15 @@ after(async () => {
   await place.remove();
 });
 
+/** Which of the subjects changed, and since when which of the scopes: that says what is read. */
+const TELLING = /from "(config_subject|resource_sequence|scope_change)"/;
+
 const queries: Query[] = [];
 function note<Args extends readonly unknown[], Result>(
   read: (sql: string, parameters: Query['parameters'], ...more: Args) => Result,
 ) {
   return (sql: string, parameters: Query['parameters'], ...more: Args): Result => {
-    if (!sql.includes('from "config_subject"')) queries.push({ sql, parameters });
+    if (!TELLING.test(sql)) queries.push({ sql, parameters });
     return read(sql, parameters, ...more);
   };
 }

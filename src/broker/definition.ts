@@ -81,6 +81,14 @@ export interface Definition {
     },
   ): Promise<Plan>;
 
+  /**
+   * Where there may be only so many: asked again when a write set was refused, since others may have
+   * taken the room that there was for the plan.
+   *
+   * @throws Failure `invalid`
+   */
+  requireRoom?(app: App, container_id: string): Promise<void>;
+
   /** Paths of `update_mask` that can be changed, besides `name` and `description`. */
   updatable(subtype: string): readonly string[];
   /** What is wrong with the fields of a change. */

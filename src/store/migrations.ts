@@ -31,6 +31,7 @@ import { sourcePages } from './migrations/0039-source-pages.ts';
 import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
 import { makersOfWrappings } from './migrations/0044-makers-of-wrappings.ts';
 import { configSubjects } from './migrations/0045-config-subjects.ts';
+import { removalsWithin } from './migrations/0046-removals-within.ts';
 import { linkedFrom } from './migrations/0047-linked-from.ts';
 import { membersApart } from './migrations/0050-members-apart.ts';
 
@@ -74,6 +75,7 @@ export const MIGRATIONS: readonly Migration[] = [
   issuersOfRoles,
   makersOfWrappings,
   configSubjects,
+  removalsWithin,
   linkedFrom,
   membersApart,
 ];

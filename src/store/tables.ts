@@ -50,6 +50,7 @@ export interface Tables {
   resource_link: ResourceLinkRow;
   resource_sequence: ResourceSequenceRow;
   resource_removed: ResourceRemovedRow;
+  scope_change: ScopeChangeRow;
   vault_token: VaultTokenRow;
   session_credential: SessionCredentialRow;
   worker_status: WorkerStatusRow;
@@ -446,6 +447,13 @@ export interface ResourceLinkRow {
 interface ResourceSequenceRow {
   name: string;
   value: number;
+}
+
+/** A scope that was made, changed or removed: what is known of the others goes on. */
+interface ScopeChangeRow {
+  /** Grows in the order in which changes become visible. */
+  seq: number;
+  id: string;
 }
 
 /** A resource that is gone, for lists that are refreshed. */

@@ -54,7 +54,7 @@ export const authMethodDefinition: Definition = {
   },
   async planRemoval(app, _caller, resource) {
     return [
-      clearPrimary(resource, app.now()),
+      ...clearPrimary(resource, app.now()),
       ...(await endLogIns(app, { auth_method_id: resource.id })),
     ];
   },

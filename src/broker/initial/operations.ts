@@ -8,6 +8,7 @@ import type { Resource } from '../resource.ts';
 import { findResource, insertResource } from '../resources/store.ts';
 import { insertRole } from '../scopes/operations.ts';
 import type { ScopeBody } from '../scopes/scope.ts';
+import { noteScopes } from '../tree/store.ts';
 
 /**
  * Makes what the broker cannot be without: the global scope, the built-in users, and the roles
@@ -49,6 +50,7 @@ export async function makeInitialBroker(app: App): Promise<void> {
   ];
   const effects: Effect[] = [
     insertResource(global),
+    ...noteScopes({ ids: ['global'] }),
     ...users.map(([id, name, description]) =>
       insertResource({
         ...global,

@@ -8,13 +8,14 @@ import type { BrokerCaller } from '../caller.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { findResource, removeResources } from '../resources/store.ts';
+import { planScopeRemoval } from '../scopes/operations.ts';
 import { endSourcesBeforehand, planSourceRemoval } from '../session-credentials/operations.ts';
 import { cancelPage, endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import type { PagedLoss } from '../sessions/ending/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { listSubtree } from '../tree/tree.ts';
 import { type EndingWork, PAGE } from './page.ts';
-import { type Left, listContainedIds, listInScopes, listLogInsOf } from './store.ts';
+import { type Left, listContainedIds, listInScopes, listLogInsOf, listProjects } from './store.ts';
 
 // A removal ends all that stands on what it removes in its own write set, by statements that find
 // it there. However much that is, the set stays small: whatever is more than a page is ended before,
@@ -169,8 +170,10 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'auth-method':
       return contained('account', 'managed-group');
     case 'scope': {
+      const but = await findOwn(app, caller);
+      await endProjectsBeforehand(app, work, { org_id: id, but });
       const scope_ids = listSubtree(await readScopeTree(app), id);
-      return endScopesBeforehand(app, work, { scope_ids, but: await findOwn(app, caller) });
+      return endScopesBeforehand(app, work, { scope_ids, but });
     }
     default:
   }
@@ -210,4 +213,21 @@ async function endScopesBeforehand(
   await inside('session');
   await endLogInsBeforehand(app, work, { scope_ids });
   for (const type of MANY_IN_SCOPES) await inside(type);
+}
+
+/** Projects that are removed in one write set, each with its roles and what else it has less than a page of. */
+const PROJECTS = 100;
+
+/** Removes projects of an org until few are left, and those by which whoever removes is permitted to. */
+async function endProjectsBeforehand(
+  app: App,
+  work: EndingWork,
+  { org_id, but }: { org_id: string; but: Left },
+): Promise<void> {
+  for (;;) {
+    const ids = await listProjects(app.db, org_id, { but, limit: PROJECTS });
+    if (ids.length < PROJECTS) return;
+    await endScopesBeforehand(app, work, { scope_ids: ids, but });
+    await work.commit([...planScopeRemoval(app, { ids }), ...bumpPermissionVersion()]);
+  }
 }

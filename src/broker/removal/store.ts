@@ -83,3 +83,18 @@ export async function listInScopes(
   const ids = type === 'group' ? others.where('id', 'not in', groupsOf(but.member_id)) : others;
   return idsOf(await ids.limit(limit).execute());
 }
+
+/** Projects of an org, but for those with a group that is left to the end. */
+export async function listProjects(
+  db: Db,
+  org_id: string,
+  { but, limit }: Omit<Page, 'type'>,
+): Promise<string[]> {
+  const left = build
+    .selectFrom('resource as own')
+    .select('own.scope_id')
+    .where('own.id', 'in', groupsOf(but.member_id));
+  const projects = db.selectFrom('resource').select('id').where('container_id', '=', org_id);
+  const others = projects.where('type', '=', 'scope').where('id', 'not in', left);
+  return idsOf(await others.limit(limit).execute());
+}

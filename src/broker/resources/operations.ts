@@ -99,8 +99,11 @@ export async function createResource(
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
     if (isBound(error.message)) refuseField('scope_id', error.message);
     // Refused by a guard or by a key: what it was to lie in may be gone.
-    if (await findResource(app.db, resource.container_id)) throw error;
-    throw new Failure('not_found', 'Resource not found.');
+    if (!(await findResource(app.db, resource.container_id))) {
+      throw new Failure('not_found', 'Resource not found.');
+    }
+    await definition.requireRoom?.(app, resource.container_id);
+    throw error;
   }
   return resource;
 }

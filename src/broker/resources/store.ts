@@ -15,7 +15,7 @@ import { listInParts, PAGE } from '../../store/in-pages.ts';
 import type { ResourceRow, Tables } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
-import type { ResourceTypeName } from '../resource-types.ts';
+import { isIdOf, type ResourceTypeName } from '../resource-types.ts';
 
 // All resources share one table: they are found, listed, paged, versioned and removed alike.
 // What only one type knows is its JSON body; what binds two resources is a link (../links).
@@ -483,14 +483,13 @@ export function takeResources(removal: Removal): Write[] {
   if ('ids' in removal) return [all];
   if ('id' in removal) return [take((row) => row.and([row('id', '=', removal.id)])), all];
   const { scope_ids } = removal;
-  const scopes = take((row) =>
-    row.and([
-      row('type', '=', 'scope'),
-      row.or([row('id', 'in', scope_ids), row('scope_id', 'in', scope_ids)]),
-    ]),
-  );
+  // Each by an index: one question for both would look at every scope there is.
+  const named = take((row) => row.and([row('id', 'in', scope_ids)]));
+  const outer = scope_ids.filter((id) => isIdOf(id, 'scope', 'org'));
+  const inside = (): Write =>
+    take((row) => row.and([row('type', '=', 'scope'), row('scope_id', 'in', outer)]));
   // What a resource of the scopes contains lies in them as well.
-  return [scopes, all, all];
+  return [named, ...(outer.length > 0 ? [inside()] : []), all, all];
 }
 
 /**

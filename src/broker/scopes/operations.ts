@@ -21,7 +21,9 @@ import type { RoleBody } from '../roles/role.ts';
 import { holdRoom } from '../roles/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
-import { listSubtree, type ScopeTree } from '../tree/tree.ts';
+import { type Changed, noteScopes } from '../tree/store.ts';
+import type { ScopeTree } from '../tree/tree.ts';
+import { faultOfScopes } from './room.ts';
 import {
   COLLECTIONS,
   chooseScopeType,
@@ -31,6 +33,7 @@ import {
   scopeActions,
   scopeFields,
 } from './scope.ts';
+import { holdScopeRoom, readScopeCounts } from './store.ts';
 
 const NO_SUCH_METHOD = 'There is no such auth method in this scope.';
 
@@ -66,10 +69,21 @@ export const scopeDefinition: Definition = {
         skip_default: isTrue(query, 'skip_default_role_creation'),
       },
     );
+    const parent_id = container.scope.id;
+    await requireScopeRoom(app, parent_id);
     const body: ScopeBody = { primary_auth_method_id: '' };
     const bounds = subtype === 'project' && roles.length > 0 ? holdRoles(id, container.scope) : [];
-    return { body, effects: [...roles.flatMap((role) => insertRole(app, id, role)), ...bounds] };
+    return {
+      body,
+      effects: [
+        ...roles.flatMap((role) => insertRole(app, id, role)),
+        ...noteScopes({ ids: [id] }),
+        ...bounds,
+        ...holdScopeRoom(parent_id),
+      ],
+    };
   },
+  requireRoom: requireScopeRoom,
 
   updatable: () => ['primary_auth_method_id'],
   checkChange(item, { subtype, mask }, errors) {
@@ -82,7 +96,8 @@ export const scopeDefinition: Definition = {
     }
   },
   async planChange(app, _caller, { resource, item, mask }) {
-    if (!mask.includes('primary_auth_method_id')) return {};
+    const noted = noteScopes({ ids: [resource.id] });
+    if (!mask.includes('primary_auth_method_id')) return { effects: noted };
     const id = String(item.primary_auth_method_id ?? '');
     if (id !== '') {
       const method = await findResource(app.db, id);
@@ -93,17 +108,11 @@ export const scopeDefinition: Definition = {
     const body: ScopeBody = { primary_auth_method_id: id };
     // It goes with its removal, which waits for this to be durable.
     const held = { ...holdResource(id), conflict: NO_SUCH_METHOD };
-    return { body, effects: id === '' ? [] : [held] };
+    return { body, effects: id === '' ? noted : [held, ...noted] };
   },
   async planRemoval(app, _caller, resource) {
     if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
-    const scope_ids = listSubtree(await readScopeTree(app), resource.id);
-    return [
-      ...takeResources({ scope_ids }),
-      ...planLoss(app, { scope_ids }),
-      revokeTokensIn(scope_ids),
-      ...removeResources({ scope_ids }, app.now()),
-    ];
+    return planScopeRemoval(app, { within: resource.id });
   },
 
   actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),
@@ -117,6 +126,24 @@ export const scopeDefinition: Definition = {
     return described;
   },
 };
+
+/** @throws Failure `invalid` where a parent takes no more scopes, or the server */
+async function requireScopeRoom(app: App, parent_id: string): Promise<void> {
+  const because = faultOfScopes(parent_id, await readScopeCounts(app.db, parent_id));
+  if (because !== undefined) refuseField('scope_id', because);
+}
+
+/** Removes scopes, or one with those in it, also those that are made at the last moment, with all that lies in them. */
+export function planScopeRemoval(app: App, gone: Changed): Effect[] {
+  const scope_ids = 'ids' in gone ? gone.ids : [gone.within];
+  return [
+    ...takeResources({ scope_ids }),
+    ...noteScopes(gone),
+    ...planLoss(app, { scope_ids }),
+    revokeTokensIn(scope_ids),
+    ...removeResources({ scope_ids }, app.now()),
+  ];
+}
 
 /** What may be done in a scope is a question for every type in it, each about all grants that apply. */
 async function describeScopeFields(

@@ -1,19 +1,56 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Resource, Scope } from '../resource.ts';
 import { scopeTypeOf } from '../resource-types.ts';
-import { listOfType } from '../resources/store.ts';
+import { listOfType, listResourcesById } from '../resources/store.ts';
 import type { ScopeBody } from '../scopes/scope.ts';
-import { buildTree, type ScopeTree } from './tree.ts';
+import { listChangedScopes, readScopeState, type ScopeState } from './store.ts';
+import { GrowingTree, type ScopeTree } from './tree.ts';
 
-/** All scopes, loaded once until any node changes one. */
+/** All scopes, as they are since any node changed one. */
 export function readScopeTree(app: App): Promise<ScopeTree> {
-  return app.cached(
-    'broker/scopes',
-    async () => buildTree(await listOfType(app.db, 'scope', scopeOf)),
-    ['broker/scopes'],
-  );
+  return app.cached('broker/scopes', () => knownScopesOf(app).renew(app), ['broker/scopes']);
 }
+
+/** All scopes as they were read last: of many thousands few change at a time, and those alone are read anew. */
+class KnownScopes {
+  #tree = new GrowingTree();
+  /** The last change that is in it. */
+  #known: ScopeState | undefined;
+  #renewing: Promise<unknown> = Promise.resolve();
+
+  /** One at a time: who comes later goes on from where the one before came to. */
+  renew(app: App): Promise<ScopeTree> {
+    const renewing = this.#renewing.then(() => this.#read(app));
+    this.#renewing = renewing.catch(() => undefined);
+    return renewing;
+  }
+
+  async #read({ db }: App): Promise<ScopeTree> {
+    // What changes after this was read is read again the next time.
+    const state = await readScopeState(db);
+    const known = this.#known;
+    // Of what was changed by hand, or by a program of before, there is no telling what it was.
+    const isTold = known && (known.version === state.version || known.change !== state.change);
+    const changed = isTold ? await listChangedScopes(db, known.change, state.change) : undefined;
+    if (changed) {
+      const present = new Map((await listResourcesById(db, changed)).map((one) => [one.id, one]));
+      for (const id of changed) {
+        const resource = present.get(id);
+        if (resource) this.#tree.put(scopeOf(resource));
+        else this.#tree.remove(id);
+      }
+    } else {
+      const tree = new GrowingTree();
+      await listOfType(db, 'scope', (resource) => tree.put(scopeOf(resource)));
+      this.#tree = tree;
+    }
+    this.#known = state;
+    return this.#tree;
+  }
+}
+
+const knownScopesOf = perApp(() => new KnownScopes());
 
 const scopeOf = ({ id, name, description, scope_id, body }: Resource): Scope => ({
   id,

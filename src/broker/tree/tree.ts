@@ -1,21 +1,42 @@
 import type { Scope } from '../resource.ts';
+import type { ScopeType } from '../resource-types.ts';
 
 /** All scopes by id, the way every request needs them. */
 export interface ScopeTree {
   byId: ReadonlyMap<string, Scope>;
   /** Ids of the scopes right beneath one. */
-  children: ReadonlyMap<string, readonly string[]>;
+  children: ReadonlyMap<string, ReadonlySet<string>>;
+  /** How many of each type there are. */
+  counts: Readonly<Record<ScopeType, number>>;
 }
 
-export function buildTree(scopes: readonly Scope[]): ScopeTree {
-  const children = new Map<string, string[]>();
-  for (const { id, parent_scope_id } of scopes) {
-    if (parent_scope_id === '') continue;
-    const known = children.get(parent_scope_id);
-    if (known) known.push(id);
-    else children.set(parent_scope_id, [id]);
+/** A tree in which scopes come, change and go one by one. */
+export class GrowingTree implements ScopeTree {
+  readonly byId = new Map<string, Scope>();
+  readonly children = new Map<string, Set<string>>();
+  readonly counts: Record<ScopeType, number> = { global: 0, org: 0, project: 0 };
+
+  /** Takes a scope in, or in the place of what it was. */
+  put(scope: Scope): void {
+    const { id, type, parent_scope_id } = scope;
+    this.remove(id);
+    this.byId.set(id, scope);
+    this.counts[type] += 1;
+    if (parent_scope_id === '') return;
+    const siblings = this.children.get(parent_scope_id);
+    if (siblings) siblings.add(id);
+    else this.children.set(parent_scope_id, new Set([id]));
   }
-  return { byId: new Map(scopes.map((scope) => [scope.id, scope])), children };
+
+  remove(id: string): void {
+    const scope = this.byId.get(id);
+    if (!scope) return;
+    this.byId.delete(id);
+    this.counts[scope.type] -= 1;
+    const siblings = this.children.get(scope.parent_scope_id);
+    siblings?.delete(id);
+    if (siblings?.size === 0) this.children.delete(scope.parent_scope_id);
+  }
 }
 
 /** A scope and everything beneath it, itself first. */

@@ -11,6 +11,7 @@ import {
   usersNamed,
   usersOf,
 } from '../../auth-tokens/store.ts';
+import { isInScopes } from '../../resources/store.ts';
 import { SESSION_LEASES } from '../../vault-leases/lease.ts';
 import { LIVE_STATUSES } from '../session.ts';
 import { laterThanBefore } from '../store.ts';
@@ -113,9 +114,10 @@ function affected(loss: Loss) {
       .select('gone.id')
       .where('gone.scope_id', 'in', scope_ids)
       .where('gone.type', '=', type);
+  const inside = rows.where((row) => isInScopes(scope_ids, row));
   return from.where((row) =>
     row.or([
-      row('session.id', 'in', rows.where('scope_id', 'in', scope_ids)),
+      row('session.id', 'in', inside),
       row('session.id', 'in', rows.where('owner_id', 'in', inScopes('user'))),
       row('session.auth_token_id', 'in', inScopes('auth-token')),
     ]),

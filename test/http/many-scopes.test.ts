@@ -1,0 +1,190 @@
+// However many projects an org has, up to the bound, lists go on, a change of one is known at once and read
+// alone, and the org can be removed.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sql } from 'kysely';
+import { MOST_PROJECTS, MOST_SCOPES } from '../../src/broker/scopes/room.ts';
+import { noteScopes } from '../../src/broker/tree/store.ts';
+import { bumpConfigVersion } from '../../src/store/config-version.ts';
+import { eachPlace } from '../support/engines.ts';
+import { copyRow } from '../support/many-rows.ts';
+import { type Broker, listedIds, refusedFields, startBroker } from '../support/seeded-broker.ts';
+import { countAll, rowsOf, SetSizes } from '../support/set-sizes.ts';
+import { longestTurn } from '../support/turns.ts';
+
+/** Milliseconds of CPU time between two turns of the loop, the client's own share included. */
+const LONGEST_TURN = 50;
+
+const BARE = 'scopes?skip_admin_role_creation=true&skip_default_role_creation=true';
+
+eachPlace('an org with as many projects as it may have', (newPlace) => {
+  let broker: Broker;
+  const stops: (() => unknown)[] = [];
+  after(async () => {
+    for (const stop of stops.reverse()) await stop();
+  });
+  let org = '';
+  let first = '';
+  const sizes = new SetSizes();
+
+  async function fill(org_id: string, like: string, copies: number): Promise<void> {
+    const changes = {
+      id: sql`${sql.ref('id')} || n.i`,
+      name: sql`null`,
+      scope_id: sql`${org_id}`,
+      container_id: sql`${org_id}`,
+    };
+    await copyRow(broker.client.running.app.store, 'resource', {
+      of: { id: like },
+      copies,
+      changes,
+    });
+  }
+
+  before(async () => {
+    const test = { after: (stop: () => Promise<void>) => stops.push(stop) };
+    broker = await startBroker(test, { place: await newPlace(), store: sizes.watch });
+    org = await broker.make(BARE, { scope_id: 'global', name: 'full' });
+    first = await broker.make(BARE, { scope_id: org, name: 'first' });
+    await fill(org, first, MOST_PROJECTS - 2);
+  });
+
+  test('takes the last one and no other, in the field that says where', async () => {
+    const { admin, make } = broker;
+    const last = await make('scopes', { scope_id: org, name: 'last' });
+    const refused = await admin('POST', 'scopes', { scope_id: org, name: 'more' });
+    assert.equal(refused.status, 400, refused.text);
+    assert.equal(refused.textAt('kind'), 'InvalidArgument');
+    assert.deepEqual(refusedFields(refused), {
+      scope_id: 'An org may have at most 10000 projects.',
+    });
+    assert.equal((await admin('DELETE', `scopes/${last}`)).status, 204);
+    const again = await make(BARE, { scope_id: org, name: 'more' });
+    assert.equal((await admin('DELETE', `scopes/${again}`)).status, 204);
+  });
+
+  test('of many at once as many are made as there is room for', async () => {
+    const { admin } = broker;
+    const all = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) => admin('POST', BARE, { scope_id: org, name })),
+    );
+    const made = all.filter(({ status }) => status === 200);
+    assert.equal(made.length, 1);
+    for (const reply of all) {
+      if (reply.status === 200) continue;
+      assert.equal(reply.status, 400, reply.text);
+      assert.deepEqual(Object.keys(refusedFields(reply)), ['scope_id']);
+    }
+    assert.equal((await admin('DELETE', `scopes/${made[0]?.textAt('id')}`)).status, 204);
+  });
+
+  test('holds nobody up: neither by recursive lists nor after a change', async () => {
+    const { admin, nobody, make } = broker;
+    const target = await make('targets', {
+      scope_id: first,
+      type: 'tcp',
+      name: 't',
+      attributes: { default_port: 1 },
+    });
+    const ask = async (call: Broker['admin'], path: string): Promise<string[]> => {
+      let ids: string[] = [];
+      const longest = await longestTurn(async () => {
+        const reply = await call('GET', path);
+        assert.equal(reply.status, 200, reply.text.slice(0, 300));
+        ids = listedIds(reply);
+      });
+      assert.ok(longest < LONGEST_TURN, `${path}: ${longest} ms`);
+      return ids;
+    };
+    for (const change of ['of a scope', 'of something else', 'of nothing']) {
+      if (change === 'of a scope') {
+        const { store } = broker.client.running.app;
+        await store.commit([...noteScopes({ ids: [first] }), bumpConfigVersion()]);
+      }
+      if (change === 'of something else') await make('groups', { scope_id: 'global' });
+      const everywhere = '?scope_id=global&recursive=true';
+      assert.ok((await ask(nobody, `auth-methods${everywhere}`)).length > 0);
+      assert.equal((await ask(nobody, `scopes${everywhere}&page_size=1000`)).length, 1000);
+      assert.equal((await ask(admin, `scopes${everywhere}&page_size=1000`)).length, 1000);
+      assert.ok((await ask(admin, `targets${everywhere}`)).includes(target));
+    }
+  });
+
+  test('is read anew where one project changed by that alone, by whatever it changed', async () => {
+    const { admin, make, client } = broker;
+    const scopeOf = async (id: string): Promise<unknown> => {
+      const made = await make('groups', { scope_id: id });
+      return (await admin('GET', `groups/${made}`)).field('scope');
+    };
+    const project = await make(BARE, { scope_id: org, name: 'one' });
+    const shown = { id: project, type: 'project', name: 'one', parent_scope_id: org };
+    assert.deepEqual(await scopeOf(project), shown);
+    const renamed = await admin('PATCH', `scopes/${project}`, {
+      version: 1,
+      name: 'two',
+    });
+    assert.equal(renamed.status, 200, renamed.text);
+    assert.deepEqual(await scopeOf(project), { ...shown, name: 'two' });
+    // As another node does, and as something does that says nothing of what it changed.
+    const { store } = client.running.app;
+    for (const [at, note] of [noteScopes({ ids: [project] }), []].entries()) {
+      const name = `changed ${at}`;
+      await store.commit([
+        { sql: `update resource set name = $1 where id = $2`, parameters: [name, project] },
+        ...note,
+        bumpConfigVersion(),
+      ]);
+      assert.deepEqual(await scopeOf(project), { ...shown, name });
+    }
+    assert.equal((await admin('DELETE', `scopes/${project}`)).status, 204);
+    assert.equal((await admin('GET', `groups?scope_id=${project}`)).status, 404);
+  });
+
+  test('is removed with all of them by small write sets', async () => {
+    const { db } = broker.client.running.app;
+    const inside = { all: rowsOf('resource', sql`scope_id = ${org} or id = ${org}`) };
+    sizes.begin(inside);
+    const longest = await longestTurn(async () => {
+      const removed = await broker.admin('DELETE', `scopes/${org}`);
+      assert.equal(removed.status, 204, removed.text);
+    });
+    assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+    assert.deepEqual(await countAll(db, inside), { all: 0 });
+    const { most, sets } = sizes.of('all');
+    assert.ok(most <= 200 && sets >= MOST_PROJECTS / 100 - 1, `${most} in one of ${sets}`);
+    assert.equal((await broker.admin('GET', `scopes/${org}`)).status, 404);
+  });
+
+  test('a server takes no more than fifty thousand scopes', async () => {
+    const { make, admin } = broker;
+    const orgs = await Promise.all(
+      [1, 2, 3, 4, 5].map((n) => make(BARE, { scope_id: 'global', name: `o${n}` })),
+    );
+    for (const one of orgs) {
+      const like = await make(BARE, { scope_id: one, name: 'like' });
+      await fill(one, like, MOST_SCOPES / 5 - 20);
+    }
+    const another = await make(BARE, { scope_id: 'global', name: 'other' });
+    const like = await make(BARE, { scope_id: another, name: 'like' });
+    const { db } = broker.client.running.app;
+    const counts = { scopes: rowsOf('resource', sql`type = 'scope'`) };
+    const { scopes = 0 } = await countAll(db, counts);
+    await fill(another, like, MOST_SCOPES - scopes);
+    for (const [scope_id, name] of [
+      [another, 'p'],
+      ['global', 'o'],
+    ]) {
+      const refused = await admin('POST', BARE, { scope_id, name });
+      assert.equal(refused.status, 400, refused.text);
+      assert.deepEqual(refusedFields(refused), {
+        scope_id: 'There may be at most 50000 scopes, orgs and projects together.',
+      });
+    }
+    const longest = await longestTurn(async () => {
+      const list = await broker.nobody('GET', 'auth-methods?scope_id=global&recursive=true');
+      assert.equal(list.status, 200);
+    });
+    assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+  });
+});
