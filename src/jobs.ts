@@ -6,7 +6,7 @@ import { tokenJobs } from './access/tokens/jobs.ts';
 import { type App, perApp } from './app.ts';
 import { auditJobs } from './audit/retention/jobs.ts';
 import { authTokenJobs } from './broker/auth-tokens/jobs.ts';
-import { listJobs } from './broker/lists/jobs.ts';
+import { listJobs } from './broker/lists/removals/jobs.ts';
 import { sessionCredentialJobs } from './broker/session-credentials/jobs.ts';
 import { sessionJobs } from './broker/sessions/jobs.ts';
 import { vaultJobs } from './broker/vault-leases/jobs.ts';

@@ -182,7 +182,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/access/tokens/ending/operations.ts': 'what is removed there was ended, and that recorded',
   'src/audit/sinks/jobs.ts': 'how far records were handed on',
   'src/broker/identity/operations.ts': 'when a log-in was used last: the request has its record',
-  'src/broker/lists/jobs.ts': 'what lists remember of removals that were recorded',
+  'src/broker/lists/removals/jobs.ts': 'what lists remember of removals that were recorded',
   'src/broker/sessions/connections/operations.ts': 'how many bytes were carried',
   'src/broker/workers/own/operations.ts': 'that a worker is heard of',
   'src/cli/operator/restore.ts': 'the record is in the set',

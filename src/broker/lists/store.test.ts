@@ -4,20 +4,15 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { makeResource } from '../../../test/support/resources.ts';
 import type { Db } from '../../store/database.ts';
 import type { Resource } from '../resource.ts';
-import { changeResource, insertResource, removeResources } from '../resources/store.ts';
+import { changeResource, insertResource } from '../resources/store.ts';
 import {
-  countAll,
-  countUpTo,
   inOrder,
   type ListOrder,
   listInContainers,
   listNamed,
   listOwnedIn,
-  listRemoved,
-  listRemovedScopes,
   mergeParts,
   type Part,
-  readRemovedSequence,
   type Window,
 } from './store.ts';
 
@@ -216,54 +211,5 @@ eachEngine('lists', (open) => {
     const expected = inOrder(mine, windowOf()).map(({ id }) => id);
     const read = (window: Window) => listOwnedIn(store.db, 'u_1', ['p_1', 'p_2'], window);
     assert.deepEqual(await readAll('created_ms', 5, read), expected);
-  });
-
-  test('removals are numbered in the order in which they become visible, however many at once', async () => {
-    const store = await open();
-    const targets = makeTargets(60, 2);
-    await store.commit(targets.map((target) => insertResource(target)));
-    const within = new Set(['p_0', 'p_1']);
-    const named: string[] = [];
-    let after = await readRemovedSequence(store.db);
-    const nameNew = async (): Promise<void> => {
-      const upTo = await readRemovedSequence(store.db);
-      named.push(...(await listRemoved(store.db, 'target', { after, upTo }, within)));
-      after = upTo;
-    };
-    const removals = targets.map(({ id }) => store.commit(removeResources({ id }, 1_000)));
-    for (let look = 0; look < 20; look++) {
-      await nameNew();
-      await Promise.race(removals.slice(look * 3));
-    }
-    await Promise.all(removals);
-    await nameNew();
-    assert.equal(named.length, targets.length, 'each is named once');
-    assert.deepEqual(named.sort(), targets.map(({ id }) => id).sort());
-  });
-
-  test('nothing is named of a range that is empty', async () => {
-    const store = await open();
-    await store.commit([insertResource(makeResource('p_1', { scope_id: 'o_1' }))]);
-    await store.commit(removeResources({ scope_ids: ['p_1'] }, 1_000));
-    const upTo = await readRemovedSequence(store.db);
-    assert.deepEqual(await listRemovedScopes(store.db, { after: 0, upTo }), [
-      { id: 'p_1', container_id: 'o_1' },
-    ]);
-    assert.deepEqual(await listRemovedScopes(store.db, { after: upTo, upTo }), []);
-    assert.deepEqual(
-      await listRemoved(store.db, 'scope', { after: upTo, upTo }, new Set(['o_1'])),
-      [],
-    );
-  });
-
-  test('items are counted in one container and everywhere', async () => {
-    const store = await open();
-    const targets = makeTargets(30, 2);
-    await store.commit(targets.map((target) => insertResource(target)));
-    const inOne = targets.filter(({ container_id }) => container_id === 'p_1').length;
-    assert.equal(await countUpTo(store.db, 'target', 'p_1'), inOne);
-    assert.equal(await countUpTo(store.db, 'target', undefined), 30);
-    assert.equal(await countAll(store.db, 'target'), 30);
-    assert.equal(await countUpTo(store.db, 'host', undefined), 0);
   });
 });

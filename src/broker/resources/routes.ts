@@ -19,7 +19,8 @@ import {
 } from '../field-errors.ts';
 import { wholeNumber } from '../fields.ts';
 import type { Action } from '../grants/actions.ts';
-import { listResources, parsePaging } from '../lists/operations.ts';
+import { listResources } from '../lists/operations.ts';
+import { parsePaging } from '../lists/query.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf, parseId, RESOURCE_TYPES } from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from 'pg';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { listRemovedIds } from '../../../test/support/removals.ts';
 import { makeResource } from '../../../test/support/resources.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Store } from '../../store/store.ts';
@@ -17,7 +18,7 @@ import {
   listLinksTo,
   listLinksToAll,
 } from '../links/store.ts';
-import { listRemoved, readRemovedSequence } from '../lists/store.ts';
+import { readRemovedSequence } from '../lists/removals/store.ts';
 import {
   changeResource,
   findResource,
@@ -228,11 +229,11 @@ eachEngine('resources', (open, engine) => {
     assert.deepEqual(await listLinksFrom(store.db, 'ttcp_1', 'target-host-source'), []);
     assert.deepEqual(await listLinksFrom(store.db, 'hsst_1', 'host-set-host'), []);
     const range = { after: before, upTo: await readRemovedSequence(store.db) };
-    const within = new Set(['p_1', 'hcst_1']);
-    assert.deepEqual(await listRemoved(store.db, 'host', range, within), ['hst_1']);
-    assert.deepEqual(await listRemoved(store.db, 'host-catalog', range, within), ['hcst_1']);
-    assert.deepEqual(await listRemoved(store.db, 'host', range, new Set(['p_1'])), []);
-    assert.deepEqual(await listRemoved(store.db, 'target', range, within), []);
+    const within = ['p_1', 'hcst_1'];
+    assert.deepEqual(await listRemovedIds(store.db, 'host', range, within), ['hst_1']);
+    assert.deepEqual(await listRemovedIds(store.db, 'host-catalog', range, within), ['hcst_1']);
+    assert.deepEqual(await listRemovedIds(store.db, 'host', range, ['p_1']), []);
+    assert.deepEqual(await listRemovedIds(store.db, 'target', range, within), []);
   });
 
   test('with a scope goes everything in it and in the scopes within, and nothing beside', async () => {
@@ -269,7 +270,7 @@ eachEngine('resources', (open, engine) => {
     const left = await listResourcesById(store.db, ids);
     assert.deepEqual(left.map(({ id }) => id).sort(), ['o_2', 'p_9', 'ttcp_9', 'u_2']);
     const range = { after: 0, upTo: await readRemovedSequence(store.db) };
-    assert.deepEqual(await listRemoved(store.db, 'scope', range, new Set(['global', 'o_1'])), [
+    assert.deepEqual(await listRemovedIds(store.db, 'scope', range, ['global', 'o_1']), [
       'o_1',
       'p_1',
       'p_2',

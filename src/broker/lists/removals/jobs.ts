@@ -1,6 +1,6 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../../jobs.ts';
+import { LIFETIME_MS } from '../token.ts';
 import { deleteRemovalsBefore, hasRemovalsBefore } from './store.ts';
-import { LIFETIME_MS } from './token.ts';
 
 export const listJobs: readonly Job[] = [
   {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTestApp } from '../../../test/support/app.ts';
-import { eachEngine } from '../../../test/support/engines.ts';
-import { makeResource } from '../../../test/support/resources.ts';
-import { runIfFree } from '../../jobs.ts';
-import { insertResource, removeResources } from '../resources/store.ts';
+import { openTestApp } from '../../../../test/support/app.ts';
+import { eachEngine } from '../../../../test/support/engines.ts';
+import { listRemovedIds } from '../../../../test/support/removals.ts';
+import { makeResource } from '../../../../test/support/resources.ts';
+import { runIfFree } from '../../../jobs.ts';
+import { insertResource, removeResources } from '../../resources/store.ts';
 import { listJobs } from './jobs.ts';
-import { listRemoved, readRemovedSequence } from './store.ts';
+import { readRemovedSequence } from './store.ts';
 
 const DAY = 24 * 3600 * 1000;
 
@@ -22,6 +23,6 @@ eachEngine('removals', (open) => {
     assert.ok(job);
     await runIfFree(app, job);
     const range = { after: 0, upTo: await readRemovedSequence(app.db) };
-    assert.deepEqual(await listRemoved(app.db, 'target', range, new Set(['p_1'])), ['ttcp_kept']);
+    assert.deepEqual(await listRemovedIds(app.db, 'target', range, ['p_1']), ['ttcp_kept']);
   });
 });

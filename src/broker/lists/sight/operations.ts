@@ -1,0 +1,132 @@
+import type { App } from '../../../app.ts';
+import { Breath } from '../../../core/breath.ts';
+import { Failure } from '../../../core/failure.ts';
+import { type BrokerCaller, refuseCaller } from '../../caller.ts';
+import type { Definition } from '../../definition.ts';
+import type { OutputFields } from '../../grants/decision.ts';
+import { RESOURCE_TYPES } from '../../resource-types.ts';
+import { requireResource } from '../../resources/operations.ts';
+import { readScopeTree, requireScope } from '../../tree/operations.ts';
+import { listSubtree } from '../../tree/tree.ts';
+import type { RemovalSight } from '../removals/operations.ts';
+
+/** Which items a caller may see, container by container. */
+export interface Sight extends RemovalSight {
+  /** Containers of which everything is seen. */
+  all: string[];
+  /** Containers of which the caller sees what is theirs. */
+  own: string[];
+  /** Single items that are seen, by the container that they must lie in. */
+  named: Map<string, readonly ReadonlySet<string>[]>;
+  /** All of them. */
+  listed: Set<string>;
+  /** Fields that may be shown, by scope. */
+  fields: Map<string, OutputFields>;
+  /** How many containers of the kind there are in all. */
+  of: number;
+}
+
+/**
+ * Finds out what of the listed containers the caller may see (contract 4.4).
+ *
+ * @throws Failure `invalid`, `not_found`, `unauthenticated`, `forbidden`
+ */
+export async function lookAround(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  place: string,
+  recursive: boolean,
+): Promise<Sight> {
+  const { parent } = RESOURCE_TYPES[definition.type];
+  if (parent !== undefined) return lookInto(app, caller, definition, { type: parent }, place);
+  const { levels } = RESOURCE_TYPES[definition.type];
+  const tree = await readScopeTree(app);
+  await requireScope(app, place);
+  const scopes = recursive ? listSubtree(tree, place) : [place];
+  const sight = emptySight();
+  const counted = new Set<string>();
+  /** Whether a scope counts: by itself, by the one above it, or by the global one. */
+  const counts = (scope_id: string, parent_scope_id: string) => {
+    const at = { scope_id, parent_scope_id, type: definition.type };
+    const verdict = caller.who.authority.judge({ ...at, action: 'list' });
+    if (verdict.authorized) counted.add(scope_id);
+    const inherits = recursive && (counted.has(parent_scope_id) || counted.has('global'));
+    return verdict.authorized || inherits ? { at, verdict } : undefined;
+  };
+  const breath = new Breath();
+  for (const scope_id of scopes) {
+    await breath.take();
+    const scope = tree.byId.get(scope_id);
+    const found = scope && counts(scope_id, scope.parent_scope_id);
+    if (!found) continue;
+    if (definition.type === 'scope' ? scope_id.startsWith('p_') : !levels.includes(scope.type)) {
+      continue;
+    }
+    sight.fields.set(scope_id, found.verdict.output_fields);
+    see(sight, caller, definition, scope_id, found.at);
+  }
+  if (recursive) {
+    sight.outer = scopes.filter((id) => !id.startsWith('p_'));
+    sight.listedIn = (scope_id, parent_scope_id) => counts(scope_id, parent_scope_id) !== undefined;
+  }
+  if (counted.size === 0) {
+    // Upstream's clients know this one refusal of nobody in particular by 403.
+    throw recursive ? new Failure('forbidden', 'Forbidden.') : refuseCaller(caller);
+  }
+  sight.of = levels.reduce((sum, level) => sum + tree.counts[level], 0);
+  return sight;
+}
+
+async function lookInto(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  parentType: Pick<Definition, 'type'>,
+  parent_id: string,
+): Promise<Sight> {
+  const parent = await requireResource(app, parentType, parent_id);
+  const scope = await requireScope(app, parent.scope_id);
+  const at = {
+    scope_id: scope.id,
+    parent_scope_id: scope.parent_scope_id,
+    type: definition.type,
+  };
+  const listed = caller.who.authority.judge({ ...at, action: 'list', pin: parent_id });
+  if (!listed.authorized) throw refuseCaller(caller);
+  const sight = emptySight();
+  sight.fields.set(scope.id, listed.output_fields);
+  see(sight, caller, definition, parent_id, at);
+  return sight;
+}
+
+export function emptySight(): Sight {
+  return {
+    all: [],
+    own: [],
+    named: new Map(),
+    listed: new Set(),
+    outer: [],
+    listedIn: () => false,
+    fields: new Map(),
+    of: 1,
+  };
+}
+
+function see(
+  sight: Sight,
+  caller: BrokerCaller,
+  definition: Definition,
+  container_id: string,
+  at: { scope_id: string; parent_scope_id: string; type: Definition['type'] },
+): void {
+  const { actions } = RESOURCE_TYPES[definition.type];
+  const visible = caller.who.authority.describeVisibility(at, actions);
+  sight.listed.add(container_id);
+  if (visible.all || visible.pins.some((pins) => pins.has(container_id)))
+    sight.all.push(container_id);
+  else if (visible.own && actions.some((action) => action.endsWith(':self'))) {
+    sight.own.push(container_id);
+  }
+  if (visible.ids.length > 0) sight.named.set(container_id, visible.ids);
+}
