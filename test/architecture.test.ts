@@ -157,6 +157,7 @@ const UPSERTS: Readonly<Record<string, string>> = {
   'src/pki/certificates/store.ts pki_count': 'counts, in the statement',
   'src/pki/crl/store.ts pki_crl': 'only in place of an older list that covers less',
   'src/pki/revocation/store.ts pki_revision': 'counts, or only grows, in the statement',
+  'src/seal/store.ts seal_next': 'each write says the whole seal, and holds the one before',
 };
 
 test('a row that is merged with what was sent is never written by an upsert: see saveAsRead', () => {

@@ -26,6 +26,14 @@ export function isCurrentKey(barrier: Barrier, seal: Seal, key: Uint8Array): boo
   return timingSafeEqual(recoveryHash(key), hash);
 }
 
+/** Whether a text is a share of a key, of which the hashes are known. */
+export function isShareOf(text: string, { share_hashes }: Pick<Seal, 'share_hashes'>): boolean {
+  const share = parseShare(text);
+  const isOurs = share !== undefined && share_hashes !== null && isOneOf(share_hashes, share);
+  share?.fill(0);
+  return isOurs;
+}
+
 /**
  * Reads a share that came with a request, and judges it by itself: a wrong one never comes among the
  * right ones, so that nobody has to forget those.

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { type Write, write } from '../store/write.ts';
@@ -58,6 +59,65 @@ const holdGeneration = preparedHold<{ generation: number }>(
  */
 export function holdSeal({ generation }: Pick<Seal, 'generation'>): Write {
   return holdGeneration({ generation });
+}
+
+/** Keeps the seal that is to follow, whose shares are in nobody's hands yet; it is not in force. */
+export function saveNextSeal(seal: Seal): Write {
+  const row = { id: 1, generation: seal.generation, body: encodeNext(seal) } as const;
+  const { generation, body } = row;
+  return write(
+    build
+      .insertInto('seal_next')
+      .values(row)
+      .onConflict((clash) => clash.column('id').doUpdateSet({ generation, body })),
+    { rows: 1 },
+  );
+}
+
+const nextRow = prepared((from) => from.selectFrom('seal_next').selectAll());
+
+/** The seal that is to follow one; undefined when there is none. */
+export async function findNextSeal(db: Db, seal: Seal): Promise<Seal | undefined> {
+  const row = await nextRow.first(db, {});
+  return row?.generation === seal.generation + 1 ? decodeNext(row.body, seal) : undefined;
+}
+
+const nextSchema = z.object({
+  shares: z.number(),
+  threshold: z.number(),
+  generation: z.number(),
+  root_key_sealed: z.string(),
+  recovery_hash_sealed: z.string().nullable(),
+  share_hashes: z.string().nullable(),
+});
+
+function encodeNext(seal: Seal): string {
+  const { shares, threshold, generation } = seal;
+  const { root_key_sealed, recovery_hash_sealed, share_hashes } = seal;
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+  const next: z.output<typeof nextSchema> = {
+    shares,
+    threshold,
+    generation,
+    root_key_sealed: text(root_key_sealed),
+    recovery_hash_sealed: recovery_hash_sealed && text(recovery_hash_sealed),
+    share_hashes: share_hashes && text(share_hashes),
+  };
+  return JSON.stringify(next);
+}
+
+/** @param seal the one before: whose seal it is and of what kind stays as it is */
+function decodeNext(body: string, seal: Seal): Seal {
+  const next = nextSchema.parse(JSON.parse(body));
+  const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'));
+  const { root_key_sealed, recovery_hash_sealed, share_hashes } = next;
+  return {
+    ...seal,
+    ...next,
+    root_key_sealed: bytes(root_key_sealed),
+    recovery_hash_sealed: recovery_hash_sealed === null ? null : bytes(recovery_hash_sealed),
+    share_hashes: share_hashes === null ? null : bytes(share_hashes),
+  };
 }
 
 /** Fills in the hashes of the shares where they are not known; of another seal than this, nothing. */

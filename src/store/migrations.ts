@@ -33,6 +33,7 @@ import { makersOfWrappings } from './migrations/0044-makers-of-wrappings.ts';
 import { configSubjects } from './migrations/0045-config-subjects.ts';
 import { removalsWithin } from './migrations/0046-removals-within.ts';
 import { linkedFrom } from './migrations/0047-linked-from.ts';
+import { sealNext } from './migrations/0049-seal-next.ts';
 import { membersApart } from './migrations/0050-members-apart.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
@@ -77,6 +78,7 @@ export const MIGRATIONS: readonly Migration[] = [
   configSubjects,
   removalsWithin,
   linkedFrom,
+  sealNext,
   membersApart,
 ];
 

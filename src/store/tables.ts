@@ -18,6 +18,7 @@ export interface Tables {
   login_failure: LoginFailureRow;
   seal: SealRow;
   seal_key: SealKeyRow;
+  seal_next: SealNextRow;
   mount: MountRow;
   pki_revocation: PkiRevocationRow;
   pki_crl: PkiCrlRow;
@@ -140,6 +141,13 @@ interface LoginFailureRow {
 }
 
 /** One row, from initialisation on; see `seal/seal.ts`. */
+interface SealNextRow {
+  id: 1;
+  generation: number;
+  /** JSON. */
+  body: string;
+}
+
 interface SealRow {
   id: 1;
   kind: string;

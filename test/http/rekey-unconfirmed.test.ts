@@ -1,5 +1,5 @@
-// A database that confirms nothing may have written all the same: the shares of a new key that may be
-// in force are not lost with the answer.
+// A database that confirms nothing may have written all the same: whatever it did, somebody has shares that
+// open the server, also when it is sealed or killed right then.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -12,6 +12,9 @@ import { type Client, type Reply, startTestServer } from '../support/server.ts';
 const isNewSeal = (effects: readonly Effect[]): boolean =>
   effects.some((one) => 'sql' in one && /^update "seal" set .*"root_key_sealed"/.test(one.sql));
 
+const isNextSeal = (effects: readonly Effect[]): boolean =>
+  effects.some((one) => 'sql' in one && /^insert into "seal_next"/.test(one.sql));
+
 const unconfirmed = (): Failure =>
   new Failure('unavailable', 'the database did not confirm the write');
 
@@ -20,15 +23,21 @@ interface Bench {
   keys: string[];
   root: string;
   /** What the database does with the next seals, one after another. */
-  will: ('write and fail' | 'fail')[];
+  will: Will[];
+  /** And with those that are stored beside the one in force. */
+  before: Will[];
 }
 
+type Will = 'write and fail' | 'fail';
+
 async function open(t: TestContext): Promise<Bench> {
-  const will: Bench['will'] = [];
+  const will: Will[] = [];
+  const before: Will[] = [];
   const store = (real: Store): Store => ({
     ...real,
     commit: async (effects) => {
-      const next = isNewSeal(effects) ? will.shift() : undefined;
+      const from = isNewSeal(effects) ? will : isNextSeal(effects) ? before : [];
+      const next = from.shift();
       if (next !== 'fail') await real.commit(effects);
       if (next !== undefined) throw unconfirmed();
     },
@@ -44,7 +53,7 @@ async function open(t: TestContext): Promise<Bench> {
   const made = await put(client, 'sys/init', { secret_shares: 2, secret_threshold: 2 });
   const keys = listOf(made, 'keys');
   await give(client, 'sys/unseal', keys);
-  return { client, keys, root: made.textAt('root_token'), will };
+  return { client, keys, root: made.textAt('root_token'), will, before };
 }
 
 const put = (client: Client, path: string, body: object, token = ''): Promise<Reply> =>
@@ -85,27 +94,70 @@ for (const [what, will] of CASES) {
     bench.will.push(...will);
     const done = await give(bench.client, 'sys/rekey/update', bench.keys, nonce);
     assert.equal(done.status, 200, done.text);
+    assert.equal(done.field('warnings'), undefined);
     assert.ok(await unseals(bench, listOf(done, 'keys')));
   });
 }
 
-test('shares that may be in force wait until the present ones are shown once more, and nobody puts them aside', async (t) => {
-  const bench = await open(t);
-  const { client, keys, root } = bench;
+for (const will of ['write and fail', 'fail'] as const) {
+  const what = will === 'fail' ? 'was not' : 'was';
+  test(`a new seal that ${what} stored beside the old one, unconfirmed, leaves the present shares as they are`, async (t) => {
+    const bench = await open(t);
+    const nonce = await begin(bench);
+    bench.before.push(will);
+    const lost = await give(bench.client, 'sys/rekey/update', bench.keys, nonce);
+    assert.equal(lost.status, 503, lost.text);
+    assert.ok(await unseals(bench, bench.keys));
+    const again = await give(bench.client, 'sys/rekey/update', bench.keys, await begin(bench));
+    assert.equal(again.status, 200, again.text);
+    assert.ok(await unseals(bench, listOf(again, 'keys')));
+    assert.ok(!(await unseals(bench, bench.keys)), 'those of before are none any more');
+  });
+
+  test(`new shares of which nobody knows whether they are in force, which they ${what === 'was' ? 'are' : 'are not'}, unseal`, async (t) => {
+    const bench = await open(t);
+    const keys = await rekeyUnconfirmed(bench, will);
+    assert.ok(await unseals(bench, keys));
+    assert.ok(!(await unseals(bench, bench.keys)), 'those of before are none any more');
+    assert.ok(await unseals(bench, keys));
+  });
+}
+
+/** The new shares, of which the database confirms nothing from then on. */
+async function rekeyUnconfirmed(bench: Bench, will: Will): Promise<string[]> {
   const nonce = await begin(bench);
-  bench.will.push('write and fail');
-  // Then it is not even there to be asked.
-  bench.will.push(...Array.from({ length: 20 }, () => 'fail' as const));
-  const lost = await give(client, 'sys/rekey/update', keys, nonce);
-  assert.equal(lost.status, 503, lost.text);
-  bench.will.length = 0;
-  const body = { nonce, secret_shares: 1, secret_threshold: 1, key: keys[0] };
-  assert.equal((await put(client, 'sys/rekey/init', body)).status, 400);
-  assert.equal(
-    (await client.call('DELETE', 'sys/rekey/init', { nonce }, { token: root })).status,
-    400,
-  );
-  const done = await give(client, 'sys/rekey/update', keys, nonce);
+  bench.will.push(will, ...Array.from({ length: 20 }, () => 'fail' as const));
+  const done = await give(bench.client, 'sys/rekey/update', bench.keys, nonce);
   assert.equal(done.status, 200, done.text);
-  assert.ok(await unseals(bench, listOf(done, 'keys')));
+  assert.match(listOf(done, 'warnings').join(), /^the database did not confirm/);
+  bench.will.length = 0;
+  return listOf(done, 'keys');
+}
+
+test('until one of the new shares is shown those of before go on, and a strange one shows nothing', async (t) => {
+  const bench = await open(t);
+  const keys = await rekeyUnconfirmed(bench, 'fail');
+  await put(bench.client, 'sys/seal', {}, bench.root);
+  const strange = Buffer.alloc(33, 7).toString('hex');
+  assert.equal((await put(bench.client, 'sys/unseal', { key: strange })).status, 400);
+  assert.ok(await unseals(bench, bench.keys));
+  assert.ok(await unseals(bench, keys));
 });
+
+for (const [what, path] of [
+  ['another rekeying', 'sys/rekey'],
+  ['a root generation', 'sys/generate-root'],
+] as const) {
+  test(`new shares that are not in force yet authorise ${what}`, async (t) => {
+    const bench = await open(t);
+    const { client } = bench;
+    const keys = (await rekeyUnconfirmed(bench, 'fail')).slice(0, 2);
+    const start = path === 'sys/rekey' ? `${path}/init` : `${path}/attempt`;
+    const wish = path === 'sys/rekey' ? { secret_shares: 3, secret_threshold: 2 } : {};
+    const nonceOf = async (): Promise<string> => (await put(client, start, wish)).textAt('nonce');
+    const first = await put(client, `${path}/update`, { key: keys[0], nonce: await nonceOf() });
+    assert.equal(first.status, 400, 'the keys are others now: start over');
+    const done = await give(client, `${path}/update`, keys, await nonceOf());
+    assert.equal(done.field('complete'), true, done.text);
+  });
+}

@@ -16,7 +16,7 @@ import type { Seal } from '../seal.ts';
 import { deriveHashes } from '../share-hash.ts';
 import { holdSeal, saveShareHashes } from '../store.ts';
 import { encodeToken, oneTimePassword, TOKEN_LENGTH, TOKEN_RANDOMNESS } from '../token-format.ts';
-import { recordFirst, requireSeal } from '../unsealing/operations.ts';
+import { putShownInForce, recordFirst, requireSeal } from '../unsealing/operations.ts';
 
 /** A root token that was asked for: it is made when enough share holders agree. */
 interface RootAttempt {
@@ -149,6 +149,7 @@ export async function updateRootGeneration(
   caller: Caller,
   input: { key: string | undefined; nonce: string | undefined },
 ): Promise<RootStatus> {
+  await putShownInForce(app, caller, input.key);
   const seal = await requireShareHolders(app);
   requireAttempt(app, seal, input.nonce);
   const share = requireShare(input.key, seal);

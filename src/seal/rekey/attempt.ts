@@ -12,15 +12,6 @@ export interface RekeyAttempt {
   gathering: Gathering;
   /** The new key, made but not yet in force: its holders are to show that they got it. */
   pending: PendingKey | undefined;
-  /** A new key of which nobody knows whether it is in force, as the database confirmed nothing. */
-  unconfirmed?: UnconfirmedKey | undefined;
-}
-
-export interface UnconfirmedKey {
-  /** As it was before; its shares are shown once more for those of the new key. */
-  before: Seal;
-  pending: PendingKey;
-  shares: readonly Uint8Array[];
 }
 
 export interface PendingKey {
@@ -32,8 +23,7 @@ export interface PendingKey {
 
 /** As {@link isLeft}; new shares have been handed out to people who need time to show them. */
 export function isRekeyLeft(attempt: RekeyAttempt, now: number): boolean {
-  const { gathering, pending, unconfirmed } = attempt;
-  if (unconfirmed) return false;
+  const { gathering, pending } = attempt;
   return isLeft(pending?.gathering ?? gathering, now, pending !== undefined);
 }
 

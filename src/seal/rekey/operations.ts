@@ -17,7 +17,7 @@ import {
 } from '../seal.ts';
 import { hashShares } from '../share-hash.ts';
 import { replaceSeal } from '../store.ts';
-import { recordFirst, requireSeal } from '../unsealing/operations.ts';
+import { putShownInForce, recordFirst, requireSeal } from '../unsealing/operations.ts';
 import {
   isRekeyLeft,
   type PendingKey,
@@ -26,7 +26,7 @@ import {
   rekeyStatus,
   verificationStatus,
 } from './attempt.ts';
-import { isUnavailable, putInForce } from './confirming/operations.ts';
+import { putInForce } from './confirming/operations.ts';
 
 type Attempts = Record<RekeyTarget, RekeyAttempt | undefined>;
 
@@ -45,8 +45,6 @@ function drop(attempts: Attempts, target: RekeyTarget): void {
   wipeGathering(attempt?.gathering);
   wipeGathering(attempt?.pending?.gathering);
   attempt?.pending?.key.fill(0);
-  attempt?.unconfirmed?.pending.key.fill(0);
-  for (const share of attempt?.unconfirmed?.shares ?? []) share.fill(0);
   attempts[target] = undefined;
 }
 
@@ -119,18 +117,8 @@ export async function startRekey(
 function requireRoom(app: App, target: RekeyTarget, shows_share: boolean): void {
   const attempt = findAttempt(app, target);
   if (attempt === undefined) return;
-  requireConfirmed(attempt);
   const isUntouched = attempt.pending === undefined && attempt.gathering.shares.length === 0;
   if (!shows_share || !isUntouched) throw new Failure('invalid', 'rekey already in progress');
-}
-
-/** @throws Failure `invalid` while the new shares, which may be in force, were given to nobody */
-function requireConfirmed({ unconfirmed, gathering }: RekeyAttempt): void {
-  if (!unconfirmed) return;
-  throw new Failure(
-    'invalid',
-    `the new shares may be in force and were shown to nobody: give the shares of before once more, for the nonce "${gathering.nonce}"`,
-  );
 }
 
 /** @throws Failure `invalid` for the nonce of another attempt */
@@ -142,7 +130,6 @@ export async function cancelRekey(
   await recordFirst(app, caller, () => {
     const attempt = findAttempt(app, target);
     if (attempt !== undefined && nonce) requireNonce(nonce, attempt.gathering.nonce);
-    if (attempt) requireConfirmed(attempt);
   });
   drop(attemptsOf(app), target);
 }
@@ -170,6 +157,8 @@ export type RekeyOutcome =
       nonce: string;
       shares: Uint8Array[];
       verification_nonce: string | undefined;
+      /** False: whether they are in force already, nobody knows. */
+      confirmed: boolean;
     };
 
 /** @throws Failure `invalid` unless it is under way, for the keys in use and under this nonce */
@@ -200,8 +189,8 @@ export async function updateRekey(
   input: ShareInput,
 ): Promise<RekeyOutcome> {
   const { target } = input;
-  const unconfirmed = findAttempt(app, target)?.unconfirmed;
-  const seal = unconfirmed?.before ?? (await requireRekeyable(app, target));
+  await putShownInForce(app, caller, input.key);
+  const seal = await requireRekeyable(app, target);
   requireAttempt(app, seal, input);
   const share = requireShare(input.key, seal);
   const attempt = await recordFirst(app, caller, () => requireAttempt(app, seal, input));
@@ -218,29 +207,23 @@ export async function updateRekey(
     old_key?.fill(0);
     throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
   }
-  const { pending, shares } =
-    attempt.unconfirmed ?? makeKey(app, seal, { target, old_key, counts: attempt.counts });
+  const { pending, shares } = makeKey(app, seal, { target, old_key, counts: attempt.counts });
   old_key.fill(0);
   if (attempt.verification_required) {
     attempt.pending = pending;
     caller.recorded = true;
-    return {
-      complete: true,
-      nonce,
-      shares: [...shares],
-      verification_nonce: pending.gathering.nonce,
-    };
+    const verification_nonce = pending.gathering.nonce;
+    return { complete: true, nonce, shares, verification_nonce, confirmed: true };
   }
-  const given = shares.map((one) => Uint8Array.from(one));
-  attempt.unconfirmed = { before: seal, pending, shares };
+  pending.key.fill(0);
+  drop(attemptsOf(app), target);
   try {
-    await putInForce(app, caller, pending.seal);
+    const { confirmed } = await putInForce(app, caller, { before: seal, next: pending.seal });
+    return { complete: true, nonce, shares, verification_nonce: undefined, confirmed };
   } catch (error) {
-    if (!isUnavailable(error)) drop(attemptsOf(app), target);
+    for (const share of shares) share.fill(0);
     throw error;
   }
-  drop(attemptsOf(app), target);
-  return { complete: true, nonce, shares: given, verification_nonce: undefined };
 }
 
 /** Makes the new key, its shares, and what is stored of it. The root key itself stays as it is. */

@@ -15,6 +15,9 @@ import {
   verifyRekey,
 } from './operations.ts';
 
+const UNCONFIRMED =
+  'the database did not confirm that these shares are in force: they open the server all the same, and the shares of before do until one of these is shown';
+
 const anything = z.record(z.string(), z.unknown());
 
 const shareInput = z.object({
@@ -116,6 +119,7 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
             backup: false,
             verification_required: verification_nonce !== undefined,
             ...(verification_nonce !== undefined && { verification_nonce }),
+            ...(!outcome.confirmed && { warnings: [UNCONFIRMED] }),
           },
         };
       },

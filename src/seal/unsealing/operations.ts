@@ -10,11 +10,18 @@ import {
   wipeGathering,
 } from '../gathering.ts';
 import { type Keyring, openKeyring, wipeKeyring } from '../keyring.ts';
-import { requireShare } from '../proof.ts';
+import { isShareOf, requireShare } from '../proof.ts';
 import { openRootKey, type Seal } from '../seal.ts';
 import { deriveHashes } from '../share-hash.ts';
 import type { SealFacts } from '../status.ts';
-import { findSeal, holdSeal, listKeyring, saveShareHashes } from '../store.ts';
+import {
+  findNextSeal,
+  findSeal,
+  holdSeal,
+  listKeyring,
+  replaceSeal,
+  saveShareHashes,
+} from '../store.ts';
 
 /** Shares for this node, which people bring one by one. */
 const memoryOf = perApp<{ unsealing: Gathering | undefined }>(() => ({ unsealing: undefined }));
@@ -54,6 +61,27 @@ export async function recordFirst<T>(app: App, caller: Caller, judge: () => T): 
   return found;
 }
 
+/**
+ * Puts the seal of new shares in force that was stored, and whose answer went out, before anybody knew whether it
+ * was: whoever shows one of its shares proves that they were handed out. See `putInForce`.
+ */
+export async function putShownInForce(
+  app: App,
+  caller: Caller,
+  key: string | undefined,
+): Promise<void> {
+  const seal = await findSeal(app.db);
+  const next = seal && (await findNextSeal(app.db, seal));
+  if (!next || !key || !isShareOf(key, next)) return;
+  try {
+    await app.commit(caller, [replaceSeal(next)]);
+  } catch (error) {
+    // Another request, or another node, has done it.
+    if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
+  }
+  caller.recorded = false;
+}
+
 interface UnsealInput {
   key?: string | undefined;
   reset: boolean;
@@ -67,6 +95,7 @@ interface UnsealInput {
  */
 export async function unseal(app: App, caller: Caller, input: UnsealInput): Promise<SealFacts> {
   const since = app.barrier.lockings;
+  await putShownInForce(app, caller, input.key);
   const seal = await requireSeal(app);
   if (input.migrate) {
     throw new Failure('invalid', "can't perform a seal migration, no migration seal found");
