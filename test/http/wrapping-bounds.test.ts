@@ -20,8 +20,11 @@ interface Served extends Client {
   multiply(to: number): Promise<void>;
 }
 
-async function serve(t: TestContext, place: Place): Promise<Served> {
-  const client = await startTestServer(t, { config: { storage: storageOf(place) } });
+async function serve(t: TestContext, place: Place, clock?: { now: number }): Promise<Served> {
+  const client = await startTestServer(t, {
+    config: { storage: storageOf(place) },
+    ...(clock ? { now: () => clock.now } : {}),
+  });
   const { call, running } = client;
   return {
     ...client,
@@ -80,6 +83,31 @@ eachPlace('wrapped answers', (newPlace) => {
       200,
       'in the room that one who took his answer has left',
     );
+  });
+
+  test('what has run out takes no room, by number or by bytes, and what has not takes it', async (t) => {
+    const clock = { now: Date.now() };
+    const { newToken, wrap, multiply, running } = await serve(t, await newPlace(), clock);
+    const countAll = async (): Promise<number> =>
+      (await running.app.db.selectFrom('wrapped_answer').select('token_id').execute()).length;
+    const token = await newToken({ ttl: '24h' });
+    assert.equal((await wrap(token)).status, 200);
+    await multiply(MOST);
+    clock.now += 3_599_000 - (clock.now % 1000);
+    assert.equal((await wrap(token)).status, 400, 'a second before the end');
+    assert.equal(await countAll(), MOST);
+    clock.now += 1000;
+    const pair = await Promise.all([wrap(token), wrap(token)]);
+    assert.deepEqual(
+      pair.map(({ status }) => status),
+      [200, 200],
+    );
+    assert.equal(await countAll(), 2);
+    const v = 'x'.repeat(1_030_000);
+    for (let i = 0; i < 16; i += 1) assert.equal((await wrap(token, { v })).status, 200);
+    assert.equal((await wrap(token, { v })).status, 400);
+    clock.now += 3_600_000;
+    assert.equal((await wrap(token, { v })).status, 200);
   });
 
   test('a token has so many bytes wrapped and no more', async (t) => {

@@ -9,9 +9,11 @@ import type { Caller } from '../caller.ts';
 import { commitPlanned, footingOf, judgeWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { deleteBare } from '../tokens/ending/store.ts';
-import { mintToken } from '../tokens/minting/operations.ts';
+import { mintToken, nowSeconds } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
 import {
+  deleteRanOut,
+  findLivingWrappedBy,
   findWrapped,
   findWrappedBy,
   holdWrappedWithin,
@@ -21,11 +23,14 @@ import {
 import {
   decodeAnswer,
   encodeAnswer,
+  findFull,
   isWrappingToken,
   makerOf,
   type PlannedWrapping,
   planWrappingToken,
   requireWrappingRoom,
+  sumOf,
+  type Wrapped,
   type WrappedAnswer,
   type Wrapping,
 } from './wrapping.ts';
@@ -51,10 +56,9 @@ export async function wrapAnswer(
       mount_id: footingOf(caller.mount)?.id ?? '',
       maker,
     });
-    const before = await findWrappedBy(app.db, maker);
-    requireWrappingRoom({ answers: before.answers + 1, bytes: before.bytes + bytes });
+    const cleared = await clearRoom(app, maker, { answers: 1, bytes });
     caller.record.outcome.wrapping_accessor = info.accessor;
-    return { effects: [...effects, holdWrappedWithin({ maker })], result: info };
+    return { effects: [...cleared, ...effects, holdWrappedWithin({ maker })], result: info };
   });
 }
 
@@ -65,8 +69,20 @@ export async function wrapAnswer(
  * @throws Failure `invalid` when the caller has no more room
  */
 export async function requireRoomToWrap(app: App, caller: Caller): Promise<void> {
-  const { answers, bytes } = await findWrappedBy(app.db, makerOf(caller));
-  requireWrappingRoom({ answers: answers + 1, bytes: bytes + 1 });
+  await clearRoom(app, makerOf(caller), { answers: 1, bytes: 1 });
+}
+
+/**
+ * What makes room for one more: nothing mostly, otherwise what of the maker's has run out and was not
+ * cleared away yet.
+ *
+ * @throws Failure `invalid` when what is left leaves no room
+ */
+async function clearRoom(app: App, maker: string, more: Wrapped): Promise<Effect[]> {
+  if (findFull(sumOf(await findWrappedBy(app.db, maker), more)) === undefined) return [];
+  const now = nowSeconds(app);
+  requireWrappingRoom(sumOf(await findLivingWrappedBy(app.db, maker, now), more));
+  return [deleteRanOut(maker, now)];
 }
 
 function planWrapping(

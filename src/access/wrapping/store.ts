@@ -37,8 +37,29 @@ const wrapped = prepared<{ maker: string }, Wrapped>((_from, { maker }) =>
 
 /** How much lies wrapped that somebody had wrapped. */
 export async function findWrappedBy(db: Db, maker: string): Promise<Wrapped> {
-  const found = await wrapped.first(db, { maker });
+  return countedOf(await wrapped.first(db, { maker }));
+}
+
+function countedOf(found: Wrapped | undefined): Wrapped {
   return { answers: Number(found?.answers ?? 0), bytes: Number(found?.bytes ?? 0) };
+}
+
+/** An answer whose token has run out, which nobody can take any more. */
+const ranOut = (now: number) => sql<boolean>`created_at_ms / 1000 + ttl <= ${now}`;
+
+/** As {@link findWrappedBy}, without what has run out: read one by one, so only where that counts. */
+export async function findLivingWrappedBy(db: Db, maker: string, now: number): Promise<Wrapped> {
+  return countedOf(await livingBy.first(db, { maker, now }));
+}
+
+const livingBy = prepared<{ maker: string; now: number }, Wrapped>((_from, { maker, now }) =>
+  compiled(sql<Wrapped>`${wrappedBy(maker)} and not (${ranOut(now)})`),
+);
+
+/** @param now Unix seconds; their tokens go with the others that have run out */
+export function deleteRanOut(maker: string, now: number): Write {
+  const of = build.deleteFrom('wrapped_answer').where('maker', '<>', '').where('maker', '=', maker);
+  return write(of.where(ranOut(now)));
 }
 
 /** Refuses its write set when it has left more than one may have wrapped. */

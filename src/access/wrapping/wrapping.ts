@@ -36,7 +36,7 @@ export interface Wrapped {
   bytes: number;
 }
 
-/** As much as a cubbyhole holds; what is taken, or has run out and is cleared away, makes room. */
+/** As much as a cubbyhole holds; what is taken, or has run out, makes room. */
 export const MOST_WRAPPED: Wrapped = { answers: 1_000, bytes: 16 << 20 };
 
 /**
@@ -49,20 +49,25 @@ export function makerOf({ token, record }: Pick<Caller, 'token' | 'record'>): st
   return entity_id === '' ? `token:${token.id}` : `entity:${entity_id}`;
 }
 
-/** @throws Failure `invalid` for more than one may have wrapped */
-export function requireWrappingRoom({ answers, bytes }: Wrapped): void {
+export function sumOf(one: Wrapped, other: Wrapped): Wrapped {
+  return { answers: one.answers + other.answers, bytes: one.bytes + other.bytes };
+}
+
+/** What there is too much of; undefined within the bounds. */
+export function findFull({ answers, bytes }: Wrapped): string | undefined {
   if (answers > MOST_WRAPPED.answers) {
-    throw new Failure(
-      'invalid',
-      `at most ${MOST_WRAPPED.answers} wrapped answers of one entity, token or address wait to be unwrapped`,
-    );
+    return `at most ${MOST_WRAPPED.answers} wrapped answers of one entity, token or address wait to be unwrapped`;
   }
   if (bytes > MOST_WRAPPED.bytes) {
-    throw new Failure(
-      'invalid',
-      `wrapped answers of one entity, token or address that wait to be unwrapped have at most ${MOST_WRAPPED.bytes >> 20} MiB`,
-    );
+    return `wrapped answers of one entity, token or address that wait to be unwrapped have at most ${MOST_WRAPPED.bytes >> 20} MiB`;
   }
+  return undefined;
+}
+
+/** @throws Failure `invalid` for more than one may have wrapped */
+export function requireWrappingRoom(wrapped: Wrapped): void {
+  const full = findFull(wrapped);
+  if (full !== undefined) throw new Failure('invalid', full);
 }
 
 /** The bytes of an answer as they would have been sent. */
