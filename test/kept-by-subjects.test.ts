@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { readGroupTree } from '../src/access/identity/operations.ts';
 import { readAcl } from '../src/access/policies/operations.ts';
 import type { App } from '../src/app.ts';
+import { readAuthority, readEverybody } from '../src/broker/authority/operations.ts';
 import { readScopeTree } from '../src/broker/tree/operations.ts';
 import { readWorkers } from '../src/broker/workers/registry/operations.ts';
 import { findMountByAccessor, findMountById, readMounts } from '../src/mounts/operations.ts';
@@ -75,6 +76,8 @@ const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
   ['identity:groups', () => readGroupTree(app)],
   ['policies:acls', () => readAcl(app, ['default', 'p'], undefined)],
   ['policies:lists', () => readAcl(app, ['default', 'q'], undefined)],
+  ['broker/authorities', () => readAuthority(app, { user_id: 'u_anon', account_id: '' })],
+  ['broker/everybody', () => readEverybody(app)],
   ['broker/scopes', () => readScopeTree(app)],
   ['broker/workers', () => readWorkers(app)],
 ];

@@ -18,7 +18,20 @@ import { copyRow } from '../support/many-rows.ts';
 import { refusedFields, startBroker } from '../support/seeded-broker.ts';
 import { longestTurn } from '../support/turns.ts';
 
-const broker = await startBroker({ after });
+/** Looks on when a write set is durable. */
+const watching: { look?: () => Promise<void> } = {};
+const broker = await startBroker(
+  { after },
+  {
+    store: (real) => ({
+      ...real,
+      commit: async (effects) => {
+        await real.commit(effects);
+        await watching.look?.();
+      },
+    }),
+  },
+);
 const { admin, make, nobody } = broker;
 const { app } = broker.client.running;
 
@@ -152,4 +165,37 @@ test('a role, a group and the org are removed with all of it, and nobody is held
     .execute();
   assert.equal(left.length, 1, 'the group of another org');
   assert.equal((await nobody('GET', 'auth-methods?scope_id=global')).status, 200);
+});
+
+test('links of an org that is removed go in pages, however few roles and groups have them', async () => {
+  const whole = await make('scopes', { scope_id: 'global', type: 'org', name: 'linked' });
+  const user = await make('users', { scope_id: 'global', name: 'one of many' });
+  const few = { roles: await make('roles', { scope_id: whole }), groups: '' };
+  few.groups = await make('groups', { scope_id: whole });
+  await copy(user, 9_000);
+  for (const id of Object.values(few)) await copy(id, 2);
+  for (const [id, kind] of [
+    [few.roles, 'role-principal'],
+    [few.groups, 'group-member'],
+  ] as const) {
+    await run(sql`insert into resource_link (from_id, kind, to_id)
+      select a.id, ${sql.lit(kind)}, b.id from resource a, resource b
+      where a.id like ${sql.lit(`${id}1%`)} and b.id like ${sql.lit(`${user}1%`)}`);
+  }
+  const count = async (): Promise<number> => {
+    const links = app.db.selectFrom('resource_link').select((row) => row.fn.countAll().as('count'));
+    return Number((await links.executeTakeFirstOrThrow()).count);
+  };
+  let left = await count();
+  const before = left;
+  let most = 0;
+  watching.look = async () => {
+    const now = await count();
+    most = Math.max(most, left - now);
+    left = now;
+  };
+  assert.equal((await admin('DELETE', `scopes/${whole}`)).status, 204);
+  delete watching.look;
+  assert.ok(before - left >= 36_000, `${before - left} have gone`);
+  assert.ok(most <= 4_100, `${most} at once`);
 });

@@ -21,8 +21,14 @@ export async function readAuthority(
 ): Promise<Authority> {
   if (user.user_id === RECOVERY_USER) return new Authority('recovery', []);
   const { user_id, account_id, principals = [] } = user;
-  // It may be one user's who is allowed 140,000 single ids: that takes longer than all the others.
-  const kept = await app.cached('broker/authorities', async () => new Kept(ROOMS.users, weigh, 1));
+  // It may be one user's who is allowed 140,000 single ids: that takes longer than all the others. Of each scope
+  // that was asked about something is kept, which goes when scopes go.
+  const kept = await app.cached('broker/authorities', async () => new Kept(ROOMS.users, weigh, 1), [
+    'broker/roles',
+    'broker/role-principals',
+    'broker/group-members',
+    'broker/scopes',
+  ]);
   const key = `${user_id}/${account_id}/${principals.join(',')}`;
   return kept.get(key, () => makeAuthority(app, { user_id, account_id, principals }));
 }
@@ -75,8 +81,8 @@ interface Everybody {
  * together once for all users, unless it takes more than all that one org can grant, and again when one of
  * those roles is another.
  */
-function readEverybody(app: App): Promise<Everybody | undefined> {
-  return app.cached('broker/everybody', async () => {
+export function readEverybody(app: App): Promise<Everybody | undefined> {
+  const load = async (): Promise<Everybody | undefined> => {
     const seen = await listSeen(app, EVERYBODY);
     const last = lastEverybody.get(app);
     if (last && isSame(last.seen, seen)) return last.everybody;
@@ -85,7 +91,8 @@ function readEverybody(app: App): Promise<Everybody | undefined> {
     const everybody = makeEverybody(await readSeen(app, seen));
     lastEverybody.set(app, { seen, everybody });
     return everybody;
-  });
+  };
+  return app.cached('broker/everybody', load, ['broker/roles', 'broker/role-principals']);
 }
 
 /** Of how everybody's roles were read last. */

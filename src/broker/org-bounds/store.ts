@@ -31,8 +31,8 @@ const whereOf = (org_id: string): Org => ({ org_id, inside: org_id === 'global' 
 
 type Counted = 'role' | 'group';
 
-/** Ids of what lies in an org and in its projects. */
-function listed(from: Kysely<Tables>, type: Counted, { org_id, inside }: Org) {
+/** Ids of what lies in an org and in its projects, as a question; nothing but that is looked at. */
+export function listInOrg(from: Kysely<Tables>, type: Counted, { org_id, inside }: Org) {
   const direct = from
     .selectFrom('resource')
     .select('resource.id')
@@ -41,8 +41,10 @@ function listed(from: Kysely<Tables>, type: Counted, { org_id, inside }: Org) {
   return direct.unionAll(
     from
       .selectFrom('resource as inner')
-      .innerJoin('resource', 'resource.container_id', 'inner.id')
+      // In this order: SQLite would look at everything of the type, whosever it is.
+      .crossJoin('resource')
       .select('resource.id')
+      .whereRef('resource.container_id', '=', 'inner.id')
       .where('inner.container_id', '=', inside)
       .where('inner.type', '=', 'scope')
       .where('resource.type', '=', type),
@@ -52,7 +54,7 @@ function listed(from: Kysely<Tables>, type: Counted, { org_id, inside }: Org) {
 function holdNumber(type: Counted, most: number, conflict: string) {
   return preparedWrite<Org>(
     (from, org) => {
-      const some = from.selectFrom(listed(from, type, org).as('one')).select('one.id');
+      const some = from.selectFrom(listInOrg(from, type, org).as('one')).select('one.id');
       return from
         .selectFrom(some.limit(most + 1).as('some'))
         .select((row) => row.fn.countAll().as('count'))
@@ -66,7 +68,7 @@ function holdLinks(type: Counted, kind: LinkKind, most: number, conflict: string
   return preparedWrite<Org>(
     (from, org) => {
       const links = from
-        .selectFrom(listed(from, type, org).as('one'))
+        .selectFrom(listInOrg(from, type, org).as('one'))
         .innerJoin('resource_link', 'resource_link.from_id', 'one.id')
         .select('one.id')
         .where('resource_link.kind', '=', kind);

@@ -5,6 +5,7 @@ import type { AuthTokenBody } from '../auth-tokens/auth-token.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import type { LogInsOf } from '../auth-tokens/store.ts';
 import type { BrokerCaller } from '../caller.ts';
+import type { LinkKind } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { findResource, removeResources } from '../resources/store.ts';
@@ -15,7 +16,15 @@ import type { PagedLoss } from '../sessions/ending/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { listSubtree } from '../tree/tree.ts';
 import { type EndingWork, PAGE } from './page.ts';
-import { type Left, listContainedIds, listInScopes, listLogInsOf, listProjects } from './store.ts';
+import {
+  type Left,
+  listContainedIds,
+  listInScopes,
+  listLinksInScopes,
+  listLogInsOf,
+  listProjects,
+  unlink,
+} from './store.ts';
 
 // A removal ends all that stands on what it removes in its own write set, by statements that find
 // it there. However much that is, the set stays small: whatever is more than a page is ended before,
@@ -200,6 +209,27 @@ const MANY_IN_SCOPES: readonly ResourceTypeName[] = [
   'auth-method',
 ];
 
+/** A few of these may lead to a hundred thousand others. */
+const LINKING: readonly [type: ResourceTypeName, kind: LinkKind][] = [
+  ['role', 'role-principal'],
+  ['group', 'group-member'],
+];
+
+/** A link is less than what else ends: as many go in one write set as one request names. */
+const LINKS = 2_000;
+
+async function unlinkBeforehand(
+  work: EndingWork,
+  kind: LinkKind,
+  list: () => Promise<{ from_id: string; to_id: string }[]>,
+): Promise<void> {
+  for (;;) {
+    const links = await list();
+    if (links.length < LINKS) return;
+    await work.commit([...unlink(kind, links), ...bumpPermissionVersion()]);
+  }
+}
+
 async function endScopesBeforehand(
   app: App,
   work: EndingWork,
@@ -212,6 +242,10 @@ async function endScopesBeforehand(
     });
   await inside('session');
   await endLogInsBeforehand(app, work, { scope_ids });
+  for (const [type, kind] of LINKING) {
+    const list = () => listLinksInScopes(app.db, scope_ids, { type, kind, but, limit: LINKS });
+    await unlinkBeforehand(work, kind, list);
+  }
   for (const type of MANY_IN_SCOPES) await inside(type);
 }
 

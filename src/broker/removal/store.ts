@@ -1,5 +1,7 @@
 import { build, type Db } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
 import { type LogInsOf, logInsOf, usersNamed, usersOf } from '../auth-tokens/store.ts';
+import type { LinkKind } from '../links/store.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Ids, idsOf as idsIn } from '../resources/store.ts';
 
@@ -97,4 +99,43 @@ export async function listProjects(
   const projects = db.selectFrom('resource').select('id').where('container_id', '=', org_id);
   const others = projects.where('type', '=', 'scope').where('id', 'not in', left);
   return idsOf(await others.limit(limit).execute());
+}
+
+/** What a role or a group in some scopes leads to. */
+export async function listLinksInScopes(
+  db: Db,
+  scope_ids: readonly string[],
+  { type, kind, but, limit }: Page & { kind: LinkKind },
+): Promise<{ from_id: string; to_id: string }[]> {
+  const links = db
+    .selectFrom('resource')
+    .innerJoin('resource_link', 'resource_link.from_id', 'resource.id')
+    .select(['resource_link.from_id', 'resource_link.to_id'])
+    .where('resource.scope_id', 'in', scope_ids)
+    .where('resource.type', '=', type)
+    .where('resource_link.kind', '=', kind);
+  const others =
+    type === 'group' ? links.where('resource.id', 'not in', groupsOf(but.member_id)) : links;
+  return others.limit(limit).execute();
+}
+
+/** Takes links away; one that is gone already is. */
+export function unlink(
+  kind: LinkKind,
+  links: readonly { from_id: string; to_id: string }[],
+): Write[] {
+  const byFrom = Map.groupBy(links, ({ from_id }) => from_id);
+  return [...byFrom].map(([from_id, some]) =>
+    write(
+      build
+        .deleteFrom('resource_link')
+        .where('from_id', '=', from_id)
+        .where('kind', '=', kind)
+        .where(
+          'to_id',
+          'in',
+          some.map(({ to_id }) => to_id),
+        ),
+    ),
+  );
 }

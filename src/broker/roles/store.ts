@@ -4,6 +4,7 @@ import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { Write } from '../../store/write.ts';
 import { BOUNDS } from '../org-bounds/bounds.ts';
+import { listInOrg } from '../org-bounds/store.ts';
 import { EACH_GRANT, EACH_TEMPLATE, MOST_OF_ORG, MOST_OF_SCOPE } from './room.ts';
 
 /** Where a role lies: in a scope, which is an org, lies in one, or is `global`. */
@@ -37,23 +38,9 @@ const whereOf = ({ scope_id, org_id }: RolePlace): Where => ({
 
 function sumRoles(from: Kysely<Tables>, { scope_id, org_id, inside }: Where) {
   const sizes = from
-    .selectFrom('resource')
+    .selectFrom(listInOrg(from, 'role', { org_id, inside }).as('one'))
+    .innerJoin('resource', 'resource.id', 'one.id')
     .select(['container_id', SIZE.as('size')])
-    .where('type', '=', 'role')
-    .where((row) =>
-      row.or([
-        row('container_id', '=', org_id),
-        row(
-          'container_id',
-          'in',
-          row
-            .selectFrom('resource as inner')
-            .select('inner.id')
-            .where('inner.type', '=', 'scope')
-            .where('inner.container_id', '=', inside),
-        ),
-      ]),
-    )
     .limit(MOST_ROLES);
   const ofScope = sql<number>`case when container_id = ${scope_id} then size else 0 end`;
   return from
