@@ -33,6 +33,74 @@ export async function listKeys(
   return { data: { keys: [] }, long_list: { field: 'keys', pages: goOn(first, read, limit) } };
 }
 
+/** What a list is of. `read` gives some after the last one, in the order of the list; none at the end. */
+export interface Listed<Row> {
+  read(last: Row | undefined): Promise<Row[]>;
+  keyOf(row: Row): string;
+}
+
+/** As {@link listKeys}, of what is not in the order of its keys. */
+export async function listThings<Row>({ read, keyOf }: Listed<Row>): Promise<KeyList> {
+  const first = await read(undefined);
+  if (first.length === 0) throw new Failure('not_found', '');
+  const keys = first.map(keyOf);
+  if (first.length < PAGE) return { data: { keys } };
+  return {
+    data: { keys: [] },
+    long_list: { field: 'keys', pages: keysOf(first, { read, keyOf }) },
+  };
+}
+
+/** Keys with what is told of each. */
+export interface InfoList {
+  data: { keys: string[]; key_info: Record<string, unknown> };
+  long_list?: KeyList['long_list'] & {
+    info: { field: 'key_info'; pages: AsyncIterable<Readonly<Record<string, unknown>>> };
+  };
+}
+
+/** Of these something is told at once: it may be long. */
+const TOLD = 50;
+
+/**
+ * As {@link listThings}, with what is told of each. A long list is gone through once more for that: one that
+ * has come or gone meanwhile may be in one of the two.
+ */
+export async function listTold<Row>(
+  of: Listed<Row>,
+  tell: (rows: readonly Row[]) => Promise<Record<string, unknown>>,
+): Promise<InfoList> {
+  const { data, long_list } = await listThings(of);
+  const told = toldOf(of, tell);
+  if (long_list) {
+    const info = { field: 'key_info' as const, pages: told };
+    return { data: { ...data, key_info: {} }, long_list: { ...long_list, info } };
+  }
+  const key_info: Record<string, unknown> = {};
+  for await (const some of told) Object.assign(key_info, some);
+  return { data: { ...data, key_info } };
+}
+
+async function* keysOf<Row>(
+  first: readonly Row[],
+  { read, keyOf }: Listed<Row>,
+): AsyncGenerator<string[], void, undefined> {
+  for (let page = first; page.length > 0; page = await read(page.at(-1))) {
+    yield page.map(keyOf);
+    // A page that is read at once is none for the others.
+    await new Promise(setImmediate);
+  }
+}
+
+async function* toldOf<Row>(
+  { read }: Listed<Row>,
+  tell: (rows: readonly Row[]) => Promise<Record<string, unknown>>,
+): AsyncGenerator<Record<string, unknown>, void, undefined> {
+  for (let page = await read(undefined); page.length > 0; page = await read(page.at(-1))) {
+    for (let at = 0; at < page.length; at += TOLD) yield tell(page.slice(at, at + TOLD));
+  }
+}
+
 /**
  * Fills a page with keys of those that match, and looks at some at a time for that.
  *

@@ -22,7 +22,7 @@ export interface Answer<Data = unknown> {
   /** A field of `data` whose text is long: ASCII, escaped for JSON already. */
   long_text?: { field: string; body: SizedBody };
   /** A field of `data` whose list, empty there, is given page by page. */
-  long_list?: { field: string; pages: AsyncIterable<readonly string[]> };
+  long_list?: LongList;
   /** The answer is wrapped already; nothing else is set then. */
   wrap_info?: WrapInfo;
   /** Already dressed JSON text (sys/health and its like, which have no envelope). */
@@ -33,6 +33,13 @@ export interface Answer<Data = unknown> {
   last_modified?: number;
   /** Further headers; sent if the mount's `allowed_response_headers` has them. */
   headers?: Record<string, string>;
+}
+
+/** `info`: what is told of each of them, in a field of its own, an object that is empty in `data`. */
+export interface LongList {
+  field: string;
+  pages: AsyncIterable<readonly string[]>;
+  info?: { field: string; pages: AsyncIterable<Readonly<Record<string, unknown>>> };
 }
 
 export interface RawAnswer {

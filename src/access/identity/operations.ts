@@ -5,7 +5,8 @@ import type { IdentityFacts } from '../../core/identity-template.ts';
 import { jsonBytes, Kept } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
-import { findMountByAccessor } from '../../mounts/operations.ts';
+import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
+import { listInPages } from '../../store/in-pages.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Acl, boundAcl, RULE_BYTES } from '../acl.ts';
 import type { Caller } from '../caller.ts';
@@ -39,6 +40,7 @@ import {
   listGroupNames,
   listGroupsById,
   listGroupsOf,
+  type Named,
   takeAliases,
 } from './store.ts';
 
@@ -224,11 +226,17 @@ export async function readGroupTree(app: App): Promise<GroupTree> {
     'identity:groups',
     async () =>
       groupTree(
-        (await listGroupNames(app.db)).map(({ id }) => id),
+        (await listInPages<Named>((last) => listGroupNames(app.db, last))).map(({ id }) => id),
         await listGroupMemberships(app.db),
       ),
     ['identity/group-tree'],
   );
+}
+
+/** What aliases are told with: the auth mounts, by their accessors. */
+export async function readAliasMounts(app: App): Promise<ReadonlyMap<string, AliasMount>> {
+  const auth = [...(await readMounts(app)).values()].filter(({ kind }) => kind === 'auth');
+  return new Map(auth.map((one) => [one.accessor, { type: one.type, path: fullPath(one) }]));
 }
 
 /** The auth mount that an accessor belongs to. */

@@ -4,7 +4,7 @@ import { Breath } from '../../core/breath.ts';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import { listInPages, listInParts, PAGE } from '../../store/in-pages.ts';
+import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { IdentityAliasRow, IdentityEntityRow, IdentityGroupRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Alias, type Entity, type EntitySettings, nameKey } from './entity.ts';
@@ -31,17 +31,15 @@ export interface Named {
   name_key: string;
 }
 
-/** Every entity, in the order of their names. */
-export function listEntityNames(db: Db): Promise<Named[]> {
-  return listInPages((last) =>
-    db
-      .selectFrom('identity_entity')
-      .select(['id', 'name', 'name_key'])
-      .where('name_key', '>', last?.name_key ?? '')
-      .orderBy('name_key')
-      .limit(PAGE)
-      .execute(),
-  );
+/** Entities in the order of their names, a page of them after the last one. */
+export function listEntityNames(db: Db, last: Named | undefined): Promise<Named[]> {
+  return db
+    .selectFrom('identity_entity')
+    .select(['id', 'name', 'name_key'])
+    .where('name_key', '>', last?.name_key ?? '')
+    .orderBy('name_key')
+    .limit(PAGE)
+    .execute();
 }
 
 function entityOf({ body, name_key: _key, ...row }: IdentityEntityRow): Entity {
@@ -171,31 +169,42 @@ export async function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
   return (await query.execute()).map(aliasOf);
 }
 
-/** All aliases, in the same order. */
-export async function listAllAliases(db: Db): Promise<Alias[]> {
-  return listInParts<IdentityAliasRow, Alias>((last) => {
-    const { mount_accessor = '', name_key = '' } = last ?? {};
-    return aliasPage.some(db, { mount_accessor, name_key, limit: PAGE }, 'body');
-  }, aliasOf);
+/** As {@link listAliases}, of some entities. */
+export async function listAliasesOfAll(db: Db, entity_ids: readonly string[]): Promise<Alias[]> {
+  const query = db.selectFrom('identity_alias').selectAll().where('entity_id', 'in', entity_ids);
+  return (await query.orderBy('mount_accessor').orderBy('name_key').execute()).map(aliasOf);
 }
 
-const aliasPage = prepared<
-  { mount_accessor: string; name_key: string; limit: number },
-  IdentityAliasRow
->((from, p) =>
-  from
-    .selectFrom('identity_alias')
-    .selectAll()
-    .where((row) =>
-      row(
-        row.refTuple('mount_accessor', 'name_key'),
-        '>',
-        row.tuple(row.val(p.mount_accessor), row.val(p.name_key)),
-      ),
-    )
-    .orderBy('mount_accessor')
-    .orderBy('name_key')
-    .limit(p.limit),
+/** Aliases by their ids, in no order. */
+export async function listAliasesById(db: Db, ids: readonly string[]): Promise<Alias[]> {
+  const query = db.selectFrom('identity_alias').selectAll().where('id', 'in', ids);
+  return (await query.execute()).map(aliasOf);
+}
+
+/** An alias, and what a list of them is ordered by. */
+export type AliasKey = Pick<IdentityAliasRow, 'id' | 'mount_accessor' | 'name_key'>;
+
+/** Aliases in the same order, a page of them after the last one. */
+export function listAliasKeys(db: Db, last: AliasKey | undefined): Promise<AliasKey[]> {
+  const { mount_accessor = '', name_key = '' } = last ?? {};
+  return aliasPage.all(db, { mount_accessor, name_key, limit: PAGE });
+}
+
+const aliasPage = prepared<{ mount_accessor: string; name_key: string; limit: number }, AliasKey>(
+  (from, p) =>
+    from
+      .selectFrom('identity_alias')
+      .select(['id', 'mount_accessor', 'name_key'])
+      .where((row) =>
+        row(
+          row.refTuple('mount_accessor', 'name_key'),
+          '>',
+          row.tuple(row.val(p.mount_accessor), row.val(p.name_key)),
+        ),
+      )
+      .orderBy('mount_accessor')
+      .orderBy('name_key')
+      .limit(p.limit),
 );
 
 function aliasOf({ body, name_key: _key, ...row }: IdentityAliasRow): Alias {
@@ -339,17 +348,15 @@ export async function listNamesOfGroups(db: Db, ids: readonly string[]): Promise
   return names;
 }
 
-/** Every group, in the order of their names. */
-export function listGroupNames(db: Db): Promise<Named[]> {
-  return listInPages((last) =>
-    db
-      .selectFrom('identity_group')
-      .select(['id', 'name', 'name_key'])
-      .where('name_key', '>', last?.name_key ?? '')
-      .orderBy('name_key')
-      .limit(PAGE)
-      .execute(),
-  );
+/** Groups in the order of their names, a page of them after the last one. */
+export function listGroupNames(db: Db, last: Named | undefined): Promise<Named[]> {
+  return db
+    .selectFrom('identity_group')
+    .select(['id', 'name', 'name_key'])
+    .where('name_key', '>', last?.name_key ?? '')
+    .orderBy('name_key')
+    .limit(PAGE)
+    .execute();
 }
 
 function groupOf({ body, name_key: _key, ...row }: IdentityGroupRow): Group {

@@ -169,7 +169,7 @@ export function tokenRowsOf(of: LogInsOf): Ids {
   const rows = build
     .selectFrom('resource')
     .select((row) => row.ref('unique_key').$notNull().as('id'))
-    .where(aside('type'), '=', 'auth-token')
+    // All of these are log-ins, by whichever way they are found.
     .where('id', 'in', logInsOf(of));
   return idsOf(rows);
 }

@@ -21,6 +21,8 @@ export function mayFollow(from: SessionStatus, to: SessionStatus): boolean {
 
 /** States of a session in which it can still be used, or be canceled. */
 export const LIVE_STATUSES: readonly SessionStatus[] = ['pending', 'active'];
+/** All others. */
+export const ENDING_STATUSES: readonly SessionStatus[] = ['canceling', 'terminated'];
 
 /** When a session entered each of its states, in Unix milliseconds; null: never. */
 export interface StateTimes {

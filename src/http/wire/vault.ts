@@ -2,7 +2,7 @@ import { ZodError } from 'zod';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
 import type { ApiStyle } from '../openapi.ts';
-import type { Answer, LongBody, PagedBody, SizedBody, WrapInfo } from '../route.ts';
+import type { Answer, LongBody, LongList, PagedBody, SizedBody, WrapInfo } from '../route.ts';
 
 /** A response ready to be sent. */
 export interface Dressed {
@@ -70,21 +70,33 @@ function putLongText(json: string, { field, body }: { field: string; body: Sized
   };
 }
 
-/** Puts a list's pages in the place of the field's empty one. */
-function putLongList(json: string, { field, pages }: LongList): PagedBody {
+/** Puts a list's pages in the place of the field's empty one, and those of what is told of it. */
+function putLongList(json: string, { field, pages, info }: LongList): PagedBody {
   const [before, after] = splitAt(json, field, '[]');
   return {
     length: undefined,
     async *pieces() {
       yield before;
-      let comma = '';
-      for await (const page of pages) {
-        yield Buffer.from(comma + JSON.stringify(page).slice(1, -1));
-        comma = ',';
+      yield* withCommas(pages);
+      if (!info) {
+        yield after;
+        return;
       }
-      yield after;
+      const [between, rest] = splitAt(after.toString(), info.field, '{}');
+      yield between;
+      yield* withCommas(info.pages);
+      yield rest;
     },
   };
+}
+
+/** What stands in each array or object, one after the other. */
+async function* withCommas(pages: AsyncIterable<object>): AsyncGenerator<Buffer, void, undefined> {
+  let comma = '';
+  for await (const page of pages) {
+    yield Buffer.from(comma + JSON.stringify(page).slice(1, -1));
+    comma = ',';
+  }
 }
 
 /** What stands before and after a field's value; nothing before `data` is a caller's. */
@@ -93,8 +105,6 @@ function splitAt(json: string, field: string, empty: string): [before: Buffer, a
   const at = json.indexOf(whole, json.indexOf('"data":')) + whole.length - 1;
   return [Buffer.from(json.slice(0, at)), Buffer.from(json.slice(at))];
 }
-
-type LongList = NonNullable<Answer['long_list']>;
 
 /** The envelope that stands for a wrapped answer (contract 1.3). */
 export function dressWrapped(wrap_info: WrapInfo): Dressed {

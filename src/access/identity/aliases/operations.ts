@@ -1,6 +1,6 @@
 import type { App } from '../../../app.ts';
-import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
+import { listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
@@ -20,17 +20,20 @@ import {
   newEntity,
   planAliasChange,
   planAliasRemoval,
+  readAliasMounts,
 } from '../operations.ts';
 import { aliasPaths, ownPaths } from '../own-paths.ts';
 import {
   ALIAS_TAKEN,
+  type AliasKey,
   findAlias,
   findAliasById,
   findEntityById,
   insertAlias,
   insertEntity,
   listAliases,
-  listAllAliases,
+  listAliasesById,
+  listAliasKeys,
   updateAlias,
 } from '../store.ts';
 
@@ -184,14 +187,14 @@ export async function removeAlias(
 }
 
 export async function listAliasIds(app: App): Promise<Answer> {
-  const aliases = await listAllAliases(app.db);
-  if (aliases.length === 0) throw new Failure('not_found', '');
-  const key_info: Record<string, unknown> = {};
-  const breath = new Breath();
-  for (const alias of aliases) {
-    const mount = await findAliasMount(app, alias.mount_accessor);
-    key_info[alias.id] = describeAlias(alias, mount);
-    await breath.take();
-  }
-  return { data: { keys: aliases.map(({ id }) => id), key_info } };
+  const mounts = await readAliasMounts(app);
+  const read = (last: AliasKey | undefined): Promise<AliasKey[]> => listAliasKeys(app.db, last);
+  return listTold({ read, keyOf: ({ id }) => id }, async (some) => {
+    const ids = some.map(({ id }) => id);
+    const found = new Map((await listAliasesById(app.db, ids)).map((one) => [one.id, one]));
+    const aliases = ids.flatMap((id) => found.get(id) ?? []);
+    return Object.fromEntries(
+      aliases.map((alias) => [alias.id, describeAlias(alias, mounts.get(alias.mount_accessor))]),
+    );
+  });
 }

@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
+import { listThings, listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
@@ -34,6 +34,7 @@ import {
   newEntity,
   pagesOf,
   planAliasRemoval,
+  readAliasMounts,
   readGroupTree,
   requireFewPolicies,
 } from '../operations.ts';
@@ -47,9 +48,10 @@ import {
   findEntityByName,
   insertEntity,
   listAliases,
-  listAllAliases,
+  listAliasesOfAll,
   listEntityNames,
   listGroupsOf,
+  type Named,
   takeEntity,
   updateEntity,
 } from '../store.ts';
@@ -283,25 +285,23 @@ async function planRemoval(app: App, entity: Entity): Promise<Effect[]> {
 
 /** Ids with what they are called, so that a list can be read by people. */
 export async function listEntityIds(app: App): Promise<Answer> {
-  const entities = await listEntityNames(app.db);
-  if (entities.length === 0) throw new Failure('not_found', '');
-  const aliases = Map.groupBy(await listAllAliases(app.db), (alias) => alias.entity_id);
-  const key_info: Record<string, unknown> = {};
-  for (const [at, { id, name }] of entities.entries()) {
-    const described = await describeAliases(app, aliases.get(id) ?? []);
-    key_info[id] = { name, aliases: described };
-    if (at % ROUND === ROUND - 1) await nextTurn();
-  }
-  return { data: { keys: entities.map(({ id }) => id), key_info } };
+  const mounts = await readAliasMounts(app);
+  const read = (last: Named | undefined): Promise<Named[]> => listEntityNames(app.db, last);
+  return listTold({ read, keyOf: ({ id }) => id }, async (some) => {
+    const aliases = await listAliasesOfAll(
+      app.db,
+      some.map(({ id }) => id),
+    );
+    const of = Map.groupBy(aliases, (alias) => alias.entity_id);
+    const described = (id: string) =>
+      (of.get(id) ?? []).map((alias) => describeAlias(alias, mounts.get(alias.mount_accessor)));
+    return Object.fromEntries(some.map(({ id, name }) => [id, { name, aliases: described(id) }]));
+  });
 }
 
-/** Entities that are described before others get their turn. */
-const ROUND = 1000;
-
 export async function listNamesOfEntities(app: App): Promise<Answer> {
-  const entities = await listEntityNames(app.db);
-  if (entities.length === 0) throw new Failure('not_found', '');
-  return { data: { keys: entities.map(({ name }) => name) } };
+  const read = (last: Named | undefined): Promise<Named[]> => listEntityNames(app.db, last);
+  return listThings({ read, keyOf: ({ name }) => name });
 }
 
 /** Finds an entity by one of the things it is known by; nothing found is an empty answer. */

@@ -1,6 +1,7 @@
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
+import { listThings, listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -29,6 +30,7 @@ import {
   listGroupsOf,
   listMembers,
   listNamesOfGroups as listNamesById,
+  type Named,
   replaceMembers,
   updateGroup,
 } from '../store.ts';
@@ -222,26 +224,29 @@ async function removeGroup(
 }
 
 export async function listGroupIds(app: App): Promise<Answer> {
-  const groups = await listGroupNames(app.db);
-  if (groups.length === 0) throw new Failure('not_found', '');
-  const ids = groups.map(({ id }) => id);
   const tree = await readGroupTree(app);
-  const members = await countEntityMembers(app.db, ids);
-  const key_info: Record<string, unknown> = {};
-  for (const { id, name } of groups) {
-    key_info[id] = {
-      name,
-      num_member_entities: members.get(id) ?? 0,
-      num_parent_groups: tree.parents.get(id)?.length ?? 0,
-    };
-  }
-  return { data: { keys: ids, key_info } };
+  const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
+  return listTold({ read, keyOf: ({ id }) => id }, async (some) => {
+    const members = await countEntityMembers(
+      app.db,
+      some.map(({ id }) => id),
+    );
+    return Object.fromEntries(
+      some.map(({ id, name }) => [
+        id,
+        {
+          name,
+          num_member_entities: members.get(id) ?? 0,
+          num_parent_groups: tree.parents.get(id)?.length ?? 0,
+        },
+      ]),
+    );
+  });
 }
 
 export async function listNamesOfGroups(app: App): Promise<Answer> {
-  const groups = await listGroupNames(app.db);
-  if (groups.length === 0) throw new Failure('not_found', '');
-  return { data: { keys: groups.map(({ name }) => name) } };
+  const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
+  return listThings({ read, keyOf: ({ name }) => name });
 }
 
 /** Finds a group by one of the things it is known by; nothing found is an empty answer. */

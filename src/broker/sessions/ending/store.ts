@@ -13,7 +13,7 @@ import {
 } from '../../auth-tokens/store.ts';
 import { isInScopes } from '../../resources/store.ts';
 import { SESSION_LEASES } from '../../vault-leases/lease.ts';
-import { LIVE_STATUSES } from '../session.ts';
+import { ENDING_STATUSES, LIVE_STATUSES } from '../session.ts';
 import { laterThanBefore } from '../store.ts';
 
 /** What is removed, so that sessions which depend on it are canceled. */
@@ -221,7 +221,8 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
         .updateTable('session')
         .set({ status: 'canceling', canceling_ms: now, due_ms: now })
         .where('id', 'in', sessions())
-        .where(aside('status'), 'in', LIVE_STATUSES),
+        // Said by what they are not: as what few are, PostgreSQL would begin with all that go on.
+        .where('status', 'not in', ENDING_STATUSES),
     ),
   ];
   const lost = lostColumns(loss);
