@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { concealSegments, concealTokens } from './conceal.ts';
+import { concealSecrets, concealSegments, concealTokens } from './conceal.ts';
 
 const LETTERS = 'AbCdEfGhIjKlMnOpQrStUvWx';
 const SERVICE = `hvs.${LETTERS}`;
@@ -57,6 +57,41 @@ for (const value of kept) {
     });
   });
 }
+
+const PEM = `-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2Vw+/${'Ab'.repeat(90)}\n-----END PRIVATE KEY-----\n`;
+const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n';
+const LEFT = '-----BEGIN PRIVATE KEY-----…';
+
+const withKeys: [sent: string, stands: string, why: string][] = [
+  [PEM, `${LEFT}\n`, 'a key'],
+  [PEM.replaceAll('PRIVATE', 'RSA PRIVATE'), `${LEFT}\n`, 'an older form'],
+  [PEM.replaceAll('PRIVATE', 'ENCRYPTED PRIVATE'), `${LEFT}\n`, 'one that is encrypted'],
+  [`${PEM}${CERTIFICATE}`, `${LEFT}\n${CERTIFICATE}`, 'a bundle, of which the rest is told'],
+  [`${CERTIFICATE}${PEM}${PEM}`, `${CERTIFICATE}${LEFT}\n${LEFT}\n`, 'two keys at the end'],
+  [PEM.slice(0, 90), LEFT, 'one that is cut off'],
+  [PEM.replaceAll('\n', '\r\n'), `${LEFT}\r\n`, 'other line ends'],
+  [`no "${PEM}" here`, `no "${LEFT}\n" here`, 'one in quotes'],
+  [`"${PEM.slice(0, 60)}" "x"`, `"${LEFT}`, 'one cut off in quotes: up to the end of the text'],
+  [CERTIFICATE, CERTIFICATE, 'a certificate, which is told'],
+  ['-----BEGIN PUBLIC KEY-----', '-----BEGIN PUBLIC KEY-----', 'a public key, which is told'],
+];
+
+for (const [sent, stands, why] of withKeys) {
+  test(`a record has no private key: ${why}`, () => {
+    const record = { data: { [sent]: [sent, { error: sent }] }, after: 'x' };
+    const read = JSON.parse(concealSecrets(JSON.stringify(record), () => ''));
+    assert.deepEqual(read, { data: { [stands]: [stands, { error: stands }] }, after: 'x' });
+  });
+}
+
+test('thousands of beginnings of keys take no longer than their length', () => {
+  const text = JSON.stringify('-----BEGIN PRIVATE KEY-----'.repeat(40_000));
+  const before = process.cpuUsage();
+  const stands = JSON.parse(concealSecrets(text, () => ''));
+  const { user } = process.cpuUsage(before);
+  assert.equal(stands, LEFT);
+  assert.ok(user < 500_000, `${user} us`);
+});
 
 const RUN = 'Zb7'.repeat(67).slice(0, 200);
 const besides = ['', 'x-', '-'.repeat(150), 'a'.repeat(60).concat('.'), '"'.repeat(199)];

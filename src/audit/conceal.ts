@@ -14,11 +14,27 @@ const MARKS = /hv[sbr]\.|r_1|_s1|["/][sbr]\./;
 /** The shortest text that is a token by its alphabet and length alone. */
 const LONG = 200;
 
+/**
+ * A private key in PEM as it stands in JSON, up to its end or that of the text: bundles that begin with
+ * one are sent where chains are wanted.
+ */
+const PRIVATE_KEYS =
+  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:[^"\\-]|\\.|-(?!----END))*(?:-----END[^"\\-]*-----)?/g;
+const PRIVATE_KEY = 'PRIVATE KEY-----';
+
 /** What is in a record in place of a text that cannot be hashed. */
 export const UNTOLD = '…';
 
 /** Beyond these, tokens of one record are left out instead: each hash takes its time. */
 const MOST_HASHED = 64;
+
+/** As {@link concealTokens}, and of private keys in PEM nothing but that there was one. */
+export function concealSecrets(json: string, hash: (token: string) => string): string {
+  const keyless = json.includes(PRIVATE_KEY)
+    ? json.replace(PRIVATE_KEYS, `-----BEGIN ${PRIVATE_KEY}${UNTOLD}`)
+    : json;
+  return concealTokens(keyless, hash);
+}
 
 /**
  * A record's text with a hash in the place of each token.

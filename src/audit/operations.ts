@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
-import { concealTokens, UNTOLD } from './conceal.ts';
+import { concealSecrets, UNTOLD } from './conceal.ts';
 import {
   buildCountRecord,
   buildRecord,
@@ -65,7 +65,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
   let tallying: { since: number; timer: NodeJS.Timeout } | undefined;
 
   function recordOf(request: RecordedRequest, end: RecordedEnd): string {
-    return concealTokens(buildRecord(request, options.now(), end), options.hash);
+    return concealSecrets(buildRecord(request, options.now(), end), options.hash);
   }
 
   function flush(): Promise<void> {
@@ -145,7 +145,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
       const isRoom = waiting.length <= MAX_WAITING;
       const { remote_address, route } = request.record;
       if (tally.take(now, { remote_address, kind: kindOf(request), route }, isRoom)) {
-        waiting.push(concealTokens(buildStrangerRecord(request, now, end), options.hash));
+        waiting.push(concealSecrets(buildStrangerRecord(request, now, end), options.hash));
         schedule().catch(() => {});
       } else if (!tallying) {
         tallying = { since: now, timer: setTimeout(recordCounts, COUNT_TIME) };

@@ -54,6 +54,8 @@ export interface Definition {
   fields: z.ZodRawShape;
   /** Fields of `attributes`, by subtype; a subtype without an entry takes none. */
   attributes?: Readonly<Record<string, z.ZodObject>>;
+  /** Fields, and fields of `attributes`, that no record of a request has. */
+  secrets?: readonly string[];
   /** Objects that are one value to `update_mask`, e.g. `api_tags`. */
   wholeFields?: readonly string[];
   /** Whether every change of such an item is a change of configuration that nodes have cached. */

@@ -16,7 +16,7 @@ export function parseBoundaryBody(bytes: Uint8Array, route: BoundaryRoute): Name
 }
 
 /** Longest text that can name anything: an id, or a name. */
-const MAX_REFERENCE = 512;
+export const MAX_REFERENCE = 512;
 
 /** Those of the fields that say what the request is about, as far as they can name something. */
 export function pickReferences(

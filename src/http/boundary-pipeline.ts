@@ -19,6 +19,7 @@ import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import {
   checkFields,
+  MAX_REFERENCE,
   type NamedFields,
   parseBoundaryBody,
   pickReferences,
@@ -240,7 +241,7 @@ async function permitAndRun(
   const check = (): BoundaryRequest => {
     const update_mask = resolved.query.getAll('update_mask');
     const { item, mask } = hasBody(route) ? checkFields(route, fields, update_mask) : resolved;
-    traceInput(bare.trace, item);
+    traceInput(bare.trace, recordedOf(route, resolved.query, item, mask));
     const request = { ...resolved, item: { ...item, ...resolved.item }, mask };
     route.check?.(request);
     return request;
@@ -262,6 +263,24 @@ async function permitAndRun(
   const result = await route.run(app, caller, check(), located, permitted.output_fields);
   // Not more is shown than may be seen by the time it is written.
   return result.item ? { ...result, item: visibleFields(result.item, output_fields) } : result;
+}
+
+/** What of a request its record is taken from. */
+function recordedOf(
+  route: BoundaryRoute,
+  query: URLSearchParams,
+  item: NamedFields,
+  mask: readonly string[],
+): NamedFields {
+  const asked = route.query ? Object.keys(route.query.shape) : [];
+  const sent = asked.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : []));
+  // Only what this endpoint has: a name may be anything.
+  const update_mask = mask.filter((path) => {
+    const [name = '', within] = path.split('.');
+    const isKnown = name !== 'version' && Object.hasOwn(route.input.shape, name);
+    return isKnown && (within ?? '').length <= MAX_REFERENCE;
+  });
+  return { ...Object.fromEntries(sent), ...item, update_mask };
 }
 
 const hasBody = ({ method }: BoundaryRoute): boolean => method === 'POST' || method === 'PATCH';

@@ -81,8 +81,13 @@ export interface BoundaryRoute {
   query?: z.ZodObject;
   output: z.ZodType;
   failures: readonly FailureKind[];
-  /** Body fields that the audit record may hold as they are. */
+  /**
+   * Fields of body and query that the audit record may hold as they are; `update_mask` for what a change
+   * speaks of, also what it empties.
+   */
   audit?: readonly string[];
+  /** Fields that are objects, and what of each a record may hold. */
+  audit_within?: Readonly<Record<string, readonly string[]>>;
   /** Objects that are one value to `update_mask`. */
   whole_fields?: readonly string[];
   /** Largest body in bytes; by default 1 MiB, and never more than 64 KiB from nobody in particular. */

@@ -17,6 +17,7 @@ export interface RecordedRoute {
   readonly body?: 'json' | 'bytes';
   readonly path: string;
   readonly audit?: readonly string[];
+  readonly audit_within?: Readonly<Record<string, readonly string[]>>;
   readonly mistaken?: readonly string[];
   readonly while_sealed?: boolean;
 }
@@ -82,7 +83,23 @@ export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>
   for (const name of trace.route?.audit ?? []) {
     if (input[name] !== undefined) facts[name] = input[name];
   }
+  for (const [name, within] of Object.entries(trace.route?.audit_within ?? {})) {
+    const value = input[name];
+    if (isObject(value)) facts[name] = pick(value, within);
+  }
   trace.record.request = facts;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function pick(
+  value: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const name of names) if (value[name] !== undefined) picked[name] = value[name];
+  return picked;
 }
 
 /** @throws Failure `unavailable` when it cannot be recorded: nothing is answered then */

@@ -135,6 +135,8 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   failures: readonly FailureKind[];
   /** Request fields that the audit record may hold as they are. Everything else stays out of it. */
   audit?: readonly string[];
+  /** Fields that are objects, and what of each a record may hold. */
+  audit_within?: Readonly<Record<string, readonly string[]>>;
   /**
    * Fields of `audit` in whose place people send a secret now and then. Where such a request is refused,
    * and the operation has not recognised what was sent, its record has their hashes.

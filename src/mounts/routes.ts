@@ -50,6 +50,17 @@ const settings = {
   ),
   token_type: optional(text()).describe('Auth mounts: what kind of token a log-in makes.'),
 };
+const ownFields = {
+  type: text('').describe('The kind of engine.'),
+  plugin_name: optional(text()).describe('Old name of type.'),
+  description: optional(text()).describe('For people.'),
+  options: optional(stringMap()).describe('Options of the engine.'),
+  local: flag(false),
+  seal_wrap: flag(false),
+  external_entropy_access: flag(false),
+  plugin_version: optional(text()),
+  version: optional(integer()),
+};
 const rest = { path: /^[^/].*$/ };
 const anything = z.record(z.string(), z.unknown());
 
@@ -101,22 +112,15 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       summary: 'Mount an engine, or tune a mount at `…/tune`',
       access: { capability: 'update', sudo },
       path_forms: rest,
-      audit: ['path', 'type', 'description'],
+      audit: ['path', ...Object.keys(ownFields), ...Object.keys(settings)],
+      audit_within: { config: Object.keys(settings) },
       old_names: { plugin_name: 'type' },
       input: z.object({
         path,
-        type: text('').describe('The kind of engine.'),
-        plugin_name: optional(text()).describe('Old name of type.'),
-        description: optional(text()).describe('For people.'),
+        ...ownFields,
         config: z
           .preprocess((value) => value ?? {}, z.object(settings))
           .describe('Settings of the new mount.'),
-        options: optional(stringMap()).describe('Options of the engine.'),
-        local: flag(false),
-        seal_wrap: flag(false),
-        external_entropy_access: flag(false),
-        plugin_version: optional(text()),
-        version: optional(integer()),
         ...settings,
       }),
       output: anything,

@@ -239,7 +239,7 @@ const entityRoutes: AnyRoute[] = [
       id: 'entity-look-up',
       path: '/v1/{mount}/lookup/entity',
       summary: 'Find an entity',
-      audit: [],
+      audit: Object.keys(lookupFields),
     },
     z.object(lookupFields),
     lookUpEntity,
@@ -333,7 +333,12 @@ const groupRoutes: AnyRoute[] = [
     (app, caller, input) => writeGroup(app, caller, { ...input, id: '' }),
   ),
   writeRoute(
-    { id: 'group-look-up', path: '/v1/{mount}/lookup/group', summary: 'Find a group', audit: [] },
+    {
+      id: 'group-look-up',
+      path: '/v1/{mount}/lookup/group',
+      summary: 'Find a group',
+      audit: Object.keys(lookupFields),
+    },
     z.object(lookupFields),
     lookUpGroup,
   ),

@@ -18,6 +18,7 @@ export const accountDefinition: Definition = {
   type: 'account',
   containerField: 'auth_method_id',
   fields: {},
+  secrets: ['password'],
   attributes: accountAttributes,
   cached: true,
   showsType: true,

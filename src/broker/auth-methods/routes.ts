@@ -21,6 +21,7 @@ export const authMethodRoutes: readonly BoundaryRoute[] = [
     max_body: 64 * 1024,
     output: z.record(z.string(), z.unknown()),
     failures: ['invalid', 'unauthenticated', 'not_found'],
+    audit: ['command', 'type', 'token_type'],
     check: ({ id, item }) => {
       readLogIn(id, item);
     },

@@ -35,6 +35,8 @@ export const credentialLibraryDefinition: Definition = {
       .describe('Properties of the secret by `username_attribute` and the like.'),
   },
   attributes: libraryAttributes,
+  // Somebody's request to another server may hold what is secret there.
+  secrets: ['http_request_body'],
   wholeFields: ['attributes.critical_options', 'attributes.extensions'],
   showsType: true,
   words: { stale: 'Credential library "%" doesn\'t exist or incorrect version provided.' },

@@ -32,6 +32,8 @@ export const credentialStoreDefinition: Definition = {
   type: 'credential-store',
   containerField: 'scope_id',
   fields: {},
+  // People put a key beside its certificate.
+  secrets: ['token', 'client_certificate', 'client_certificate_key'],
   attributes: storeAttributes,
   showsType: true,
   words: { stale: 'Credential store "%" doesn\'t exist or incorrect version provided.' },

@@ -47,6 +47,11 @@ export const CREDENTIAL_KINDS: Readonly<Record<string, Kind>> = {
   json: { open: [], secret: ['object'], optional: [], words: 'a json' },
 };
 
+/** No record and no answer has these. */
+export const CREDENTIAL_SECRETS: readonly string[] = [
+  ...new Set(Object.values(CREDENTIAL_KINDS).flatMap(({ secret }) => secret)),
+];
+
 const shown = (about: string) => z.string().optional().describe(about);
 const hidden = (about: string) => z.string().optional().describe(`${about} Never shown.`);
 

@@ -11,6 +11,7 @@ import { planSourceRemoval } from '../session-credentials/operations.ts';
 import { deriveBcryptKey } from './bcrypt-pbkdf.ts';
 import {
   CREDENTIAL_KINDS,
+  CREDENTIAL_SECRETS,
   type CredentialBody,
   type CredentialSecret,
   canonicalText,
@@ -28,6 +29,7 @@ export const credentialDefinition: Definition = {
   type: 'credential',
   containerField: 'credential_store_id',
   fields: {},
+  secrets: CREDENTIAL_SECRETS,
   attributes: credentialAttributes,
   wholeFields: ['attributes.object'],
   showsType: true,

@@ -3,6 +3,7 @@ import { ensureEntityForAlias } from '../../access/identity/operations.ts';
 import { findEntityById, holdAlias, holdEntity, listAliases } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
+import { hashSecret } from '../../audit/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { BoundaryAnswer, Located } from '../../http/boundary-route.ts';
@@ -40,7 +41,7 @@ export async function logInByPassword(
   // Nobody's name has capitals, and however it is written it is counted as one.
   const name = { method_id: method.id, name: foldName(login_name) };
   const checked = await attemptLogIn(app, caller, name, () =>
-    findAccount(app, method, login_name, password),
+    findAccount(app, caller, { method, login_name, password }),
   );
   if (!checked) throw new Failure('unauthenticated', 'Unable to authenticate.');
   return logInAccount(app, caller, {
@@ -55,11 +56,12 @@ export async function logInByPassword(
 
 async function findAccount(
   app: App,
-  method: Resource,
-  login_name: string,
-  password: string,
+  caller: BrokerCaller,
+  { method, login_name, password }: { method: Resource; login_name: string; password: string },
 ): Promise<Resource | undefined> {
   const account = await findResourceByKey(app.db, 'account', loginKey(method.id, login_name));
+  // A name that nobody has may be a password in the wrong field.
+  caller.record.outcome.login_name = account ? login_name : hashSecret(app, login_name);
   const { password_hash = '' } = (account?.body ?? {}) as Partial<AccountBody>;
   const right = await verifyPassword(password, password_hash || NO_PASSWORD);
   return right && password_hash !== '' ? account : undefined;

@@ -80,6 +80,19 @@ export interface StandardOptions {
 
 const article = (type: string): string => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
 
+/** All that a request says but its secrets: who led a target elsewhere says where in its record. */
+export function recordedOf(
+  { fields, attributes = {}, secrets = [] }: Definition,
+  more: readonly string[],
+): Pick<BoundaryRoute, 'audit' | 'audit_within'> {
+  const open = (names: readonly string[]) => names.filter((name) => !secrets.includes(name));
+  const within = Object.values(attributes).flatMap(({ shape }) => Object.keys(shape));
+  return {
+    audit: ['name', 'description', ...more, ...open(Object.keys(fields))],
+    ...(within.length > 0 && { audit_within: { attributes: open([...new Set(within)]) } }),
+  };
+}
+
 /** The endpoints that all types of resources have alike. */
 export function standardRoutes(
   definition: Definition,
@@ -96,6 +109,7 @@ export function standardRoutes(
   const resolve = options.resolve ? { resolve: options.resolve } : {};
   const whole_fields = definition.wholeFields ?? [];
   const attributes = definition.attributes ?? {};
+  const recorded = (more: readonly string[]) => recordedOf(definition, more);
   const routes: Record<string, BoundaryRoute> = {
     list: boundaryRoute({
       id: `list-${plural}`,
@@ -140,7 +154,7 @@ export function standardRoutes(
       ...(options.createQuery ? { query: options.createQuery } : {}),
       output,
       failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'not_found'],
-      audit: ['name', containerField, 'type'],
+      ...recorded([containerField, 'type', ...Object.keys(options.createQuery?.shape ?? {})]),
       check: (request) => {
         checkCreation(definition, request, options);
       },
@@ -183,7 +197,7 @@ export function standardRoutes(
       query: z.object({ update_mask: z.string().optional().describe('Instead of the body.') }),
       output,
       failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'not_found'],
-      audit: ['name', 'version'],
+      ...recorded([containerField, 'version', 'update_mask']),
       whole_fields,
       ...resolve,
       check: (request) => {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type BoundaryRoute, boundaryRoute } from '../../http/boundary-route.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import type { LinkChange } from '../links/plan.ts';
-import { standardRoutes, verbRoute } from '../resources/routes.ts';
+import { recordedOf, standardRoutes, verbRoute } from '../resources/routes.ts';
 import { requireScope } from '../tree/operations.ts';
 import { readWorkerAuthority, reinitializeWorkerAuthority } from './authority/operations.ts';
 import {
@@ -47,7 +47,7 @@ function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string):
     input: z.object(newWorker),
     output: whole,
     failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'unsupported'],
-    audit: ['name', 'scope_id'],
+    audit: recordedOf(workerDefinition, ['scope_id']).audit ?? [],
     check: checkEnrolment(flow),
     run: async (app, caller, request, located) =>
       flow === 'worker-led'
@@ -75,6 +75,7 @@ function authorityRoute(
     query: z.object({ scope_id: z.string().optional().describe('`global`.') }),
     output: whole,
     failures: ['invalid', 'unauthenticated', 'forbidden'],
+    audit: ['scope_id'],
     check: ({ query, item }) => {
       const scope_id = query.get('scope_id') ?? item.scope_id;
       if (scope_id === 'global') return;
@@ -95,6 +96,7 @@ export const workerRoutes: readonly BoundaryRoute[] = [
     verbRoute(workerDefinition, `${change}-worker-tags`, {
       summary,
       fields: { api_tags: z.unknown().optional().describe('Lists of values, by key.') },
+      audit: ['api_tags'],
       check: checkTags(change),
       run: changeTags(change),
     }),

@@ -33,6 +33,12 @@ const audit = [
   'ttl',
   'not_after',
   'format',
+  'private_key_format',
+  'exclude_cn_from_sans',
+  'remove_roots_from_chain',
+  'serial_number',
+  'key_type',
+  'key_bits',
 ];
 const failures = ['invalid', 'unresolved', 'unavailable'] as const;
 

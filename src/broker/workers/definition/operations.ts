@@ -22,6 +22,7 @@ const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'
 export const workerDefinition: Definition = {
   type: 'worker',
   containerField: 'scope_id',
+  secrets: ['worker_generated_auth_token', 'controller_generated_activation_token'],
   fields: {
     address: shown(),
     canonical_tags: shown(),
