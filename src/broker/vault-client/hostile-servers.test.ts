@@ -108,6 +108,13 @@ test('servers that never shake hands hold up nobody else', async () => {
   assert.deepEqual(new Set(await Promise.all(asked)), new Set(['unreachable']));
 });
 
+test('those of one address that ask by name, one after another, are all answered', async () => {
+  const plain = await keep(startFakeVault());
+  const { port } = new URL(plain.url);
+  const asked = Array.from({ length: 6 }, () => ask(`http://localhost:${port}`, '', HERE));
+  assert.deepEqual(new Set(await Promise.all(asked)), new Set(['answer']));
+});
+
 test('a chain longer than an honest one is refused before it is verified', async () => {
   const long = makeCostlyChain('vault.test', 40);
   const costly = await keep(startFakeVault(long));

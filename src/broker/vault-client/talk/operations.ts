@@ -1,7 +1,8 @@
-import { type LookupAddress, lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
-import { connect as connectTcp, isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
@@ -10,6 +11,7 @@ import { partyOf, siteOfParty } from '../../../core/party.ts';
 import { type Hold, SharedBytes } from '../../../core/shared-bytes.ts';
 import { faultOfCode, type VaultConnection, VaultFault } from '../answer.ts';
 import { Gate } from '../gate/operations.ts';
+import { type NameAsker, NameTurns } from '../name-turns.ts';
 import { judgeReach, type ReachRules } from '../reach.ts';
 import { SecureContexts } from '../secure-contexts/operations.ts';
 import { Shares } from '../shares.ts';
@@ -47,6 +49,10 @@ const MOST_HANDSHAKE = 32 << 10;
 /** Bytes on the wire after that: an answer in tiny parts is longer than itself. */
 const MOST_WIRE = MOST_HEAD + MOST_BODY + (256 << 10);
 
+const nameTurns = new NameTurns(
+  () => new VaultFault('busy', 'too many names are being looked up, try again in some seconds'),
+);
+
 /** Of the thread that this runs on: what comes from all servers is read in pieces, and they share it out. */
 const shares = new Shares({
   now: () => performance.now(),
@@ -81,7 +87,12 @@ export async function talk(order: Order): Promise<Said> {
 function openGate(order: Order, url: URL): Gate {
   const port = Number(url.port === '' ? defaultPort(url) : url.port);
   const host = hostOf(url);
-  const raw = connectTcp({ host, port, lookup: lookupWithin(order), noDelay: true });
+  const raw = new Socket().setNoDelay(true);
+  const lookUp = lookupWithin(order, (listener) => {
+    raw.once('close', listener);
+    return () => void raw.off('close', listener);
+  });
+  raw.connect({ host, port, lookup: lookUp });
   const asker = `asker ${siteOfParty(order.party)}`;
   return new Gate(raw, {
     shares,
@@ -140,12 +151,14 @@ function refuseLiteral(order: Order, url: URL): void {
  * Resolves a name for one connection, and judges what it resolves to right there: what was judged is
  * what is connected to, whatever the name resolves to a moment later.
  */
-function lookupWithin(order: Order): LookupFunction {
+function lookupWithin(order: Order, onGone: NameAsker['onGone']): LookupFunction {
   return (hostname, options, done) => {
-    lookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
-      const [first] = found ?? [];
-      if (error || !first) {
-        done(error ?? new VaultFault('unreachable', 'the name has no address'), '');
+    const asker = { party: order.party, onGone };
+    const lookUp = () => lookup(hostname, { ...options, all: true });
+    const judge = (found: readonly LookupAddress[]): void => {
+      const [first] = found;
+      if (!first) {
+        done(new VaultFault('unreachable', 'the name has no address'), '');
         return;
       }
       // A name of which one address leads inwards is not tried at the others.
@@ -153,9 +166,10 @@ function lookupWithin(order: Order): LookupFunction {
       const faults = found.map(({ address }) => faultOfAddress(order, address, own));
       const fault = faults.find((one) => one !== undefined);
       if (fault) done(fault, '');
-      else if (options.all) done(null, found);
+      else if (options.all) done(null, [...found]);
       else done(null, first.address, first.family);
-    });
+    };
+    nameTurns.take(hostname, asker, lookUp).then(judge, (error) => done(error, ''));
   };
 }
 

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { OWN_PARTY } from '../../core/party.ts';
+import { NameTurns } from './name-turns.ts';
+
+/** Names that are looked up until they are told to end. */
+function openNames() {
+  let now = 0;
+  const turns = new NameTurns(
+    () => new Error('no place'),
+    () => now,
+  );
+  const running = new Map<string, () => void>();
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const ask = async (name: string, party: string): Promise<void> => {
+    const lookUp = () => new Promise<void>((resolve) => running.set(name, resolve));
+    void turns.take(name, { party, onGone: undefined }, lookUp);
+    await settle();
+  };
+  const end = async (name: string, after_ms: number): Promise<void> => {
+    now += after_ms;
+    running.get(name)?.();
+    running.delete(name);
+    await settle();
+  };
+  return { ask, end, running: () => [...running.keys()] };
+}
+
+test('names that are never answered keep one place of whoever asks, and others have the other', async () => {
+  const { ask, running } = openNames();
+  for (const name of ['slow-1', 'slow-2', 'slow-3']) await ask(name, '192.0.2.1');
+  assert.deepEqual(running(), ['slow-1']);
+  await ask('vault', '198.51.100.1');
+  assert.deepEqual(running(), ['slow-1', 'vault']);
+});
+
+test('a name that was slow has a place that quick ones do not need', async () => {
+  const { ask, end, running } = openNames();
+  for (const name of ['slow-1', 'slow-2']) {
+    await ask(name, OWN_PARTY);
+    await end(name, 1_001);
+  }
+  for (const name of ['slow-1', 'slow-2', 'vault-1', 'vault-2', 'vault-3'])
+    await ask(name, OWN_PARTY);
+  assert.deepEqual(running(), ['slow-1', 'vault-1', 'vault-2']);
+  await end('vault-1', 1);
+  assert.deepEqual(running(), ['slow-1', 'vault-2', 'vault-3']);
+});
+
+test('a name that was quick, or is quick again, is none of the slow ones', async () => {
+  const { ask, end, running } = openNames();
+  await ask('vault', OWN_PARTY);
+  await end('vault', 1_000);
+  await ask('recovered', OWN_PARTY);
+  await end('recovered', 1_001);
+  await ask('recovered', OWN_PARTY);
+  await end('recovered', 5);
+  for (const name of ['vault', 'recovered', 'third']) await ask(name, OWN_PARTY);
+  assert.deepEqual(running(), ['vault', 'recovered']);
+});
