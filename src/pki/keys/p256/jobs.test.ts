@@ -75,3 +75,15 @@ test('keys that lie ready are gone once the server is sealed or stopped', async 
   assert.equal(countReadyPairs(app), 0);
   assert.equal(takeP256Key(app).secret.length, 32, 'on the spot');
 });
+
+test('a batch that does not come in time is not waited for, and keys are made on the spot', async (t) => {
+  const { app } = await openApp(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  takeP256Key(app);
+  t.mock.timers.tick(10_000);
+  for (let turn = 0; turn < 3; turn += 1) {
+    assert.equal(takeP256Key(app).secret.length, 32);
+    await new Promise(setImmediate);
+  }
+  assert.equal(countReadyPairs(app), 0);
+});
