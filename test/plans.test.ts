@@ -32,7 +32,7 @@ import {
   holdNumberOf,
   holdPrincipals,
 } from '../src/broker/org-bounds/store.ts';
-import { holdResources } from '../src/broker/resources/store.ts';
+import { holdResources } from '../src/broker/resources/holds/store.ts';
 import { holdRoom } from '../src/broker/roles/store.ts';
 import {
   deleteExpiredInjected,

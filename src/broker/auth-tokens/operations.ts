@@ -8,12 +8,9 @@ import type { Definition } from '../definition.ts';
 import { insertLink } from '../links/store.ts';
 import { formatTime, omitEmpty, type Resource } from '../resource.ts';
 import { encodeBase62, newResourceId } from '../resource-types.ts';
-import {
-  insertResource,
-  listResourcesById,
-  removeResources,
-  takeResources,
-} from '../resources/store.ts';
+import { listResourcesById } from '../resources/by-ids/store.ts';
+import { removeResources, takeResources } from '../resources/removals/store.ts';
+import { insertResource } from '../resources/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { type AuthTokenBody, isOfLogIn, LIFETIME_MS, planTokenRow } from './auth-token.ts';
 import {

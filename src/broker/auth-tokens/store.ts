@@ -6,7 +6,8 @@ import { inBlocks } from '../../store/in-blocks.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
-import { type Ids, idsOf, isInScopes, resourceOf } from '../resources/store.ts';
+import { type Ids, idsOf, isInScopes } from '../resources/removals/store.ts';
+import { resourceOf } from '../resources/row.ts';
 
 /** Where a page of log-ins ended. */
 export interface LogInCursor {

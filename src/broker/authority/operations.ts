@@ -6,7 +6,7 @@ import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts'
 import { Authority } from '../grants/decision.ts';
 import { fillTemplates } from '../grants/grant.ts';
 import type { HeldGrant } from '../grants/reach.ts';
-import type { Seen } from '../resources/store.ts';
+import type { Seen } from '../resources/by-ids/store.ts';
 import type { GrantingRole } from './roles/granting-role.ts';
 import { isAsSeen, listGroups, listSeen, readRolesOf, readSeen } from './roles/operations.ts';
 

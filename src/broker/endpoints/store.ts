@@ -1,5 +1,5 @@
 import { type Db, prepared } from '../../store/database.ts';
-import { preparedForIds } from '../resources/store.ts';
+import { preparedForIds } from '../resources/by-ids/store.ts';
 import type { Member } from '../sessions/endpoint.ts';
 import type { SetSize } from './draw.ts';
 

@@ -9,7 +9,7 @@ import { listLinksFrom } from '../links/store.ts';
 import { holdGroupsOf, holdMembers, holdNumberOf } from '../org-bounds/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { listResourcesById } from '../resources/store.ts';
+import { listResourcesById } from '../resources/by-ids/store.ts';
 import { requireScope } from '../tree/operations.ts';
 
 export const groupDefinition: Definition = {

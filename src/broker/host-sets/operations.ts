@@ -11,7 +11,7 @@ import type { LinkChange } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { listResourcesById } from '../resources/store.ts';
+import { listResourcesById } from '../resources/by-ids/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);

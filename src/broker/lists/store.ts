@@ -3,7 +3,8 @@ import { type Db, MOST_BYTES, prepared, type Some } from '../../store/database.t
 import type { ResourceRow } from '../../store/tables.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { listFirstById, preparedForIds, resourceOf } from '../resources/store.ts';
+import { listFirstById, preparedForIds } from '../resources/by-ids/store.ts';
+import { resourceOf } from '../resources/row.ts';
 import type { Cursor } from './token.ts';
 
 /** In what order items are listed: the newest, or the last changed, first. */

@@ -16,11 +16,10 @@ import { readAuthority } from '../authority/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { formatTime, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES } from '../resource-types.ts';
+import { holdResource, holdVersion } from '../resources/holds/store.ts';
 import {
   findResource,
   findResourceByKey,
-  holdResource,
-  holdVersion,
   insertResource,
   saveResource,
 } from '../resources/store.ts';

@@ -3,7 +3,7 @@ import { type Write, write } from '../../store/write.ts';
 import { type LogInsOf, logInsOf, usersNamed, usersOf } from '../auth-tokens/store.ts';
 import type { LinkKind } from '../links/store.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { type Ids, idsOf as idsIn } from '../resources/store.ts';
+import { type Ids, idsOf as idsIn } from '../resources/removals/store.ts';
 
 // Pages of what a removal ends. What a page has ended is no longer found by the same question, so
 // that each begins where the index does.

@@ -9,7 +9,7 @@ import { listLinksOfAll } from '../links/store.ts';
 import { listPicked } from '../lists/operations.ts';
 import { formatTime, type Resource } from '../resource.ts';
 import { RESOURCE_TYPES } from '../resource-types.ts';
-import { listResourcesById } from '../resources/store.ts';
+import { listResourcesById } from '../resources/by-ids/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import type { ScopeTree } from '../tree/tree.ts';
 

@@ -28,16 +28,9 @@ import {
   type ResourceTypeName,
 } from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';
-import {
-  changeResource,
-  findResource,
-  holdResource,
-  holdVersion,
-  insertResource,
-  refuseTakenName,
-  removeResources,
-  takeResources,
-} from './store.ts';
+import { holdResource, holdVersion, refuseTakenName } from './holds/store.ts';
+import { removeResources, takeResources } from './removals/store.ts';
+import { changeResource, findResource, insertResource } from './store.ts';
 
 /** A request to change an item, with what was found of it. */
 export interface ItemRequest {

@@ -19,19 +19,19 @@ import {
   listLinksToAll,
 } from '../links/store.ts';
 import { readRemovedSequence } from '../lists/removals/store.ts';
+import { listResourcesById } from './by-ids/store.ts';
+import { holdResource } from './holds/store.ts';
+import { removeResources } from './removals/store.ts';
 import {
   changeResource,
   findResource,
   findResourceByKey,
   findResourceByName,
-  holdResource,
   insertResource,
   listContained,
   listKeyed,
   listOfType,
   listOwnedByAll,
-  listResourcesById,
-  removeResources,
   saveResource,
 } from './store.ts';
 

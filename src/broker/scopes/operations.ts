@@ -10,13 +10,9 @@ import { insertLink } from '../links/store.ts';
 import { holdNumberOf, holdPrincipals } from '../org-bounds/store.ts';
 import { omitEmpty, type Resource, type Scope } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
-import {
-  findResource,
-  holdResource,
-  insertResource,
-  removeResources,
-  takeResources,
-} from '../resources/store.ts';
+import { holdResource } from '../resources/holds/store.ts';
+import { removeResources, takeResources } from '../resources/removals/store.ts';
+import { findResource, insertResource } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
 import { holdRoom } from '../roles/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';

@@ -16,7 +16,8 @@ import { type Issued, issueFromLibrary } from '../library-issuing/operations.ts'
 import { listLinksFrom } from '../links/store.ts';
 import { PAGE as BEFOREHAND } from '../removal/page.ts';
 import type { Resource } from '../resource.ts';
-import { findResource, holdVersion } from '../resources/store.ts';
+import { holdVersion } from '../resources/holds/store.ts';
+import { findResource } from '../resources/store.ts';
 import type { AccountFacts } from '../users/account-facts.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
 import { describeSecret, type FoundSecret, type SessionCredential } from './credential.ts';

@@ -10,8 +10,8 @@ import { type LinkChange, type PlannedLinks, planLinks } from '../links/plan.ts'
 import { deleteLinks, insertLinks, listLinksFrom } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
+import { listResourcesById } from '../resources/by-ids/store.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import { listResourcesById } from '../resources/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import {

@@ -10,13 +10,10 @@ import { type LinkChange, planLinks } from '../links/plan.ts';
 import { endLogInsBeforehand } from '../removal/operations.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
+import { listResourcesById } from '../resources/by-ids/store.ts';
+import { holdResources } from '../resources/holds/store.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import {
-  holdResources,
-  listOwnedByAll,
-  listOwnedIds,
-  listResourcesById,
-} from '../resources/store.ts';
+import { listOwnedByAll, listOwnedIds } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { describeAccounts } from './account-facts.ts';

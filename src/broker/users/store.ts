@@ -1,7 +1,7 @@
 import { aside } from '../../store/aside.ts';
 import { build } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
-import type { Ids } from '../resources/store.ts';
+import type { Ids } from '../resources/removals/store.ts';
 
 /**
  * Gives an account to a user, or takes it away; refused if it is not where it was.

@@ -2,7 +2,7 @@ import { textBytes } from '../../../core/kept.ts';
 import { hasTemplates, parseGrant } from '../../grants/grant.ts';
 import type { HeldGrant } from '../../grants/reach.ts';
 import type { Resource } from '../../resource.ts';
-import type { Seen } from '../../resources/store.ts';
+import type { Seen } from '../../resources/by-ids/store.ts';
 import type { RoleBody } from '../../roles/role.ts';
 
 /** A role as grants are looked up: what it grants where. */

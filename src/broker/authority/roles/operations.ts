@@ -2,7 +2,7 @@ import { type App, perApp } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { LastOf } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
-import { listResourcesById, type Seen } from '../../resources/store.ts';
+import { listResourcesById, type Seen } from '../../resources/by-ids/store.ts';
 import { type GrantingRole, readGrants } from './granting-role.ts';
 import { listGroupsOf, listRolesOf } from './store.ts';
 

@@ -1,7 +1,7 @@
 import { type Db, prepared } from '../../../store/database.ts';
 import { listInPages, PAGE } from '../../../store/in-pages.ts';
 import type { LinkKind } from '../../links/store.ts';
-import { preparedForIds, type Seen } from '../../resources/store.ts';
+import { preparedForIds, type Seen } from '../../resources/by-ids/store.ts';
 
 // Who has which role is asked of the index of links by whom they lead to: what others have is not read.
 

@@ -5,7 +5,8 @@ import { eachEngine } from '../../../../test/support/engines.ts';
 import { listRemovedIds } from '../../../../test/support/removals.ts';
 import { makeResource } from '../../../../test/support/resources.ts';
 import { runIfFree } from '../../../jobs.ts';
-import { insertResource, removeResources } from '../../resources/store.ts';
+import { removeResources } from '../../resources/removals/store.ts';
+import { insertResource } from '../../resources/store.ts';
 import { listJobs } from './jobs.ts';
 import { readRemovedSequence } from './store.ts';
 

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
 import { PAGE as BEFOREHAND } from '../../removal/page.ts';
-import { removeResources } from '../../resources/store.ts';
+import { removeResources } from '../../resources/removals/store.ts';
 import {
   endSessionCredentials,
   revokeSessionCredentials,

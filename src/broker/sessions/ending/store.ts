@@ -11,7 +11,7 @@ import {
   usersNamed,
   usersOf,
 } from '../../auth-tokens/store.ts';
-import { isInScopes } from '../../resources/store.ts';
+import { isInScopes } from '../../resources/removals/store.ts';
 import { SESSION_LEASES } from '../../vault-leases/lease.ts';
 import { ENDING_STATUSES, LIVE_STATUSES } from '../session.ts';
 import { laterThanBefore } from '../store.ts';
