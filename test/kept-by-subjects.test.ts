@@ -9,6 +9,7 @@ import { readAuthority, readEverybody } from '../src/broker/authority/operations
 import { readScopeTree } from '../src/broker/tree/operations.ts';
 import { readWorkers } from '../src/broker/workers/registry/operations.ts';
 import { findMountByAccessor, findMountById, readMounts } from '../src/mounts/operations.ts';
+import { readAuthority as readIssuers } from '../src/pki/authority/operations.ts';
 import { cacheConfig } from '../src/store/config-cache.ts';
 import { createDb } from '../src/store/database.ts';
 import { SqliteReader } from '../src/store/sqlite-reader.ts';
@@ -120,6 +121,20 @@ for (const [key, read] of READERS) {
     }
   });
 }
+
+test('an authority is read from nothing but its subject', async () => {
+  await readMounts(app);
+  queries.length = 0;
+  await readIssuers(app, 'x');
+  assert.ok(queries.length > 0);
+  const counted = new Set((await triggersOf(['pki/'])).keys());
+  for (const { sql } of queries) {
+    for (const [, table = ''] of sql.matchAll(/\b(?:from|join) "(\w+)"/g)) {
+      assert.ok(counted.has(table), `${table} is counted`);
+      assert.match(sql, /"mount_id" = /);
+    }
+  }
+});
 
 test('whatever names subjects is among those above', () => {
   const naming = globSync('src/**/*.ts')

@@ -39,7 +39,7 @@ test('an answer that is kept holds no authority of the past', async (t) => {
   for (let change = 0; change < 5; change++) {
     await ask(change);
     past.push(await look());
-    await client.call('POST', 'ca/roles/any', { allow_any_name: true, ttl: change });
+    await client.call('POST', 'ca/config/urls', { ocsp_servers: [`http://${change}.test`] });
   }
   await ask(0);
   const present = await look();
@@ -50,6 +50,47 @@ test('an answer that is kept holds no authority of the past', async (t) => {
     past.map((authority) => authority.deref() !== undefined),
     [false, false, false, false, false],
   );
+});
+
+test('an authority is read anew when something of its own was changed, and for nothing else', async (t) => {
+  const client = await startTestServer(t);
+  const { call, running } = client;
+  const { app } = running;
+  const { mount_id } = await makeMount(client, 'ca');
+  await makeMount(client, 'other');
+  const read = () => readAuthority(app, mount_id);
+  const issuer = (await read()).defaults.default_issuer;
+  const KEEPS: [path: string, body: object][] = [
+    ['identity/entity', { name: 'e' }],
+    ['sys/policies/acl/p', { policy: 'path "x" { capabilities = ["read"] }' }],
+    ['sys/mounts/ca/tune', { description: 'x' }],
+    ['other/config/urls', { ocsp_servers: ['http://x.test'] }],
+    ['other/root/generate/internal', { common_name: 'x' }],
+    ['ca/roles/r', { allow_any_name: true }],
+  ];
+  for (const [path, body] of KEEPS) {
+    const before = await read();
+    const reply = await call('POST', path, body);
+    assert.ok(reply.status < 300, `${path}: ${reply.text}`);
+    assert.equal(await read(), before, path);
+  }
+  const CHANGES: [path: string, body: object][] = [
+    ['ca/config/urls', { ocsp_servers: ['http://x.test'] }],
+    ['ca/keys/generate/internal', { key_type: 'ec' }],
+    ['ca/issuer/default', { issuer_name: 'named' }],
+    ['ca/root/generate/internal', { common_name: 'x' }],
+    ['ca/config/issuers', { default: issuer, default_follows_latest_issuer: true }],
+  ];
+  for (const [path, body] of CHANGES) {
+    const before = await read();
+    const reply = await call('POST', path, body);
+    assert.ok(reply.status < 300, `${path}: ${reply.text}`);
+    assert.notEqual(await read(), before, path);
+  }
+  assert.equal((await read()).urls.ocsp_servers[0], 'http://x.test');
+  const before = await read();
+  await call('DELETE', 'sys/mounts/other');
+  assert.equal(await read(), before);
 });
 
 test('certificates of a mount are kept until it is removed, and those of others then, too', async (t) => {

@@ -8,6 +8,7 @@ import { copyIssuer, copyKey } from '../support/full-mount.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { must } from '../support/racing.ts';
 import { startBroker } from '../support/seeded-broker.ts';
+import type { Reply } from '../support/server.ts';
 import { longestTurn } from '../support/turns.ts';
 
 /** Whoever changes some configuration makes nobody wait for all the rest of it, however much there is. */
@@ -104,7 +105,7 @@ before(async () => {
 });
 
 /** What others ask for right afterwards. */
-const ASKS: [what: string, ask: () => Promise<{ status: number; text: string }>][] = [
+const ASKS: [what: string, ask: () => Promise<Reply>][] = [
   ['auth methods, by nobody', () => nobody('GET', 'auth-methods?scope_id=global')],
   ['scopes, by nobody', () => nobody('GET', 'scopes?scope_id=global')],
   [
@@ -124,7 +125,7 @@ let made = 0;
 const next = (): string => `n${made++}`;
 
 /** Changes of other things. */
-const CHANGES: [what: string, change: () => Promise<{ status: number; text: string }>][] = [
+const CHANGES: [what: string, change: () => Promise<Reply>][] = [
   ['an entity', () => call('POST', 'identity/entity', { name: next() })],
   ['a user of the broker', () => admin('POST', 'users', { scope_id: 'global', name: next() })],
   ['a role of the broker', () => admin('POST', 'roles', { scope_id: 'global', name: next() })],

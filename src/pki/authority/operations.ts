@@ -5,7 +5,7 @@ import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Kept, LastOf } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import { readMounts } from '../../mounts/operations.ts';
+import { findMountById } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { planChains } from '../issuers/chain.ts';
@@ -14,7 +14,7 @@ import { listIssuerRecords, touchIssuer } from '../issuers/store.ts';
 import { listKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
 import { type Authority, type Defaults, resolveIssuer } from './authority.ts';
-import { weighAuthority, weighCertificates } from './room.ts';
+import { weighAuthority } from './room.ts';
 import { findConfig, readDefaults, saveConfig, saveDefaults } from './store.ts';
 import {
   type AuthorityUrls,
@@ -24,10 +24,10 @@ import {
   readUrlSettings,
 } from './urls.ts';
 
-/** The issuers, keys and URLs of a mount; kept between requests until configuration changes. */
+/** The issuers, keys and URLs of a mount; kept between requests until these change. */
 export async function readAuthority(app: App, mount_id: string): Promise<Authority> {
   const kept = await app.cached('pki/authorities', keepAuthorities);
-  return kept.find(mount_id) ?? kept.get(mount_id, () => loadAuthority(app, mount_id));
+  return kept.find(mount_id) ?? kept.get(mount_id, () => renewAuthority(app, mount_id));
 }
 
 const keepAuthorities = async () => new Kept<Authority>(ROOMS.pki_authorities, weighAuthority);
@@ -73,38 +73,52 @@ function parseCluster(body: string | undefined): ClusterPaths {
   return { path: stored.path ?? '', aia_path: stored.aia_path ?? '' };
 }
 
-type Links = Map<string, ChainLink>;
+/** An authority with the version of its mount's subject, which was read before it. */
+interface Dated {
+  version: number;
+  authority: Authority;
+}
 
 /**
- * Certificates as they were read last, by mount and id of the issuer: each is read once. They mostly are
- * the same as in what is kept of the mounts, and take no other room then.
+ * Authorities as they were read last: most changes of configuration are about something else, and of one that
+ * was changed most certificates are the same. They mostly are those that are kept, and take no other room then.
  */
-const readCertificates = perApp((app) => {
-  const known = new LastOf<Links>(ROOMS.pki_authorities, weighLinks);
+const lastAuthorities = perApp((app) => {
+  const last = new LastOf<Dated>(ROOMS.pki_authorities, ({ authority }) =>
+    weighAuthority(authority),
+  );
   app.store.onConfigChange(() => {
-    if (known.size > 0) forgetRemoved(app, known).catch(() => {});
+    if (last.size > 0) forgetRemoved(app, last).catch(() => {});
   });
-  return known;
+  app.barrier.onLock(() => last.clear());
+  return last;
 });
 
-const weighLinks = (links: Links): number =>
-  weighCertificates([...links.values()].map(({ certificate }) => certificate.raw.length));
-
 /** Forgets those of mounts that are gone. What cannot be read now is looked at after the next change. */
-async function forgetRemoved(app: App, known: LastOf<Links>): Promise<void> {
-  const mounts = [...(await readMounts(app)).values()];
-  const there = new Set(mounts.map(({ id }) => id));
-  for (const id of [...known.keys()]) if (!there.has(id)) known.delete(id);
+async function forgetRemoved(app: App, last: LastOf<Dated>): Promise<void> {
+  for (const id of [...last.keys()]) if (!(await findMountById(app, id))) last.delete(id);
 }
 
 /** Mounts of which certificates are kept. */
 export function countMountsRead(app: App): number {
-  return readCertificates(app).size;
+  return lastAuthorities(app).size;
 }
 
-function readLink(before: ChainLink | undefined, { id, certificate }: IssuerRecord): ChainLink {
-  if (before && Buffer.compare(before.certificate.raw, certificate) === 0) return before;
-  return { issuer_id: id, certificate: parseCertificate(certificate) };
+/** As it was read before, unless its mount's configuration was changed since. */
+async function renewAuthority(app: App, mount_id: string): Promise<Authority> {
+  const version = await app.versionOf(`pki/${mount_id}`);
+  const last = lastAuthorities(app);
+  const before = last.find(mount_id);
+  if (before && version !== undefined && before.version >= version) return before.authority;
+  const authority = await loadAuthority(app, mount_id);
+  if (version === undefined) last.delete(mount_id);
+  else last.set(mount_id, { version, authority });
+  return authority;
+}
+
+function readLink(before: Issuer | undefined, { id, certificate }: IssuerRecord): ChainLink {
+  const same = before && Buffer.compare(before.certificate.raw, certificate) === 0;
+  return { issuer_id: id, certificate: same ? before.certificate : parseCertificate(certificate) };
 }
 
 /** All issuers with their chains; of a thousand of them others have their turn meanwhile. */
@@ -114,15 +128,12 @@ async function makeIssuers(
   records: readonly IssuerRecord[],
 ): Promise<Map<string, Issuer>> {
   const breath = new Breath();
-  const known = readCertificates(app);
-  const before = known.find(mount_id);
-  const links: Links = new Map();
+  const before = lastAuthorities(app).find(mount_id)?.authority.issuers;
+  const links = new Map<string, ChainLink>();
   for (const record of records) {
     links.set(record.id, readLink(before?.get(record.id), record));
     await breath.take();
   }
-  if (links.size > 0) known.set(mount_id, links);
-  else known.delete(mount_id);
   const members = records.flatMap(({ id, settings }) => {
     const certificate = links.get(id)?.certificate;
     return certificate ? [{ id, certificate, manual_chain: settings.manual_chain }] : [];
