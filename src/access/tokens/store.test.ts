@@ -17,6 +17,7 @@ import {
   insertToken,
   isLineDead,
   listDead,
+  listLiving,
   renewToken,
   useToken,
 } from './store.ts';
@@ -117,6 +118,8 @@ eachPlace('tokens', (newPlace, engine) => {
         ['child', 'grandchild', 'root', 'stranger'].filter((id) => !(id in rest)),
       );
       assert.equal(await isLineDead(store.db, 'root', NOW), !('child' in rest));
+      const living = await listLiving(store.db, [...FAMILY.map(({ id }) => id), 'absent'], NOW);
+      assert.deepEqual([...living].sort(), Object.keys(rest).sort());
       for (const { id } of FAMILY) {
         const held = store.commit([holdLine({ id })]);
         if (id in rest) await held;

@@ -104,6 +104,19 @@ export async function listDead(db: Db, ids: readonly string[], now: number): Pro
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Which of some tokens are there and not dead, in a few reads for all of them. */
+export async function listLiving(
+  db: Db,
+  ids: readonly string[],
+  now: number,
+): Promise<Set<string>> {
+  const dead = await listDead(db, ids, now);
+  const rows = await inBlocks(ids, (some) =>
+    db.selectFrom('token').select('id').where('id', 'in', some).execute(),
+  );
+  return new Set(rows.map(({ id }) => id).filter((id) => !dead.has(id)));
+}
+
 /**
  * Refuses its write set once the token, or one that it descends from, was ended. All of them are
  * held: who ends one waits until the set is durable, and then takes away what it has made.

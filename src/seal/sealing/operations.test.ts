@@ -41,4 +41,14 @@ eachEngine('who may seal while the database is gone', (open) => {
     await app.store.commit([deleteTree(stays.id)]);
     assert.ok(await untilForgotten(app, stays));
   });
+
+  test('is told for many who are looked up together, and only of those who are gone', async () => {
+    const { app } = await openTestApp(await open());
+    const many: { id: string; text: string }[] = [];
+    for (let at = 0; at < 300; at += 1) many.push(await newSealer(app));
+    const gone = many[250] ?? assert.fail();
+    await app.store.commit([deleteTree(gone.id)]);
+    assert.ok(await untilForgotten(app, gone));
+    assert.ok(many.every((one) => one === gone || may(app, one)));
+  });
 });

@@ -3,9 +3,9 @@ import type { TokenFacts } from '../../access/caller.ts';
 import { readPermissions } from '../../access/identity/operations.ts';
 import { readPermissionVersion } from '../../access/standing/operations.ts';
 import { judgeAddress } from '../../access/tokens/addresses.ts';
-import { type Authenticated, isLiving } from '../../access/tokens/authentication/operations.ts';
-import { tokenId } from '../../access/tokens/minting/operations.ts';
-import { findToken } from '../../access/tokens/store.ts';
+import type { Authenticated } from '../../access/tokens/authentication/operations.ts';
+import { nowSeconds, tokenId } from '../../access/tokens/minting/operations.ts';
+import { findToken, listLiving } from '../../access/tokens/store.ts';
 import type { Token } from '../../access/tokens/token.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
@@ -52,6 +52,9 @@ function onceAtATime(work: () => Promise<void>): () => void {
   };
 }
 
+/** Tokens that are asked about in one read: this goes on with each write to a token. */
+const AT_ONCE = 200;
+
 async function maySeal(app: App, token: Token): Promise<boolean> {
   const permissions = await readPermissions(app, token);
   return permissions !== undefined && judgeAccess(permissions.acl, SEAL).allowed;
@@ -63,13 +66,20 @@ async function forgetEnded(app: App, { may }: Sealers): Promise<void> {
   try {
     const version = await readPermissionVersion(app);
     const breath = new Breath();
+    const ids = [...may.keys()];
+    for (let at = 0; at < ids.length; at += AT_ONCE) {
+      await breath.take();
+      const some = ids.slice(at, at + AT_ONCE);
+      const living = await listLiving(app.db, some, nowSeconds(app));
+      for (const id of some) {
+        if (!living.has(id)) may.delete(id);
+      }
+    }
     for (const [id, known] of [...may]) {
+      if (known.version === undefined || known.version === version) continue;
       await breath.take();
       const token = await findToken(app.db, id);
-      const isThere = token && (await isLiving(app, token));
-      if (!isThere) may.delete(id);
-      else if (known.version === undefined || known.version === version) continue;
-      else if (await maySeal(app, token)) may.set(id, { ...known, version });
+      if (token && (await maySeal(app, token))) may.set(id, { ...known, version });
       else may.delete(id);
     }
   } catch {
