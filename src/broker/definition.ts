@@ -50,6 +50,8 @@ export interface Definition {
   type: ResourceTypeName;
   /** Field that says where an item lies: `scope_id`, `host_catalog_id`, … */
   containerField: string;
+  /** Field that is named where there is too much for a new item, if not that. */
+  boundedField?: string;
   /** Top-level fields that requests can carry besides the common ones. */
   fields: z.ZodRawShape;
   /** Fields of `attributes`, by subtype; a subtype without an entry takes none. */

@@ -88,6 +88,7 @@ const texts: [sql: string, held: boolean, without: string][] = [
     'select "id" from "a", "b"',
   ],
   ['select "id" from "a" for update', true, 'select "id" from "a"'],
+  ['select "id" from "a" for no key update', true, 'select "id" from "a"'],
   ['select "id" from "a"', true, 'select "id" from "a"'],
   ['update "a" set "b" = $1', false, 'update "a" set "b" = $1'],
   [

@@ -10,7 +10,7 @@ export function isDeletion(sql: string): boolean {
   return sql.startsWith('delete ') || (sql.startsWith('with ') && /\) delete from /.test(sql));
 }
 
-const LOCKS = /\sfor (?:key share|share|update)\b[^)]*/g;
+const LOCKS = /\sfor (?:key share|share|no key update|update)\b[^)]*/g;
 
 /**
  * A statement without the locking clauses of its queries, for SQLite: there a write set has the

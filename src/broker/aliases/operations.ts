@@ -6,7 +6,15 @@ import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
-import { deleteLinksFrom, insertLink, listLinksFrom, listLinksOfAll } from '../links/store.ts';
+import {
+  deleteLinksFrom,
+  hasLinksTo,
+  holdLinksTo,
+  insertLink,
+  listLinksFrom,
+  listLinksOfAll,
+} from '../links/store.ts';
+import { BOUNDS, MOST_ALIASES_OF_TARGET } from '../org-bounds/bounds.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId } from '../resource-types.ts';
 import { findResource, findResourceByKey, insertResource } from '../resources/store.ts';
@@ -25,6 +33,7 @@ const HOST_FIELD = 'attributes.authorize_session_arguments.host_id';
 export const aliasDefinition: Definition = {
   type: 'alias',
   containerField: 'scope_id',
+  boundedField: 'destination_id',
   fields: aliasFields,
   attributes: aliasAttributes,
   showsType: true,
@@ -54,7 +63,7 @@ export const aliasDefinition: Definition = {
     return {
       body,
       unique_key: aliasKey(value),
-      effects: destination_id === '' ? [] : [linkTo(id, destination_id)],
+      effects: destination_id === '' ? [] : linkTo(id, destination_id),
     };
   },
 
@@ -74,7 +83,9 @@ export const aliasDefinition: Definition = {
     const [present = ''] = await listLinksFrom(app.db, resource.id, 'alias-destination');
     const moves = mask.includes('destination_id');
     const destination_id = moves ? String(item.destination_id ?? '') : present;
-    if (moves && destination_id !== '') await requireTarget(app, destination_id);
+    if (moves && destination_id !== '' && destination_id !== present) {
+      await requireTarget(app, destination_id);
+    }
     const speaksOfHost = mask.some((path) => path.startsWith('attributes.'));
     const host_id = speaksOfHost ? (hostIdOf(item.attributes) ?? '') : body.host_id;
     if (speaksOfHost && host_id !== '' && destination_id === '') {
@@ -93,7 +104,7 @@ export const aliasDefinition: Definition = {
     const effects: Effect[] = moves
       ? [
           deleteLinksFrom(resource.id, 'alias-destination'),
-          ...(destination_id === '' ? [] : [linkTo(resource.id, destination_id)]),
+          ...(destination_id === '' ? [] : linkTo(resource.id, destination_id)),
         ]
       : [];
     return { body: next, unique_key: aliasKey(value), effects };
@@ -141,10 +152,21 @@ async function requireTarget(app: App, id: string): Promise<void> {
   if (target?.type !== 'target') {
     refuseField('destination_id', `There is no target "${id}".`, IN_REQUEST);
   }
+  if (await hasLinksTo(app.db, id, ALIASES_OF_TARGET)) {
+    refuseField('destination_id', BOUNDS.aliases_of_target, IN_REQUEST);
+  }
 }
 
-const linkTo = (from_id: string, to_id: string): Effect =>
-  insertLink({ from_id, kind: 'alias-destination', to_id });
+const ALIASES_OF_TARGET = {
+  kind: 'alias-destination',
+  most: MOST_ALIASES_OF_TARGET,
+  conflict: BOUNDS.aliases_of_target,
+} as const;
+
+const linkTo = (from_id: string, to_id: string): Effect[] => [
+  insertLink({ from_id, kind: 'alias-destination', to_id }),
+  ...holdLinksTo([to_id], ALIASES_OF_TARGET),
+];
 
 /** An alias that a new target is to be reached by. */
 export interface WantedAlias {
@@ -199,7 +221,7 @@ export async function planAliases(
       body,
       secret_sealed: null,
     };
-    effects.push(insertResource(alias), linkTo(alias.id, target_id));
+    effects.push(insertResource(alias), ...linkTo(alias.id, target_id));
   }
   return effects;
 }

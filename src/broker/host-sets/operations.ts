@@ -8,7 +8,8 @@ import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
-import { listLinksFrom } from '../links/store.ts';
+import { holdLinksTo, listLinksFrom } from '../links/store.ts';
+import { BOUNDS, MOST_SETS_OF_HOST } from '../org-bounds/bounds.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
@@ -59,6 +60,11 @@ function refuseForeign(item: Item, errors: FieldErrors): void {
 }
 
 const FIELD = 'host_ids';
+const SETS_OF_HOST = {
+  kind: 'host-set-host',
+  most: MOST_SETS_OF_HOST,
+  conflict: BOUNDS.sets_of_host,
+} as const;
 
 export function checkHosts(change: LinkChange) {
   return (item: Item, errors: FieldErrors, id: string): void => {
@@ -89,6 +95,7 @@ export function changeHosts(change: LinkChange) {
       ids: idsOf(item, FIELD),
       field: FIELD,
       inside: { container_id: resource.container_id },
+      bounds: ({ added }) => holdLinksTo(added, SETS_OF_HOST),
       async loseBy(removed) {
         const { id } = resource;
         return {

@@ -173,3 +173,53 @@ export function deleteLinksFrom(from_id: string, kind: LinkKind): Write {
     build.deleteFrom('resource_link').where('from_id', '=', from_id).where('kind', '=', kind),
   );
 }
+
+/** Ids of one statement. */
+const AT_ONCE = 500;
+
+/**
+ * Refuses its write set, which has added links to some resources, when one of them has more of the kind than it
+ * may. Whoever adds others waits here, and counts what this set has added.
+ */
+export function holdLinksTo(
+  to_ids: readonly string[],
+  { kind, most, conflict }: { kind: LinkKind; most: number; conflict: string },
+): Write[] {
+  const holds: Write[] = [];
+  const ids = [...to_ids].sort();
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const some = ids.slice(at, at + AT_ONCE);
+    const linked = build.selectFrom('resource').select('id').where('id', 'in', some);
+    holds.push(write(linked.orderBy('id').forNoKeyUpdate()));
+  }
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const over = build
+      .selectFrom('resource_link')
+      .select('to_id')
+      .where('to_id', 'in', ids.slice(at, at + AT_ONCE))
+      .where('kind', '=', kind)
+      .groupBy('to_id')
+      .having((row) => row(row.fn.countAll(), '>', most));
+    holds.push(write(over, { rows: 0, conflict }));
+  }
+  return holds;
+}
+
+const someTo = prepared<{ to_id: string; kind: string; limit: number }, { from_id: string }>(
+  (from, { to_id, kind, limit }) =>
+    from
+      .selectFrom('resource_link')
+      .select('from_id')
+      .where('to_id', '=', to_id)
+      .where('kind', '=', kind)
+      .limit(limit),
+);
+
+/** Whether a resource has as many links of a kind to it. */
+export async function hasLinksTo(
+  db: Db,
+  to_id: string,
+  { kind, most }: { kind: LinkKind; most: number },
+): Promise<boolean> {
+  return (await someTo.all(db, { to_id, kind, limit: most })).length === most;
+}

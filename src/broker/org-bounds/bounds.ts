@@ -14,6 +14,11 @@ export const MOST_PRINCIPALS = 50_000;
 /** Groups that one user is in: his roles are looked for by each of them. */
 export const MOST_GROUPS_OF_USER = 1_000;
 
+/** Host sets that one host is in: each is shown wherever the host is. */
+export const MOST_SETS_OF_HOST = 64;
+/** Aliases of one target, which are shown with it. */
+export const MOST_ALIASES_OF_TARGET = 100;
+
 const OF = 'of an org with its projects, or of global,';
 
 /** What a change is refused with that would pass a bound. */
@@ -24,6 +29,8 @@ export const BOUNDS = {
   members: `The groups ${OF} can have at most ${MOST_MEMBERS} members together, a user counting for each group.`,
   principals: `The roles ${OF} can have at most ${MOST_PRINCIPALS} principals together, each counting for each role.`,
   groups_of_user: `A user can be in at most ${MOST_GROUPS_OF_USER} groups ${OF} and one that is named is already.`,
+  sets_of_host: `A host can be in at most ${MOST_SETS_OF_HOST} host sets, and one that is named is already.`,
+  aliases_of_target: `A target can have at most ${MOST_ALIASES_OF_TARGET} aliases, and has them already.`,
 } as const;
 
 const TEXTS: ReadonlySet<string> = new Set(Object.values(BOUNDS));

@@ -90,7 +90,7 @@ export async function createResource(
     ]);
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    if (isBound(error.message)) refuseField('scope_id', error.message);
+    if (isBound(error.message)) refuseField(definition.boundedField ?? 'scope_id', error.message);
     // Refused by a guard or by a key: what it was to lie in may be gone.
     if (!(await findResource(app.db, resource.container_id))) {
       throw new Failure('not_found', 'Resource not found.');
