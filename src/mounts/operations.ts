@@ -32,6 +32,7 @@ import {
 import {
   bodyOf,
   deleteMount,
+  deleteRemountsBefore,
   findClash,
   findRemount,
   findStoredMount,
@@ -375,13 +376,15 @@ export async function remount(
   return commitPlanned<Answer>(app, caller, async () => {
     const { stored, source, next } = await planMove(app, input);
     const id = app.newId();
-    const move = { id, source: fullPath(source), target: fullPath(next), status: 'success' };
+    const moved_at = Math.floor(app.now() / 1000);
+    const paths = { source: fullPath(source), target: fullPath(next) };
     return {
       effects: [
         saveMount(next, stored),
         // Their ids begin with the old path (contract 4.4).
-        expireLeasesOfMount(source.id, Math.floor(app.now() / 1000)),
-        insertRemount(move),
+        expireLeasesOfMount(source.id, moved_at),
+        deleteRemountsBefore(moved_at - REMEMBERED),
+        insertRemount({ id, ...paths, status: 'success', moved_at }),
         ...bumpPermissionVersion(),
         holdPlace(next),
       ],
@@ -431,6 +434,9 @@ async function planTarget(app: App, source: Mount, target: string): Promise<stri
   if (clash !== undefined) throw inUse(clash);
   return path;
 }
+
+/** A move that is over can be asked about for a day; seconds. */
+const REMEMBERED = 24 * 3600;
 
 export async function readRemount(app: App, input: { id: string }): Promise<Answer> {
   const move = await findRemount(app.db, input.id);

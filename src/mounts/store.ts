@@ -233,9 +233,19 @@ export function insertRemount(move: {
   source: string;
   target: string;
   status: string;
+  moved_at: number;
 }): Write {
   return write(build.insertInto('remount').values(move), { rows: 1 });
 }
+
+/** Forgets some of the moves before a time. */
+export function deleteRemountsBefore(time: number): Write {
+  const old = build.selectFrom('remount').select('id').where('moved_at', '<', time);
+  return write(build.deleteFrom('remount').where('id', 'in', old.limit(FORGOTTEN_AT_ONCE)));
+}
+
+/** With each move one is added: so many go that those of before become fewer. */
+const FORGOTTEN_AT_ONCE = 100;
 
 export async function findRemount(db: Db, id: string) {
   return db.selectFrom('remount').selectAll().where('id', '=', id).executeTakeFirst();

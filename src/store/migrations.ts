@@ -35,6 +35,7 @@ import { removalsWithin } from './migrations/0046-removals-within.ts';
 import { linkedFrom } from './migrations/0047-linked-from.ts';
 import { sealNext } from './migrations/0049-seal-next.ts';
 import { membersApart } from './migrations/0050-members-apart.ts';
+import { timesOfMoves } from './migrations/0052-times-of-moves.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -80,6 +81,7 @@ export const MIGRATIONS: readonly Migration[] = [
   linkedFrom,
   sealNext,
   membersApart,
+  timesOfMoves,
 ];
 
 /**

@@ -383,6 +383,8 @@ export interface RemountRow {
   source: string;
   target: string;
   status: string;
+  /** 0 for those that an older program made. */
+  moved_at: number;
 }
 
 /** A revoked serial number; stays when the certificate itself is removed. */

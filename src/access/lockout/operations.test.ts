@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { copyRow, numbered } from '../../../test/support/many-rows.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { runIfFree } from '../../jobs.ts';
@@ -326,5 +327,28 @@ eachEngine('failed log-ins', (open) => {
     clock.now += 901;
     for (const job of lockoutJobs) await runIfFree(app, job);
     assert.equal((await rows()).length, 0);
+  });
+
+  test('however many they are, they are tidied away a thousand in a write set', async () => {
+    const { app, clock } = await openTestApp(await open());
+    await attemptLogIn(app, ann, name, wrong);
+    const { id } = await app.db.selectFrom('login_failure').select('id').executeTakeFirstOrThrow();
+    await copyRow(app.store, 'login_failure', {
+      of: { id },
+      copies: 2_500,
+      changes: { id: numbered('id') },
+    });
+    clock.now += 901;
+    await attemptLogIn(app, ann, { ...name, name: 'late' }, wrong);
+    const left: number[] = [];
+    const counted = {
+      ...app,
+      commit: async (...set: Parameters<App['commit']>) => {
+        await app.commit(...set);
+        left.push((await app.db.selectFrom('login_failure').select('id').execute()).length);
+      },
+    };
+    for (const job of lockoutJobs) await runIfFree(counted, job);
+    assert.deepEqual(left, [1_502, 502, 1]);
   });
 });

@@ -176,6 +176,7 @@ export function planUnlock(app: App, name: LogInName): Effect {
 export async function tidyFailures(app: App, turn: Turn): Promise<void> {
   const { lockout_duration, lockout_counter_reset } = app.config.user_lockout;
   const before = Math.floor(app.now() / 1000) - Math.max(lockout_duration, lockout_counter_reset);
-  if (!(await hasFailuresBefore(app.db, before))) return;
-  await turn.commit([deleteFailuresBefore(before)]);
+  while (!turn.stopping && (await hasFailuresBefore(app.db, before))) {
+    await turn.commit([deleteFailuresBefore(before)]);
+  }
 }
