@@ -25,7 +25,8 @@ import { endLogIns } from '../src/broker/auth-tokens/operations.ts';
 import { listLogIns, usersNamed } from '../src/broker/auth-tokens/store.ts';
 import { listGroupsOf, listRolesOf } from '../src/broker/authority/roles/store.ts';
 import { countActiveUsers } from '../src/broker/billing/store.ts';
-import { listInContainers, listOwnedIn, type Window } from '../src/broker/lists/store.ts';
+import { listInContainers, listOwnedIn } from '../src/broker/lists/store.ts';
+import type { Window } from '../src/broker/lists/window.ts';
 import {
   holdGroupsOf,
   holdMembers,

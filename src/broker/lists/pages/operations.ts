@@ -10,16 +10,9 @@ import type { Resource } from '../../resource.ts';
 import { describeResources, visibleFields } from '../../resources/operations.ts';
 import { BAD_LIST, type ListQuery } from '../query.ts';
 import type { Sight } from '../sight/operations.ts';
-import {
-  type ListOrder,
-  listInContainers,
-  listNamed,
-  listOwnedIn,
-  mergeParts,
-  type Part,
-  type Window,
-} from '../store.ts';
+import { listInContainers, listNamed, listOwnedIn } from '../store.ts';
 import type { Cursor } from '../token.ts';
+import { type ListOrder, mergeParts, type Part, type Window } from '../window.ts';
 
 export type Shape = Readonly<Record<string, unknown>>;
 
