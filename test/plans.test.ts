@@ -47,6 +47,7 @@ import {
 } from '../src/broker/sessions/ending/store.ts';
 import { deleteSessions, terminate } from '../src/broker/sessions/store.ts';
 import { loosenEntities } from '../src/broker/users/store.ts';
+import { deleteRemains, listRemains, REMAINS } from '../src/mounts/remains/store.ts';
 import { listCertificates } from '../src/pki/certificates/search/store.ts';
 import { listSerials } from '../src/pki/certificates/store.ts';
 import { listRoleNames } from '../src/pki/roles/store.ts';
@@ -193,6 +194,18 @@ for (const [name, index, read] of READS) {
   });
 }
 
+// Those that are paged by their mount have one row of it.
+for (const place of REMAINS.filter(([, column]) => column !== 'mount_id')) {
+  test(`a page of what a mount left in ${place[0]} sorts no more than the page`, async () => {
+    const { db, plans } = noting();
+    await listRemains(db, 'm', place, 10);
+    assert.match(plans.join('\n'), /SEARCH .*mount_id=/);
+    const page = plans.indexOf('SCAN page');
+    const within = page < 0 ? plans : plans.slice(0, page);
+    for (const step of within) assert.doesNotMatch(step, /TEMP B-TREE/);
+  });
+}
+
 /** As many as one write set is about. */
 const IDS = Array.from({ length: 500 }, (_, at) => `id-${at}`);
 const named = aliasIds({ mount_accessor: 'a', name: 'n' });
@@ -251,6 +264,12 @@ const WRITES: [what: string, index: RegExp, writes: readonly Effect[]][] = [
   ['leases', /lease_1 \(id=/, [expireLeases(IDS, 1)]],
   ['what workers were given', /session_id=/, [deleteExpiredInjected(IDS, 1)]],
   ['tokens by aliases', /token_alias/, [deleteLogIns(named)]],
+  ['leases that a mount left', /lease_1 \(id=/, [deleteRemains('m', ['lease', 'id'], IDS)]],
+  [
+    'secret IDs that a mount left',
+    /id_1 \(id=/,
+    [deleteRemains('m', ['approle_secret_id', 'id'], IDS)],
+  ],
   ['dead tokens', /token_1 \(id=/, removePage({ ids: IDS, now: 1, limit: 500 })],
 ];
 

@@ -86,8 +86,8 @@ async function deletePages(
   place: (typeof REMAINS)[number],
 ): Promise<void> {
   while (!work.stopping) {
-    const last = (await listRemains(app.db, mount_id, place, PAGE)).at(-1);
-    if (last === undefined) return;
-    await work.commit([deleteRemains(mount_id, place, last)]);
+    const keys = await listRemains(app.db, mount_id, place, PAGE);
+    if (keys.length === 0) return;
+    await work.commit([deleteRemains(mount_id, place, keys)]);
   }
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { aside } from '../../store/aside.ts';
 import { build, type Db } from '../../store/database.ts';
 import type { RemovedMountRow, Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -37,13 +38,22 @@ export const REMAINS: readonly (readonly [table: string, column: string])[] =
 /** Where leases are. */
 export const LEASES: (typeof REMAINS)[number] = ['lease', PAGED_BY.lease];
 
-/** Keys of a page of rows; each once, in order. */
+/** Of these no index has the rows of a mount in the order of their keys: a page would sort all of them. */
+const BY_KEYS: readonly string[] = ['lease', 'approle_secret_id'];
+
+/** Keys of a page of rows; each once, and in order where pages go by it. */
 export async function listRemains(
   db: Db,
   mount_id: string,
   [table, column]: readonly [table: string, column: string],
   limit: number,
 ): Promise<string[]> {
+  if (BY_KEYS.includes(table)) {
+    const some = sql<{ key: string }>`(select ${sql.ref(column)} as key
+      from ${sql.table(table)} where mount_id = ${mount_id} limit ${limit})`;
+    const rows = await db.selectFrom(some.as('some')).select('some.key').execute();
+    return rows.map(({ key }) => key);
+  }
   const page = sql<{ key: string }>`(select distinct ${sql.ref(column)} as key
     from ${sql.table(table)} where mount_id = ${mount_id} order by key limit ${limit})`;
   const rows = await db
@@ -54,12 +64,18 @@ export async function listRemains(
   return rows.map(({ key }) => key);
 }
 
-/** Deletes the rows of a mount whose key is not after `last`. */
+/** Deletes the rows of a mount whose keys are those of a page, or before. */
 export function deleteRemains(
   mount_id: string,
   [table, column]: readonly [table: string, column: string],
-  last: string,
+  keys: readonly string[],
 ): Write {
+  if (BY_KEYS.includes(table)) {
+    const query = sql`delete from ${sql.table(table)}
+      where ${aside('mount_id')} = ${mount_id} and ${sql.ref(column)} in (${sql.join(keys)})`;
+    return write({ compile: () => query.compile(build) });
+  }
+  const last = keys.at(-1) ?? '';
   const query = sql`delete from ${sql.table(table)}
     where mount_id = ${mount_id} and ${sql.ref(column)} <= ${last}`;
   return write({ compile: () => query.compile(build) });
