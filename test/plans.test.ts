@@ -10,7 +10,8 @@ import {
   listExpiredSecretIds,
   listSecretIds,
 } from '../src/access/approle/store.ts';
-import { aliasIds, listGroupMemberships } from '../src/access/identity/store.ts';
+import { aliasIds } from '../src/access/identity/aliases/store.ts';
+import { listGroupMemberships } from '../src/access/identity/memberships/store.ts';
 import {
   countLeases,
   expireLeases,

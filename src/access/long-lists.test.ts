@@ -7,12 +7,8 @@ import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { write } from '../store/write.ts';
 import { listApproles } from './approle/store.ts';
-import {
-  listGroupAliases,
-  listGroupMemberships,
-  listGroupsOf,
-  listMembers,
-} from './identity/store.ts';
+import { listGroupMemberships, listGroupsOf, listMembers } from './identity/memberships/store.ts';
+import { listGroupAliases } from './identity/store.ts';
 import { listKnownNames, listPolicyNames } from './policies/store.ts';
 import { listTokenRoles } from './tokens/roles/store.ts';
 import { listUserNames } from './userpass/store.ts';

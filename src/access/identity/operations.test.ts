@@ -7,24 +7,18 @@ import type { Answer } from '../../http/route.ts';
 import { deleteAliasesOfMount } from '../../mounts/remains/operations.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { listAliasIds } from './aliases/operations.ts';
+import { findAlias, insertAlias } from './aliases/store.ts';
 import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities/operations.ts';
 import { writeGroupAlias } from './group-aliases/operations.ts';
 import { listGroupIds, listNamesOfGroups, writeGroup } from './groups/operations.ts';
+import { listMembers, replaceMembers } from './memberships/store.ts';
 import {
   ensureEntityForAlias,
   findEntity,
   listEntityPolicies,
   readPermissions,
 } from './operations.ts';
-import {
-  findAlias,
-  insertAlias,
-  insertEntity,
-  insertGroup,
-  listMembers,
-  replaceMembers,
-  updateEntity,
-} from './store.ts';
+import { insertEntity, insertGroup, updateEntity } from './store.ts';
 
 /** A list that is given page by page, put together. */
 async function wholeOf({ long_list }: Answer) {

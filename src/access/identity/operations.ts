@@ -17,6 +17,16 @@ import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
 import { deleteLogIns, deleteTreesByIds, ENDED, listTokensOfAliases } from '../tokens/store.ts';
 import type { LogInAlias } from '../tokens/token.ts';
+import {
+  type AliasesAt,
+  aliasIds,
+  deleteAliases,
+  findAlias,
+  holdAlias,
+  insertAlias,
+  listAliases,
+  takeAliases,
+} from './aliases/store.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias, nameKey } from './entity.ts';
 import {
   type GroupTree,
@@ -25,23 +35,14 @@ import {
   TOO_MANY_POLICIES,
   unitePolicies,
 } from './group.ts';
+import { listGroupMemberships, listGroupsOf } from './memberships/store.ts';
 import {
-  type AliasesAt,
-  aliasIds,
-  deleteAliases,
-  findAlias,
   findEntityById,
-  holdAlias,
   holdEntity,
-  insertAlias,
   insertEntity,
-  listAliases,
-  listGroupMemberships,
   listGroupNames,
   listGroupsById,
-  listGroupsOf,
   type Named,
-  takeAliases,
 } from './store.ts';
 
 /** An entity with everything that decides what it may do. */

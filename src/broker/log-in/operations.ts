@@ -1,6 +1,7 @@
+import { holdAlias, listAliases } from '../../access/identity/aliases/store.ts';
 import type { Alias, Entity } from '../../access/identity/entity.ts';
 import { ensureEntityForAlias } from '../../access/identity/operations.ts';
-import { findEntityById, holdAlias, holdEntity, listAliases } from '../../access/identity/store.ts';
+import { findEntityById, holdEntity } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import type { App } from '../../app.ts';
 import { hashSecret } from '../../audit/operations.ts';

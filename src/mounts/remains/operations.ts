@@ -1,4 +1,4 @@
-import { planAliasPage } from '../../access/identity/store.ts';
+import { planAliasPage } from '../../access/identity/aliases/store.ts';
 import { endTokensOfMountInPages } from '../../access/tokens/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';

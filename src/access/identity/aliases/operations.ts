@@ -23,19 +23,18 @@ import {
   readAliasMounts,
 } from '../operations.ts';
 import { aliasPaths, ownPaths } from '../own-paths.ts';
+import { findEntityById, insertEntity } from '../store.ts';
 import {
   ALIAS_TAKEN,
   type AliasKey,
   findAlias,
   findAliasById,
-  findEntityById,
   insertAlias,
-  insertEntity,
   listAliases,
   listAliasesById,
   listAliasKeys,
   updateAlias,
-} from '../store.ts';
+} from './store.ts';
 
 interface SentAlias {
   id: string;

@@ -16,6 +16,7 @@ import {
   refuseDeniedNow,
   requireAt,
 } from '../../standing/operations.ts';
+import { findAlias, findAliasById, listAliases, listAliasesOfAll } from '../aliases/store.ts';
 import {
   type Alias,
   checkMetadata,
@@ -28,6 +29,7 @@ import {
 } from '../entity.ts';
 import { listGroupsAbove } from '../group.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
+import { deleteMemberships, listGroupsOf } from '../memberships/store.ts';
 import {
   endLogInsBeforehand,
   findAliasMount,
@@ -41,16 +43,10 @@ import {
 import { aliasPaths, otherPaths, ownPaths } from '../own-paths.ts';
 import {
   deleteEntity,
-  deleteMemberships,
-  findAlias,
-  findAliasById,
   findEntityById,
   findEntityByName,
   insertEntity,
-  listAliases,
-  listAliasesOfAll,
   listEntityNames,
-  listGroupsOf,
   type Named,
   takeEntity,
   updateEntity,

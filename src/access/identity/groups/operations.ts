@@ -12,26 +12,28 @@ import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts'
 import { checkMemberGroups, describeGroup, type Group, type GroupSettings } from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
+import {
+  countEntityMembers,
+  deleteMemberships,
+  holdAcyclic,
+  listGroupsOf,
+  listMembers,
+  replaceMembers,
+} from '../memberships/store.ts';
 import { randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
 import { aliasPaths, otherPaths, ownPaths } from '../own-paths.ts';
 import {
-  countEntityMembers,
   deleteGroup,
-  deleteMemberships,
   findAliasOfGroup,
   findEntityById,
   findGroupAlias,
   findGroupAliasById,
   findGroupById,
   findGroupByName,
-  holdAcyclic,
   insertGroup,
   listGroupNames,
-  listGroupsOf,
-  listMembers,
   listNamesOfGroups as listNamesById,
   type Named,
-  replaceMembers,
   updateGroup,
 } from '../store.ts';
 

@@ -1,0 +1,215 @@
+import { type Expression, sql } from 'kysely';
+import { saveAsRead } from '../../../store/as-read.ts';
+import { build, type Db, prepared } from '../../../store/database.ts';
+import { preparedHold } from '../../../store/held.ts';
+import { PAGE } from '../../../store/in-pages.ts';
+import type { IdentityAliasRow } from '../../../store/tables.ts';
+import { type Write, write } from '../../../store/write.ts';
+import { type Alias, nameKey } from '../entity.ts';
+
+const CHANGED = 'it was changed by somebody else in the meantime; read it again';
+
+const holdKnownAlias = preparedHold<{
+  id: string;
+  entity_id: string;
+  mount_accessor: string;
+  name_key: string;
+  moves: number;
+}>(
+  (from, p) =>
+    from
+      .selectFrom('identity_alias')
+      .select('id')
+      .where('id', '=', p.id)
+      .where('entity_id', '=', p.entity_id)
+      .where('mount_accessor', '=', p.mount_accessor)
+      .where('name_key', '=', p.name_key)
+      .where('moves', '=', p.moves)
+      .forShare(),
+  { rows: 1, conflict: CHANGED },
+);
+
+/** Refuses its write set unless somebody still is called so by a mount. */
+export function holdAlias({ id, entity_id, mount_accessor, name, moves }: Alias): Write {
+  return holdKnownAlias({ id, entity_id, mount_accessor, name_key: nameKey(name), moves });
+}
+
+/** What waits for log-ins that are being made by an alias, and keeps others from being made. */
+const takeAlias = preparedHold<{ id: string }>((from, { id }) =>
+  from.selectFrom('identity_alias').select('id').where('id', '=', id).forUpdate(),
+);
+const takeNamedAlias = preparedHold<{ mount_accessor: string; name_key: string }>((from, p) =>
+  from
+    .selectFrom('identity_alias')
+    .select('id')
+    .where('mount_accessor', '=', p.mount_accessor)
+    .where('name_key', '=', p.name_key)
+    .forUpdate(),
+);
+
+const byFactors = prepared<{ mount_accessor: string; name_key: string }, IdentityAliasRow>(
+  (from, { mount_accessor, name_key }) =>
+    from
+      .selectFrom('identity_alias')
+      .selectAll()
+      .where('mount_accessor', '=', mount_accessor)
+      .where('name_key', '=', name_key),
+);
+
+/** The alias of a log-in: what a mount calls somebody. */
+export async function findAlias(
+  db: Db,
+  mount_accessor: string,
+  name: string,
+): Promise<Alias | undefined> {
+  const row = await byFactors.first(db, { mount_accessor, name_key: nameKey(name) });
+  return row && aliasOf(row);
+}
+
+export async function findAliasById(db: Db, id: string): Promise<Alias | undefined> {
+  const query = db.selectFrom('identity_alias').selectAll().where('id', '=', id);
+  const row = await query.executeTakeFirst();
+  return row && aliasOf(row);
+}
+
+/** What mounts call an entity, in the order of mounts and names. */
+export async function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
+  const query = db
+    .selectFrom('identity_alias')
+    .selectAll()
+    .where('entity_id', '=', entity_id)
+    .orderBy('mount_accessor')
+    .orderBy('name_key');
+  return (await query.execute()).map(aliasOf);
+}
+
+/** As {@link listAliases}, of some entities. */
+export async function listAliasesOfAll(db: Db, entity_ids: readonly string[]): Promise<Alias[]> {
+  const query = db.selectFrom('identity_alias').selectAll().where('entity_id', 'in', entity_ids);
+  return (await query.orderBy('mount_accessor').orderBy('name_key').execute()).map(aliasOf);
+}
+
+/** Aliases by their ids, in no order. */
+export async function listAliasesById(db: Db, ids: readonly string[]): Promise<Alias[]> {
+  const query = db.selectFrom('identity_alias').selectAll().where('id', 'in', ids);
+  return (await query.execute()).map(aliasOf);
+}
+
+/** An alias, and what a list of them is ordered by. */
+export type AliasKey = Pick<IdentityAliasRow, 'id' | 'mount_accessor' | 'name_key'>;
+
+/** Aliases in the same order, a page of them after the last one. */
+export function listAliasKeys(db: Db, last: AliasKey | undefined): Promise<AliasKey[]> {
+  const { mount_accessor = '', name_key = '' } = last ?? {};
+  return aliasPage.all(db, { mount_accessor, name_key, limit: PAGE });
+}
+
+const aliasPage = prepared<{ mount_accessor: string; name_key: string; limit: number }, AliasKey>(
+  (from, p) =>
+    from
+      .selectFrom('identity_alias')
+      .select(['id', 'mount_accessor', 'name_key'])
+      .where((row) =>
+        row(
+          row.refTuple('mount_accessor', 'name_key'),
+          '>',
+          row.tuple(row.val(p.mount_accessor), row.val(p.name_key)),
+        ),
+      )
+      .orderBy('mount_accessor')
+      .orderBy('name_key')
+      .limit(p.limit),
+);
+
+function aliasOf({ body, name_key: _key, ...row }: IdentityAliasRow): Alias {
+  return { ...row, custom_metadata: JSON.parse(body) };
+}
+
+function aliasRow({ custom_metadata, ...alias }: Alias): IdentityAliasRow {
+  return { ...alias, name_key: nameKey(alias.name), body: JSON.stringify(custom_metadata) };
+}
+
+export const ALIAS_TAKEN =
+  'entity_alias: the name is in use on this mount, or the entity has an alias of this mount already';
+
+export function insertAlias(alias: Alias): Write {
+  return write(build.insertInto('identity_alias').values(aliasRow(alias)), {
+    rows: 1,
+    conflict: ALIAS_TAKEN,
+  });
+}
+
+/** @param read the alias as it was read */
+export function updateAlias(alias: Alias, read: Alias): Write {
+  const { id, ...next } = aliasRow(alias);
+  const row = { key: { id }, read: comparableAlias(read), next };
+  return saveAsRead('identity_alias', row, ALIAS_TAKEN);
+}
+
+/** Without its key, which an older program may have folded in another way. */
+function comparableAlias(alias: Alias): Omit<IdentityAliasRow, 'id' | 'name_key'> {
+  const { id: _, name_key: __, ...row } = aliasRow(alias);
+  return row;
+}
+
+/** Aliases that go, or go to somebody else: by their id, by what a mount calls them, or all of an entity. */
+export type AliasesAt =
+  | { id: string }
+  | { mount_accessor: string; name: string }
+  | { entity_id: string };
+
+const takeAliasesOf = preparedHold<{ entity_id: string }>((from, { entity_id }) =>
+  from
+    .selectFrom('identity_alias')
+    .select('id')
+    .where('entity_id', '=', entity_id)
+    .orderBy('id')
+    .forUpdate(),
+);
+
+/** Waits for log-ins that are being made by these aliases, and keeps others from being made. */
+export function takeAliases(at: AliasesAt): Write {
+  if ('id' in at) return takeAlias(at);
+  if ('entity_id' in at) return takeAliasesOf(at);
+  return takeNamedAlias({ mount_accessor: at.mount_accessor, name_key: nameKey(at.name) });
+}
+
+/** Their ids as a question, answered when the write set runs. */
+export function aliasIds(at: AliasesAt): Expression<string> {
+  const all = build.selectFrom('identity_alias').select('identity_alias.id');
+  if ('id' in at) return sql<string>`${all.where('identity_alias.id', '=', at.id)}`;
+  if ('entity_id' in at) {
+    return sql<string>`${all.where('identity_alias.entity_id', '=', at.entity_id)}`;
+  }
+  const named = all
+    .where('identity_alias.mount_accessor', '=', at.mount_accessor)
+    .where('identity_alias.name_key', '=', nameKey(at.name));
+  return sql<string>`${named}`;
+}
+
+export function deleteAliases(at: AliasesAt): Write {
+  return write(build.deleteFrom('identity_alias').where('id', 'in', aliasIds(at)));
+}
+
+/** Where aliases are, and what a page of those of a mount is ordered by. */
+const ALIASES = [
+  ['identity_alias', 'name_key'],
+  ['identity_group_alias', 'name'],
+] as const;
+
+/** What deletes a page of what a mount that is gone called anybody; undefined when nothing is left. */
+export async function planAliasPage(
+  db: Db,
+  mount_accessor: string,
+  limit: number,
+): Promise<Write | undefined> {
+  for (const [table, key] of ALIASES) {
+    const of = db.selectFrom(table).select(sql.ref<string>(key).as('key'));
+    const page = of.where('mount_accessor', '=', mount_accessor).orderBy(key).limit(limit);
+    const last = (await page.execute()).at(-1);
+    if (!last) continue;
+    const gone = build.deleteFrom(table).where('mount_accessor', '=', mount_accessor);
+    return write(gone.where(sql.ref(key), '<=', last.key));
+  }
+  return undefined;
+}
