@@ -23,7 +23,8 @@ const LONGEST_TURN = 50;
 const WHOLE = 150;
 
 const MOUNTS = 5000;
-const SCOPES_OF_ORG = 10_000;
+/** A few are left for those that are made. */
+const SCOPES_OF_ORG = 9_980;
 const ORGS = 5;
 const GROUPS = 20_000;
 const POLICIES = 5000;
