@@ -77,6 +77,11 @@ export async function findMountById(app: App, id: string): Promise<Mount | undef
   return (await app.cached('mounts by id', load, ['mounts'])).get(id);
 }
 
+/** A request's mount as it is by now, for what may be planned anew. Where it is gone, holding it refuses. */
+export async function presentMount(app: App, mount: Mount): Promise<Mount> {
+  return (await findMountById(app, mount.id)) ?? mount;
+}
+
 /** The mount of an accessor, wherever it was moved to. */
 export async function findMountByAccessor(app: App, accessor: string): Promise<Mount | undefined> {
   const load = async () => mapMounts((await readMounts(app)).values(), (mount) => mount.accessor);

@@ -3,6 +3,8 @@ import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath } from '../../mounts/mount.ts';
+import { presentMount } from '../../mounts/operations.ts';
+import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Acl, listCapabilities } from '../acl.ts';
 import type { Caller, TokenFacts } from '../caller.ts';
@@ -10,7 +12,7 @@ import { nameKey } from '../identity/entity.ts';
 import { ensureEntityForAlias, listEntityPolicies, pagesOf } from '../identity/operations.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
-import { commitPlanned } from '../standing/operations.ts';
+import { commitPlanned, settle } from '../standing/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
@@ -53,6 +55,7 @@ export async function createToken(
       role_name === undefined
         ? undefined
         : { name: role_name, ...(await requireTokenRole(app, role_name)) };
+    const mount = await presentMount(app, caller.mount);
     const { token: plan, warnings } = planToken({
       wish,
       parent,
@@ -60,12 +63,13 @@ export async function createToken(
       sudo: acl.root || listCapabilities(acl, path).includes('sudo'),
       orphan: input.orphan,
       role,
-      ...effectiveLeaseTtls(caller.mount.config),
+      ...effectiveLeaseTtls(mount.config),
       now: nowSeconds(app),
     });
     await requireRoomBelow(app, plan);
     const minted = mintToken(app, plan, wish.id);
-    const effects = [...(role ? [holdTokenRole(role)] : []), ...minted.effects];
+    const held = [...holdSettings(mount), ...(role ? [holdTokenRole(role)] : [])];
+    const effects = [...held, ...minted.effects];
     return { effects, result: { minted, warnings } };
   });
   const unknown = await listUnknownPolicies(app, minted.token.policies);
@@ -114,20 +118,18 @@ async function entityPolicies(app: App, entity_id: string): Promise<readonly str
  * for the entity that the mount means by `alias`; whoever comes for the first time gets one.
  */
 export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
-  const person = await ensureEntityForAlias(app, caller.mount, input.alias);
-  // Whoever has more policies than are read gets no token that could not be used. Who is new has
-  // none, and is not to be remembered as somebody who is not there.
-  if (!person.is_new) await listEntityPolicies(app, person.entity.id);
-  try {
-    return await logInAs(app, caller, input, person);
-  } catch (error) {
-    // Another first log-in of the same name may have made its entity in the meantime, or somebody
-    // has changed the entity.
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    const again = await ensureEntityForAlias(app, caller.mount, input.alias);
-    return logInAs(app, caller, input, again);
-  }
+  // Another first log-in of the same name may make its entity in the meantime, somebody may change the
+  // entity, or tune the mount.
+  return settle(async () => {
+    const person = await ensureEntityForAlias(app, caller.mount, input.alias);
+    // Whoever has more policies than are read gets no token that could not be used. Who is new has
+    // none, and is not to be remembered as somebody who is not there.
+    if (!person.is_new) await listEntityPolicies(app, person.entity.id);
+    return logInAs(app, caller, input, person);
+  }, LOG_INS);
 }
+
+const LOG_INS = 3;
 
 /** Somebody who has proved to be who they say. */
 export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
@@ -143,7 +145,7 @@ async function logInAs(
   { entity, alias, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
 ): Promise<Answer> {
   if (entity.disabled) throw new Failure('forbidden', 'permission denied');
-  const { mount } = caller;
+  const mount = await presentMount(app, caller.mount);
   const { token: plan, warnings } = planLogIn({
     ...input,
     entity_id: entity.id,
@@ -164,7 +166,12 @@ async function logInAs(
   });
   const minted = mintToken(app, plan);
   // In the order in which a removal takes them: the account, then what it is called.
-  await app.commit(caller, [...(input.effects ?? []), ...effects, ...minted.effects]);
+  await app.commitOnce(caller, [
+    ...holdSettings(mount),
+    ...(input.effects ?? []),
+    ...effects,
+    ...minted.effects,
+  ]);
   return answerMinted(app, minted, warnings);
 }
 

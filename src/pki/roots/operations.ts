@@ -6,6 +6,8 @@ import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { effectiveLeaseTtls } from '../../mounts/mount.ts';
+import { presentMount } from '../../mounts/operations.ts';
+import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { KeyType } from '../../x509/keys.ts';
@@ -77,13 +79,14 @@ export async function generateRoot(
       ? planFreshKey(app, mount_id, authority, fresh, request.key_name)
       : { key: requireExistingKey(caller, authority, request), effects: [] };
     const now = app.now();
+    const mount = await presentMount(app, caller.mount);
     const serialNumber = newSerialNumber(app);
     const wanted: WantedRoot = {
       request,
       now: Math.floor(now / 1000),
       serialNumber,
       key,
-      mount: effectiveLeaseTtls(caller.mount.config),
+      mount: effectiveLeaseTtls(mount.config),
       urls: authority.urls,
       cluster: authority.cluster,
     };
@@ -125,6 +128,7 @@ export async function generateRoot(
       der,
     };
     const writes: Effect[] = [
+      ...holdSettings(mount),
       ...effects,
       insertIssuer(mount_id, issuer),
       ...insertCertificate(mount_id, stored, []),

@@ -2,7 +2,7 @@ import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
 import { effectiveLeaseTtls, type Mount } from '../../../mounts/mount.ts';
-import { findMountById } from '../../../mounts/operations.ts';
+import { findMountById, presentMount } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';
 import type { Effect } from '../../../store/write.ts';
 import { findApproleSettings } from '../../approle/operations.ts';
@@ -65,7 +65,7 @@ async function renew(
     const { token, expires_at } = await requireRenewable(app, input.token);
     const origin = await findMountById(app, token.mount_id);
     // As it is by now: the request may be planned anew.
-    const mount = origin ?? (await findMountById(app, caller.mount.id)) ?? caller.mount;
+    const mount = origin ?? (await presentMount(app, caller.mount));
     const { rules, effects } = await askMaker(app, token, origin);
     const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
     const bounds = { ...rules, default_ttl: token.creation_ttl || default_ttl, max_ttl };
