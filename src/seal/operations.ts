@@ -2,6 +2,7 @@ import type { Caller } from '../access/caller.ts';
 import { systemCaller } from '../access/system-caller.ts';
 import { findLiving } from '../access/tokens/authentication/operations.ts';
 import { createRootToken, prepareRootToken } from '../access/tokens/minting/operations.ts';
+import { noteToken } from '../access/tokens/recorded.ts';
 import { type App, perApp } from '../app.ts';
 import type { RecordedRequest } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
@@ -94,6 +95,7 @@ export async function initialise(
     { barrier, randomBytes: (length) => app.randomBytes(length), now: () => app.now() },
     { id: input.root_token },
   );
+  noteToken(caller, token.token);
   await barrier.lock();
   recovery_key?.fill(0);
   seal_key.fill(0);

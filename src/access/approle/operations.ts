@@ -1,4 +1,5 @@
 import { type App, perApp } from '../../app.ts';
+import { hashSecret } from '../../audit/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
@@ -258,7 +259,8 @@ export async function createSecretId(
       ...(known ? [deleteSecretId(known)] : []),
       insertSecretId({ ...secret, uses_left: planned.num_uses }),
     ];
-    return { effects, result: planned };
+    const outcome = { secret_id_accessor: named.accessor };
+    return { effects, result: planned, outcome };
   });
   return {
     data: {
@@ -316,7 +318,14 @@ async function findOfRole(
   input: RoleName & { secret_id: string },
 ): Promise<SecretId | undefined> {
   const secret = await findSecretId(app.db, secretKey(app, caller.mount.id, input.secret_id));
-  return secret?.role === keyOf(caller, input).name ? secret : undefined;
+  const found = secret?.role === keyOf(caller, input).name ? secret : undefined;
+  Object.assign(
+    caller.record.outcome,
+    found
+      ? { secret_id_accessor: found.accessor }
+      : { secret_id: hashSecret(app, input.secret_id) },
+  );
+  return found;
 }
 
 async function requireOfRole(
@@ -438,6 +447,7 @@ async function checkMachine(
   const held = holdApprole({ mount_id, name, role_id, body });
   if (!rules.bind_secret_id) return { ...of_role, effects: [held] };
   if (input.secret_id === '' || secret?.role !== name) return undefined;
+  caller.record.outcome.secret_id_accessor = secret.accessor;
   if (!isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
   const bound = secret.token_bound_cidrs;
   // The role may have been narrowed since.

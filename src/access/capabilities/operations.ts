@@ -7,7 +7,9 @@ import type { Caller } from '../caller.ts';
 import { readPermissions } from '../identity/operations.ts';
 import type { FormedSegment } from '../name-form.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
+import { tokenId } from '../tokens/minting/operations.ts';
 import { requireByAccessor } from '../tokens/operations.ts';
+import { noteToken } from '../tokens/recorded.ts';
 import type { Token } from '../tokens/token.ts';
 
 /** Which segments of a path are names of more than one spelling; endpoints say so, at start. */
@@ -32,6 +34,7 @@ export async function describeOfToken(
 ): Promise<Answer> {
   if (input.token === '') return describeOwn(app, caller, input);
   const token = await findLiving(app, input.token);
+  noteToken(caller, token ?? { id: tokenId(app, input.token) });
   if (!token) throw new Failure('invalid', 'invalid token');
   return describeAll(app, token, input.paths);
 }

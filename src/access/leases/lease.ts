@@ -30,6 +30,8 @@ export interface Lease {
 export interface LeaseEnd {
   /** Ends what the lease stands for; the lease's row is deleted in the same write set. */
   effects: Effect[];
+  /** What the record says of what has ended. */
+  outcome?: Readonly<Record<string, unknown>>;
   /** What is done once that is durable, off the path: nothing may depend on it. */
   after?: () => void;
 }

@@ -151,6 +151,8 @@ export function refuseDeniedNow({ acl }: Pick<Caller, 'acl'>, paths: readonly Na
 export interface Planned<Result> {
   effects: readonly Effect[];
   result: Result;
+  /** What the request's record says that it has come to. */
+  outcome?: Readonly<Record<string, unknown>>;
   /** Whether what it writes is there, where it would be made otherwise. */
   found?: boolean;
 }
@@ -209,11 +211,12 @@ export async function commitPlanned<Result>(
   const bear = patience(PLANS);
   /** @returns undefined after a conflict that may pass */
   const attempt = async (): Promise<{ done: Result } | undefined> => {
-    const { effects, result, found } = await plan();
+    const { effects, result, found, outcome } = await plan();
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
     // Who may make a thing may perhaps not change one that has come meanwhile.
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
+    if (outcome) Object.assign(caller.record.outcome, outcome);
     try {
       await app.commitOnce(caller, effects);
       return { done: result };

@@ -25,6 +25,7 @@ import {
   openBatchToken,
   tokenId,
 } from './minting/operations.ts';
+import { noteToken } from './recorded.ts';
 import { requireTokenRole } from './roles/operations.ts';
 import { holdTokenRole } from './roles/store.ts';
 import { type LogIn, planLogIn } from './settings.ts';
@@ -68,6 +69,7 @@ export async function createToken(
     });
     await requireRoomBelow(app, plan);
     const minted = mintToken(app, plan, wish.id);
+    noteToken(caller, minted.token);
     const held = [...holdSettings(mount), ...(role ? [holdTokenRole(role)] : [])];
     const effects = [...held, ...minted.effects];
     return { effects, result: { minted, warnings } };
@@ -165,6 +167,7 @@ async function logInAs(
     now: nowSeconds(app),
   });
   const minted = mintToken(app, plan);
+  noteToken(caller, minted.token);
   // In the order in which a removal takes them: the account, then what it is called.
   await app.commitOnce(caller, [
     ...holdSettings(mount),
@@ -197,11 +200,22 @@ export async function lookUpToken(
   input: { token: string },
 ): Promise<Answer> {
   if (input.token === '') return lookUpSelf(app, caller);
-  const token = await findLiving(app, input.token);
-  if (!token) throw new Failure('forbidden', 'bad token');
+  const token = await requireLiving(app, caller, input.token);
   return {
     data: describeToken(token, input.token, nowSeconds(app), await identityPolicies(app, token)),
   };
+}
+
+/**
+ * A living token by its text; the record says which, also of one that is not there.
+ *
+ * @throws Failure `forbidden`
+ */
+export async function requireLiving(app: App, caller: Caller, text: string): Promise<Token> {
+  const token = await findLiving(app, text);
+  noteToken(caller, token ?? { id: tokenId(app, text) });
+  if (!token) throw new Failure('forbidden', 'bad token');
+  return token;
 }
 
 /** Tokens read at once for a list. */
@@ -226,10 +240,11 @@ export async function listTokenAccessors(app: App): Promise<Answer> {
 
 export async function lookUpAccessor(
   app: App,
-  _caller: Caller,
+  caller: Caller,
   input: { accessor: string },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
+  noteToken(caller, token);
   return { data: describeToken(token, '', nowSeconds(app), await identityPolicies(app, token)) };
 }
 
@@ -252,8 +267,9 @@ export async function revokeByText(
   input: { token: string },
 ): Promise<Answer> {
   if (input.token === '') throw new Failure('invalid', 'missing token');
-  if (openBatchToken(app, input.token)) throw unrevocable();
   const id = tokenId(app, input.token);
+  noteToken(caller, { id });
+  if (openBatchToken(app, input.token)) throw unrevocable();
   return revoke(app, caller, id);
 }
 
@@ -279,8 +295,9 @@ export async function revokeOrphan(
   input: { token: string },
 ): Promise<Answer> {
   if (input.token === '') throw new Failure('invalid', 'missing token');
-  if (openBatchToken(app, input.token)) throw unrevocable();
   const id = tokenId(app, input.token);
+  noteToken(caller, { id });
+  if (openBatchToken(app, input.token)) throw unrevocable();
   const token = await findToken(app.db, id);
   // The children of one that is dead are dead, and stay so.
   const isThere = token && (await isLiving(app, { ...token, num_uses: 0 }));
@@ -293,7 +310,9 @@ export async function revokeOrphan(
  * this is answered, the rest by the jobs.
  */
 async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): Promise<Answer> {
-  const stands = await standsForSomebody(app, id);
+  const token = await findToken(app.db, id);
+  noteToken(caller, token ?? { id });
+  const stands = (token?.entity_id ?? '') !== '';
   const of = { token_ids: [id], ended_by: ENDED };
   if (stands) await app.endDependants(app, pagesOf(app, caller), of);
   await app.commit(caller, await planRevocation(app, id, marks));

@@ -120,11 +120,11 @@ function creationTime({ created_at_ms }: Wrapping): string {
 async function requireWrapped(
   app: App,
   text: string,
-): Promise<WrappedAnswerRow & { mount_id: string }> {
+): Promise<WrappedAnswerRow & { mount_id: string; accessor: string }> {
   const token = text === '' ? undefined : await findLiving(app, text);
   const row = token && isWrappingToken(token) ? await findWrapped(app.db, token.id) : undefined;
   if (!token || !row) throw unusable();
-  return { ...row, mount_id: token.mount_id };
+  return { ...row, mount_id: token.mount_id, accessor: token.accessor };
 }
 
 function unusable(): Failure {
@@ -162,10 +162,13 @@ function openWrapped(app: App, row: WrappedAnswerRow): WrappedAnswer {
 async function take(
   app: App,
   caller: Caller,
-  row: WrappedAnswerRow & { mount_id: string },
+  row: WrappedAnswerRow & { mount_id: string; accessor: string },
   effects: readonly Effect[] = [],
 ): Promise<void> {
-  caller.record.outcome.creation_path = row.creation_path;
+  Object.assign(caller.record.outcome, {
+    creation_path: row.creation_path,
+    unwrapped_accessor: row.accessor,
+  });
   try {
     await app.commit(caller, [
       // Its answer is nobody's once that is gone: what is in it could not be taken back.

@@ -227,7 +227,13 @@ async function commitSession(
     target,
     session: { id, expires_at: Math.floor(expires_ms / 1000) },
   });
-  Object.assign(caller.record.outcome, { session_id: id, target_id: target.id });
+  Object.assign(caller.record.outcome, {
+    session_id: id,
+    target_id: target.id,
+    endpoint: session.url,
+    host_id: endpoint.host_id || undefined,
+    host_set_id: endpoint.host_set_id || undefined,
+  });
   try {
     await app.commitOnce(caller, [
       ...insertSession({

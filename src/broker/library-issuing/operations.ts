@@ -41,6 +41,8 @@ import { encodeSshPublicKey } from './ssh-public-key.ts';
 /** What a library made for a session. */
 export interface Issued {
   found: FoundSecret;
+  /** What the session's record says of it. */
+  recorded: Readonly<Record<string, unknown>>;
   /** Belong into the write set that makes the session: its lease, and a certificate's row. */
   effects: readonly Effect[];
   /** Gives it back when that write set was refused. Never throws. */
@@ -125,15 +127,18 @@ async function issueFromAuthority(
   // only shortens it.
   const latest = Math.max(now + 1, session.expires_at);
   const input = { ...issueSchema.parse(fields), role, latest };
-  const leaf = await planIssuance(app, { ...caller, mount }, input);
+  // Several libraries of one target issue at once: what each has made is its own.
+  const record = { ...caller.record, outcome: {} };
+  const leaf = await planIssuance(app, { ...caller, mount, record }, input);
   if (leaf.role.no_store) {
     throw new Failure(
       'unresolved',
       `credential library ${library.id}: role "${role}" has no_store, so its certificates could not be revoked`,
     );
   }
+  const lease_id = newLeaseId(app, request);
   const lease = insertLease({
-    id: newLeaseId(app, request),
+    id: lease_id,
     token_id: undefined,
     source_id: library.id,
     mount_id: mount.id,
@@ -147,6 +152,7 @@ async function issueFromAuthority(
   const credential = { ...leaf.answer };
   return {
     found: { source: sourceOf(library), secret: credential, credential },
+    recorded: { source_id: library.id, lease_id, ...record.outcome },
     effects: [permitted, holdMount({ id: mount.id }), ...leaf.effects, lease],
     // Nobody has seen it: uncommitted, it is nothing.
     giveBack: async () => {},
@@ -172,7 +178,8 @@ async function issueFromVault(
   };
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
-    return { found, effects: lease ? [insertLease(lease)] : [], giveBack };
+    const recorded = { source_id: library.id, lease_id: lease?.id };
+    return { found, recorded, effects: lease ? [insertLease(lease)] : [], giveBack };
   } catch (error) {
     await giveBack();
     throw error;

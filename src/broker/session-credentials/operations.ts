@@ -92,6 +92,10 @@ export async function resolveCredentials(
   const dressed = issued.map(({ credential }) => credential);
   const own = dressed.slice(0, shown.libraries.length);
   const others = dressed.slice(shown.libraries.length);
+  caller.record.outcome.credentials = [
+    ...issued.map(({ recorded }) => recorded),
+    ...[...shown.credentials, ...hidden.credentials].map(({ id }) => ({ source_id: id })),
+  ];
   try {
     return {
       credentials: [...own, ...stored],

@@ -270,6 +270,7 @@ export const certificateLease: LeaseKind = {
     const { auto_rebuild } = await readCrlConfig(app, mount_id);
     return {
       effects: planRevocation(mount_id, { serial, issuer_id, revoked_at_ms }),
+      outcome: { serial_number: serial, issuer_id },
       after: () => {
         if (!auto_rebuild && issuer_id !== '') scheduleCrl(app, mount_id, issuer_id);
       },

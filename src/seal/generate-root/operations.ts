@@ -1,5 +1,6 @@
 import type { Caller } from '../../access/caller.ts';
 import { prepareRootToken } from '../../access/tokens/minting/operations.ts';
+import { noteToken } from '../../access/tokens/recorded.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import {
@@ -159,7 +160,8 @@ export async function updateRootGeneration(
   caller.recorded = false;
   const hashes = proveShares(app, seal, attempt);
   memoryOf(app).attempt = undefined;
-  const { client_token, effects } = prepareRootToken(app);
+  const { client_token, token, effects } = prepareRootToken(app);
+  noteToken(caller, token);
   await app.commit(caller, [
     holdSeal(seal),
     ...(hashes ? [saveShareHashes(seal, hashes)] : []),

@@ -95,7 +95,8 @@ async function planChange(
   // Whoever came by it before is not known by it again, also when all of that is undone.
   const next = isSameAlias(existing, changed) ? changed : { ...changed, moves: existing.moves + 1 };
   const ended = await planAliasChange(app, existing, next);
-  const plan = await planAlias(app, next, [updateAlias(next, existing), ...ended]);
+  const writes = [updateAlias(next, existing), ...ended];
+  const plan = await planAlias(app, next, writes, existing.entity_id);
   // Only what is not refused ends anything.
   if (ended.length > 0) await endLogInsBeforehand(app, caller, { id: existing.id });
   return plan;
@@ -127,6 +128,8 @@ async function planAlias(
   app: App,
   alias: Alias,
   writes: readonly Effect[],
+  /** The entity that has it so far. */
+  before?: string,
 ): Promise<Planned<Answer>> {
   const { id, entity_id, mount_accessor } = alias;
   const clashes = [
@@ -137,6 +140,11 @@ async function planAlias(
   return {
     effects: [holdAccessor({ mount_accessor }), ...writes, ...bumpPermissionVersion()],
     result: { data: { id, canonical_id: entity_id } },
+    outcome: {
+      alias_id: id,
+      entity_id,
+      ...(before !== undefined && before !== entity_id && { taken_from_entity_id: before }),
+    },
   };
 }
 

@@ -75,6 +75,7 @@ export async function writeEntity(
     return {
       effects: [insertEntity(entity), bumpConfigVersion()],
       result: { data: { id: entity.id, name: entity.name, aliases: null } },
+      outcome: { entity_id: entity.id },
       found: false,
     };
   });
@@ -118,7 +119,11 @@ async function planChange(app: App, entity: Entity, sent: SentSettings): Promise
   // Its log-ins are refused until it is enabled again; what goes on without being asked for ends.
   const disabled = { disabled_entity_id: next.id };
   const ended = next.disabled ? await app.planDependants(app, disabled) : [];
-  return { effects: [updateEntity(next), ...ended, ...bumpPermissionVersion()], result: {} };
+  return {
+    effects: [updateEntity(next), ...ended, ...bumpPermissionVersion()],
+    result: {},
+    outcome: { entity_id: next.id },
+  };
 }
 
 function planSettings(existing: EntitySettings, sent: SentSettings): EntitySettings {

@@ -51,6 +51,12 @@ export async function writeGroupAlias(
         ...bumpPermissionVersion(),
       ],
       result: { data: { id: alias.id, canonical_id: alias.group_id } },
+      outcome: {
+        alias_id: alias.id,
+        group_id: alias.group_id,
+        ...(existing &&
+          existing.group_id !== alias.group_id && { taken_from_group_id: existing.group_id }),
+      },
       found: existing !== undefined,
     };
   });

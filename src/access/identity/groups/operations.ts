@@ -68,6 +68,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
         ...(nests ? [holdAcyclic({ id: group.id })] : []),
       ],
       result: { data: { id: group.id, name: group.name } },
+      outcome: { group_id: group.id },
       found: existing !== undefined,
     };
   });

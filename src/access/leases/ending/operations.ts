@@ -70,7 +70,7 @@ export async function endLease(
           return undefined;
         }));
       const effects = [...(end ? end.effects : []), deleteLease({ id: lease.id })];
-      await work.commit(effects, { lease_id: lease.id });
+      await work.commit(effects, { lease_id: lease.id, ...(end ? end.outcome : {}) });
       if (end) end.after?.();
       return;
     } catch (error) {

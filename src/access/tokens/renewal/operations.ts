@@ -10,10 +10,16 @@ import type { Caller } from '../../caller.ts';
 import { commitPlanned } from '../../standing/operations.ts';
 import { findUserSettings } from '../../userpass/operations.ts';
 import { describeAuth } from '../answers.ts';
-import { findLiving, isLiving, requirePresented } from '../authentication/operations.ts';
+import { isLiving, requirePresented } from '../authentication/operations.ts';
 import { planLifetime } from '../lifetime.ts';
 import { nowSeconds } from '../minting/operations.ts';
-import { identityPolicies, planRevocation, requireByAccessor } from '../operations.ts';
+import {
+  identityPolicies,
+  planRevocation,
+  requireByAccessor,
+  requireLiving,
+} from '../operations.ts';
+import { noteToken } from '../recorded.ts';
 import { findStoredTokenRole, holdTokenRole } from '../roles/store.ts';
 import { findToken, renewToken } from '../store.ts';
 import type { Token } from '../token.ts';
@@ -40,8 +46,7 @@ export async function renewByText(
   input: { token: string; increment: number },
 ): Promise<Answer> {
   if (input.token === '') return renewSelf(app, caller, input);
-  const token = await findLiving(app, input.token);
-  if (!token) throw new Failure('forbidden', 'bad token');
+  const token = await requireLiving(app, caller, input.token);
   return renew(app, caller, { token, client_token: input.token, increment: input.increment });
 }
 
@@ -60,6 +65,7 @@ async function renew(
   input: { token: Token; client_token: string; increment: number },
 ): Promise<Answer> {
   const { client_token } = input;
+  noteToken(caller, input.token);
   const { token, expires_at, times, warnings } = await commitPlanned(app, caller, async () => {
     const now = nowSeconds(app);
     const { token, expires_at } = await requireRenewable(app, input.token);
