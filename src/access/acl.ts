@@ -1,6 +1,12 @@
-import { canonicalNames, type FormedSegment, foldingNames } from './name-form.ts';
-import type { ParameterReader } from './parameter-forms.ts';
-import { judgeParameters } from './parameter-rules.ts';
+import {
+  canonicalNames,
+  type FormedSegment,
+  foldingNames,
+  type OwnPath,
+  type Sense,
+} from './name-form.ts';
+import { namesSent, type ParameterReader } from './parameter-forms.ts';
+import { hasConditions, judgeParameters } from './parameter-rules.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
 import { CAPABILITIES, type Policy } from './policy.ts';
 import {
@@ -146,6 +152,71 @@ export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>
 
 const DENIED = refuse('a policy denies this path');
 
+/** The fields of a request, and the wrapping that it asks for. */
+export type SentWith = Pick<AccessRequest, 'parameters' | 'reader' | 'wrapTtl'>;
+
+/**
+ * Whether the paths that things have of their own let pass what is asked of them elsewhere. What
+ * nothing grants there need not be granted, but a denial counts, and so do the conditions: what they
+ * ask of every request as far as they are about such requests, what they say of fields in any case.
+ */
+export function judgeOwn(acl: Acl, paths: readonly OwnPath[], sent: SentWith): AccessVerdict {
+  // Most things are under few rules: thousands of members must not have the fields read each time.
+  const known = new Map<Rule, { own: OwnPath; verdict: AccessVerdict }>();
+  for (const own of paths) {
+    const judge = (rule: Rule, request: Asked): AccessVerdict => {
+      const before = known.get(rule);
+      if (before && isAlike(before.own, own)) return before.verdict;
+      const verdict = judgeOwnRule(rule, { ...own, ...sent, operation: request.operation });
+      known.set(rule, { own, verdict });
+      return verdict;
+    };
+    const asked: Asked = { ...own, operation: own.isRead ? 'read' : 'update', sudoRequired: false };
+    const verdict = judgeAll(acl, asked, judge, ALLOWED);
+    if (!verdict.allowed) return verdict;
+  }
+  return ALLOWED;
+}
+
+const isAlike = (one: OwnPath, other: OwnPath): boolean =>
+  one.stands_for === other.stands_for && one.alike === other.alike && one.isRead === other.isRead;
+
+const WRITES =
+  OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;
+
+function judgeOwnRule(
+  rule: Rule,
+  request: SentWith & Sense & Pick<Asked, 'operation'>,
+): AccessVerdict {
+  if (rule.granted & DENY) return DENIED;
+  const { stands_for, alike, operation, reader, wrapTtl } = request;
+  const isAbout = (rule.granted & (operation === 'read' ? OPERATION_BITS.read : WRITES)) !== 0;
+  if (isAbout) {
+    if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
+    const verdict = judgeWrapping(rule, wrapTtl);
+    if (!verdict.allowed) return verdict;
+  }
+  if (!hasConditions(rule)) return ALLOWED;
+  if (!stands_for && !alike) return judgeNamedFields(rule, request);
+  const asksFor = isAbout && stands_for ? rule : { ...rule, required_parameters: [] };
+  const fields = stands_for ? pick(request, stands_for, false) : pick(request, alike ?? [], true);
+  const because = judgeParameters(asksFor, fields, reader);
+  return because === undefined ? ALLOWED : refuse(because);
+}
+
+/** The fields of a request that are among some, or that are not. */
+function pick(
+  { parameters = {}, reader }: SentWith,
+  fields: readonly string[],
+  isWanted: boolean,
+): Record<string, unknown> {
+  const isAmong = (name: string): boolean =>
+    namesSent(name, reader).some((each) => fields.includes(each));
+  return Object.fromEntries(
+    Object.entries(parameters).filter(([name]) => isAmong(name) === isWanted),
+  );
+}
+
 /**
  * Has every rule judge that decides about a request.
  *
@@ -189,11 +260,13 @@ export function judgeBrought(acl: Acl, request: AccessRequest): AccessVerdict {
   return judgeAll(acl, request, judgeNamedFields);
 }
 
-function judgeNamedFields(rule: Rule, { parameters = {}, reader }: AccessRequest): AccessVerdict {
+function judgeNamedFields(rule: Rule, { parameters = {}, reader }: SentWith): AccessVerdict {
   const { allowed_parameters, denied_parameters } = rule;
   if (allowed_parameters.size === 0 && denied_parameters.size === 0) return ALLOWED;
-  const named = Object.entries(parameters).filter(
-    ([name]) => allowed_parameters.has(name) || denied_parameters.has(name),
+  const named = Object.entries(parameters).filter(([sent]) =>
+    namesSent(sent, reader).some(
+      (name) => allowed_parameters.has(name) || denied_parameters.has(name),
+    ),
   );
   const conditions = { ...rule, required_parameters: [] };
   const because = judgeParameters(conditions, Object.fromEntries(named), reader);
@@ -214,20 +287,27 @@ function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdi
 }
 
 function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
-  const { min_wrapping_ttl, max_wrapping_ttl, pagination_limit } = rule;
   const { wrapTtl, operation, parameters = {} } = request;
+  const unwrapped = judgeWrapping(rule, wrapTtl);
+  if (!unwrapped.allowed || operation === 'delete') return unwrapped;
+  const because =
+    operation === 'list'
+      ? (judgePage(rule.pagination_limit, request) ?? judgeListParameters(rule, request))
+      : judgeParameters(rule, parameters, request.reader);
+  return because === undefined ? ALLOWED : refuse(because);
+}
+
+function judgeWrapping(
+  { min_wrapping_ttl, max_wrapping_ttl }: Rule,
+  wrapTtl: number | undefined,
+): AccessVerdict {
   if (min_wrapping_ttl !== undefined && (wrapTtl ?? 0) < min_wrapping_ttl) {
     return refuse(`the answer must be wrapped for at least ${min_wrapping_ttl} seconds`);
   }
   if (max_wrapping_ttl !== undefined && !(wrapTtl !== undefined && wrapTtl <= max_wrapping_ttl)) {
     return refuse(`the answer must be wrapped for at most ${max_wrapping_ttl} seconds`);
   }
-  if (operation === 'delete') return ALLOWED;
-  const because =
-    operation === 'list'
-      ? (judgePage(pagination_limit, request) ?? judgeListParameters(rule, request))
-      : judgeParameters(rule, parameters, request.reader);
-  return because === undefined ? ALLOWED : refuse(because);
+  return ALLOWED;
 }
 
 /** A list that has no pages cannot be bounded: it is refused where a bound is asked for. */

@@ -14,11 +14,27 @@ export interface FormedSegment {
 }
 
 /** A path by which something is asked for that has other ways to be named. */
-export interface NamedPath {
+interface NamedPath {
   /** Canonical, after `/v1/`. */
   path: string;
   formed?: readonly FormedSegment[];
 }
+
+/** How the fields of a request are judged at a path of something that it names or finds elsewhere. */
+export interface Sense {
+  /** The same could be asked for there: with all fields but these, which the path stands for. */
+  stands_for?: readonly string[];
+  /**
+   * Something else is asked for there: fields that say here what they say there. Without this, those
+   * that the conditions there name.
+   */
+  alike?: readonly string[];
+  /** The thing is only looked at. */
+  isRead?: boolean;
+}
+
+/** A path of its own that such a thing has. */
+export type OwnPath = NamedPath & Sense;
 
 /** @param place with its last slash; the name is the segment behind it */
 export function pathOfName(place: string, name: string, form: NameForm): NamedPath {

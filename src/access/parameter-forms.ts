@@ -42,6 +42,12 @@ export interface Sent {
   readonly foreign: number;
 }
 
+/** All names of the field that is written so, lower case. */
+export function namesSent(written: string, reader: ParameterReader = NO_READER): string[] {
+  const names = reader.knows(written) ? reader.namesOf(written) : [written];
+  return names.map((name) => name.toLowerCase());
+}
+
 /** @param written with the letter case that it came in */
 export function readSent(written: string, value: unknown, reader: ParameterReader): Sent {
   const known = reader.knows(written);
@@ -50,7 +56,7 @@ export function readSent(written: string, value: unknown, reader: ParameterReade
   let foreign: number | undefined;
   return {
     name: written.toLowerCase(),
-    names: (known ? reader.namesOf(written) : [written]).map((name) => name.toLowerCase()),
+    names: namesSent(written, reader),
     value,
     get read() {
       read ??= { of: known ? reader.read(written, value) : undefined };

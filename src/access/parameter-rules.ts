@@ -23,6 +23,12 @@ export interface ParameterConditions {
   required_parameters: readonly string[];
 }
 
+/** Whether any of the three is there. */
+export function hasConditions(rule: ParameterConditions): boolean {
+  const { allowed_parameters, denied_parameters, required_parameters } = rule;
+  return allowed_parameters.size + denied_parameters.size + required_parameters.length > 0;
+}
+
 /**
  * Says why a request's parameters are refused, or undefined if they are not (contract 5.4). The
  * reason names parameters and never has a value in it. A value counts as what the endpoint makes
@@ -36,8 +42,7 @@ export function judgeParameters(
   reader: ParameterReader = NO_READER,
 ): string | undefined {
   const { allowed_parameters, denied_parameters, required_parameters } = rule;
-  const free = allowed_parameters.size === 0 && denied_parameters.size === 0;
-  if (free && required_parameters.length === 0) return undefined;
+  if (!hasConditions(rule)) return undefined;
 
   const missing = required_parameters.find((wanted) => !isThere(wanted, parameters, reader));
   if (missing !== undefined) return `parameter "${missing}" is required`;

@@ -199,6 +199,7 @@ async function answer(
     wrap_ttl,
     record: trace.record,
     onGone: request.onGone,
+    sent: () => ({ parameters: fields, reader: readerOf(route), wrapTtl: wrap_ttl }),
     mayBring: (list) => mayBring(caller.acl, route, asked, list),
     asked: route.identify
       ? accessRequest(route, { asked, fields, wrap_ttl }, { operation: OPERATION[method] })

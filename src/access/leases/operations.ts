@@ -124,7 +124,11 @@ function refuseDeniedLease(
   id: string,
 ): void {
   if (id === '') return;
-  refuseDenied(caller, [{ path: `sys/leases/${action}/${id}` }, { path: `sys/${action}/${id}` }]);
+  const stands_for = ['lease_id'];
+  refuseDenied(caller, [
+    { path: `sys/leases/${action}/${id}`, stands_for },
+    { path: `sys/${action}/${id}`, stands_for },
+  ]);
 }
 
 /** Ends a lease; one that is unknown is as good as ended. */
@@ -160,9 +164,10 @@ export async function revokePrefix(
 ): Promise<Answer> {
   const { prefix, force } = input;
   const action = force ? 'revoke-force' : 'revoke-prefix';
+  const stands_for = ['prefix'];
   refuseDenied(caller, [
-    { path: `sys/leases/${action}/${prefix}` },
-    { path: `sys/${action}/${prefix}` },
+    { path: `sys/leases/${action}/${prefix}`, stands_for },
+    { path: `sys/${action}/${prefix}`, stands_for },
   ]);
   const single = await findLease(app.db, prefix);
   const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);

@@ -5,9 +5,9 @@ import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import { isDenied, judgeAccess, type Operation } from '../acl.ts';
+import { judgeAccess, judgeOwn, type Operation } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import type { NamedPath } from '../name-form.ts';
+import type { OwnPath } from '../name-form.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
@@ -136,14 +136,21 @@ export function requireAt(caller: Caller, operation: Operation, paths: readonly 
   });
 }
 
-/** As {@link requireAt}, where what is granted here need not be granted there: only a denial counts. */
-export function refuseDenied(caller: Caller, paths: readonly NamedPath[]): void {
+/**
+ * As {@link requireAt}, where what is granted here need not be granted there: a denial counts, and
+ * the conditions that a policy has there.
+ */
+export function refuseDenied(caller: Caller, paths: readonly OwnPath[]): void {
   judgeWith(caller, () => refuseDeniedNow(caller, paths));
 }
 
 /** As {@link refuseDenied}, of what a plan has found: one that is made anew finds and asks anew. */
-export function refuseDeniedNow({ acl }: Pick<Caller, 'acl'>, paths: readonly NamedPath[]): void {
-  if (!acl || acl.root || !paths.some((path) => isDenied(acl, path))) return;
+export function refuseDeniedNow(
+  { acl, sent }: Pick<Caller, 'acl' | 'sent'>,
+  paths: readonly OwnPath[],
+): void {
+  if (!acl || acl.root || paths.length === 0) return;
+  if (judgeOwn(acl, paths, sent?.() ?? {}).allowed) return;
   throw new Failure('forbidden', 'permission denied');
 }
 

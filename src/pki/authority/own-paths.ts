@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
-import { type NamedPath, pathOfName } from '../../access/name-form.ts';
+import { type OwnPath, pathOfName, type Sense } from '../../access/name-form.ts';
 
 /** What an issuer or a key is known by; a name may be empty. */
 interface Known {
@@ -9,13 +9,21 @@ interface Known {
   name?: string | undefined;
 }
 
+/** The same, under a name that it gets. */
+export const RENAMED: Readonly<Record<'issuer' | 'key', Sense>> = {
+  issuer: { stands_for: ['issuer_ref', 'issuer_name'] },
+  key: { stands_for: ['key_ref', 'key_name'] },
+};
+
 /** The paths of its own that an issuer or a key has, wherever else it is named or found. */
 export function ownPaths(
   { mount }: Pick<Caller, 'mount'>,
   kind: 'issuer' | 'key',
   known: Known | undefined,
-): NamedPath[] {
+  sense: Sense = {},
+): OwnPath[] {
   const { ref, id, name } = known ?? {};
   const names = new Set([ref, id, name].flatMap((one) => one?.trim() || []));
-  return [...names].map((one) => pathOfName(`${mount.path}${kind}/`, one, 'default_word'));
+  const place = `${mount.path}${kind}/`;
+  return [...names].map((one) => ({ ...pathOfName(place, one, 'default_word'), ...sense }));
 }

@@ -10,7 +10,7 @@ import {
   rememberFormer,
   requireIssuer,
 } from '../authority/operations.ts';
-import { ownPaths } from '../authority/own-paths.ts';
+import { ownPaths, RENAMED } from '../authority/own-paths.ts';
 import { requireRoomForSettings } from '../authority/room.ts';
 import { warnOfTemplates } from '../authority/urls.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
@@ -126,7 +126,7 @@ async function changeIssuer(
   { issuer_ref: ref, sent }: IssuerRef & { sent: SentUpdate },
   updateFrom: (issuer: Issuer) => IssuerUpdate,
 ): Promise<IssuerAnswer> {
-  refuseDenied(caller, ownPaths(caller, 'issuer', { name: sent.issuer_name }));
+  refuseDenied(caller, ownPaths(caller, 'issuer', { name: sent.issuer_name }, RENAMED.issuer));
   const { id, warnings } = await changeAuthority(app, caller, async (authority) => {
     const issuer = resolveIssuer(authority, ref);
     refuseDeniedChain(caller, authority, issuer, sent.manual_chain ?? []);

@@ -27,7 +27,7 @@ import { encodeBareEcKey, encodePrivateKey, exportPrivateKey } from '../../x509/
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKey } from '../authority/authority.ts';
 import { changeAuthority, readAuthority } from '../authority/operations.ts';
-import { ownPaths } from '../authority/own-paths.ts';
+import { ownPaths, RENAMED } from '../authority/own-paths.ts';
 import { requireRoomForKey } from '../authority/room.ts';
 import type { HandedOutKey } from '../certificates/answer.ts';
 import { takeRsaKey } from './jobs.ts';
@@ -257,7 +257,7 @@ export async function updateKey(
   caller: Caller,
   input: { key_ref: string; key_name?: string | undefined },
 ): Promise<Answer<KeyFacts>> {
-  refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
+  refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }, RENAMED.key));
   return changeAuthority<Answer<KeyFacts>>(app, caller, (authority) => {
     const key = resolveKey(authority, input.key_ref);
     const name = (input.key_name ?? '').trim();

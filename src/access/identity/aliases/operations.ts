@@ -22,7 +22,7 @@ import {
   planAliasRemoval,
   readAliasMounts,
 } from '../operations.ts';
-import { aliasPaths, ownPaths } from '../own-paths.ts';
+import { aliasPaths, CONCERNED, FOUND_ALIAS, NAMED_ALIAS, ownPaths } from '../own-paths.ts';
 import { findEntityById, insertEntity } from '../store.ts';
 import {
   ALIAS_TAKEN,
@@ -49,12 +49,14 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
   if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
   const { id, canonical_id } = input;
   refuseDenied(caller, [
-    ...aliasPaths(caller, 'entity-alias', id),
-    ...ownPaths(caller, 'entity', { id: canonical_id }),
+    ...aliasPaths(caller, 'entity-alias', id, NAMED_ALIAS),
+    ...ownPaths(caller, 'entity', { id: canonical_id }, CONCERNED),
   ]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
-    if (existing) refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id));
+    if (existing && id === '') {
+      refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id, FOUND_ALIAS));
+    }
     const entity = await findOwner(app, input);
     if (entity) await refuseDeniedOwners(app, caller, entity, existing);
     const plan = existing
@@ -71,10 +73,11 @@ async function refuseDeniedOwners(
   next: Entity,
   existing: Alias | undefined,
 ): Promise<void> {
-  refuseDeniedNow(caller, ownPaths(caller, 'entity', next));
+  refuseDeniedNow(caller, ownPaths(caller, 'entity', next, CONCERNED));
   if (!existing || existing.entity_id === next.id) return;
   const before = await findEntityById(app.db, existing.entity_id);
-  refuseDeniedNow(caller, ownPaths(caller, 'entity', before ?? { id: existing.entity_id }));
+  const known = before ?? { id: existing.entity_id };
+  refuseDeniedNow(caller, ownPaths(caller, 'entity', known, CONCERNED));
 }
 
 async function planChange(

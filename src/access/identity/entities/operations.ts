@@ -40,7 +40,14 @@ import {
   readGroupTree,
   requireFewPolicies,
 } from '../operations.ts';
-import { aliasPaths, otherPaths, ownPaths } from '../own-paths.ts';
+import {
+  aliasPaths,
+  CONCERNED,
+  LOOKED_UP,
+  otherPaths,
+  ownPaths,
+  pathsInBody,
+} from '../own-paths.ts';
 import {
   deleteEntity,
   findEntityById,
@@ -61,7 +68,7 @@ export async function writeEntity(
   input: { id: string; name: string } & SentSettings,
 ): Promise<Answer> {
   const { id, name, ...sent } = input;
-  refuseDenied(caller, ownPaths(caller, 'entity', input));
+  refuseDenied(caller, pathsInBody(caller, 'entity', input));
   if (id !== '') return changeEntity(app, caller, input);
   checkName('name', name);
   return commitPlanned<Answer>(app, caller, async () => {
@@ -200,8 +207,11 @@ export async function removeEntityBatch(
   );
   const find = (some: readonly string[]) => async () => {
     const found = await findEntities(app, some);
-    const paths = found.flatMap((entity) => (entity ? ownPaths(caller, 'entity', entity) : []));
-    refuseDeniedNow(caller, paths);
+    const pathsOf = (entity: Entity) => ownPaths(caller, 'entity', entity, CONCERNED);
+    refuseDeniedNow(
+      caller,
+      found.flatMap((entity) => (entity ? pathsOf(entity) : [])),
+    );
     return found;
   };
   const breath = new Breath();
@@ -309,13 +319,13 @@ export async function listNamesOfEntities(app: App): Promise<Answer> {
 export async function lookUpEntity(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
   const entity = await findLookedUp(app, caller, parseLookup(input));
   if (!entity) return {};
-  refuseDenied(caller, ownPaths(caller, 'entity', entity));
+  refuseDenied(caller, ownPaths(caller, 'entity', entity, LOOKED_UP));
   return answerEntity(app, entity);
 }
 
 async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<Entity | undefined> {
   if (lookup.by === 'id' || lookup.by === 'name') {
-    refuseDenied(caller, ownPaths(caller, 'entity', lookup));
+    refuseDenied(caller, ownPaths(caller, 'entity', lookup, LOOKED_UP));
     return lookup.by === 'id'
       ? findEntityById(app.db, lookup.id)
       : findEntityByName(app.db, lookup.name);
@@ -324,6 +334,6 @@ async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<E
     lookup.by === 'alias'
       ? await findAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
       : await findAliasById(app.db, lookup.alias_id);
-  refuseDenied(caller, aliasPaths(caller, 'entity-alias', alias?.id ?? ''));
+  refuseDenied(caller, aliasPaths(caller, 'entity-alias', alias?.id ?? '', LOOKED_UP));
   return alias && findEntityById(app.db, alias.entity_id);
 }

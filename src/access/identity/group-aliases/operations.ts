@@ -9,7 +9,7 @@ import { requireAccessor } from '../aliases/operations.ts';
 import { timeOf } from '../entity.ts';
 import type { GroupAlias } from '../group.ts';
 import { findAliasMount } from '../operations.ts';
-import { aliasPaths, ownPaths } from '../own-paths.ts';
+import { aliasPaths, CONCERNED, FOUND_ALIAS, NAMED_ALIAS, ownPaths } from '../own-paths.ts';
 import {
   deleteGroupAlias,
   findAliasOfGroup,
@@ -36,12 +36,14 @@ export async function writeGroupAlias(
 ): Promise<Answer> {
   const { id, canonical_id } = input;
   refuseDenied(caller, [
-    ...aliasPaths(caller, 'group-alias', id),
-    ...ownPaths(caller, 'group', { id: canonical_id }),
+    ...aliasPaths(caller, 'group-alias', id, NAMED_ALIAS),
+    ...ownPaths(caller, 'group', { id: canonical_id }, CONCERNED),
   ]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
-    if (existing) refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id));
+    if (existing && id === '') {
+      refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id, FOUND_ALIAS));
+    }
     if (canonical_id !== '') await refuseDeniedOwners(app, caller, canonical_id, existing);
     const alias = await planGroupAlias(app, input, existing);
     return {
@@ -71,7 +73,7 @@ async function refuseDeniedOwners(
 ): Promise<void> {
   for (const id of new Set([next, existing?.group_id ?? next])) {
     const group = await findGroupById(app.db, id);
-    refuseDeniedNow(caller, ownPaths(caller, 'group', group ?? { id }));
+    refuseDeniedNow(caller, ownPaths(caller, 'group', group ?? { id }, CONCERNED));
   }
 }
 

@@ -6,7 +6,7 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import type { NamedPath } from '../../name-form.ts';
+import type { OwnPath } from '../../name-form.ts';
 import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
 import { checkMemberGroups, describeGroup, type Group, type GroupSettings } from '../group.ts';
@@ -21,7 +21,7 @@ import {
   replaceMembers,
 } from '../memberships/store.ts';
 import { randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
-import { aliasPaths, otherPaths, ownPaths } from '../own-paths.ts';
+import { aliasPaths, JOINED, LOOKED_UP, otherPaths, ownPaths, pathsInBody } from '../own-paths.ts';
 import {
   deleteGroup,
   findAliasOfGroup,
@@ -75,12 +75,12 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
 }
 
 /** Paths of the group and of its members, as far as the request says them. */
-function listNamed(caller: Caller, input: SentGroup): NamedPath[] {
+function listNamed(caller: Caller, input: SentGroup): OwnPath[] {
   const { member_entity_ids: entities = [], member_group_ids: groups = [] } = input;
   return [
-    ...ownPaths(caller, 'group', input),
-    ...entities.flatMap((id) => ownPaths(caller, 'entity', { id })),
-    ...groups.flatMap((id) => ownPaths(caller, 'group', { id })),
+    ...pathsInBody(caller, 'group', input),
+    ...entities.flatMap((id) => ownPaths(caller, 'entity', { id }, JOINED)),
+    ...groups.flatMap((id) => ownPaths(caller, 'group', { id }, JOINED)),
   ];
 }
 
@@ -146,14 +146,14 @@ async function planMembers(
   for (const id of entities ?? []) {
     const entity = await findEntityById(app.db, id);
     if (!entity) throw new Failure('invalid', `member_entity_ids: there is no entity "${id}"`);
-    refuseDeniedNow(caller, ownPaths(caller, 'entity', entity));
+    refuseDeniedNow(caller, ownPaths(caller, 'entity', entity, JOINED));
   }
   if (groups) {
     checkMemberGroups(await readGroupTree(app), group.id, groups);
     const names = await listNamesById(app.db, groups);
     refuseDeniedNow(
       caller,
-      names.flatMap((name) => ownPaths(caller, 'group', { name })),
+      names.flatMap((name) => ownPaths(caller, 'group', { name }, JOINED)),
     );
   }
   return [
@@ -256,13 +256,13 @@ export async function listNamesOfGroups(app: App): Promise<Answer> {
 export async function lookUpGroup(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
   const group = await findLookedUp(app, caller, parseLookup(input));
   if (!group) return {};
-  refuseDenied(caller, ownPaths(caller, 'group', group));
+  refuseDenied(caller, ownPaths(caller, 'group', group, LOOKED_UP));
   return answerGroup(app, group);
 }
 
 async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<Group | undefined> {
   if (lookup.by === 'id' || lookup.by === 'name') {
-    refuseDenied(caller, ownPaths(caller, 'group', lookup));
+    refuseDenied(caller, ownPaths(caller, 'group', lookup, LOOKED_UP));
     return lookup.by === 'id'
       ? findGroupById(app.db, lookup.id)
       : findGroupByName(app.db, lookup.name);
@@ -271,6 +271,6 @@ async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<G
     lookup.by === 'alias'
       ? await findGroupAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
       : await findGroupAliasById(app.db, lookup.alias_id);
-  refuseDenied(caller, aliasPaths(caller, 'group-alias', alias?.id ?? ''));
+  refuseDenied(caller, aliasPaths(caller, 'group-alias', alias?.id ?? '', LOOKED_UP));
   return alias && findGroupById(app.db, alias.group_id);
 }
