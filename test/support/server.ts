@@ -1,6 +1,10 @@
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { App } from '../../src/app.ts';
+import { listOfType } from '../../src/broker/resources/store.ts';
+import { readScopeTree, scopeOf } from '../../src/broker/tree/operations.ts';
 import { type Config, devConfig } from '../../src/config.ts';
 import { type Running, type Substitutes, startServer } from '../../src/start.ts';
 
@@ -49,8 +53,12 @@ export async function startTestServer(
     options,
   );
   test.after(async () => {
-    await running.stop();
-    if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
+    try {
+      await requireKnownScopes(running.app);
+    } finally {
+      await running.stop();
+      if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
+    }
   });
   const url = `http://127.0.0.1:${running.address.port}`;
   return {
@@ -101,4 +109,21 @@ function walk(value: unknown, path: readonly string[]): unknown {
   if (first === undefined) return value;
   if (typeof value !== 'object' || value === null) return undefined;
   return walk(Reflect.get(value, first), rest);
+}
+
+/** Most scopes that are compared: some tests make tens of thousands. */
+const FEW_SCOPES = 1_000;
+
+/**
+ * Scopes are kept in memory, and read anew one by one as changes of them are noted. Whatever a test did,
+ * a server knows them as the database has them in the end.
+ */
+async function requireKnownScopes(app: App): Promise<void> {
+  if (app.barrier.sealed) return;
+  const tree = await readScopeTree(app).catch(() => undefined);
+  if (!tree || tree.byId.size > FEW_SCOPES) return;
+  const stored = await listOfType(app.db, 'scope', scopeOf);
+  const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
+  const known = [...tree.byId.values()].sort(byId);
+  assert.deepEqual(known, stored.sort(byId), 'scopes are known as they are stored');
 }

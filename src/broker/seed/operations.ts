@@ -21,6 +21,7 @@ import { findResource, insertResource, saveResource } from '../resources/store.t
 import { insertRole, scopeDefinition } from '../scopes/operations.ts';
 import type { ScopeBody } from '../scopes/scope.ts';
 import { targetDefinition } from '../targets/operations.ts';
+import { noteScopes } from '../tree/store.ts';
 import { userDefinition } from '../users/operations.ts';
 import type { SeedSettings } from './settings.ts';
 import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
@@ -103,7 +104,7 @@ async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
   };
   return [
     ...effects,
-    await planPrimary(app, ids.auth_method),
+    ...(await planPrimary(app, ids.auth_method)),
     ...insertRole(app, 'global', administration, { grant_scope_ids: ['descendants', 'this'] }),
     insertLink({ from_id: ids.host_set, kind: 'host-set-host', to_id: ids.host }),
     insertLink({ from_id: ids.second_target, kind: 'target-host-source', to_id: ids.host_set }),
@@ -115,12 +116,12 @@ async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
   ];
 }
 
-async function planPrimary(app: App, primary_auth_method_id: string): Promise<Effect> {
+async function planPrimary(app: App, primary_auth_method_id: string): Promise<Effect[]> {
   const global = await findResource(app.db, 'global');
   if (!global) throw new TypeError('the global scope is made before');
   const body: ScopeBody = { primary_auth_method_id };
   const next = { ...global, body, version: global.version + 1, updated_ms: app.now() };
-  return saveResource(next, global.version);
+  return [...noteScopes({ ids: [global.id] }), saveResource(next, global.version)];
 }
 
 /** Rows of things in their order; what one lies in comes before it. */

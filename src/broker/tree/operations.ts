@@ -53,7 +53,8 @@ class KnownScopes {
 
 const knownScopesOf = perApp(() => new KnownScopes());
 
-const scopeOf = ({ id, name, description, scope_id, body }: Resource): Scope => ({
+/** What is known of a scope, from its row. */
+export const scopeOf = ({ id, name, description, scope_id, body }: Resource): Scope => ({
   id,
   type: scopeTypeOf(id),
   name,
