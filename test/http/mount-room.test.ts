@@ -72,7 +72,7 @@ test('issuers of a mount have two megabytes of certificates and URLs, and may ha
   await must(call('PATCH', 'bytes/issuer/i1', grown));
   refused(await call('PATCH', 'bytes/issuer/i2', grown), why);
   await must(call('PATCH', 'bytes/issuer/i1', { issuer_name: 'same' }));
-  await copyIssuer(client, 'bytes', 1, { id: sql`'9' || substr(id, 2)`, name: sql`'over'` });
+  await copyIssuer(client, 'bytes', 1, { id: sql`'x' || substr(id, 2)`, name: sql`'over'` });
   refused(await call('POST', 'bytes/root/generate/existing', { common_name: 'R' }), why);
   await must(call('PATCH', 'bytes/issuer/i2', { leaf_not_after_behavior: 'permit' }));
   await must(call('POST', 'bytes/issuer/i2', { issuer_name: 'i2' }));
@@ -143,7 +143,8 @@ async function idsIn(mount: string): Promise<string[]> {
 test('a chain has at most 32 members', async () => {
   await makeMount(client, 'chain');
   await copyIssuer(client, 'chain', 40);
-  const others = (await idsIn('chain')).slice(0, 32);
+  const own = (await call('GET', 'chain/issuer/chain')).textAt('data.issuer_id');
+  const others = (await idsIn('chain')).filter((id) => id !== own).slice(0, 32);
   const chainOf = (more: number) => ({ manual_chain: ['self', ...others.slice(0, more)] });
   refused(await call('PATCH', 'chain/issuer/chain', chainOf(32)), /manual_chain has 33 members/);
   await must(call('PATCH', 'chain/issuer/chain', chainOf(31)));
