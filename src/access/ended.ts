@@ -18,8 +18,8 @@ export type Ended =
 /** How what ends is ended page by page, and by whom. */
 export interface EndingPages {
   commit(effects: readonly Effect[]): Promise<void>;
-  /** The token of whoever ends: it, and the log-in that it is of, are left to the end. */
-  own_token_id: string;
+  /** The token of whoever ends and those above it: they, and the log-ins that they are of, are left to the end. */
+  own_token_ids: readonly string[];
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { MOST_SETS_OF_HOST } from '../../src/broker/org-bounds/bounds.ts';
 import { PAGE } from '../../src/broker/removal/page.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { CommitHolder } from '../support/held-commit.ts';
@@ -311,6 +312,25 @@ eachPlace('refused, and nothing has ended', (newPlace) => {
     );
     assert.equal(late.status, 400, late.text);
     assert.deepEqual(await countEnding(world), all);
+  });
+
+  test('the hosts of a set, for one that is in as many sets as a host may be', async () => {
+    const { broker, host_set, host_catalog: host_catalog_id } = world;
+    const { make, admin } = broker;
+    const attributes = { address: '10.0.0.8' };
+    const wanted = await make('hosts', { host_catalog_id, type: 'static', attributes });
+    for (let sets = 0; sets < MOST_SETS_OF_HOST; sets += 1) {
+      const id = await make('host-sets', { host_catalog_id, type: 'static' });
+      await must(admin('POST', `host-sets/${id}:add-hosts`, { version: 1, host_ids: [wanted] }));
+    }
+    const change: Change = {
+      method: 'POST',
+      plural: 'host-sets',
+      id: host_set,
+      verb: ':set-hosts',
+    };
+    const version = await versionOf(world, change);
+    await refuse(admin, { ...change, body: { host_ids: [wanted] } }, 400, { version });
   });
 
   test('the accounts of a user, for one that another gets when it is about to write', async () => {

@@ -8,7 +8,7 @@ import { partyOf } from '../../core/party.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Turn } from '../../jobs.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
-import type { Effect, Write } from '../../store/write.ts';
+import type { Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { findAlias } from '../identity/aliases/store.ts';
 import { nameKey } from '../identity/entity.ts';
@@ -109,23 +109,25 @@ export async function writeApprole(
     });
     checkApprole(rules, existing?.rules);
     const id = role_id || existing?.role_id || new_id;
-    const effects = await planRole(app, caller, input, { existing, role_id: id, rules });
-    return { effects, result: {}, found: existing !== undefined };
+    const plan = await planRole(app, caller, input, { existing, role_id: id, rules });
+    return { ...plan, result: {}, found: existing !== undefined };
   });
 }
 
 export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
   const key = keyOf(caller, input);
-  await deleteSecretIdsBeforehand(app, caller, key);
   return commitEnding(app, caller, async () => {
     const existing = await findApprole(app.db, key);
-    const effects = existing
-      ? [
-          deleteApprole(key, existing),
-          ...(await planNamesake(app, caller, { existing, next: undefined })),
-        ]
-      : [];
-    return { effects, result: {} };
+    if (!existing) return { effects: [], result: {} };
+    const namesake = await planNamesake(app, caller, { existing, next: undefined });
+    return {
+      effects: [deleteApprole(key, existing), ...namesake.effects],
+      result: {},
+      beforehand: async () => {
+        await deleteSecretIdsBeforehand(app, caller, key);
+        await namesake.beforehand?.();
+      },
+    };
   });
 }
 
@@ -166,7 +168,7 @@ export async function writeRoleId(
   return commitEnding(app, caller, async () => {
     const existing = await requireRole(app, caller, input);
     const wanted = { existing, role_id, rules: existing.rules };
-    return { effects: await planRole(app, caller, input, wanted), result: {} };
+    return { ...(await planRole(app, caller, input, wanted)), result: {} };
   });
 }
 
@@ -182,14 +184,16 @@ async function planRole(
   caller: Caller,
   input: RoleName,
   { existing, role_id, rules }: WantedRole,
-): Promise<Effect[]> {
+): Promise<Ending> {
   const key = keyOf(caller, input);
   const role_id_key = await requireOwnRoleId(app, caller, { key, role_id, existing });
-  return [
-    saveApprole(key, existing, { role_id, role_id_key, rules }),
-    ...(await planNamesake(app, caller, { existing, next: role_id })),
-  ];
+  const { effects, beforehand } = await planNamesake(app, caller, { existing, next: role_id });
+  const saved = saveApprole(key, existing, { role_id, role_id_key, rules });
+  return { effects: [saved, ...effects], beforehand };
 }
+
+/** What ends log-ins in its write set, and what of them ends before. */
+type Ending = Pick<Planned<Answer>, 'effects' | 'beforehand'>;
 
 /**
  * Whoever logs in is the entity that the ID names, where letters count alike in either case: a
@@ -221,11 +225,15 @@ async function planNamesake(
   app: App,
   caller: Caller,
   { existing, next }: { existing: StoredApprole | undefined; next: string | undefined },
-): Promise<Effect[]> {
-  if (!existing || (next !== undefined && nameKey(existing.role_id) === nameKey(next))) return [];
+): Promise<Ending> {
+  if (!existing || (next !== undefined && nameKey(existing.role_id) === nameKey(next))) {
+    return { effects: [] };
+  }
   const at = { mount_accessor: caller.mount.accessor, name: existing.role_id };
-  await endLogInsBeforehand(app, caller, at);
-  return [...(await planAliasRemoval(app, at)), ...bumpPermissionVersion()];
+  return {
+    effects: [...(await planAliasRemoval(app, at)), ...bumpPermissionVersion()],
+    beforehand: () => endLogInsBeforehand(app, caller, at),
+  };
 }
 
 /** The key of a secret ID's row; one text may be in use on several mounts. */

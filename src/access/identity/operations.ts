@@ -15,8 +15,14 @@ import { loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
-import { deleteLogIns, deleteTreesByIds, ENDED, listTokensOfAliases } from '../tokens/store.ts';
-import type { LogInAlias } from '../tokens/token.ts';
+import {
+  deleteLogIns,
+  deleteTreesByIds,
+  ENDED,
+  listLine,
+  listTokensOfAliases,
+} from '../tokens/store.ts';
+import type { LogInAlias, Token } from '../tokens/token.ts';
 import {
   type AliasesAt,
   aliasIds,
@@ -291,10 +297,10 @@ const PAGE = 500;
  * that ends the rest with the aliases themselves is not larger for how often somebody has logged in.
  */
 export async function endLogInsBeforehand(app: App, caller: Caller, at: AliasesAt): Promise<void> {
-  const work = pagesOf(app, caller);
+  const work = await pagesOf(app, caller);
   const of = aliasIds(at);
+  const page = { but: work.own_token_ids, limit: PAGE };
   for (;;) {
-    const page = { but: work.own_token_id, limit: PAGE };
     const token_ids = await listTokensOfAliases(app.db, of, page);
     const ended = { token_ids, ended_by: ENDED };
     if (token_ids.length > 0) await app.endDependants(app, work, ended);
@@ -306,13 +312,25 @@ export async function endLogInsBeforehand(app: App, caller: Caller, at: AliasesA
 }
 
 /** Pages of a request, each with a record of its own that says so. */
-export function pagesOf(app: App, caller: Caller): EndingPages {
+export async function pagesOf(app: App, caller: Caller): Promise<EndingPages> {
   const { record } = caller;
   const outcome = { ...record.outcome, ending: true };
   return {
     commit: (effects) => app.commit({ ...caller, record: { ...record, outcome } }, effects),
-    own_token_id: caller.token?.id ?? '',
+    own_token_ids: (await listOwnTokens(app, caller)).map(({ id }) => id),
   };
+}
+
+/**
+ * The tokens that a request stands on: the one that it came with, or that a batch token was made by, with
+ * those above. Once one of them has ended, whatever else the request writes is refused.
+ */
+export async function listOwnTokens(
+  app: App,
+  { standing }: Pick<Caller, 'standing'>,
+): Promise<Token[]> {
+  const id = standing?.token_id;
+  return id === undefined ? [] : listLine(app.db, id);
 }
 
 /** What ends where an alias becomes another mount's, another name, or somebody else's. */

@@ -112,6 +112,7 @@ eachEngine('a request that merges what it has read with what it was sent', (open
 function judgedBy(caller: Caller, found: boolean, app: App, may: 'make' | 'both'): Caller {
   const standing: Standing = {
     version: undefined,
+    token_id: undefined,
     guards: () => [],
     renew: async () => {
       caller.found = (await bodyIn(app)) !== undefined;
@@ -141,6 +142,27 @@ eachEngine('what has come or gone since the request was permitted', (open) => {
         assert.equal(await bodyIn(app), denied ? 'a' : 'a+');
       });
     }
+  }
+
+  for (const may of ['both', 'make'] as const) {
+    test(`ends ${may === 'make' ? 'nothing' : 'what it ends'} beforehand for who may ${may}`, async () => {
+      const bench = await openBench(open);
+      const { app } = bench;
+      const caller = judgedBy(bench.caller, false, app, may);
+      await app.store.commit([save(undefined, 'a')]);
+      const ended: string[] = [];
+      const done = commitPlanned(app, caller, async () => ({
+        effects: [save('a', 'b')],
+        result: null,
+        found: true,
+        beforehand: async () => {
+          ended.push(`of ${await bodyIn(app)}`);
+        },
+      }));
+      if (may === 'make') await assert.rejects(done, /permission denied/);
+      else await done;
+      assert.deepEqual(ended, may === 'make' ? [] : ['of a']);
+    });
   }
 
   test('is not made anew, removed before it was read', async () => {

@@ -30,6 +30,7 @@ export async function holdPermissions(app: App): Promise<Write> {
 /** Stands for a request that was permitted. */
 export function standOn(footing: Footing, renew: () => Promise<Standing>): Standing {
   return {
+    token_id: footing.token_id,
     version: footing.version,
     guards: (changes) => (changes ? takeFooting(footing) : holdFooting(footing)),
     renew,
@@ -162,6 +163,8 @@ export interface Planned<Result> {
   outcome?: Readonly<Record<string, unknown>>;
   /** Whether what it writes is there, where it would be made otherwise. */
   found?: boolean;
+  /** Ends what would be much for one write set, page by page, once nothing but a change by others can refuse the plan. */
+  beforehand?: (() => Promise<void>) | undefined;
 }
 
 /** Each but the last means that somebody else's change of what was read was durable. */
@@ -218,13 +221,14 @@ export async function commitPlanned<Result>(
   const bear = patience(PLANS);
   /** @returns undefined after a conflict that may pass */
   const attempt = async (): Promise<{ done: Result } | undefined> => {
-    const { effects, result, found, outcome } = await plan();
+    const { effects, result, found, outcome, beforehand } = await plan();
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
     // Who may make a thing may perhaps not change one that has come meanwhile.
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     if (outcome) Object.assign(caller.record.outcome, outcome);
     try {
+      await beforehand?.();
       await app.commitOnce(caller, effects);
       return { done: result };
     } catch (error) {

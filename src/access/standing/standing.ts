@@ -2,6 +2,8 @@ import type { Write } from '../../store/write.ts';
 
 /** The rows that a request's permission rests on, as they were when it was judged. */
 export interface Standing {
+  /** As its footing has it: with those above it, what the request stands on itself. */
+  readonly token_id: string | undefined;
   /** Of what was permitted; undefined where permission does not depend on what is configured. */
   readonly version: number | undefined;
   /**

@@ -314,7 +314,7 @@ async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): P
   noteToken(caller, token ?? { id });
   const stands = (token?.entity_id ?? '') !== '';
   const of = { token_ids: [id], ended_by: ENDED };
-  if (stands) await app.endDependants(app, pagesOf(app, caller), of);
+  if (stands) await app.endDependants(app, await pagesOf(app, caller), of);
   await app.commit(caller, await planRevocation(app, id, marks));
   try {
     const left = await removeEnded(app, [id]);

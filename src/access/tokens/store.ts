@@ -88,6 +88,24 @@ export async function mayHaveChildren(db: Db, id: string): Promise<boolean> {
   return Number((await lineLength.first(db, { id }))?.length ?? 0) < LONGEST_LINE;
 }
 
+/** Ids of a token and those above it, but for what one that was ended alone is no more to. */
+const lineOf = (id: string) => sql`
+  with recursive line (id, parent_id) as (
+    select id, parent_id from token where id = ${id}
+    union all
+    select above.id, above.parent_id from token as above join line on line.parent_id = above.id
+    where ${isNotEndedAlone('above')})
+  select id from line`;
+
+const rowsOfLine = prepared<{ id: string }, TokenRow>((_from, { id }) =>
+  compiled(sql<TokenRow>`select token.* from token where token.id in (${lineOf(id)})`),
+);
+
+/** A token with those that it descends from: with any of them it ends. */
+export async function listLine(db: Db, id: string): Promise<Token[]> {
+  return (await rowsOfLine.all(db, { id })).map(tokenOf);
+}
+
 /** Which of some tokens are dead, by themselves or by what is above them. */
 export async function listDead(db: Db, ids: readonly string[], now: number): Promise<Set<string>> {
   const rows = await inBlocks(ids, (some) => {
@@ -124,13 +142,7 @@ export async function listLiving(
 export const holdLine = preparedHold<{ id: string }>(
   (_from, { id }) =>
     compiled(sql`select 1 from (select min(coalesce(held.expires_at, 1)) as earliest from (
-      select token.expires_at from token where token.id in (
-        with recursive line (id, parent_id) as (
-          select id, parent_id from token where id = ${id}
-          union all
-          select above.id, above.parent_id from token as above join line on line.parent_id = above.id
-          where ${isNotEndedAlone('above')})
-        select id from line)
+      select token.expires_at from token where token.id in (${lineOf(id)})
       for key share) as held) as line
       where line.earliest > ${sql.lit(ENDED)}`),
   { rows: 1, conflict: 'the token was revoked in the meantime' },
@@ -258,21 +270,20 @@ export function deleteAlone(id: string): Write[] {
   return [holdLine({ id }), endTokens(sql<string>`(select cast(${id} as text))`, ENDED_ALONE)];
 }
 
-/** Tokens of log-ins that came by these aliases, in no order; one may be left out. */
+/** Tokens of log-ins that came by these aliases, in no order; some may be left out. */
 export async function listTokensOfAliases(
   db: Db,
   alias_ids: Expression<string>,
-  { but, limit }: { but: string; limit: number },
+  { but, limit }: { but: readonly string[]; limit: number },
 ): Promise<string[]> {
-  const rows = await db
+  const tokens = db
     .selectFrom('token')
     .select('token.id')
     .where('token.alias_id', '<>', sql.lit(''))
     .where('token.alias_id', 'in', alias_ids)
-    .where('token.id', '<>', but)
-    .limit(limit)
-    .execute();
-  return rows.map(({ id }) => id);
+    .limit(limit);
+  const others = but.length === 0 ? tokens : tokens.where('token.id', 'not in', but);
+  return (await others.execute()).map(({ id }) => id);
 }
 
 /** As {@link deleteTree}, of some tokens, which are no longer found by the alias that they came by. */

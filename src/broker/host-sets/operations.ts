@@ -65,6 +65,8 @@ const SETS_OF_HOST = {
   most: MOST_SETS_OF_HOST,
   conflict: BOUNDS.sets_of_host,
 } as const;
+/** As a host is that may be put into another. */
+const ONE_MORE_SET = { ...SETS_OF_HOST, most: MOST_SETS_OF_HOST - 1 };
 
 export function checkHosts(change: LinkChange) {
   return (item: Item, errors: FieldErrors, id: string): void => {
@@ -96,9 +98,10 @@ export function changeHosts(change: LinkChange) {
       field: FIELD,
       inside: { container_id: resource.container_id },
       bounds: ({ added }) => holdLinksTo(added, SETS_OF_HOST),
-      async loseBy(removed) {
+      async loseBy({ added, removed }) {
         const { id } = resource;
         return {
+          grounds: holdLinksTo(added, ONE_MORE_SET),
           effects: await planHostLoss(app, id, removed),
           end: (work) =>
             endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),

@@ -36,10 +36,12 @@ export interface LinkRequest {
   /** What refuses the change where more are linked than may be; the links are there by then. */
   bounds?(plan: PlannedLinks): readonly Effect[];
   /** What ends with links that are taken away, in the change itself and before it. */
-  loseBy?(removed: readonly string[]): Promise<LossByLinks>;
+  loseBy?(plan: PlannedLinks): Promise<LossByLinks>;
 }
 
-type LossByLinks = Pick<Beforehand, 'end'> & { effects: readonly Effect[] };
+/** `grounds`: by what the change is refused besides, as far as that can be asked before it. */
+type LossByLinks = Pick<Beforehand, 'end'> &
+  Partial<Pick<Beforehand, 'grounds'>> & { effects: readonly Effect[] };
 
 /** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
 export async function changeLinks(
@@ -54,7 +56,7 @@ export async function changeLinks(
     planChange(app, request),
   );
   const { added, removed } = plan;
-  const loss = removed.length > 0 ? await request.loseBy?.(removed) : undefined;
+  const loss = removed.length > 0 ? await request.loseBy?.(plan) : undefined;
   const effects = [
     ...deleteLinks({ from_id: resource.id, kind, to_ids: removed }),
     ...insertLinks({ from_id: resource.id, kind, to_ids: added }, inside),
@@ -62,8 +64,8 @@ export async function changeLinks(
     ...(request.bounds?.(plan) ?? []),
     ...(loss?.effects ?? []),
   ];
-  const grounds = loss ? holdResources([...added, ...removed]) : [];
-  const beforehand = loss && { end: loss.end, grounds };
+  const held = loss ? holdResources([...added, ...removed]) : [];
+  const beforehand = loss && { end: loss.end, grounds: [...held, ...(loss.grounds ?? [])] };
   try {
     return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
   } catch (error) {

@@ -1,15 +1,16 @@
+import { listOwnTokens } from '../../access/identity/operations.ts';
 import type { App } from '../../app.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import type { AuthTokenBody } from '../auth-tokens/auth-token.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
-import type { LogInsOf } from '../auth-tokens/store.ts';
+import { type LogInsOf, listIdsByToken } from '../auth-tokens/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { LinkKind } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
+import { listResourcesById } from '../resources/by-ids/store.ts';
 import { removeResources } from '../resources/removals/store.ts';
-import { findResource } from '../resources/store.ts';
 import { planScopeRemoval } from '../scopes/operations.ts';
 import { endSourcesBeforehand, planSourceRemoval } from '../session-credentials/operations.ts';
 import { cancelPage, endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
@@ -36,25 +37,34 @@ import {
  *
  * @param grounds what refuses the request refuses each page of it
  */
-export function workOf(
+export async function workOf(
   app: App,
   caller: BrokerCaller,
   grounds: readonly Effect[] = [],
-): EndingWork {
-  const { auth_token_id, account_id } = caller.who;
+): Promise<EndingWork> {
   return {
     commit: (effects) => {
       const { record } = caller;
       const outcome = { ...record.outcome, ending: true };
       return app.commit({ ...caller, record: { ...record, outcome } }, [...grounds, ...effects]);
     },
-    own: { log_in_id: auth_token_id, account_id },
+    own_log_in_ids: (await listOwnLogIns(app, caller)).map(({ id }) => id),
   };
+}
+
+/** The log-ins that a request stands on: whose token it came with, or one that was made from theirs. */
+async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]> {
+  const tokens = await listOwnTokens(app, caller);
+  const ids = await listIdsByToken(
+    app.db,
+    tokens.map(({ id }) => id),
+  );
+  return listResourcesById(app.db, ids);
 }
 
 /** Ends log-ins with their sessions until less than a page of them is left. */
 export async function endLogInsBeforehand(app: App, work: EndingWork, of: LogInsOf): Promise<void> {
-  const page = { but: work.own.log_in_id, limit: PAGE };
+  const page = { but: work.own_log_in_ids, limit: PAGE };
   for (;;) {
     const ids = await listLogInsOf(app.db, of, page);
     if (ids.length === 0) return;
@@ -99,12 +109,14 @@ async function removeBeforehand(
 }
 
 /** What permits whoever removes: that is left to the end. */
-async function findOwn(app: App, { who }: BrokerCaller): Promise<Left> {
-  const log_in = await findResource(app.db, who.auth_token_id);
-  // Managed groups that the account was in when it logged in.
-  const { principals = [] } = (log_in?.body ?? {}) as Partial<AuthTokenBody>;
-  const ids = [who.user_id, who.account_id, who.auth_method_id, ...principals];
-  return { ids, member_id: who.user_id };
+async function findOwn(app: App, caller: BrokerCaller): Promise<Left> {
+  const { user_id } = caller.who;
+  const grounds = (await listOwnLogIns(app, caller)).flatMap(({ owner_id, body }) => {
+    // Managed groups that the account was in when it logged in.
+    const { account_id, auth_method_id, principals } = body as AuthTokenBody;
+    return [owner_id, account_id, auth_method_id, ...principals];
+  });
+  return { ids: [user_id, ...grounds], member_id: user_id };
 }
 
 /** What ends with pages of what is removed, in the same write set; more than a page of it ends before. */
@@ -146,7 +158,7 @@ function endsOf(app: App, work: EndingWork, type: ResourceTypeName): EndsOf {
 
 /** Ends what a removal would end, but for a page of each kind. */
 export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resource): Promise<void> {
-  const work = workOf(app, caller);
+  const work = await workOf(app, caller);
   const { id } = gone;
   const sessions = (loss: PagedLoss): Promise<void> => endSessionsBeforehand(app, work, loss);
   const contained = async (...types: ResourceTypeName[]): Promise<void> => {

@@ -3,11 +3,11 @@ import type { Effect } from '../../store/write.ts';
 /** Rows of a kind that are left to a removal itself, and ended by each page before. */
 export const PAGE = 500;
 
-/** Who ends, and what is left to the end: what they are permitted by. */
+/** Who ends, and what is left to the end. */
 export interface EndingWork {
   commit(effects: readonly Effect[]): Promise<void>;
-  /** Log-in and account of whoever removes. */
-  own: { log_in_id: string; account_id: string };
+  /** Log-ins of whoever ends: theirs, or those that their token was made from. */
+  own_log_in_ids: readonly string[];
 }
 
 /** What a change ends before it is made, where that is more than a page. */

@@ -17,12 +17,14 @@ function ownersOf(of: LogInsOf): readonly string[] | Ids | undefined {
   return 'alias_ids' in of ? usersNamed(of.alias_ids) : undefined;
 }
 
-/** Log-ins that end, but for one that the removal itself goes by. */
+/** Log-ins that end, but for those that the removal itself goes by. */
 export async function listLogInsOf(
   db: Db,
   of: LogInsOf,
-  { but, limit }: { but: string; limit: number },
+  { but, limit }: { but: readonly string[]; limit: number },
 ): Promise<string[]> {
+  // A list of none is no list to PostgreSQL; nothing has this id.
+  const left = ['', ...but];
   const owners = ownersOf(of);
   if (owners !== undefined || 'scope_ids' in of) {
     const log_ins = db.selectFrom('resource').select('id').where('type', '=', 'auth-token');
@@ -30,7 +32,7 @@ export async function listLogInsOf(
       'scope_ids' in of
         ? log_ins.where('scope_id', 'in', of.scope_ids)
         : log_ins.where('owner_id', 'in', owners ?? []);
-    return idsOf(await own.where('id', '<>', but).limit(limit).execute());
+    return idsOf(await own.where('id', 'not in', left).limit(limit).execute());
   }
   if ('account_ids' in of) {
     const through = db
@@ -38,10 +40,10 @@ export async function listLogInsOf(
       .select('from_id as id')
       .where('to_id', 'in', of.account_ids)
       .where('kind', '=', 'log-in-account');
-    return idsOf(await through.where('from_id', '<>', but).limit(limit).execute());
+    return idsOf(await through.where('from_id', 'not in', left).limit(limit).execute());
   }
   const log_ins = db.selectFrom('resource').select('id').where('id', 'in', logInsOf(of));
-  return idsOf(await log_ins.where('id', '<>', but).limit(limit).execute());
+  return idsOf(await log_ins.where('id', 'not in', left).limit(limit).execute());
 }
 
 /** What is left to the end: some, and groups that somebody is in. */

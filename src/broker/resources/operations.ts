@@ -184,7 +184,7 @@ export async function commitChange(
   try {
     if (beforehand) {
       const grounds = [...groundsOf(resource, expected, row), ...beforehand.grounds];
-      await beforehand.end(workOf(app, caller, grounds));
+      await beforehand.end(await workOf(app, caller, grounds));
     }
     await app.commit(caller, [
       changeResource(resource.id, expected, { ...row, updated_ms: next.updated_ms }),

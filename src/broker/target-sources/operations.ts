@@ -53,7 +53,7 @@ export function changeHostSources(change: LinkChange) {
       field: HOST_FIELD,
       most: MOST_HOST_SETS,
       inside: { scope_id: resource.scope_id },
-      async loseBy(removed) {
+      async loseBy({ removed }) {
         const loss = { target_id_of: resource.id, host_set_ids: removed };
         return {
           effects: planLoss(app, loss),

@@ -100,9 +100,8 @@ async function planChange(
   const ended = await planAliasChange(app, existing, next);
   const writes = [updateAlias(next, existing), ...ended];
   const plan = await planAlias(app, next, writes, existing.entity_id);
-  // Only what is not refused ends anything.
-  if (ended.length > 0) await endLogInsBeforehand(app, caller, { id: existing.id });
-  return plan;
+  if (ended.length === 0) return plan;
+  return { ...plan, beforehand: () => endLogInsBeforehand(app, caller, { id: existing.id }) };
 }
 
 async function planNew(

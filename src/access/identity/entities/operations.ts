@@ -196,7 +196,8 @@ export async function removeEntityBatch(
   if (input.entity_ids.length === 0) {
     throw new Failure('invalid', 'missing entity ids to delete: entity_ids is a list of ids');
   }
-  // The caller's own last: without it there may be no more that is permitted.
+  // The caller's own last, which is also that of the tokens above theirs: without it there may be no more
+  // that is permitted.
   const own = caller.token?.entity_id;
   const ids = [...new Set(input.entity_ids)].sort((a, b) => Number(a === own) - Number(b === own));
   // As each of them by itself, by its id and its name, before the first of them goes.
@@ -265,21 +266,22 @@ async function commitRemoval(
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
-  for (const entity of await find()) if (entity) await endBeforehand(app, caller, entity);
   return commitPlanned<Answer>(app, caller, async () => {
     const effects: Effect[] = [];
-    for (const entity of await find()) {
-      if (entity) effects.push(...(await planRemoval(app, entity)));
-    }
+    const found = (await find()).flatMap((entity) => entity ?? []);
+    for (const entity of found) effects.push(...(await planRemoval(app, entity)));
     if (effects.length > 0) effects.push(...bumpPermissionVersion());
-    return { effects, result: {} };
+    const beforehand = async (): Promise<void> => {
+      for (const entity of found) await endBeforehand(app, caller, entity);
+    };
+    return { effects, result: {}, beforehand };
   });
 }
 
 /** What would be much for one write set ends before. */
 async function endBeforehand(app: App, caller: Caller, { id }: Entity): Promise<void> {
   await endLogInsBeforehand(app, caller, { entity_id: id });
-  await app.endDependants(app, pagesOf(app, caller), { entity_id: id });
+  await app.endDependants(app, await pagesOf(app, caller), { entity_id: id });
 }
 
 async function planRemoval(app: App, entity: Entity): Promise<Effect[]> {

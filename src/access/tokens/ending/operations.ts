@@ -58,7 +58,7 @@ function endBeforehand(
   { commit }: Pick<RemovalWork, 'commit'>,
   { ids, now }: RemovalPage,
 ): Promise<void> {
-  const work = { commit: (effects: readonly Effect[]) => commit([...effects]), own_token_id: '' };
+  const work = { commit: (effects: readonly Effect[]) => commit([...effects]), own_token_ids: [] };
   return app.endDependants(app, work, { token_ids: ids, ended_by: now });
 }
 

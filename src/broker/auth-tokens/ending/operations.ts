@@ -42,9 +42,8 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
 export async function endBeforehand(app: App, work: EndingPages, ended: Ended): Promise<void> {
   const endSessions = (loss: PagedLoss): Promise<void> => endSessionsBeforehand(app, work, loss);
   const endOthers = async (of: { entity_id: string } | { alias_ids: Expression<string> }) => {
-    const [log_in_id = ''] = await listIdsByToken(app.db, [work.own_token_id]);
-    const own = { log_in_id, account_id: '' };
-    await endLogInsBeforehand(app, { commit: work.commit, own }, of);
+    const own_log_in_ids = await listIdsByToken(app.db, work.own_token_ids);
+    await endLogInsBeforehand(app, { commit: work.commit, own_log_in_ids }, of);
   };
   if ('token_ids' in ended) {
     const { token_ids } = ended;
