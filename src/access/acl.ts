@@ -179,7 +179,10 @@ export function judgeOwn(acl: Acl, paths: readonly OwnPath[], sent: SentWith): A
 }
 
 const isAlike = (one: OwnPath, other: OwnPath): boolean =>
-  one.stands_for === other.stands_for && one.alike === other.alike && one.isRead === other.isRead;
+  one.stands_for === other.stands_for &&
+  one.alike === other.alike &&
+  one.part === other.part &&
+  one.isRead === other.isRead;
 
 const WRITES =
   OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;
@@ -189,7 +192,7 @@ function judgeOwnRule(
   request: SentWith & Sense & Pick<Asked, 'operation'>,
 ): AccessVerdict {
   if (rule.granted & DENY) return DENIED;
-  const { stands_for, alike, operation, reader, wrapTtl } = request;
+  const { stands_for, alike, part, operation, parameters = {}, reader, wrapTtl } = request;
   const isAbout = (rule.granted & (operation === 'read' ? OPERATION_BITS.read : WRITES)) !== 0;
   if (isAbout) {
     if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
@@ -197,10 +200,23 @@ function judgeOwnRule(
     if (!verdict.allowed) return verdict;
   }
   if (!hasConditions(rule)) return ALLOWED;
-  if (!stands_for && !alike) return judgeNamedFields(rule, request);
-  const asksFor = isAbout && stands_for ? rule : { ...rule, required_parameters: [] };
-  const fields = stands_for ? pick(request, stands_for, false) : pick(request, alike ?? [], true);
-  const because = judgeParameters(asksFor, fields, reader);
+  const { required_parameters } = rule;
+  const free = { ...rule, required_parameters: [] };
+  if (stands_for) {
+    return judgeFields(isAbout ? rule : free, pick(request, stands_for, false), reader);
+  }
+  if (alike) return judgeFields(free, pick(request, alike, true), reader);
+  if (!part) return judgeNamedFields(rule, request);
+  // What is required may come with the rest of the request.
+  const required = { ...NO_FIELDS, required_parameters: isAbout ? required_parameters : [] };
+  const whole = judgeFields(required, parameters, reader);
+  return whole.allowed ? judgeFields(free, pick(request, part, true), reader) : whole;
+}
+
+const NO_FIELDS = { allowed_parameters: new Map(), denied_parameters: new Map() } as const;
+
+function judgeFields(...asked: Parameters<typeof judgeParameters>): AccessVerdict {
+  const because = judgeParameters(...asked);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
@@ -269,8 +285,7 @@ function judgeNamedFields(rule: Rule, { parameters = {}, reader }: SentWith): Ac
     ),
   );
   const conditions = { ...rule, required_parameters: [] };
-  const because = judgeParameters(conditions, Object.fromEntries(named), reader);
-  return because === undefined ? ALLOWED : refuse(because);
+  return judgeFields(conditions, Object.fromEntries(named), reader);
 }
 
 function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {

@@ -29,6 +29,8 @@ export interface Sense {
    * that the conditions there name.
    */
   alike?: readonly string[];
+  /** A part of it could be asked for there: with these fields. */
+  part?: readonly string[];
   /** The thing is only looked at. */
   isRead?: boolean;
 }

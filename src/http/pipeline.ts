@@ -25,6 +25,7 @@ import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
+import { maySetElsewhere } from './elsewhere.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
 import { looksLikeJson, parseFormBody, parseJsonBody, readQuery } from './json.ts';
@@ -462,6 +463,19 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
   const sent = { asked: asked.asked, fields: asked.fields, wrap_ttl };
   const verdict = judgeAccess(asked.acl, accessRequest(route, sent, { operation, sudo }));
   if (!verdict.allowed) throw new Failure('forbidden', 'permission denied');
+  if (route.sets_also) {
+    const { fields, params } = asked;
+    const request = {
+      mount: caller.mount,
+      params,
+      fields,
+      reader: readerOf(route),
+      wrapTtl: wrap_ttl,
+    };
+    if (!maySetElsewhere(asked.acl, route, request)) {
+      throw new Failure('forbidden', 'permission denied');
+    }
+  }
   caller.found = found;
 }
 

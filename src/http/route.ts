@@ -105,6 +105,20 @@ export interface Access {
   exists?(app: App, caller: Caller, params: Readonly<Record<string, string>>): Promise<boolean>;
 }
 
+/** Another endpoint, by which the same is set or done, of the same method. */
+export interface SetElsewhere {
+  /** As it is declared, with parameters that this endpoint's path has, too. */
+  path: `/v1/${string}`;
+  /** By which it is set here: they are held against what policies say of that endpoint. */
+  fields: readonly string[];
+  /** A field of this endpoint that is an object, whose fields are meant as well. */
+  within?: string;
+  /** It is made here: fields with nothing in them, which clients send, set nothing. */
+  isNew?: boolean;
+  /** One of these has to say something, by default one of `fields`; none: it is set whatever is sent. */
+  when?: readonly string[];
+}
+
 /** One endpoint, whole: what it does, who may call it, what goes in and out, what it is for. */
 export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodType = z.ZodType> {
   /** The operationId that clients of this API already know. */
@@ -158,6 +172,8 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
    * of them; nothing else in a path may be read so.
    */
   name_forms?: Readonly<Record<string, NameForm>>;
+  /** What is set, or done, by other endpoints, too: what policies deny there is denied here. */
+  sets_also?: readonly SetElsewhere[] | undefined;
   /** Fields that say the same: the old name, and the one that it stands for. */
   old_names?: Readonly<Record<string, string>>;
   /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */

@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { flag, integer, optional, stringMap, text } from '../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../http/route.ts';
+import { type AnyRoute, type SetElsewhere, vaultRoute } from '../http/route.ts';
 import { leaseTtl, mountPath, settingList } from './field-kinds.ts';
 import type { MountKind } from './mount.ts';
 import {
@@ -115,6 +115,7 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       audit: ['path', ...Object.keys(ownFields), ...Object.keys(settings)],
       audit_within: { config: Object.keys(settings) },
       old_names: { plugin_name: 'type' },
+      sets_also: onlyTuned ? [TUNED_AT_AUTH] : [tuning(base)],
       input: z.object({
         path,
         ...ownFields,
@@ -148,6 +149,21 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
     }),
   ];
 }
+
+/** What is tuned beneath `sys/mounts/auth` is a way to log in, and denied as one. */
+const TUNED_AT_AUTH: SetElsewhere = {
+  path: '/v1/sys/auth/{path+}',
+  fields: [...Object.keys(ownFields), ...Object.keys(settings)],
+  when: [],
+};
+
+/** A new mount is given what a mount is tuned to. */
+const tuning = (base: Base): SetElsewhere => ({
+  path: `${base}/{path+}/tune`,
+  fields: ['description', 'options', ...Object.keys(settings)],
+  within: 'config',
+  isNew: true,
+});
 
 function refuseHere(what: 'mount' | 'unmount', path: string): Failure {
   const name = path.replace(/\/$/, '');

@@ -535,20 +535,18 @@ test('wrapping that is asked for is held against the bounds at the own path', as
   }
 });
 
-test('ten thousand members are held against a policy with conditions as one', async (t) => {
+test('a thousand members are held against a policy with conditions as one', async (t) => {
   const client = await startTestServer(t);
-  const ids = Array.from(
-    { length: 10_000 },
-    (_, at) => `00000000-0000-4000-8000-${`${at}`.padStart(12, '0')}`,
-  );
+  const member_entity_ids = Array.from({ length: 1000 }, (_, at) => `${at}`.padStart(36, '0'));
   const policies = Array.from({ length: 1000 }, (_, at) => `policy-${at}`);
-  const conditions = 'denied_parameters = { "policies" = ["x*", "*y", "z"] }';
+  const names = Array.from({ length: 20 }, (_, at) => `"*z${at}"`);
+  const conditions = `denied_parameters = { "policies" = [${names}] }`;
   const ask = await personWith(client, 'many', stanza('identity/entity/*', conditions));
   const before = process.cpuUsage();
-  const body = { name: 'g', member_entity_ids: ids, policies };
+  const body = { name: 'g', member_entity_ids, policies };
   assert.equal(await ask('POST', 'identity/group', body), 400, 'nobody has these ids');
   const { user } = process.cpuUsage(before);
-  assert.ok(user < 3_000_000, `${user} microseconds`);
+  assert.ok(user < 500_000, `${user} microseconds`);
 });
 
 eachPlace(

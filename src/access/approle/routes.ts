@@ -74,6 +74,7 @@ export const approleRoutes: AnyRoute[] = [
     access: { capability: 'update', exists: isApprole },
     audit: ['role_name', 'role_id', 'policies', ...Object.keys(approleFields)],
     old_names: { policies: 'token_policies' },
+    sets_also: [{ path: `${ROLE}/role-id`, fields: ['role_id'] }],
     input: approlePatch.extend({
       role_name,
       role_id,
@@ -154,6 +155,7 @@ export const approleRoutes: AnyRoute[] = [
     summary: "Make a secret ID of the operator's choice",
     access: { capability: 'update' },
     audit: wished,
+    sets_also: [{ path: `${ROLE}/secret-id`, fields: Object.keys(wishFields), when: [] }],
     input: z.object({ role_name, secret_id, ...wishFields }),
     output: anything,
     failures: ['invalid', 'not_found', 'conflict'],

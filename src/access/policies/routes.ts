@@ -23,6 +23,8 @@ function routesAt(
   key: 'policy' | 'rules',
 ): AnyRoute[] {
   const id = key === 'policy' ? 'policies' : 'policy';
+  const other = key === 'policy' ? '/v1/sys/policy' : '/v1/sys/policies/acl';
+  const alike = (...fields: string[]) => [{ path: `${other}/{name}`, fields, when: [] }] as const;
   return [
     vaultRoute({
       id: `${id}-list-acl-policies`,
@@ -43,6 +45,7 @@ function routesAt(
       access: { capability: 'read' },
       path_forms,
       name_forms,
+      sets_also: alike(),
       input: z.object({ name }),
       output: anything,
       failures: ['not_found'],
@@ -58,6 +61,7 @@ function routesAt(
       name_forms,
       audit: ['name', 'policy', 'rules'],
       old_names: { rules: 'policy' },
+      sets_also: alike('policy'),
       input: z.object({
         name,
         policy: policyText('').describe('The rules as HCL or JSON, or base64 of either.'),
@@ -77,6 +81,7 @@ function routesAt(
       path_forms,
       name_forms,
       audit: ['name'],
+      sets_also: alike(),
       input: z.object({ name }),
       output: anything,
       failures: ['invalid'],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { duration, flag, integer, optional, stringMap, text } from '../../core/fields.ts';
-import { type AnyRoute, type Route, vaultRoute } from '../../http/route.ts';
+import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../http/route.ts';
 import { workOf } from '../leases/ending/operations.ts';
 import type { TokenWish } from './creation.ts';
 import { tidyTokens } from './ending/operations.ts';
@@ -65,6 +65,13 @@ function bothWays<In extends z.ZodObject>(
   ];
 }
 
+/** Tokens without a parent have an endpoint of their own. */
+const orphans: SetElsewhere = {
+  path: '/v1/auth/{mount}/create-orphan',
+  fields: Object.keys(wishFields).filter((name) => name !== 'no_parent'),
+  when: ['no_parent'],
+};
+
 export const tokenRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'token-create',
@@ -74,6 +81,7 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: audited,
     old_names: { lease: 'ttl' },
+    sets_also: [orphans],
     input: wishSchema,
     output: anything,
     failures: ['invalid', 'conflict'],
@@ -100,6 +108,7 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['role_name', ...audited],
     old_names: { lease: 'ttl' },
+    sets_also: [orphans],
     input: z.object({ role_name, ...wishFields }),
     output: anything,
     failures: ['invalid', 'conflict'],

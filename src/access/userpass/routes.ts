@@ -53,6 +53,10 @@ export const userpassRoutes: AnyRoute[] = [
     access: { capability: 'update', exists: isUser },
     audit: ['username', 'policies', ...Object.keys(userFields)],
     old_names: { policies: 'token_policies' },
+    sets_also: [
+      { path: '/v1/auth/{mount}/users/{username}/password', fields: ['password'] },
+      { path: '/v1/auth/{mount}/users/{username}/policies', fields: ['token_policies'] },
+    ],
     input: patchOf(userFields).extend({ username, password, policies }),
     output: anything,
     failures: ['invalid', 'conflict'],

@@ -39,6 +39,7 @@ export const configRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/config/issuers',
     summary: 'Choose the default issuer',
     access: { capability: 'update' },
+    sets_also: [{ path: '/v1/{mount}/root/replace', fields: ['default'] }],
     input: z.object({
       default: referenceText('').describe('Id or name of an issuer.'),
       default_follows_latest_issuer: optional(flag()).describe(
@@ -56,6 +57,7 @@ export const configRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/root/replace',
     summary: 'Make another issuer the default one',
     access: { capability: 'update' },
+    sets_also: [{ path: '/v1/{mount}/config/issuers', fields: ['default'], when: [] }],
     input: z.object({ default: referenceText('next').describe('Id or name of an issuer.') }),
     output: issuersConfig,
     failures: ['invalid', 'conflict'],

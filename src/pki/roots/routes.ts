@@ -21,6 +21,7 @@ const paths = [
   ['pki-generate-root', '/v1/{mount}/root/generate/{exported}'],
   ['pki-issuers-generate-root', '/v1/{mount}/issuers/generate/root/{exported}'],
 ] as const;
+const fields = Object.keys(rootFields);
 
 export const rootRoutes: readonly AnyRoute[] = paths.map(([id, path]) =>
   vaultRoute({
@@ -38,7 +39,10 @@ export const rootRoutes: readonly AnyRoute[] = paths.map(([id, path]) =>
     }),
     output: generatedRoot,
     failures: ['invalid', 'unresolved', 'conflict'],
-    audit: ['exported', ...Object.keys(rootFields)],
+    audit: ['exported', ...fields],
+    sets_also: paths.flatMap(([, other]) =>
+      other === path ? [] : [{ path: other, fields, when: [] }],
+    ),
     run: generateRoot,
   }),
 );

@@ -143,11 +143,13 @@ async function planMembers(
       "member_entity_ids and member_group_ids can't be set manually for external groups",
     );
   }
+  const members: OwnPath[] = [];
   for (const id of entities ?? []) {
     const entity = await findEntityById(app.db, id);
     if (!entity) throw new Failure('invalid', `member_entity_ids: there is no entity "${id}"`);
-    refuseDeniedNow(caller, ownPaths(caller, 'entity', entity, JOINED));
+    members.push(...ownPaths(caller, 'entity', entity, JOINED));
   }
+  refuseDeniedNow(caller, members);
   if (groups) {
     checkMemberGroups(await readGroupTree(app), group.id, groups);
     const names = await listNamesById(app.db, groups);

@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Acl, judgeOwn, type SentWith } from '../access/acl.ts';
+import type { FormedSegment, OwnPath, Sense } from '../access/name-form.ts';
+import { fullPath, type Mount } from '../mounts/mount.ts';
+import type { AnyRoute, SetElsewhere } from './route.ts';
+
+/** A permitted request. */
+interface Permitted extends SentWith {
+  mount: Mount;
+  params: Readonly<Record<string, string>>;
+  fields: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Whether policies let pass, at the other endpoints that set the same, what a request sets here. What
+ * nothing grants there need not be granted.
+ */
+export function maySetElsewhere(acl: Acl, route: AnyRoute, request: Permitted): boolean {
+  const { sets_also: elsewhere = [] } = route;
+  if (acl.root) return true;
+  return elsewhere.every((there) => {
+    const parameters = flatten(request.fields, there.within);
+    const { when = there.fields } = there;
+    const sets = (name: string): boolean => says(route, there, parameters[name], name);
+    if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) return true;
+    const own: OwnPath = { ...pathThere(route, there, request), ...senseOf(route, there) };
+    return judgeOwn(acl, [own], { ...request, parameters }).allowed;
+  });
+}
+
+/** What is deleted is not judged by fields, wherever it is. */
+function senseOf(route: AnyRoute, { fields }: SetElsewhere): Sense {
+  if (route.method === 'DELETE') return { alike: [] };
+  const part = fields.flatMap((name) => namesOf(route, name));
+  return { part, isRead: route.method === 'GET' };
+}
+
+/** The name that a field has, and those that it had before. */
+function namesOf({ old_names = {} }: AnyRoute, name: string): string[] {
+  return [name, ...Object.keys(old_names).filter((old) => old_names[old] === name)];
+}
+
+/** The fields of an object that is a field, beside the others. */
+function flatten(
+  fields: Readonly<Record<string, unknown>>,
+  within: string | undefined,
+): Record<string, unknown> {
+  const object = within === undefined ? undefined : fields[within];
+  return typeof object === 'object' ? { ...fields, ...object } : { ...fields };
+}
+
+/** Whether a field says more than leaving it out would. */
+function says(route: AnyRoute, { isNew }: SetElsewhere, sent: unknown, name: string): boolean {
+  const field = route.input.shape[name];
+  if (sent === undefined || sent === null || !field) return false;
+  const [read, left] = [field.safeParse(sent), field.safeParse(undefined)];
+  // What is refused sets nothing, but that is told to those alone who might set it.
+  if (!read.success || !left.success) return true;
+  return !isDeepStrictEqual(read.data, left.data) && !(isNew && isEmpty(read.data));
+}
+
+function isEmpty(value: unknown): boolean {
+  return !value || (typeof value === 'object' && Object.keys(value).length === 0);
+}
+
+/** Where the other endpoint is for what this request's path names. */
+function pathThere(
+  { name_forms = {} }: AnyRoute,
+  { path: template }: SetElsewhere,
+  { mount, params }: Pick<Permitted, 'mount' | 'params'>,
+): OwnPath {
+  const formed: FormedSegment[] = [];
+  const segments: string[] = [];
+  const inMount = template.replace('/v1/auth/{mount}/', '/v1/{mount}/');
+  for (const segment of inMount.slice('/v1/'.length).split('/')) {
+    const [, name = ''] = /^\{(\w+)\+?\}$/.exec(segment) ?? [];
+    const form = name_forms[name];
+    if (form) formed.push({ at: segments.length, form });
+    const text = name === 'mount' ? fullPath(mount) : (params[name] ?? segment);
+    segments.push(...text.replace(/\/$/, '').split('/'));
+  }
+  return { path: segments.join('/'), formed };
+}

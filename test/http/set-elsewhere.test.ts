@@ -1,0 +1,371 @@
+// What is set by a field at one path and at a path of its own as well: what policies say of that path
+// counts for the field.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AnyRoute } from '../../src/http/route.ts';
+import { compileRoutes } from '../../src/http/router.ts';
+import { authEngines, secretEngines, systemRoutes } from '../../src/routes.ts';
+import { deny, personWith } from '../support/denied.ts';
+import { type Client, startTestServer } from '../support/server.ts';
+
+type Request = [method: string, path: string, body?: object];
+
+const user = (body: object): Request => ['POST', 'auth/up/users/Ann', body];
+const role = (body: object): Request => ['POST', 'auth/ar/role/x', body];
+const secret = (body: object): Request => ['POST', 'auth/ar/role/x/custom-secret-id', body];
+const child = (body: object): Request => ['POST', 'auth/token/create', body];
+const zeros = { default_lease_ttl: '0s', max_lease_ttl: 0, force_no_cache: false, options: null };
+let mounted = 0;
+const mount = (base: string, type: string, body: object): Request => {
+  mounted += 1;
+  return ['POST', `sys/${base}/m${mounted}`, { type, ...body }];
+};
+
+const update = (path: string, conditions: string): string =>
+  `path "${path}" { capabilities = ["create","update"] ${conditions} }`;
+
+const PASSWORD = 'auth/up/users/+/password';
+const POLICIES = 'auth/up/users/ann/policies';
+const only = 'allowed_parameters = { "token_policies" = ["default"] }';
+const secretIds = 'auth/ar/role/+/secret-id';
+const capped = 'denied_parameters = { "max_lease_ttl" = ["24h"] }';
+
+/** A stanza about the path of its own, and requests to the other. */
+const TABLE: [stanza: string, cases: [request: Request, status: number][]][] = [
+  [
+    deny(PASSWORD),
+    [
+      [user({ password: 'correct horse' }), 403],
+      [user({ token_policies: ['admin'] }), 204],
+      [user({ password: null, token_ttl: '1h' }), 204],
+      [user({ password: '', token_ttl: '1h' }), 204],
+      [['POST', 'auth/up/users/new', { password: 'correct horse' }], 403],
+    ],
+  ],
+  [
+    deny('auth/up/users/ANN/policies'),
+    [
+      [user({ token_policies: ['admin'] }), 403],
+      [user({ policies: 'admin' }), 403],
+      [user({ token_policies: [] }), 403],
+      [user({ password: 'correct horse' }), 204],
+      [['POST', 'auth/up/users/bob', { policies: 'admin', password: 'correct horse' }], 204],
+    ],
+  ],
+  [
+    update(POLICIES, only),
+    [
+      [user({ token_policies: ['default'], password: 'correct horse' }), 204],
+      [user({ policies: ['default'] }), 204],
+      [user({ token_policies: ['default', 'admin'] }), 403],
+      [user({ policies: 'admin' }), 403],
+    ],
+  ],
+  [
+    update(POLICIES, 'required_parameters = ["reason"]'),
+    [
+      [user({ policies: ['default'] }), 403],
+      [user({ policies: ['default'], reason: 'x' }), 204],
+      [user({ token_ttl: '1h' }), 204],
+    ],
+  ],
+  [
+    update('auth/up/users/*', 'required_parameters = ["token_ttl"]'),
+    [[user({ policies: ['default'], token_ttl: '1h' }), 204]],
+  ],
+  [update(PASSWORD, 'min_wrapping_ttl = "60s"'), [[user({ password: 'correct horse' }), 403]]],
+  [
+    deny('auth/ar/role/+/role-id'),
+    [
+      [role({ role_id: 'mine' }), 403],
+      [role({ role_id: '', token_ttl: '1h' }), 204],
+      [role({ token_policies: ['x'] }), 204],
+    ],
+  ],
+  [
+    deny(secretIds),
+    [
+      [secret({ secret_id: 'denied-1234567890' }), 403],
+      [['POST', 'auth/ar/role/x/secret-id', {}], 403],
+    ],
+  ],
+  [
+    deny('auth/ar/role/+/custom-secret-id'),
+    [
+      [['POST', 'auth/ar/role/x/secret-id', {}], 200],
+      [secret({ secret_id: 'denied-1234567890' }), 403],
+    ],
+  ],
+  [
+    update(secretIds, 'allowed_parameters = { "metadata" = [] }'),
+    [
+      [secret({ secret_id: 'allowed-1234567890' }), 200],
+      [secret({ secret_id: 'allowed-2234567890', metadata: '{"a":"b"}' }), 200],
+      [secret({ secret_id: 'allowed-3234567890', num_uses: 0 }), 403],
+    ],
+  ],
+  [
+    deny('auth/token/create-orphan'),
+    [
+      [child({ no_parent: true }), 403],
+      [child({ no_parent: 'true' }), 403],
+      [['POST', 'auth/token/create/by-role', { no_parent: true }], 403],
+      [child({ no_parent: false }), 200],
+      [child({ ttl: '1h' }), 200],
+    ],
+  ],
+  [
+    `path "auth/token/create-orphan" { capabilities = ["update","sudo"] denied_parameters = { "policies" = ["x"] } }`,
+    [
+      [child({ no_parent: true, policies: ['x'] }), 403],
+      [child({ no_parent: true, policies: ['default'] }), 200],
+      [child({ policies: ['x'] }), 200],
+    ],
+  ],
+  [
+    deny('sys/mounts/+/tune'),
+    [
+      [mount('mounts', 'pki', { config: { max_lease_ttl: '87600h' } }), 403],
+      [mount('mounts', 'pki', { description: 'told' }), 403],
+      [mount('mounts', 'pki', { description: '', config: zeros, options: null }), 204],
+      [mount('mounts', 'pki', {}), 204],
+      [mount('auth', 'userpass', { config: { token_type: 'batch' } }), 204],
+    ],
+  ],
+  [
+    deny('sys/auth/+/tune'),
+    [
+      [mount('auth', 'userpass', { config: { token_type: 'batch' } }), 403],
+      [mount('auth', 'userpass', { config: zeros }), 204],
+    ],
+  ],
+  [
+    update('sys/mounts/+/tune', capped),
+    [
+      [mount('mounts', 'pki', { config: { max_lease_ttl: 86_400 } }), 403],
+      [mount('mounts', 'pki', { config: { max_lease_ttl: '25h' } }), 204],
+    ],
+  ],
+  [
+    deny('ca/root/replace'),
+    [
+      [['POST', 'ca/config/issuers', { default: 'only' }], 403],
+      [['POST', 'ca/config/keys', { default: 'only' }], 200],
+    ],
+  ],
+  [deny('ca/config/issuers'), [[['POST', 'ca/root/replace', { default: 'only' }], 403]]],
+  [
+    update('ca/config/issuers', 'denied_parameters = { "default" = ["only"] }'),
+    [
+      [['POST', 'ca/root/replace', { default: 'only' }], 403],
+      [['POST', 'ca/root/replace', {}], 400],
+    ],
+  ],
+];
+
+/** Two endpoints for the same. */
+TABLE.push(
+  [
+    deny('ca/issuers/generate/root/*'),
+    [
+      [['POST', 'ca/root/generate/internal', { common_name: 'x', ttl: '24h' }], 403],
+      [['POST', 'ca/issuers/generate/root/internal', { common_name: 'x', ttl: '24h' }], 403],
+    ],
+  ],
+  [
+    update('ca/root/generate/internal', 'denied_parameters = { "ttl" = ["24h"] }'),
+    [
+      [['POST', 'ca/issuers/generate/root/internal', { common_name: 'x', ttl: 86_400 }], 403],
+      [['POST', 'ca/issuers/generate/root/internal', { common_name: 'x', ttl: '23h' }], 200],
+    ],
+  ],
+  [
+    deny('sys/policies/acl/Admin'),
+    [
+      [['GET', 'sys/policy/admin'], 403],
+      [['POST', 'sys/policy/ADMIN', { rules: '' }], 403],
+      [['DELETE', 'sys/policy/admin'], 403],
+      [['DELETE', 'sys/policy/other'], 204],
+    ],
+  ],
+  [
+    `path "sys/policy/+" { capabilities = ["update"] required_parameters = ["reason"] denied_parameters = { "policy" = [""] } }`,
+    [
+      [['POST', 'sys/policies/acl/x', { policy: 'path "a" {}' }], 403],
+      [['POST', 'sys/policies/acl/x', { policy: 'path "a" {}', reason: 'x' }], 204],
+      [['POST', 'sys/policies/acl/x', { policy: '', reason: 'x' }], 403],
+      [['GET', 'sys/policies/acl/x'], 200],
+      [['DELETE', 'sys/policies/acl/x'], 204],
+    ],
+  ],
+  [
+    deny('sys/auth/up/tune'),
+    [
+      [['POST', 'sys/mounts/auth/up/tune', { description: 'x' }], 403],
+      [['POST', 'sys/mounts/auth/ar/tune', { description: 'x' }], 204],
+    ],
+  ],
+  [deny('sys/mounts/*'), [[mount('auth', 'userpass', { description: 'x' }), 204]]],
+);
+
+async function startWorld(client: Client): Promise<void> {
+  const root: Request[] = [
+    ['POST', 'sys/auth/up', { type: 'userpass' }],
+    ['POST', 'sys/auth/ar', { type: 'approle' }],
+    ['POST', 'sys/mounts/ca', { type: 'pki' }],
+    ['POST', 'auth/up/users/ann', { password: 'correct horse' }],
+    ['POST', 'auth/ar/role/x', { token_policies: ['default'] }],
+    ['POST', 'auth/token/roles/by-role', {}],
+    [
+      'POST',
+      'ca/root/generate/internal',
+      { common_name: 'x', key_type: 'ec', issuer_name: 'only', key_name: 'only', ttl: '24h' },
+    ],
+  ];
+  for (const request of root) {
+    const reply = await client.call(...request);
+    assert.ok(reply.status < 300, reply.text);
+  }
+}
+
+test('what policies say of the path of its own counts where a field sets the same', async (t) => {
+  const client = await startTestServer(t);
+  await startWorld(client);
+  for (const [at, [stanza, cases]] of TABLE.entries()) {
+    const ask = await personWith(client, `person-${at}`, stanza);
+    for (const [[method, path, body], status] of cases) {
+      const told = `${stanza}: ${path} ${JSON.stringify(body)}`;
+      assert.equal(await ask(method, path, body), status, told);
+    }
+  }
+});
+
+test('what is not granted at the path of its own need not be', async (t) => {
+  const client = await startTestServer(t);
+  await startWorld(client);
+  await client.call('PUT', 'sys/policies/acl/hr', { policy: update('auth/up/users/+', '') });
+  const made = await client.call('POST', 'auth/token/create', { policies: ['hr'] });
+  const token = made.textAt('auth.client_token');
+  const ask = async (path: string) =>
+    (await client.call('POST', path, { password: 'correct horse' }, { token })).status;
+  assert.equal(await ask('auth/up/users/ann'), 204);
+  assert.equal(await ask('auth/up/users/ann/password'), 403);
+});
+
+// The declarations.
+
+const ENGINES: [name: string, prefix: string, routes: readonly AnyRoute[]][] = [
+  ['sys', '/v1/sys', systemRoutes],
+  ...Object.entries(secretEngines).map(([name, routes]): [string, string, readonly AnyRoute[]] => [
+    name,
+    '/v1/{mount}',
+    routes,
+  ]),
+  ...Object.entries(authEngines).map(([name, routes]): [string, string, readonly AnyRoute[]] => [
+    name,
+    '/v1/auth/{mount}',
+    routes,
+  ]),
+];
+
+for (const [name, prefix, routes] of ENGINES) {
+  const declaring = routes.filter(({ sets_also = [] }) => sets_also.length > 0);
+  for (const route of declaring) {
+    test(`${name}: what ${route.id} sets elsewhere is set there`, () => {
+      const router = compileRoutes(routes, prefix);
+      for (const there of route.sets_also ?? []) {
+        const path = there.path.slice(prefix.length).replaceAll(/\{\w+\+?\}/g, 'a');
+        const other = router.find(path)?.routes[route.method];
+        assert.ok(other, `${there.path} is no endpoint`);
+        for (const field of [...there.fields, ...(there.when ?? [])]) {
+          assert.ok(field in route.input.shape, `${route.id} has no ${field}`);
+        }
+        for (const field of there.fields) {
+          assert.ok(field in other.input.shape, `${other.id} has no ${field}`);
+        }
+      }
+    });
+  }
+}
+
+/**
+ * Endpoints whose fields another one has, too, without setting the same by them: by ids, what the one
+ * is, what the other is, and why.
+ */
+const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
+  [
+    /^mounts-write$/,
+    /^auth-write$|^mounts-auth-write$|^auditing-/,
+    'neither ways to log in nor audit devices are secret engines',
+  ],
+  [
+    /^auth-write$|^mounts-auth-write$/,
+    /^mounts-write$|^auditing-/,
+    'neither secret engines nor audit devices are ways to log in',
+  ],
+  [
+    /^auth-write$/,
+    /^mounts-auth-write$/,
+    'sys/mounts is denied to those who may administrate ways to log in and nothing else',
+  ],
+  [/^query-token/, /^query-token-self/, 'another token is asked about'],
+  [/lease/, /lease/, 'operations ask at the paths of leases, see named-conditions'],
+  [
+    /generate-root$|^pki-generate-key$/,
+    /^pki-(generate|update)-key$/,
+    'a new root has a key of its own; operations ask at the path of the name that it gets',
+  ],
+  [
+    /^pki-(issuer-)?(issue|sign)-with-role$/,
+    /^pki-(issuer-)?(issue|sign)-with-role$/,
+    'one goes by the issuer of the role, the other by that of the path',
+  ],
+  [/^pki-(configure-issuers|replace-root)$/, /^pki-configure-keys$/, 'an issuer is no key'],
+  [/^pki-configure-keys$/, /^pki-replace-root$/, 'a key is no issuer'],
+  [/^pki-revoke-with-key$/, /^pki-revoke$/, 'revokes what one has the key of, and nothing else'],
+  [
+    /^(entity|group)-/,
+    /^(entity|group)-/,
+    'operations ask at the paths of what is named, see named-conditions',
+  ],
+  [
+    /^token-create/,
+    /^token-create(-against-role)?$/,
+    'a role says by itself what tokens are made by it',
+  ],
+  [
+    /^token-(look-up|renew|revoke)/,
+    /^token-(look-up|renew|revoke)/,
+    'tokens in bodies have no path',
+  ],
+  [/-secret-id/, /^app-role-(look-up|destroy)-secret-id/, 'secret IDs in bodies have no path'],
+];
+
+/** Names of the fields of a request's body, by the present one of each. */
+function fieldsOf({ input, path, old_names = {} }: AnyRoute): Set<string> {
+  const names = Object.keys(input.shape).filter(
+    (name) => !/\{/.test(path) || !new RegExp(`\\{${name}\\+?\\}`).test(path),
+  );
+  return new Set(names.map((name) => old_names[name] ?? name));
+}
+
+for (const [name, , routes] of ENGINES) {
+  test(`${name}: whatever one endpoint sets of what another is for is declared, or is something else`, () => {
+    const writing = routes.filter(
+      ({ access, method }) => access !== 'public' && (method === 'POST' || method === 'PATCH'),
+    );
+    const undeclared = writing.flatMap((one) =>
+      writing
+        .filter((other) => {
+          const fields = fieldsOf(other);
+          const isPart = fields.size > 0 && fields.isSubsetOf(fieldsOf(one));
+          const isDeclared = one.sets_also?.some(({ path }) => path === other.path) ?? false;
+          return other.path !== one.path && isPart && !isDeclared;
+        })
+        .filter(({ id }) => !OTHERS.some(([a, b]) => a.test(one.id) && b.test(id)))
+        .map(({ id }) => `${one.id} and ${id}`),
+    );
+    assert.deepEqual(undeclared, []);
+  });
+}
