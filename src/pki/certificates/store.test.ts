@@ -12,6 +12,7 @@ import {
   listCertificateCounts,
   listSerials,
   markRevoked,
+  reverseName,
 } from './store.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
@@ -96,3 +97,42 @@ test('the count of certificates is kept by insertion and deletion', async () => 
   await assert.rejects(store.commit(deleteCertificate('m', '0d')), /not stored any more/);
   assert.equal((await listCertificateCounts(store.db)).get('m'), 3);
 });
+
+/** How many statements a certificate's names may take: as few as it takes to have them quickly. */
+const numbersOfNames: [names: number, statements: number][] = [
+  [0, 1],
+  [1, 2],
+  [48, 49],
+  [49, 1],
+  [50, 2],
+  [4_999, 100],
+];
+for (const [names, statements] of numbersOfNames) {
+  test(`${names} names besides the common name are stored by ${statements} statements, and each is found`, async () => {
+    const serial = `n${names}`;
+    const row = { serial, issuer_id: 'n', role: 'n', subject_cn: `cn.${serial}.test` };
+    const others = Array.from(
+      { length: names },
+      (_, at) => `${(at * 7919) % 5_003}.${serial}.test`,
+    );
+    const writes = insertCertificate(
+      'n',
+      { ...row, not_before: 0, not_after: 1, der: Uint8Array.of(1) },
+      // A name that is given twice is one.
+      [...others, ...others],
+    );
+    const ofNames = writes.filter(({ sql }) => sql.includes('pki_certificate_name'));
+    assert.equal(ofNames.length, statements);
+    await store.commit(writes);
+    const stored = await store.db
+      .selectFrom('pki_certificate_name')
+      .select('reversed')
+      .where('mount_id', '=', 'n')
+      .where('serial', '=', serial)
+      .execute();
+    assert.deepEqual(
+      stored.map(({ reversed }) => reverseName(reversed)).sort(),
+      [row.subject_cn, ...others].sort(),
+    );
+  });
+}
