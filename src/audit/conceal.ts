@@ -28,12 +28,43 @@ export const UNTOLD = '…';
 /** Beyond these, tokens of one record are left out instead: each hash takes its time. */
 const MOST_HASHED = 64;
 
-/** As {@link concealTokens}, and of private keys in PEM nothing but that there was one. */
+/**
+ * A name with a password in a URL, as they stand in JSON; of the web either alone, which may be a token.
+ */
+const URL_PASSWORDS =
+  /(?<=https?):\/\/(?:[^\s"\\/?#]|\\.)+@|:\/\/[^\s"\\/?#@:]*:(?:[^\s"\\/?#]|\\.)*@/gi;
+
+/** Where something is: of a server there is neither a user nor a question to it. */
+const ADDRESSES = /("address":\[{0,4}")((?:[^"\\]|\\.)*)/g;
+const ADDRESS = '"address":';
+
+/**
+ * As {@link concealTokens}; of private keys in PEM nothing but that there was one, and of URLs and
+ * addresses not what is there to be let in.
+ */
 export function concealSecrets(json: string, hash: (token: string) => string): string {
-  const keyless = json.includes(PRIVATE_KEY)
-    ? json.replace(PRIVATE_KEYS, `-----BEGIN ${PRIVATE_KEY}${UNTOLD}`)
-    : json;
-  return concealTokens(keyless, hash);
+  let told = json;
+  if (told.includes(PRIVATE_KEY)) {
+    told = told.replace(PRIVATE_KEYS, `-----BEGIN ${PRIVATE_KEY}${UNTOLD}`);
+  }
+  if (told.includes('@')) told = told.replace(URL_PASSWORDS, `://${UNTOLD}@`);
+  if (told.includes(ADDRESS)) {
+    told = told.replace(
+      ADDRESSES,
+      (_, before: string, text: string) => before + concealAddress(text),
+    );
+  }
+  return concealTokens(told, hash);
+}
+
+/** @param text as JSON has it */
+function concealAddress(text: string): string {
+  // Of a file: a socket's.
+  if (text.startsWith('/')) return text;
+  const host = text.lastIndexOf('@');
+  const reached = host < 0 ? text : UNTOLD + text.slice(host);
+  const [from = reached] = reached.split(/[?#]/, 1);
+  return from === reached ? reached : reached.slice(0, from.length + 1) + UNTOLD;
 }
 
 /**

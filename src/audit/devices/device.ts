@@ -33,6 +33,9 @@ const OWN: Readonly<Record<DeviceType, readonly string[]>> = {
   socket: ['address', 'socket_type', 'write_timeout'],
 };
 
+/** What is said of a device by its options, of whichever kind it is. */
+export const DEVICE_OPTIONS: readonly string[] = [...COMMON, ...Object.values(OWN).flat()];
+
 /** The progress of a device's sink is kept under this name. */
 export function deviceSinkName(path: string): string {
   return `device:${path}`;
@@ -81,7 +84,7 @@ function planFile(options: Device['options']): DeviceTarget {
   if (!path) throw new Failure('invalid', 'file_path is required');
   if (path === 'stdout') return { type: 'stdout' };
   if (!path.startsWith('/')) {
-    throw new Failure('invalid', `file_path must be an absolute path or "stdout", not "${path}"`);
+    throw new Failure('invalid', 'file_path must be an absolute path or "stdout"');
   }
   const mode = options.mode || '0600';
   if (!/^0?[0-7]{3,4}$/.test(mode) || (Number.parseInt(mode, 8) & 0o7133) !== 0) {
@@ -104,6 +107,10 @@ function socketOf(options: Device['options']): Exclude<SyslogAddress, { transpor
   if (!address) throw new Failure('invalid', 'address is required');
   if (socket_type !== 'tcp' && socket_type !== 'unix') {
     throw new Failure('invalid', 'option "socket_type" must be "tcp" or "unix"');
+  }
+  if (socket_type === 'tcp' && /[@?#]/.test(address)) {
+    // Nor is it repeated: what is there to be let in by would be read by others.
+    throw new Failure('invalid', 'address must be like "HOST:601", without a user or a password');
   }
   const parsed = parseSyslogAddress('address', `${socket_type}://${address}`);
   if (parsed.transport === 'udp') throw new Failure('invalid', 'address is not one of a stream');

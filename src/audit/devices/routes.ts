@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { flag, longText, stringMap, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { DEVICE_OPTIONS } from './device.ts';
 import { describeDevices, disableDevice, enableDevice, hashForRecords } from './operations.ts';
 
 const path = text().describe('Name of the device, with or without a trailing slash.');
@@ -26,7 +27,8 @@ export const auditDeviceRoutes: AnyRoute[] = [
     summary: 'Enable an audit device',
     access: { capability: 'update', sudo: true },
     path_forms,
-    audit: ['path', 'type', 'description', 'options', 'local'],
+    audit: ['path', 'type', 'description', 'local'],
+    audit_within: { options: DEVICE_OPTIONS },
     input: z.object({
       path,
       type: text('').describe('"file", "syslog" or "socket".'),

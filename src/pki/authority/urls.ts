@@ -65,6 +65,11 @@ export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
   for (const field of URL_FIELDS) {
     for (const url of urls[field]) {
       const filled = templating ? url.replaceAll(TEMPLATE, sampleOf) : url;
+      if (hasUser(filled)) {
+        throw new Failure('invalid', `${field}: a URL in certificates has no user or password`, {
+          fields: { [field]: 'URLs without user information' },
+        });
+      }
       if (!isUrl(filled)) {
         throw new Failure(
           'invalid',
@@ -95,6 +100,13 @@ function isUrl(text: string): boolean {
     isAscii(text) &&
     URL.canParse(text)
   );
+}
+
+/** Whoever reads a certificate would be let in by it. */
+function hasUser(text: string): boolean {
+  if (!URL.canParse(text)) return /:\/\/[^/?#]*@/.test(text);
+  const { username, password } = new URL(text);
+  return username !== '' || password !== '';
 }
 
 function isAscii(text: string): boolean {

@@ -49,7 +49,7 @@ export function parseSyslogAddress(what: string, text: string): SyslogAddress {
   if ((transport !== 'udp' && transport !== 'tcp') || !host || port < 1 || port > 65535) {
     throw new Failure(
       'invalid',
-      `${what} must be like "unix:///dev/log", "udp://HOST:514" or "tcp://HOST:601", not "${text}"`,
+      `${what} must be like "unix:///dev/log", "udp://HOST:514" or "tcp://HOST:601"${text.includes('@') ? '' : `, not "${text}"`}`,
     );
   }
   return { transport, host, port };
