@@ -19,10 +19,11 @@ interface Body {
   config: MountConfig;
 }
 
-/** A mount as it was read; by its text a write set can tell that it still is the same. */
+/** A mount as it was read; by the tag of its text a write set can tell that it still is the same. */
 export interface StoredMount {
   mount: Mount;
   body: string;
+  body_tag: string;
 }
 
 const listMountsAfter = prepared((from, last: { kind: string; path: string }) =>
@@ -46,11 +47,11 @@ export function listMounts(
   db: Db,
   known: { get(id: string): Mount | undefined } = new Map(),
 ): Promise<Mount[]> {
-  return listInParts<MountRow, Mount>(
+  return listInParts<StoredRow, Mount>(
     (last) => listMountsAfter.some(db, { kind: last?.kind ?? '', path: last?.path ?? '' }, 'body'),
     (row) => {
       const before = known.get(row.id);
-      return before?.path === row.path && texts.get(before) === row.body ? before : mountOf(row);
+      return before?.path === row.path && tags.get(before) === row.body_tag ? before : mountOf(row);
     },
   );
 }
@@ -99,33 +100,40 @@ export async function findStoredMount(
     .where('kind', '=', kind)
     .where('path', '=', path)
     .executeTakeFirst();
-  return row && { mount: mountOf(row), body: row.body };
+  return row && { mount: mountOf(row), body: row.body, body_tag: row.body_tag };
 }
 
-/** The text that a mount was read from. */
-const texts = new WeakMap<Mount, string>();
+type StoredRow = MountRow & { body_tag: string };
 
-function mountOf({ body, kind, ...keys }: MountRow): Mount {
+/** Of the text that a mount was read from. */
+const tags = new WeakMap<Mount, string>();
+
+function mountOf({ body, body_tag, kind, ...keys }: StoredRow): Mount {
   const mount = { ...keys, kind: kind as MountKind, ...(JSON.parse(body) as Body) };
-  texts.set(mount, body);
+  tags.set(mount, body_tag);
   return mount;
 }
 
-/** What the row of a mount says, for write sets that rest on its settings; none if it was not read. */
-export function storedTextOf(mount: Mount): string | undefined {
-  return texts.get(mount);
+/** The tag of a mount's settings, for write sets that rest on them; none if it was not read. */
+export function settingsTagOf(mount: Mount): string | undefined {
+  return tags.get(mount);
 }
 
-const holdBody = preparedHold<{ id: string; body: string }>(
-  (from, { id, body }) =>
-    from.selectFrom('mount').select('id').where('id', '=', id).where('body', '=', body).forShare(),
+const holdBody = preparedHold<{ id: string; body_tag: string }>(
+  (from, { id, body_tag }) =>
+    from
+      .selectFrom('mount')
+      .select('id')
+      .where('id', '=', id)
+      .where('body_tag', '=', body_tag)
+      .forShare(),
   { rows: 1, conflict: 'the mount was tuned or removed in the meantime' },
 );
 
 /** Refuses its write set unless a mount, as it was read, has the settings that it had. */
 export function holdSettings(mount: Mount): Write[] {
-  const body = storedTextOf(mount);
-  return body === undefined ? [] : [holdBody({ id: mount.id, body })];
+  const body_tag = settingsTagOf(mount);
+  return body_tag === undefined ? [] : [holdBody({ id: mount.id, body_tag })];
 }
 
 /** The text that a mount is stored as. */
@@ -163,11 +171,11 @@ export const holdAccessor = preparedHold<{ mount_accessor: string }>(
 );
 
 /** Writes a mount whole, unless it was moved, changed or removed since it was read. */
-export function saveMount(next: Mount, { mount: { path }, body }: StoredMount): Write {
+export function saveMount(next: Mount, { mount: { path }, body_tag }: StoredMount): Write {
   const { id, kind, type, accessor } = next;
   return saveAsRead('mount', {
     key: { id },
-    read: { path, body },
+    read: { path, body_tag },
     next: { kind, path: next.path, type, accessor, body: bodyOf(next) },
   });
 }

@@ -1,3 +1,4 @@
+import type { Insertable, Selectable } from 'kysely';
 import type { Tables } from './tables.ts';
 import { requireValue, type Value, type Write } from './write.ts';
 
@@ -10,8 +11,8 @@ const CHANGED = 'it was changed by somebody else in the meantime: try again';
 /** A row, and what it was when it was read. */
 interface AsRead<Row, Key extends keyof Row> {
   key: Pick<Row, Key>;
-  /** Columns that tell it from any other state of it, e.g. its body or version. */
-  read: Partial<Omit<Row, Key>>;
+  /** Columns that tell it from any other state of it, e.g. the tag of its body, or its version. */
+  read: Partial<Omit<Selectable<Row>, Key>>;
 }
 
 /**
@@ -22,8 +23,8 @@ export function saveAsRead<Name extends keyof Tables, Key extends keyof Tables[N
   table: Name,
   row: {
     key: Pick<Tables[Name], Key>;
-    read: Partial<Omit<Tables[Name], Key>> | undefined;
-    next: Omit<Tables[Name], Key>;
+    read: Partial<Omit<Selectable<Tables[Name]>, Key>> | undefined;
+    next: Omit<Insertable<Tables[Name]>, Key>;
   },
   conflict: string = CHANGED,
 ): Write {

@@ -68,7 +68,7 @@ const ROWS: [subject: string | undefined, insert: string, update: string, remove
   ],
   [
     undefined,
-    "insert into token_role values ('n', '{}')",
+    "insert into token_role (name, body) values ('n', '{}')",
     "token_role set body = '{ }'",
     'token_role',
   ],

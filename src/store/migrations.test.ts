@@ -151,8 +151,12 @@ eachPlace('a database', (newPlace, engine) => {
     await store.commit([
       run('drop index token_alias'),
       run('alter table token drop column alias_id'),
-      run("insert into mount values ('up', 'auth', 'up/', 'userpass', 'auth_up', '{}')"),
-      run("insert into mount values ('ar', 'auth', 'ar/', 'approle', 'auth_ar', '{}')"),
+      run(
+        "insert into mount (id, kind, path, type, accessor, body) values ('up', 'auth', 'up/', 'userpass', 'auth_up', '{}')",
+      ),
+      run(
+        "insert into mount (id, kind, path, type, accessor, body) values ('ar', 'auth', 'ar/', 'approle', 'auth_ar', '{}')",
+      ),
       run("insert into identity_entity values ('e', 'e', 'e', 1, 0, 0, '{}')"),
       alias('e-up', 'e', 'auth_up'),
       token('of-up', 'up', 'e'),

@@ -1,3 +1,5 @@
+import type { GeneratedAlways } from 'kysely';
+
 /**
  * The rows of every table, as queries see them. A feature adds its table here and creates
  * it in its migration.
@@ -19,20 +21,20 @@ export interface Tables {
   seal: SealRow;
   seal_key: SealKeyRow;
   seal_next: SealNextRow;
-  mount: MountRow;
+  mount: Tagged<MountRow>;
   pki_revocation: PkiRevocationRow;
   pki_crl: PkiCrlRow;
   pki_revision: PkiRevisionRow;
   remount: RemountRow;
   removed_mount: RemovedMountRow;
   token: TokenRow;
-  token_role: TokenRoleRow;
+  token_role: Tagged<TokenRoleRow>;
   lease: LeaseRow;
   wrapped_answer: WrappedAnswerRow;
   cubbyhole: CubbyholeRow;
   policy: PolicyRow;
-  userpass_user: UserpassUserRow;
-  approle_role: ApproleRoleRow;
+  userpass_user: Tagged<UserpassUserRow>;
+  approle_role: Tagged<ApproleRoleRow>;
   approle_secret_id: ApproleSecretIdRow;
   identity_entity: IdentityEntityRow;
   identity_alias: IdentityAliasRow;
@@ -43,7 +45,7 @@ export interface Tables {
   pki_config: PkiConfigRow;
   pki_key: PkiKeyRow;
   pki_issuer: PkiIssuerRow;
-  pki_role: PkiRoleRow;
+  pki_role: Tagged<PkiRoleRow>;
   pki_certificate: PkiCertificateRow;
   pki_certificate_name: PkiCertificateNameRow;
   pki_count: PkiCountRow;
@@ -63,6 +65,12 @@ export interface Tables {
   active_user: ActiveUserRow;
   broker_seed: BrokerSeedRow;
 }
+
+/**
+ * With a short text that no other body of the row has or had: whoever rests on the body compares that. The
+ * database writes it, see `migrations/0057-body-tags.ts`.
+ */
+type Tagged<Row extends { body: string }> = Row & { body_tag: GeneratedAlways<string> };
 
 /** One row; grows with every write set that changes configuration. */
 interface ConfigVersionRow {

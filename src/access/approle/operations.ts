@@ -263,7 +263,7 @@ export async function createSecretId(
     if (known && isUsable(known, now)) throw new Failure('conflict', KNOWN);
     const secret = { ...planned, ...named, role: role.name, expires_at };
     const effects = [
-      holdApprole({ ...key, role_id: role.role_id, body: role.body }),
+      holdApprole({ ...key, role_id: role.role_id, body_tag: role.body_tag }),
       ...(known ? [deleteSecretId(known)] : []),
       insertSecretId({ ...secret, uses_left: planned.num_uses }),
     ];
@@ -424,7 +424,7 @@ const NO_ROLE: StoredApprole = {
   name: '',
   role_id: '',
   role_id_key: null,
-  body: '',
+  body_tag: '',
   rules: storedApprole.parse({}),
 };
 
@@ -451,8 +451,8 @@ async function checkMachine(
     alias: role_id,
   };
   if (!known || !isFromNear) return undefined;
-  const { body } = known;
-  const held = holdApprole({ mount_id, name, role_id, body });
+  const { body_tag } = known;
+  const held = holdApprole({ mount_id, name, role_id, body_tag });
   if (!rules.bind_secret_id) return { ...of_role, effects: [held] };
   if (input.secret_id === '' || secret?.role !== name) return undefined;
   caller.record.outcome.secret_id_accessor = secret.accessor;
@@ -481,8 +481,8 @@ export async function findApproleSettings(
 ): Promise<{ settings: TokenSettings; held: Write } | undefined> {
   const role = await findApprole(app.db, { mount_id, name: meta?.role_name ?? '' });
   if (!role) return undefined;
-  const { name, role_id, body, rules } = role;
-  return { settings: rules, held: holdApprole({ mount_id, name, role_id, body }) };
+  const { name, role_id, body_tag, rules } = role;
+  return { settings: rules, held: holdApprole({ mount_id, name, role_id, body_tag }) };
 }
 
 /** Takes as long as reading a role from its row does. */

@@ -19,8 +19,8 @@ export interface StoredApprole {
   role_id: string;
   /** Null for one of before that has to share its key with another, until it is written. */
   role_id_key: string | null;
-  /** As it is kept; by that and its ID a write set can tell that it still is the same. */
-  body: string;
+  /** Of what is kept; by that and its ID a write set can tell that it still is the same. */
+  body_tag: string;
   rules: Approle;
 }
 
@@ -29,7 +29,7 @@ export const holdApprole = preparedHold<{
   mount_id: string;
   name: string;
   role_id: string;
-  body: string;
+  body_tag: string;
 }>(
   (from, p) =>
     from
@@ -38,7 +38,7 @@ export const holdApprole = preparedHold<{
       .where('mount_id', '=', p.mount_id)
       .where('name', '=', p.name)
       .where('role_id', '=', p.role_id)
-      .where('body', '=', p.body)
+      .where('body_tag', '=', p.body_tag)
       .forShare(),
   { rows: 1 },
 );
@@ -117,15 +117,15 @@ export function saveApprole(
   const { rules, role_id, role_id_key } = next;
   return saveAsRead('approle_role', {
     key: { mount_id, name },
-    read: read && { role_id: read.role_id, body: read.body },
+    read: read && { role_id: read.role_id, body_tag: read.body_tag },
     next: { role_id, role_id_key, body: JSON.stringify(rules) },
   });
 }
 
 /** Its secret IDs go with it. */
 export function deleteApprole({ mount_id, name }: RoleKey, read: StoredApprole): Write {
-  const { role_id, body } = read;
-  return deleteAsRead('approle_role', { key: { mount_id, name }, read: { role_id, body } });
+  const { role_id, body_tag } = read;
+  return deleteAsRead('approle_role', { key: { mount_id, name }, read: { role_id, body_tag } });
 }
 
 export async function findSecretId(db: Db, id: string): Promise<SecretId | undefined> {
@@ -260,8 +260,12 @@ export function deleteSecretId({ id, accessor }: Pick<SecretId, 'id' | 'accessor
   );
 }
 
-function roleOf({ mount_id: _mount, ...row }: ApproleRoleRow): StoredApprole {
-  return { ...row, rules: storedApprole.parse(JSON.parse(row.body)) };
+function roleOf({
+  mount_id: _mount,
+  body,
+  ...row
+}: ApproleRoleRow & { body_tag: string }): StoredApprole {
+  return { ...row, rules: storedApprole.parse(JSON.parse(body)) };
 }
 
 function secretIdOf(row: ApproleSecretIdRow): SecretId {

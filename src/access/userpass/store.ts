@@ -22,6 +22,8 @@ export async function findUser(db: Db, mount_id: string, name: string): Promise<
 export interface StoredUser {
   password_hash: string;
   body: string;
+  /** Of the body; by that and the hash a write set can tell that the user still is the same. */
+  body_tag: string;
 }
 
 export async function findStoredUser(
@@ -31,7 +33,7 @@ export async function findStoredUser(
 ): Promise<StoredUser | undefined> {
   return db
     .selectFrom('userpass_user')
-    .select(['password_hash', 'body'])
+    .select(['password_hash', 'body', 'body_tag'])
     .where('mount_id', '=', mount_id)
     .where('name', '=', name)
     .executeTakeFirst();
@@ -43,7 +45,7 @@ export function parseUser({ body }: StoredUser): User {
 
 /** Refuses its write set unless a user is what it was. */
 export const holdUser = preparedHold<
-  StoredUser & { mount_id: string; name: string } & Record<string, string>
+  Omit<StoredUser, 'body'> & { mount_id: string; name: string } & Record<string, string>
 >(
   (from, p) =>
     from
@@ -52,7 +54,7 @@ export const holdUser = preparedHold<
       .where('mount_id', '=', p.mount_id)
       .where('name', '=', p.name)
       .where('password_hash', '=', p.password_hash)
-      .where('body', '=', p.body)
+      .where('body_tag', '=', p.body_tag)
       .forShare(),
   { rows: 1 },
 );
@@ -80,7 +82,7 @@ export function saveUser(
   const { user, password_hash } = next;
   return saveAsRead('userpass_user', {
     key: { mount_id, name },
-    read: read && { password_hash: read.password_hash, body: read.body },
+    read: read && { password_hash: read.password_hash, body_tag: read.body_tag },
     next: { password_hash, body: JSON.stringify(user) },
   });
 }

@@ -8,7 +8,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
-import { storedTextOf } from '../../mounts/store.ts';
+import { settingsTagOf } from '../../mounts/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
@@ -146,12 +146,12 @@ function decideIssue(
 async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
   const mount = await readMountOf(app, caller);
   const mount_id = mount.id;
-  const { role, body } = await requireRole(app, caller, target.role);
+  const { role, body_tag } = await requireRole(app, caller, target.role);
   const authority = await readAuthority(app, mount_id);
   const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
   const { version } = authority.defaults;
-  const settings = storedTextOf(mount) ?? '';
-  const held = holdGround({ mount_id, role: target.role, body, version, settings });
+  const mount_tag = settingsTagOf(mount) ?? '';
+  const held = holdGround({ mount_id, role: target.role, role_tag: body_tag, version, mount_tag });
   return {
     role,
     held,

@@ -7,11 +7,11 @@ import { preparedHold } from '../../store/held.ts';
 export const holdGround = preparedHold<{
   mount_id: string;
   role: string;
-  /** The role's text. */
-  body: string;
+  /** Of the role's text. */
+  role_tag: string;
   version: number;
-  /** The mount's text. */
-  settings: string;
+  /** Of the mount's text. */
+  mount_tag: string;
 }>(
   (from, p) =>
     from
@@ -19,11 +19,11 @@ export const holdGround = preparedHold<{
       .select('pki_role.name')
       .where('pki_role.mount_id', '=', p.mount_id)
       .where('pki_role.name', '=', p.role)
-      .where('pki_role.body', '=', p.body)
+      .where('pki_role.body_tag', '=', p.role_tag)
       .where('pki_authority.mount_id', '=', p.mount_id)
       .where('pki_authority.version', '=', p.version)
       .where('mount.id', '=', p.mount_id)
-      .where('mount.body', '=', p.settings)
+      .where('mount.body_tag', '=', p.mount_tag)
       .forShare(),
   { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
 );

@@ -7,10 +7,11 @@ import { type Role, roleSchema } from './role.ts';
 // A role is read whole and never searched by its rules, so it is kept as one JSON
 // column; only the keys it is looked up by are columns of their own.
 
-/** A role as it is kept; by its text a write set can tell that it still is the same. */
+/** A role as it is kept; by the tag of its text a write set can tell that it still is the same. */
 export interface StoredRole {
   role: Role;
   body: string;
+  body_tag: string;
 }
 
 export async function findRole(db: Db, mount_id: string, name: string): Promise<Role | undefined> {
@@ -24,11 +25,11 @@ export async function findStoredRole(
 ): Promise<StoredRole | undefined> {
   const row = await db
     .selectFrom('pki_role')
-    .select('body')
+    .select(['body', 'body_tag'])
     .where('mount_id', '=', mount_id)
     .where('name', '=', name)
     .executeTakeFirst();
-  return row && { role: parseRole(row.body), body: row.body };
+  return row && { role: parseRole(row.body), ...row };
 }
 
 /** More are not counted: who reads the number has to look at them one by one. */
@@ -79,7 +80,7 @@ export function saveRole(
 ): Write[] {
   const save = saveAsRead('pki_role', {
     key: { mount_id, name },
-    read: read && { body: read.body },
+    read: read && { body_tag: read.body_tag },
     next: { body: JSON.stringify(role), issuer_ref: issuerColumn(role) },
   });
   return [save, bumpConfigVersion()];

@@ -164,7 +164,7 @@ async function askTokenRole(app: App, token: Token): Promise<Asked> {
     role_max_ttl: 0,
     period: token_period || period,
   };
-  const held = holdTokenRole({ name: token.role, body: role.body });
+  const held = holdTokenRole({ name: token.role, body_tag: role.body_tag });
   return { rules: rulesOfMaker(token, made), effects: [held] };
 }
 

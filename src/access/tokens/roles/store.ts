@@ -5,10 +5,10 @@ import { listInPages, PAGE } from '../../../store/in-pages.ts';
 import { type Write, write } from '../../../store/write.ts';
 import { storedTokenRole, type TokenRole } from './role.ts';
 
-/** A role as it is kept; by its text a write set can tell that it still is the same. */
+/** A role as it is kept; by the tag of its text a write set can tell that it still is the same. */
 export interface StoredTokenRole {
   rules: TokenRole;
-  body: string;
+  body_tag: string;
 }
 
 export async function findTokenRole(db: Db, name: string): Promise<TokenRole | undefined> {
@@ -16,13 +16,13 @@ export async function findTokenRole(db: Db, name: string): Promise<TokenRole | u
 }
 
 /** Refuses its write set unless a role is what it was. */
-export const holdTokenRole = preparedHold<{ name: string; body: string }>(
-  (from, { name, body }) =>
+export const holdTokenRole = preparedHold<{ name: string; body_tag: string }>(
+  (from, { name, body_tag }) =>
     from
       .selectFrom('token_role')
       .select('name')
       .where('name', '=', name)
-      .where('body', '=', body)
+      .where('body_tag', '=', body_tag)
       .forShare(),
   { rows: 1, conflict: 'the role was changed in the meantime' },
 );
@@ -33,10 +33,10 @@ export async function findStoredTokenRole(
 ): Promise<StoredTokenRole | undefined> {
   const row = await db
     .selectFrom('token_role')
-    .select('body')
+    .select(['body', 'body_tag'])
     .where('name', '=', name)
     .executeTakeFirst();
-  return row && { rules: storedTokenRole.parse(JSON.parse(row.body)), body: row.body };
+  return row && { rules: storedTokenRole.parse(JSON.parse(row.body)), body_tag: row.body_tag };
 }
 
 export async function listTokenRoles(db: Db): Promise<string[]> {
@@ -58,7 +58,7 @@ export function saveTokenRole(
   read: StoredTokenRole | undefined,
   role: TokenRole,
 ): Write {
-  const was = read && { body: read.body };
+  const was = read && { body_tag: read.body_tag };
   const next = { body: JSON.stringify(role) };
   return saveAsRead('token_role', { key: { name }, read: was, next });
 }
