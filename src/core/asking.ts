@@ -5,6 +5,8 @@ import { OWN_PARTY, partyOf } from './party.ts';
 export class Asking {
   readonly #address: string;
   #party: string | undefined;
+  /** Who it is, once that is known: an entity, a user, or what somebody is permitted. */
+  account = '';
   /** Turns that it had after waiting. */
   turns = 0;
 
@@ -21,7 +23,8 @@ export class Asking {
 }
 
 const asking = new AsyncLocalStorage<Asking>();
-const OWN_WORK = new Asking(OWN_PARTY);
+/** What is done for nobody in particular. */
+export const OWN_WORK = new Asking(OWN_PARTY);
 
 /** Does something; it, and all that it leads to, is done for a request from an address. */
 export function doFor<Result>(address: string, work: () => Result): Result {
@@ -43,6 +46,12 @@ export function makeFor<Piece>(
       };
     },
   };
+}
+
+/** Says whose account the work under way is for, of those who ask from one address. */
+export function noteAccount(account: string): void {
+  const who = asking.getStore();
+  if (who) who.account = account;
 }
 
 /** Whom the work that is under way is done for. */

@@ -14,6 +14,7 @@ import type { GrantVerdict } from '../broker/grants/decision.ts';
 import { type Identified, identify } from '../broker/identity/operations.ts';
 import { isIdOf } from '../broker/resource-types.ts';
 import { visibleFields } from '../broker/resources/operations.ts';
+import { noteAccount } from '../core/asking.ts';
 import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
@@ -131,6 +132,7 @@ async function answer(
   if (refused) return refused;
   const known = await identify(app, text, request.remote_address, living);
   trace.token = known.token;
+  noteAccount(known.who.user_id);
   if (text !== '' && !known.token) {
     trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }

@@ -19,6 +19,7 @@ import {
 import { tokenId } from '../access/tokens/minting/operations.ts';
 import { requireRoomToWrap } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
+import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
@@ -155,6 +156,7 @@ async function answer(
         ? undefined
         : await authenticate(app, text, request.remote_address);
   trace.token = known?.token;
+  if (known) noteAccount(known.token.entity_id || known.token.policies.join());
   if (known) rememberSealer(app, known);
   if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
     forgetSealer(app, text);

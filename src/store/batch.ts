@@ -19,9 +19,11 @@ export interface Refusal {
   message: string;
 }
 
-/** One outcome for each set of the batch, in order; null: it is durable. */
+/** One outcome for each set of the batch that was come to, in order; null: it is durable. */
 export interface BatchResult {
   outcomes: (Refusal | null)[];
+  /** How many sets at the end of the batch were not begun: the others took long. */
+  left?: number;
   /** The configuration's version after the batch, when a set of it changed configuration. */
   config_version?: number;
 }

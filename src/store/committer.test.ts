@@ -90,16 +90,16 @@ test('what waits is bounded in bytes: what would be too much is refused, and roo
   const bytes = [{ sql: 'insert', parameters: [new Uint8Array(MIB)] }];
   const outcomes = await Promise.allSettled([
     ...Array.from({ length: 40 }, () => committer.commit(record)),
-    ...Array.from({ length: 30 }, () => committer.commit(bytes)),
+    ...Array.from({ length: 50 }, () => committer.commit(bytes)),
     committer.commit([{ audit: '' }]),
   ]);
   const kinds = outcomes.map((one) => (one.status === 'rejected' ? one.reason.kind : 'done'));
   assert.deepEqual(kinds, [
-    ...Array.from({ length: 64 }, () => 'done'),
-    ...Array.from({ length: 7 }, () => 'unavailable'),
+    ...Array.from({ length: 80 }, () => 'done'),
+    ...Array.from({ length: 11 }, () => 'unavailable'),
   ]);
   // Sixteen at once, no more.
-  assert.deepEqual([committer.stats().batches, committer.stats().largest_batch], [4, 16]);
+  assert.deepEqual([committer.stats().batches, committer.stats().largest_batch], [5, 16]);
   // What is longer alone is written, also behind others.
   await Promise.all([
     committer.commit(record),

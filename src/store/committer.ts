@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { whoAsks } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import type {
   BatchResult,
@@ -10,6 +11,7 @@ import type {
 } from './batch.ts';
 import { isHold } from './holding.ts';
 import { BatchPacker } from './packing.ts';
+import { askingOf, type WaitingSet, WaitingSets } from './waiting-sets.ts';
 import { type Effect, isAuditEntry } from './write.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
@@ -40,13 +42,6 @@ export interface CommitterStats {
   alive: boolean;
 }
 
-interface Waiting {
-  effects: readonly Effect[];
-  bytes: number;
-  resolve(): void;
-  reject(reason: Error): void;
-}
-
 /** Somebody who keeps rows of a table. */
 interface WriteListener {
   names: RegExp;
@@ -56,15 +51,13 @@ interface WriteListener {
 /** Statements of which it is remembered whom they concern. */
 const MOST_STATEMENTS = 1000;
 
-/** Statements in one transaction; more would keep the first of its sets waiting too long. */
+/** One transaction has no more statements than these, and fewer where they take long. */
 const BATCH_EFFECTS = 4096;
-
-/** Sets that may wait; more means that the database does not keep up, and waiting is no help. */
-const MAX_WAITING = 20_000;
-/** As much as waits before one more set: a record may be as long as the names of its token's policies. */
-const MAX_WAITING_BYTES = 64 << 20;
-/** As with {@link BATCH_EFFECTS}: a set is longer only alone. */
+const LEAST_EFFECTS = 8;
+/** And no more bytes. */
 const BATCH_BYTES = 16 << 20;
+/** Milliseconds: batches that take longer become smaller, as others wait for them. */
+const LONG_BATCH = 50;
 
 /**
  * The side of the committer that the program talks to. While one batch is being made
@@ -75,9 +68,11 @@ export class Committer {
   readonly #packer = new BatchPacker();
   readonly #log: StoreLog;
   readonly #onConfigVersion: (version: number) => void;
-  #waiting: Waiting[] = [];
-  #waitingBytes = 0;
-  #inFlight: Waiting[] = [];
+  readonly #waiting = new WaitingSets();
+  #inFlight: WaitingSet[] = [];
+  /** When the batch in flight was sent. */
+  #sent = 0;
+  #batchEffects = BATCH_EFFECTS;
   #scheduled = false;
   #closing = false;
   #death: Failure | undefined;
@@ -121,8 +116,8 @@ export class Committer {
     if (this.#closing) {
       return Promise.reject(new Failure('unavailable', 'the server is stopping'));
     }
-    const isFull = this.#waitingBytes >= MAX_WAITING_BYTES;
-    if (isFull || this.#waiting.length >= MAX_WAITING) {
+    const asking = askingOf(effects, whoAsks());
+    if (!this.#waiting.hasRoom(asking)) {
       const failure = new Failure('unavailable', 'too many writes are waiting for the database', {
         retry_after: 1,
       });
@@ -131,8 +126,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       requirePortable(effects);
       const bytes = weigh(effects);
-      this.#waiting.push({ effects, bytes, resolve, reject });
-      this.#waitingBytes += bytes;
+      this.#waiting.add({ effects, bytes, asking, resolve, reject });
       this.#schedule();
     });
   }
@@ -151,7 +145,7 @@ export class Committer {
 
   stats(): CommitterStats {
     return {
-      waiting: this.#waiting.length,
+      waiting: this.#waiting.count,
       in_flight: this.#inFlight.length,
       batches: this.#batches,
       sets: this.#sets,
@@ -165,7 +159,7 @@ export class Committer {
   async close(): Promise<void> {
     if (this.#closing || this.#death !== undefined) return;
     this.#closing = true;
-    if (this.#inFlight.length > 0 || this.#waiting.length > 0) {
+    if (this.#inFlight.length > 0 || this.#waiting.count > 0) {
       await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
     }
     this.#worker.ref();
@@ -211,22 +205,9 @@ export class Committer {
 
   #dispatch(): void {
     if (this.#death !== undefined || this.#inFlight.length > 0) return;
-    let effects = 0;
-    let bytes = 0;
-    let taken = 0;
-    for (const set of this.#waiting) {
-      effects += set.effects.length;
-      if (taken > 0 && (effects > BATCH_EFFECTS || bytes + set.bytes > BATCH_BYTES)) break;
-      bytes += set.bytes;
-      taken += 1;
-    }
-    if (taken === 0) return;
-    this.#waitingBytes -= bytes;
-    this.#inFlight = this.#waiting.slice(0, taken);
-    this.#waiting = this.#waiting.slice(taken);
-    this.#batches += 1;
-    this.#sets += taken;
-    this.#largest = Math.max(this.#largest, taken);
+    this.#inFlight = this.#waiting.take({ effects: this.#batchEffects, bytes: BATCH_BYTES });
+    if (this.#inFlight.length === 0) return;
+    this.#sent = performance.now();
     this.#worker.ref();
     const packed = this.#packer.pack(this.#inFlight.map((set) => set.effects));
     this.#send({ type: 'batch', packed }, [packed.bytes.buffer]);
@@ -237,8 +218,15 @@ export class Committer {
   }
 
   #finish(result: BatchResult): void {
-    const finished = this.#inFlight;
+    const reached = this.#inFlight.length - (result.left ?? 0);
+    const finished = this.#inFlight.slice(0, reached);
+    // What took long has kept others waiting long enough: the rest has its turn among theirs.
+    this.#waiting.putBack(this.#inFlight.slice(reached));
     this.#inFlight = [];
+    this.#fitBatches(performance.now() - this.#sent, finished.length);
+    this.#batches += 1;
+    this.#sets += finished.length;
+    this.#largest = Math.max(this.#largest, finished.length);
     this.#worker.unref();
     this.#tellOfWrites(finished);
     if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
@@ -251,15 +239,24 @@ export class Committer {
         set.reject(errorOf(outcome));
       }
     });
-    if (this.#waiting.length > 0) {
+    if (this.#waiting.count > 0) {
       this.#schedule();
       return;
     }
     for (const listener of this.#idleListeners.splice(0)) listener();
   }
 
+  /** Half as many statements after a batch that took long, twice as many after one that did not. */
+  #fitBatches(took_ms: number, sets: number): void {
+    if (took_ms > LONG_BATCH && sets > 1) {
+      this.#batchEffects = Math.max(LEAST_EFFECTS, this.#batchEffects / 2);
+    } else if (took_ms < LONG_BATCH / 2) {
+      this.#batchEffects = Math.min(BATCH_EFFECTS, this.#batchEffects * 2);
+    }
+  }
+
   /** Each of those that some write of the batch concerns is told once. */
-  #tellOfWrites(batch: readonly Waiting[]): void {
+  #tellOfWrites(batch: readonly WaitingSet[]): void {
     const told = new Set<WriteListener>();
     for (const { effects } of batch) {
       for (const effect of effects) {
@@ -286,10 +283,8 @@ export class Committer {
     const death = new Failure('unavailable', 'the server cannot write any more');
     this.#death = death;
     this.#log.error({ why }, 'the committer has ended: nothing can be written');
-    const lost = [...this.#inFlight, ...this.#waiting];
+    const lost = [...this.#inFlight, ...this.#waiting.clear()];
     this.#inFlight = [];
-    this.#waiting = [];
-    this.#waitingBytes = 0;
     for (const set of lost) set.reject(death);
     for (const listener of this.#idleListeners.splice(0)) listener();
     for (const listener of this.#deathListeners.splice(0)) listener(death);

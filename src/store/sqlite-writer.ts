@@ -20,6 +20,9 @@ import { type Effect, isAuditEntry, type Write } from './write.ts';
 const INSERT_AUDIT_ENTRY =
   'insert into audit_entry (node, seq, time_ms, record, prev_hash, hash) values ($1, $2, $3, $4, $5, $6)';
 
+/** Milliseconds of a batch: whoever comes meanwhile waits for its end. */
+const BATCH_MS = 25;
+
 /** Thrown inside a set to leave it; never leaves this file. */
 class Refused extends Error {
   readonly refusal: Refusal;
@@ -62,16 +65,19 @@ export class SqliteWriter implements BatchWriter {
     const headBefore = this.#head;
     try {
       this.#database.exec('begin immediate');
-      const outcomes = batch.map((set) => this.#runSet(set, batch.length > 1));
+      const outcomes = this.#runSets(batch);
       if (batch.length === 1 && outcomes[0] !== null) {
         this.#database.exec('rollback');
         this.#head = headBefore;
         return { outcomes };
       }
-      const bumped = batch.some((set, index) => !outcomes[index] && bumpsConfigVersion(set));
+      const left = batch.length - outcomes.length;
+      const bumped = batch.some((set, at) => outcomes[at] === null && bumpsConfigVersion(set));
       const { version } = (bumped && this.#statements.get(READ_CONFIG_VERSION).get()) || {};
       this.#database.exec('commit');
-      return typeof version === 'number' ? { outcomes, config_version: version } : { outcomes };
+      return typeof version === 'number'
+        ? { outcomes, left, config_version: version }
+        : { outcomes, left };
     } catch (error) {
       this.#head = headBefore;
       this.#leaveTransaction();
@@ -84,6 +90,17 @@ export class SqliteWriter implements BatchWriter {
 
   close(): void {
     this.#database.close();
+  }
+
+  /** As many sets as there is time for, one at least. */
+  #runSets(batch: Batch): (Refusal | null)[] {
+    const until = performance.now() + BATCH_MS;
+    const outcomes: (Refusal | null)[] = [];
+    for (const set of batch) {
+      outcomes.push(this.#runSet(set, batch.length > 1));
+      if (performance.now() > until) break;
+    }
+    return outcomes;
   }
 
   #runSet(set: readonly Effect[], guarded: boolean): Refusal | null {
