@@ -1,5 +1,6 @@
 import { hasAccessBeneath, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import type { EndingPages } from '../access/ended.ts';
 import {
   endLeasesOfRevoked,
   expireOfMountBeforehand,
@@ -203,7 +204,14 @@ export async function disableMount(
     if (!stored) return { effects: [], result: undefined };
     const { mount } = stored;
     requireRemovable(mount);
-    return { effects: await planRemoval(app, mount), result: mount };
+    return {
+      effects: await planRemoval(app, mount),
+      result: mount,
+      beforehand: async () => {
+        if (mount.kind === 'auth')
+          await app.endDependants(app, pagesOf(app, caller), { auth_mount: mount });
+      },
+    };
   });
   if (removed?.kind === 'auth') {
     await deleteAliasesOfMount(app, afterwards(app, caller), removed.accessor);
@@ -212,16 +220,19 @@ export async function disableMount(
   return {};
 }
 
-/** What follows from a removal that is durable: whoever asked for it may have come in by what is gone. */
-function afterwards(app: App, caller: Caller) {
+/** What ends before a removal. Log-ins that came by a mount end with it at once, and none of them before. */
+function pagesOf(app: App, caller: Caller): EndingPages {
+  const outcome = { ...caller.record.outcome, ending: true };
+  const record = { ...caller.record, outcome };
   return {
-    commit: (effects: readonly Effect[]): Promise<void> => {
-      const outcome = { ...caller.record.outcome, ending: true };
-      const record = { ...caller.record, outcome };
-      return app.commit({ ...caller, record, standing: undefined }, effects);
-    },
+    commit: (effects) => app.commit({ ...caller, record }, effects),
+    own_token_ids: [],
   };
 }
+
+/** What follows from a removal that is durable: whoever asked for it may have come in by what is gone. */
+const afterwards = (app: App, caller: Caller): EndingPages =>
+  pagesOf(app, { ...caller, standing: undefined });
 
 /** As much as a request may take of what is dead already; the jobs end the rest. */
 async function endRevoked(app: App, caller: Caller, mount_id: string): Promise<void> {

@@ -218,6 +218,57 @@ eachPlace('many log-ins', (newPlace) => {
     });
   }
 
+  test('sessions that were authorized by a mount that is removed end in small write sets, and no others', async (t) => {
+    const served = await serve(t, await newPlace());
+    const { sizes, ann, robot, client } = served;
+    const { app } = client.running;
+    const target = await makeSessions(served, ann);
+    // Each by another log-in, and the last one by a batch token.
+    await makeLogIns(served, ann);
+    const each = build
+      .updateTable('session')
+      .set({ token_id: sql`substr(id, 1, 8) || ${ann.id}` })
+      .where('token_id', '=', ann.id);
+    const batch = build
+      .updateTable('session')
+      .set({ token_id: '', alias_id: ann.alias_id })
+      .where('token_id', '=', `${1_000_000 + COUNT}-${ann.id}`);
+    await app.store.commit([write(each, { rows: COUNT }), write(batch, { rows: 1 })]);
+    await makeSessions(served, robot);
+    const left = rowsOf('session', sql`status = 'pending' and target_id = ${target}`);
+    const counts = { left, others: going('token_id', robot.id) };
+    sizes.begin(counts);
+    assert.equal(await removed(served, 'sys/auth/up'), 204);
+    // The one that was copied is another's.
+    assert.deepEqual(await countAll(app.db, counts), { left: 1, others: COUNT });
+    const { most, sets } = sizes.of('left');
+    assert.ok(most <= MOST && sets > 3, `${most} in one of ${sets}`);
+  });
+
+  test('sessions of whoever is an entity that is disabled end in small write sets, and stay theirs', async (t) => {
+    const served = await serve(t, await newPlace());
+    const { sizes, ann, bob, client, post } = served;
+    const { app } = client.running;
+    const target = await makeSessions(served, ann, ann.entity_id);
+    const other = await makeSessions(served, bob, bob.entity_id);
+    const own = sql`select resource.id from resource join session on session.id = resource.id
+      where target_id = ${target} and owner_id <> ''`;
+    const counts = {
+      left: going('target_id', target),
+      others: going('target_id', other),
+      theirs: rowsOf('session', sql`id in (${own})`),
+    };
+    sizes.begin(counts);
+    await post(`identity/entity/id/${ann.entity_id}`, { disabled: true });
+    assert.deepEqual(await countAll(app.db, counts), {
+      left: 0,
+      others: COUNT + 1,
+      theirs: COUNT + 1,
+    });
+    const { most, sets } = sizes.of('left');
+    assert.ok(most <= MOST && sets > 3, `${most} in one of ${sets}`);
+  });
+
   test('sessions of whoever is an entity that is removed end in small write sets', async (t) => {
     const served = await serve(t, await newPlace());
     const { sizes, ann, client } = served;

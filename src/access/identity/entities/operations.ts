@@ -75,7 +75,7 @@ export async function writeEntity(
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
     if (existing) {
       refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
-      return { ...(await planChange(app, existing, sent)), found: true };
+      return { ...(await planChange(app, caller, existing, sent)), found: true };
     }
     const settings = planSettings({ metadata: {}, policies: [], disabled: false }, sent);
     const entity = newEntity(app, { ...settings, name });
@@ -109,7 +109,7 @@ async function changeEntity(
     refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
     checkName('name', name);
     if (name !== '') await requireFreeName(app, id, name);
-    return planChange(app, { ...existing, name: name || existing.name }, sent);
+    return planChange(app, caller, { ...existing, name: name || existing.name }, sent);
   });
 }
 
@@ -119,17 +119,26 @@ async function requireFreeName(app: App, id: string, name: string): Promise<void
   throw new Failure('conflict', `entity name is already in use: ${name}`);
 }
 
-async function planChange(app: App, entity: Entity, sent: SentSettings): Promise<Planned<Answer>> {
+async function planChange(
+  app: App,
+  caller: Caller,
+  entity: Entity,
+  sent: SentSettings,
+): Promise<Planned<Answer>> {
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
   await requireFewPolicies(app, next, await listGroupsOf(app.db, 'entity', next.id));
   // Its log-ins are refused until it is enabled again; what goes on without being asked for ends.
   const disabled = { disabled_entity_id: next.id };
   const ended = next.disabled ? await app.planDependants(app, disabled) : [];
+  const beforehand = async (): Promise<void> => {
+    if (next.disabled) await app.endDependants(app, await pagesOf(app, caller), disabled);
+  };
   return {
     effects: [updateEntity(next), ...ended, ...bumpPermissionVersion()],
     result: {},
     outcome: { entity_id: next.id },
+    beforehand,
   };
 }
 

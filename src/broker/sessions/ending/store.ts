@@ -32,6 +32,8 @@ export type Loss =
   | { auth_mount: { id: string; accessor: string } }
   /** Whoever the user is ends, or may not do anything. */
   | { of_entity: string }
+  /** Whoever the user is may not do anything for a while, and stays the user. */
+  | { of_disabled: string }
   /** Whoever some aliases name is so no longer. */
   | { of_named: Expression<string> }
   /** Whole scopes, with the users and log-ins that lie in them. */
@@ -100,6 +102,11 @@ function affected(loss: Loss) {
   if ('auth_mount' in loss) return byMount(loss.auth_mount);
   if ('of_entity' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', 'in', usersOf(loss.of_entity)));
+  }
+  if ('of_disabled' in loss) {
+    const own = rows.where('owner_id', 'in', usersOf(loss.of_disabled));
+    // Found by whose they are: of all that go on there may be many more.
+    return from.where('session.id', 'in', own).where(aside('status'), 'in', LIVE_STATUSES);
   }
   if ('of_named' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', 'in', usersNamed(loss.of_named)));
@@ -363,6 +370,85 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
 }
 
 const HOSTS_AT_ONCE = 500;
+
+/** Where a page of the sessions of a user ended, and the time before which they were changed the last time. */
+interface OwnCursor {
+  updated_ms: number;
+  id: string;
+  before_ms: number;
+}
+
+/** Sessions of the user that an entity is, the longest unchanged first, and whether they go on. */
+export async function listOfEntity(
+  db: Db,
+  entity_id: string,
+  { updated_ms, id, before_ms }: OwnCursor,
+  limit: number,
+): Promise<{ id: string; updated_ms: number; status: string }[]> {
+  const [user] = await db
+    .selectFrom(sql<{ id: string }>`${usersOf(entity_id)}`.as('user'))
+    .select('user.id')
+    .execute();
+  if (!user) return [];
+  return db
+    .selectFrom('resource')
+    .innerJoin('session', 'session.id', 'resource.id')
+    .select(['resource.id', 'resource.updated_ms', 'session.status'])
+    .where('resource.owner_id', '=', user.id)
+    .where('resource.type', '=', 'session')
+    .where('resource.updated_ms', '<', before_ms)
+    .where((row) =>
+      row(
+        row.refTuple('resource.updated_ms', 'resource.id'),
+        '>',
+        row.tuple(row.val(updated_ms), row.val(id)),
+      ),
+    )
+    .orderBy('resource.updated_ms')
+    .orderBy('resource.id')
+    .limit(limit)
+    .execute();
+}
+
+/** What a session was authorized by on the authority's API. */
+export type AuthorizedBy = 'token_id' | 'alias_id';
+
+/** By which tokens, or aliases, there are sessions, in their order. */
+export async function listAuthorizing(
+  db: Db,
+  by: AuthorizedBy,
+  { after, limit }: { after: string; limit: number },
+): Promise<string[]> {
+  const column = sql.ref<string>(by);
+  const rows = await db
+    .selectFrom('session')
+    .select(column.as('id'))
+    .distinct()
+    .where(column, '>', after)
+    .where(column, '<>', sql.lit(''))
+    .orderBy(column)
+    .limit(limit)
+    .execute();
+  return idsOf(rows);
+}
+
+/** Those of some tokens, or aliases, that are of a mount. */
+export async function listOfMount(
+  db: Db,
+  by: AuthorizedBy,
+  ids: readonly string[],
+  { id, accessor }: { id: string; accessor: string },
+): Promise<string[]> {
+  const rows =
+    by === 'token_id'
+      ? db.selectFrom('token').select('id').where('id', 'in', ids).where('mount_id', '=', id)
+      : db
+          .selectFrom('identity_alias')
+          .select('id')
+          .where('id', 'in', ids)
+          .where('mount_accessor', '=', accessor);
+  return idsOf(await rows.execute());
+}
 
 /** Sessions are nobody's once their user is gone. */
 export function disown(session_ids: readonly string[]): Write {
