@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.ts';
+import { remembered } from '../core/remembered.ts';
 import type { RefusalCount } from './refusal-tally.ts';
 
 /** How a request ended, as far as its record goes. */
@@ -12,6 +13,21 @@ export interface RecordedEnd {
 export function hashText(hash: Uint8Array): string {
   return `hmac-sha256:${Buffer.from(hash).toString('hex')}`;
 }
+
+/** Characters of policies' names that a record has: those of a token may be sixteen times as many. */
+const MOST_POLICIES = 4096;
+
+/** The first of them, and how many more there are: the record of the token's making has all. */
+const tellPolicies = remembered((policies: readonly string[]) => {
+  let length = 0;
+  const told = policies.findIndex((name) => {
+    length += name.length;
+    return length > MOST_POLICIES;
+  });
+  return told < 0
+    ? { policies }
+    : { policies: policies.slice(0, told), further_policies: policies.length - told };
+});
 
 /** What a record needs to know of a request. */
 export type RecordedRequest = Pick<Caller, 'request_id' | 'record' | 'mount'> &
@@ -47,7 +63,7 @@ export function buildRecord(request: RecordedRequest, now: number, end: Recorded
           accessor: token.accessor,
           display_name: token.display_name,
           entity_id: token.entity_id || undefined,
-          policies: token.policies,
+          ...tellPolicies(token.policies),
         }
       : unknown_token && { unknown_token: hashText(unknown_token) },
     response: { ...end, ...record.outcome },
