@@ -43,7 +43,9 @@ import {
 import {
   cancelAffected,
   type Loss,
+  listAuthorizing,
   listLive,
+  listOfEntity,
   listSessionsOf,
 } from '../src/broker/sessions/ending/store.ts';
 import { deleteSessions, terminate } from '../src/broker/sessions/store.ts';
@@ -157,6 +159,21 @@ const READS: [name: string, index: RegExp, read: (db: Db) => Promise<unknown>][]
     /session_of_host/,
     (db) => listSessionsOf(db, { host_set_id_of: 's', host_ids_of: ['h'] }, 10),
   ],
+  [
+    'by which tokens there are sessions',
+    /session_token/,
+    (db) => listAuthorizing(db, 'token_id', page),
+  ],
+  [
+    'by which aliases there are sessions',
+    /session_alias/,
+    (db) => listAuthorizing(db, 'alias_id', page),
+  ],
+  [
+    'sessions of a person, the longest unchanged first',
+    /owner_updated/,
+    (db) => listOfEntity(db, 'e', { updated_ms: 1, id: 'x', before_ms: 9 }, 10),
+  ],
   ['live sessions', /session_status/, (db) => listLive(db, { status: 'active', id: 'x' }, 10)],
   [
     'groups of a user',
@@ -231,6 +248,7 @@ const WRITES: [what: string, index: RegExp, writes: readonly Effect[]][] = [
   ['sessions of log-ins', /session_auth_token/, losing({ log_ins: { ids: IDS } })],
   ['sessions of tokens', /session_token/, losing({ token_ids: IDS, ended_by: 0 })],
   ['sessions of a person', /resource_owner/, losing({ of_entity: 'e' })],
+  ['sessions of a person who is disabled', /resource_owner/, losing({ of_disabled: 'e' })],
   ['sessions of whom aliases name', /resource_owner/, losing({ of_named: named })],
   ['sessions that have ended', /session_1 \(id=/, losing({ ended_among: IDS })],
   ['sessions that end', /session_1 \(id=/, terminate(IDS, 1)],
