@@ -28,9 +28,9 @@ export function maySetElsewhere(acl: Acl, route: AnyRoute, request: Permitted): 
   });
 }
 
-/** What is deleted is not judged by fields, wherever it is. */
+/** What is deleted is not judged by fields, wherever it is, and lists are not there for theirs. */
 function senseOf(route: AnyRoute, { fields }: SetElsewhere): Sense {
-  if (route.method === 'DELETE') return { alike: [] };
+  if (route.method === 'DELETE' || route.method === 'LIST') return { alike: [] };
   const part = fields.flatMap((name) => namesOf(route, name));
   return { part, isRead: route.method === 'GET' };
 }

@@ -105,7 +105,7 @@ export interface Access {
   exists?(app: App, caller: Caller, params: Readonly<Record<string, string>>): Promise<boolean>;
 }
 
-/** Another endpoint, by which the same is set or done, of the same method. */
+/** Another endpoint, by which the same is set, done or read. */
 export interface SetElsewhere {
   /** As it is declared, with parameters that this endpoint's path has, too. */
   path: `/v1/${string}`;
@@ -172,7 +172,7 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
    * of them; nothing else in a path may be read so.
    */
   name_forms?: Readonly<Record<string, NameForm>>;
-  /** What is set, or done, by other endpoints, too: what policies deny there is denied here. */
+  /** What is set, done or read by other endpoints, too: what policies deny there is denied here. */
   sets_also?: readonly SetElsewhere[] | undefined;
   /** Fields that say the same: the old name, and the one that it stands for. */
   old_names?: Readonly<Record<string, string>>;

@@ -97,6 +97,7 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       summary: 'Read a mount, or its tuning at `…/tune`',
       access: { capability: 'read' },
       path_forms: rest,
+      sets_also: onlyTuned ? [{ path: '/v1/sys/auth/{path+}', fields: [], when: [] }] : [],
       input: z.object({ path }),
       output: anything,
       failures: ['invalid'],
