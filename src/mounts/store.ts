@@ -6,7 +6,7 @@ import { listInParts, PAGE } from '../store/in-pages.ts';
 import type { MountRow } from '../store/tables.ts';
 import { type Write, write } from '../store/write.ts';
 import type { Mount, MountConfig, MountKind } from './mount.ts';
-import { MOST_BYTES, MOST_MOUNTS, type Size } from './room.ts';
+import type { Size } from './room.ts';
 
 // A mount is found by its path; its settings are read whole and kept as one JSON column.
 
@@ -217,14 +217,16 @@ export async function measureMounts(db: Db, kind: MountKind): Promise<Size> {
     .executeTakeFirstOrThrow();
 }
 
-/** Refuses its write set when there are too many mounts of a kind by it. It comes after `bumpConfigVersion`. */
-export function holdRoom(kind: MountKind): Write {
-  const room = build
-    .selectFrom('mount')
-    .select(COUNT.as('count'))
-    .where('kind', '=', kind)
-    .having(COUNT, '<=', MOST_MOUNTS)
-    .having(BYTES, '<=', MOST_BYTES);
+/**
+ * Refuses its write set when there are too many mounts of a kind by it, or too long ones. It comes after
+ * `bumpConfigVersion`.
+ *
+ * @param most what is not named may be as it is
+ */
+export function holdRoom(kind: MountKind, most: Partial<Size>): Write {
+  const all = build.selectFrom('mount').select(COUNT.as('count')).where('kind', '=', kind);
+  const few = most.count === undefined ? all : all.having(COUNT, '<=', most.count);
+  const room = most.bytes === undefined ? few : few.having(BYTES, '<=', most.bytes);
   return write(room, { rows: 1, conflict: 'another mount took the last room' });
 }
 
