@@ -9,6 +9,7 @@ import type {
   Refusal,
   ToCommitter,
 } from './batch.ts';
+import { BatchSize } from './batch-size.ts';
 import { isHold } from './holding.ts';
 import { BatchPacker } from './packing.ts';
 import { askingOf, type WaitingSet, WaitingSets } from './waiting-sets.ts';
@@ -51,13 +52,8 @@ interface WriteListener {
 /** Statements of which it is remembered whom they concern. */
 const MOST_STATEMENTS = 1000;
 
-/** One transaction has no more statements than these, and fewer where they take long. */
-const BATCH_EFFECTS = 4096;
-const LEAST_EFFECTS = 8;
-/** And no more bytes. */
+/** Bytes of one transaction. */
 const BATCH_BYTES = 16 << 20;
-/** Milliseconds: batches that take longer become smaller, as others wait for them. */
-const LONG_BATCH = 50;
 
 /**
  * The side of the committer that the program talks to. While one batch is being made
@@ -72,7 +68,7 @@ export class Committer {
   #inFlight: WaitingSet[] = [];
   /** When the batch in flight was sent. */
   #sent = 0;
-  #batchEffects = BATCH_EFFECTS;
+  readonly #size = new BatchSize();
   #scheduled = false;
   #closing = false;
   #death: Failure | undefined;
@@ -205,7 +201,7 @@ export class Committer {
 
   #dispatch(): void {
     if (this.#death !== undefined || this.#inFlight.length > 0) return;
-    this.#inFlight = this.#waiting.take({ effects: this.#batchEffects, bytes: BATCH_BYTES });
+    this.#inFlight = this.#waiting.take({ effects: this.#size.statements, bytes: BATCH_BYTES });
     if (this.#inFlight.length === 0) return;
     this.#sent = performance.now();
     this.#worker.ref();
@@ -223,7 +219,8 @@ export class Committer {
     // What took long has kept others waiting long enough: the rest has its turn among theirs.
     this.#waiting.putBack(this.#inFlight.slice(reached));
     this.#inFlight = [];
-    this.#fitBatches(performance.now() - this.#sent, finished.length);
+    // Where the batch itself ends in time its length is right.
+    if (result.left === undefined) this.#size.note(performance.now() - this.#sent, finished.length);
     this.#batches += 1;
     this.#sets += finished.length;
     this.#largest = Math.max(this.#largest, finished.length);
@@ -244,15 +241,6 @@ export class Committer {
       return;
     }
     for (const listener of this.#idleListeners.splice(0)) listener();
-  }
-
-  /** Half as many statements after a batch that took long, twice as many after one that did not. */
-  #fitBatches(took_ms: number, sets: number): void {
-    if (took_ms > LONG_BATCH && sets > 1) {
-      this.#batchEffects = Math.max(LEAST_EFFECTS, this.#batchEffects / 2);
-    } else if (took_ms < LONG_BATCH / 2) {
-      this.#batchEffects = Math.min(BATCH_EFFECTS, this.#batchEffects * 2);
-    }
   }
 
   /** Each of those that some write of the batch concerns is told once. */
