@@ -21,6 +21,8 @@ export interface Answer<Data = unknown> {
   raw?: RawAnswer;
   /** A field of `data` whose text is long: ASCII, escaped for JSON already. */
   long_text?: { field: string; body: SizedBody };
+  /** What stands in `data`, which is empty there: JSON without its braces, written before for many. */
+  written_data?: Uint8Array;
   /** A field of `data` whose list, empty there, is given page by page. */
   long_list?: LongList;
   /** The answer is wrapped already; nothing else is set then. */

@@ -475,6 +475,9 @@ export async function readRemount(app: App, input: { id: string }): Promise<Answ
 
 /** What the caller may see of the mounts; without a token, those listed for everybody. */
 export async function listVisibleMounts(app: App, caller: Caller): Promise<Answer> {
+  if (!caller.acl && caller.wrap_ttl === undefined) {
+    return { data: {}, written_data: await readListed(app) };
+  }
   const groups: Record<MountKind, Record<string, unknown>> = { secret: {}, auth: {} };
   const breath = new Breath();
   for (const mount of (await readMounts(app)).values()) {
@@ -482,11 +485,29 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Answe
     if (caller.acl && (await hasAccessBeneath(caller.acl, fullPath(mount), () => breath.take()))) {
       groups[mount.kind][mount.path] = describeMount(mount);
     } else if (mount.config.listing_visibility === 'unauth') {
-      const { type, description, options } = mount;
-      groups[mount.kind][mount.path] = { type, description, options };
+      groups[mount.kind][mount.path] = describeListed(mount);
     }
   }
   return { data: groups };
+}
+
+const describeListed = ({ type, description, options }: Mount) => ({ type, description, options });
+
+/** What everybody may see. It may have megabytes, and anybody asks as often as they like: it is written once. */
+function readListed(app: App): Promise<Uint8Array> {
+  return app.cached('mounts that everybody sees', () => writeListed(app), ['mounts']);
+}
+
+async function writeListed(app: App): Promise<Uint8Array> {
+  const groups: Record<MountKind, string[]> = { secret: [], auth: [] };
+  const breath = new Breath();
+  for (const mount of (await readMounts(app)).values()) {
+    await breath.take();
+    if (mount.config.listing_visibility !== 'unauth') continue;
+    const about = JSON.stringify(describeListed(mount));
+    groups[mount.kind].push(`${JSON.stringify(mount.path)}:${about}`);
+  }
+  return Buffer.from(`"secret":{${groups.secret.join()}},"auth":{${groups.auth.join()}}`);
 }
 
 export async function readVisibleMount(

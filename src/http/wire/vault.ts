@@ -49,7 +49,8 @@ export function dressAnswer(
   // Old readers of sys/ look for the payload's keys beside the envelope's own.
   const whole = answer.flat ? { ...(answer.data as object), ...envelope } : envelope;
   const body = `${JSON.stringify(whole)}\n`;
-  const { long_text: long, long_list: list } = answer;
+  const { long_text: long, long_list: list, written_data: written } = answer;
+  if (written) return { status: 200, headers: { ...JSON_TYPE }, body: putWritten(body, written) };
   return {
     status: answer.status ?? 200,
     headers: { ...JSON_TYPE },
@@ -69,6 +70,22 @@ function putLongText(json: string, { field, body }: { field: string; body: Sized
     },
   };
 }
+
+/** Puts what was written before in the place of the empty `data`. */
+function putWritten(json: string, written: Uint8Array): SizedBody {
+  const [before, after] = splitAt(json, 'data', '{}');
+  return {
+    length: before.length + written.length + after.length,
+    *pieces() {
+      yield before;
+      for (let at = 0; at < written.length; at += PIECE) yield written.subarray(at, at + PIECE);
+      yield after;
+    },
+  };
+}
+
+/** Bytes that are handed on at once. */
+const PIECE = 64 << 10;
 
 /** Puts a list's pages in the place of the field's empty one, and those of what is told of it. */
 function putLongList(json: string, { field, pages, info }: LongList): PagedBody {
