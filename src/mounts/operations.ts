@@ -72,10 +72,15 @@ async function mapMounts(
   return map;
 }
 
+/** All mounts by their ids; the same map until one of them changes. */
+export function readMountsById(app: App): Promise<ReadonlyMap<string, Mount>> {
+  const load = async () => mapMounts((await readMounts(app)).values(), (mount) => mount.id);
+  return app.cached('mounts by id', load, ['mounts']);
+}
+
 /** The mount of an id, wherever it was moved to. */
 export async function findMountById(app: App, id: string): Promise<Mount | undefined> {
-  const load = async () => mapMounts((await readMounts(app)).values(), (mount) => mount.id);
-  return (await app.cached('mounts by id', load, ['mounts'])).get(id);
+  return (await readMountsById(app)).get(id);
 }
 
 /** A request's mount as it is by now, for what may be planned anew. Where it is gone, holding it refuses. */

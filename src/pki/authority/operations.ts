@@ -4,8 +4,10 @@ import { commitPlanned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Kept, LastOf } from '../../core/kept.ts';
+import { onceAtATime } from '../../core/once-at-a-time.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import { findMountById } from '../../mounts/operations.ts';
+import type { Mount } from '../../mounts/mount.ts';
+import { readMountsById } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { planChains } from '../issuers/chain.ts';
@@ -87,16 +89,29 @@ const lastAuthorities = perApp((app) => {
   const last = new LastOf<Dated>(ROOMS.pki_authorities, ({ authority }) =>
     weighAuthority(authority),
   );
-  app.store.onConfigChange(() => {
-    if (last.size > 0) forgetRemoved(app, last).catch(() => {});
-  });
+  app.store.onConfigChange(onceAtATime(forgetRemoved(app, last)));
   app.barrier.onLock(() => last.clear());
   return last;
 });
 
-/** Forgets those of mounts that are gone. What cannot be read now is looked at after the next change. */
-async function forgetRemoved(app: App, last: LastOf<Dated>): Promise<void> {
-  for (const id of [...last.keys()]) if (!(await findMountById(app, id))) last.delete(id);
+/** Forgets those of mounts that are gone, whenever mounts were changed. */
+function forgetRemoved(app: App, last: LastOf<Dated>): () => Promise<void> {
+  let seen: ReadonlyMap<string, Mount> | undefined;
+  return async () => {
+    if (last.size === 0) return;
+    try {
+      const mounts = await readMountsById(app);
+      if (mounts === seen) return;
+      const breath = new Breath();
+      for (const id of [...last.keys()]) {
+        if (!mounts.has(id)) last.delete(id);
+        await breath.take();
+      }
+      seen = mounts;
+    } catch {
+      // What cannot be read now is looked at after the next change.
+    }
+  };
 }
 
 /** Mounts of which certificates are kept. */

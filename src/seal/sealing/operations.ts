@@ -9,6 +9,7 @@ import { findToken, listLiving } from '../../access/tokens/store.ts';
 import type { Token } from '../../access/tokens/token.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
+import { onceAtATime } from '../../core/once-at-a-time.ts';
 
 /**
  * Who may seal this node while the database cannot be asked. Sealing is what remains to be done in an
@@ -32,25 +33,6 @@ const sealersOf = perApp<Sealers>((app) => {
   app.store.onConfigChange(look);
   return sealers;
 });
-
-/** Does once more what is asked for while it is under way. */
-function onceAtATime(work: () => Promise<void>): () => void {
-  let isAsked = false;
-  let isUnderWay = false;
-  const run = async (): Promise<void> => {
-    while (isAsked) {
-      isAsked = false;
-      await work();
-    }
-    isUnderWay = false;
-  };
-  return () => {
-    isAsked = true;
-    if (isUnderWay) return;
-    isUnderWay = true;
-    run();
-  };
-}
 
 /** Tokens that are asked about in one read: this goes on with each write to a token. */
 const AT_ONCE = 200;
