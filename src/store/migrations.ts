@@ -36,6 +36,7 @@ import { linkedFrom } from './migrations/0047-linked-from.ts';
 import { sealNext } from './migrations/0049-seal-next.ts';
 import { membersApart } from './migrations/0050-members-apart.ts';
 import { timesOfMoves } from './migrations/0052-times-of-moves.ts';
+import { roomInOrgs } from './migrations/0056-room-in-orgs.ts';
 import { bodyTags } from './migrations/0057-body-tags.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
@@ -83,6 +84,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sealNext,
   membersApart,
   timesOfMoves,
+  roomInOrgs,
   bodyTags,
 ];
 

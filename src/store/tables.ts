@@ -51,6 +51,7 @@ export interface Tables {
   pki_count: PkiCountRow;
   resource: ResourceRow;
   resource_link: ResourceLinkRow;
+  resource_room: ResourceRoomRow;
   resource_sequence: ResourceSequenceRow;
   resource_removed: ResourceRemovedRow;
   scope_change: ScopeChangeRow;
@@ -460,6 +461,15 @@ export interface ResourceLinkRow {
   from_id: string;
   kind: string;
   to_id: string;
+}
+
+/** A role or a group, and how many it leads to. */
+interface ResourceRoomRow {
+  org_id: string;
+  type: string;
+  scope_id: string;
+  id: string;
+  links: number;
 }
 
 interface ResourceSequenceRow {

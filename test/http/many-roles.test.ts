@@ -19,13 +19,14 @@ import { refusedFields, startBroker } from '../support/seeded-broker.ts';
 import { longestTurn } from '../support/turns.ts';
 
 /** Looks on when a write set is durable. */
-const watching: { look?: () => Promise<void> } = {};
+const watching: { look?: () => Promise<void>; written?: string[] } = {};
 const broker = await startBroker(
   { after },
   {
     store: (real) => ({
       ...real,
       commit: async (effects) => {
+        for (const effect of effects) if ('sql' in effect) watching.written?.push(effect.sql);
         await real.commit(effects);
         await watching.look?.();
       },
@@ -117,6 +118,8 @@ test('what passes a bound is refused in the field that is too much', async () =>
   const post = (path: string, body: object) => admin('POST', path, body);
   const members = { version: 1, member_ids: [victim] };
   const principals = { version: 1, principal_ids: [victim] };
+  const written: string[] = [];
+  watching.written = written;
   const refusals: [reply: Awaited<ReturnType<typeof post>>, field: string, because: string][] = [
     [await post('roles', { scope_id: org }), 'scope_id', BOUNDS.roles],
     [await post('roles', { scope_id: project }), 'scope_id', BOUNDS.roles],
@@ -127,6 +130,9 @@ test('what passes a bound is refused in the field that is too much', async () =>
     [await post(`roles/${role}:add-principals`, principals), 'principal_ids', BOUNDS.principals],
     [await post(`roles/${role}:set-principals`, principals), 'principal_ids', BOUNDS.principals],
   ];
+  delete watching.written;
+  const tried = written.filter((sql) => /^insert into "resource(_link)?"/.test(sql));
+  assert.deepEqual(tried, [], 'nothing is tried that cannot be');
   for (const [reply, field, because] of refusals) {
     assert.equal(reply.status, 400, reply.text.slice(0, 300));
     assert.equal(reply.textAt('kind'), 'InvalidArgument');

@@ -1,3 +1,4 @@
+import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
@@ -6,7 +7,13 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
-import { holdGroupsOf, holdMembers, holdNumberOf } from '../org-bounds/store.ts';
+import {
+  faultOfOrg,
+  faultOfUsers,
+  holdGroupsOf,
+  holdMembers,
+  holdNumberOf,
+} from '../org-bounds/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
@@ -25,9 +32,11 @@ export const groupDefinition: Definition = {
       errors.add('scope_id', 'Improperly formatted field.');
     }
   },
-  planNew: async (_app, _caller, { container }) => ({
-    effects: holdNumberOf('group', container.scope),
-  }),
+  async planNew(app, _caller, { container: { scope } }) {
+    const full = await faultOfOrg(app.db, 'group', scope, 1);
+    if (full !== undefined) refuseField('scope_id', full);
+    return { effects: holdNumberOf('group', scope) };
+  },
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
@@ -87,6 +96,12 @@ export function changeMembers(change: LinkChange) {
         const known = new Set((await listResourcesById(app.db, ids)).map(({ id }) => id));
         const unknown = ids.find((id) => !known.has(id));
         if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
+      },
+      async requireRoom({ added, removed }) {
+        const more = added.length - removed.length;
+        const full = more > 0 ? await faultOfOrg(app.db, 'members', scope, more) : undefined;
+        const fault = full ?? (await faultOfUsers(app.db, added, scope, () => giveWay(app)));
+        if (fault !== undefined) refuseField(FIELD, fault);
       },
       bounds: ({ added, removed }) => [
         ...(added.length > removed.length ? holdMembers(scope) : []),

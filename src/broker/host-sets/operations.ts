@@ -8,7 +8,7 @@ import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
-import { holdLinksTo, listLinksFrom } from '../links/store.ts';
+import { haveAllLinksTo, holdLinksTo, listLinksFrom } from '../links/store.ts';
 import { BOUNDS, MOST_SETS_OF_HOST } from '../org-bounds/bounds.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
@@ -97,6 +97,11 @@ export function changeHosts(change: LinkChange) {
       ids: idsOf(item, FIELD),
       field: FIELD,
       inside: { container_id: resource.container_id },
+      async requireRoom({ added }) {
+        if (await haveAllLinksTo(app.db, added, SETS_OF_HOST, () => giveWay(app))) {
+          refuseField(FIELD, BOUNDS.sets_of_host);
+        }
+      },
       bounds: ({ added }) => holdLinksTo(added, SETS_OF_HOST),
       async loseBy({ added, removed }) {
         const { id } = resource;

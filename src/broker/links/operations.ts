@@ -31,9 +31,11 @@ export interface LinkRequest {
   inside?: { scope_id?: string; container_id?: string };
   /** @throws Failure for ids that cannot be linked; only those to be added are given */
   requireLinkable(ids: readonly string[]): Promise<void>;
+  /** @throws Failure where more would be linked than may be, before anything is written */
+  requireRoom?(plan: PlannedLinks): Promise<void>;
   /** What else the change brings with it. */
   effects?: readonly Effect[];
-  /** What refuses the change where more are linked than may be; the links are there by then. */
+  /** What refuses the change where others have linked as many meanwhile; the links are there by then. */
   bounds?(plan: PlannedLinks): readonly Effect[];
   /** What ends with links that are taken away, in the change itself and before it. */
   loseBy?(plan: PlannedLinks): Promise<LossByLinks>;
@@ -87,6 +89,7 @@ async function planChange(app: App, request: LinkRequest): Promise<PlannedLinks>
   if (absent !== undefined) refuseField(field, `"${absent}" is not there.`, message);
   const tooMany = faultOfTotal(present.length, plan, request.most);
   if (tooMany !== undefined) refuseField(field, tooMany, message);
+  await request.requireRoom?.(plan);
   await request.requireLinkable(plan.added);
   return plan;
 }

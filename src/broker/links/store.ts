@@ -174,9 +174,6 @@ export function deleteLinksFrom(from_id: string, kind: LinkKind): Write {
   );
 }
 
-/** Ids of one statement. */
-const AT_ONCE = 500;
-
 /**
  * Refuses its write set, which has added links to some resources, when one of them has more of the kind than it
  * may. Whoever adds others waits here, and counts what this set has added.
@@ -187,22 +184,43 @@ export function holdLinksTo(
 ): Write[] {
   const holds: Write[] = [];
   const ids = [...to_ids].sort();
-  for (let at = 0; at < ids.length; at += AT_ONCE) {
-    const some = ids.slice(at, at + AT_ONCE);
+  for (const some of inPieces(ids)) {
     const linked = build.selectFrom('resource').select('id').where('id', 'in', some);
     holds.push(write(linked.orderBy('id').forNoKeyUpdate()));
   }
-  for (let at = 0; at < ids.length; at += AT_ONCE) {
-    const over = build
-      .selectFrom('resource_link')
-      .select('to_id')
-      .where('to_id', 'in', ids.slice(at, at + AT_ONCE))
-      .where('kind', '=', kind)
-      .groupBy('to_id')
-      .having((row) => row(row.fn.countAll(), '>', most));
-    holds.push(write(over, { rows: 0, conflict }));
+  for (const some of inPieces(ids)) {
+    holds.push(write(linkedBeyond(some, { kind, most }), { rows: 0, conflict }));
   }
   return holds;
+}
+
+/**
+ * Whether one of some resources can have no more links of a kind to it: asked before anything is written.
+ *
+ * @param giveWay lets others have their turn between some and the next ones
+ */
+export async function haveAllLinksTo(
+  db: Db,
+  to_ids: readonly string[],
+  { kind, most }: { kind: LinkKind; most: number },
+  giveWay: () => Promise<void>,
+): Promise<boolean> {
+  for (const some of inPieces(to_ids)) {
+    await giveWay();
+    const full = linkedBeyond(some, { kind, most: most - 1 }).limit(1);
+    if ((await db.executeQuery(full)).rows.length > 0) return true;
+  }
+  return false;
+}
+
+function linkedBeyond(to_ids: readonly string[], { kind, most }: { kind: LinkKind; most: number }) {
+  return build
+    .selectFrom('resource_link')
+    .select('to_id')
+    .where('to_id', 'in', to_ids)
+    .where('kind', '=', kind)
+    .groupBy('to_id')
+    .having((row) => row(row.fn.countAll(), '>', most));
 }
 
 const someTo = prepared<{ to_id: string; kind: string; limit: number }, { from_id: string }>(

@@ -18,12 +18,20 @@ import {
   MOST_MEMBERS,
   MOST_PRINCIPALS,
   MOST_ROLES,
+  partOf,
 } from './bounds.ts';
-import { holdGroupsOf, holdMembers, holdNumberOf, holdPrincipals } from './store.ts';
+import {
+  faultOfOrg,
+  faultOfUsers,
+  holdGroupsOf,
+  holdMembers,
+  holdNumberOf,
+  holdPrincipals,
+} from './store.ts';
 
 const ORG = 'o_0000000001';
 const OTHER = 'o_0000000002';
-const PROJECTS = ['p_0000000001', 'p_0000000002'] as const;
+const PROJECTS = ['p_0000000001', 'p_0000000002', 'p_0000000003'] as const;
 
 const scopeOf = (
   id: string,
@@ -55,11 +63,13 @@ async function openStore(place: Place): Promise<Store> {
   return store;
 }
 
-/** Some of a kind, over an org and its projects. */
-async function fill(store: Store, prefix: 'r' | 'g', copies: number): Promise<void> {
+/** Some of a kind, over an org and its projects, or all in one of these. */
+async function fill(store: Store, prefix: 'r' | 'g', copies: number, only?: string): Promise<void> {
   const first = `${prefix}_first`;
-  await store.commit([insertResource(placed(first, ORG))]);
-  const where = sql<string>`case n.i % 3 when 0 then ${sql.lit(ORG)} when 1 then ${sql.lit(PROJECTS[0])} else ${sql.lit(PROJECTS[1])} end`;
+  await store.commit([insertResource(placed(first, only ?? ORG))]);
+  const where = only
+    ? sql<string>`${sql.lit(only)}`
+    : sql<string>`case n.i % 4 when 0 then ${sql.lit(ORG)} when 1 then ${sql.lit(PROJECTS[0])} when 2 then ${sql.lit(PROJECTS[1])} else ${sql.lit(PROJECTS[2])} end`;
   const changes = {
     id: sql`${sql.lit(`${prefix}_`)} || (1000000 + n.i)`,
     name: sql`'n' || n.i`,
@@ -154,6 +164,146 @@ eachPlace('what one org can make of roles and groups', (newPlace) => {
     await assert.rejects(put(1, IN_ORG), refused, 'of the org, with its projects');
     await put(3, GLOBAL);
     await put(1, IN_ORG, 'u_8');
+    await store.close();
+  });
+
+  for (const [type, prefix, most, because] of [
+    ['role', 'r', MOST_ROLES, BOUNDS.roles],
+    ['group', 'g', MOST_GROUPS, BOUNDS.groups],
+  ] as const) {
+    test(`a ${type} is made where its scope has less than its part of the org`, async () => {
+      const store = await openStore(await newPlace());
+      await fill(store, prefix, partOf(most) - 1, PROJECTS[0]);
+      const make = (id: string, scope: typeof GLOBAL): Promise<void> =>
+        store.commit([
+          insertResource(placed(`${prefix}_${id}`, scope.id)),
+          ...holdNumberOf(type, scope),
+        ]);
+      const fault = (scope: typeof GLOBAL, more = 1) => faultOfOrg(store.db, type, scope, more);
+      assert.equal(await fault(IN_PROJECT, 2), because, 'two at once are one too many');
+      assert.equal(await fault(IN_PROJECT), undefined);
+      await make('last', IN_PROJECT);
+      assert.equal(await fault(IN_PROJECT), because, 'seen beforehand');
+      await assert.rejects(make('more', IN_PROJECT), isRefusedBy(because), 'seen in the write set');
+      for (const scope of [IN_ORG, scopeOf(PROJECTS[1], ORG), IN_OTHER]) {
+        assert.equal(await fault(scope), undefined);
+        await make(`in_${scope.id}`, scope);
+      }
+      await store.close();
+    });
+  }
+
+  for (const [kind, prefix, of, hold, most, because] of [
+    ['group-member', 'g', 'members', holdMembers, MOST_MEMBERS, BOUNDS.members],
+    ['role-principal', 'r', 'principals', holdPrincipals, MOST_PRINCIPALS, BOUNDS.principals],
+  ] as const) {
+    test(`a ${kind} is added where the scope has less than its part of the org`, async () => {
+      const store = await openStore(await newPlace());
+      await fill(store, prefix, 2_000, PROJECTS[0]);
+      await link(store, kind, prefix, partOf(most) - 1);
+      const froms = ['a', 'b', 'c'].map((one) => `${prefix}_${one}`);
+      const wheres = [PROJECTS[0], PROJECTS[0], ORG];
+      await store.commit(froms.map((id, at) => insertResource(placed(id, wheres[at] ?? ''))));
+      const add = (at: number, scope: typeof GLOBAL): Promise<void> =>
+        store.commit([
+          insertLink({ from_id: froms[at] ?? '', kind, to_id: 'u_0' }),
+          ...hold(scope),
+        ]);
+      const fault = (scope: typeof GLOBAL, more = 1) => faultOfOrg(store.db, of, scope, more);
+      assert.equal(await fault(IN_PROJECT, 2), because, 'two at once are one too many');
+      assert.equal(await fault(IN_PROJECT), undefined);
+      await add(0, IN_PROJECT);
+      assert.equal(await fault(IN_PROJECT), because, 'seen beforehand');
+      await assert.rejects(add(1, IN_PROJECT), isRefusedBy(because), 'seen in the write set');
+      assert.equal(await fault(IN_ORG), undefined);
+      await add(2, IN_ORG);
+      await store.close();
+    });
+  }
+
+  test('one project puts a user into its part of the groups, and others of the org put him into more', async () => {
+    const store = await openStore(await newPlace());
+    const part = partOf(MOST_GROUPS_OF_USER);
+    await fill(store, 'g', part, PROJECTS[0]);
+    await link(store, 'group-member', 'g', part - 1);
+    const [{ to_id } = { to_id: '' }] = await store.db
+      .selectFrom('resource_link')
+      .select('to_id')
+      .execute();
+    const wheres = [PROJECTS[0], PROJECTS[0], ORG];
+    await store.commit(wheres.map((where, at) => insertResource(placed(`g_x${at}`, where))));
+    const put = (at: number, scope: typeof GLOBAL): Promise<void> =>
+      store.commit([
+        insertLink({ from_id: `g_x${at}`, kind: 'group-member', to_id }),
+        ...holdGroupsOf(['u_7', to_id], scope),
+      ]);
+    const fault = (scope: typeof GLOBAL, user_ids = ['u_7', to_id]) =>
+      faultOfUsers(store.db, user_ids, scope, async () => {});
+    assert.equal(await fault(IN_PROJECT), undefined);
+    await put(0, IN_PROJECT);
+    assert.equal(await fault(IN_PROJECT), BOUNDS.groups_of_user, 'seen beforehand');
+    assert.equal(await fault(IN_PROJECT, ['u_7']), undefined, 'for him alone');
+    await assert.rejects(put(1, IN_PROJECT), isRefusedBy(BOUNDS.groups_of_user));
+    assert.equal(await fault(IN_ORG), undefined);
+    await put(2, IN_ORG);
+    await store.close();
+  });
+
+  test('what is counted of an org is what is there, whatever goes with what', async () => {
+    const store = await openStore(await newPlace());
+    await fill(store, 'g', 40);
+    await fill(store, 'r', 40);
+    await link(store, 'group-member', 'g', 400);
+    await link(store, 'role-principal', 'r', 400);
+    const compare = async (links: number, what: string): Promise<void> => {
+      const counted = await store.db
+        .selectFrom('resource_room')
+        .select(['id', 'org_id', 'scope_id', 'type', 'links'])
+        .orderBy('id')
+        .execute();
+      const there = await store.db
+        .selectFrom('resource')
+        .select(['id', 'container_id as scope_id', 'type'])
+        .where('type', 'in', ['role', 'group'])
+        .orderBy('id')
+        .execute();
+      const all = await store.db.selectFrom('resource_link').select('from_id').execute();
+      const by = Map.groupBy(all, ({ from_id }) => from_id);
+      assert.equal(all.length, links, what);
+      const expected = there.map(({ id, ...row }) => {
+        return { id, org_id: ORG, ...row, links: by.get(id)?.length ?? 0 };
+      });
+      assert.deepEqual(
+        counted.map((row) => ({ ...row, links: Number(row.links) })),
+        expected.map(({ id, org_id, scope_id, type, links: n }) => ({
+          id,
+          org_id,
+          scope_id,
+          type,
+          links: n,
+        })),
+        what,
+      );
+    };
+    await compare(800, 'as they were made');
+    const [{ to_id } = { to_id: '' }] = await store.db
+      .selectFrom('resource_link')
+      .select('to_id')
+      .execute();
+    const before = (
+      await store.db
+        .selectFrom('resource_link')
+        .select('to_id')
+        .where('to_id', '=', to_id)
+        .execute()
+    ).length;
+    await run(store, sql`delete from resource where id = ${to_id}`);
+    await compare(800 - before, 'without somebody who was in many');
+    await run(store, sql`delete from resource_link where from_id = 'g_1000001'`);
+    await run(store, sql`delete from resource where id = 'r_1000002'`);
+    await run(store, sql`delete from resource where container_id = ${PROJECTS[1]}`);
+    const left = await store.db.selectFrom('resource_link').select('to_id').execute();
+    await compare(left.length, 'without some of them');
     await store.close();
   });
 

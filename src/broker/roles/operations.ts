@@ -9,7 +9,7 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
-import { holdNumberOf, holdPrincipals, orgOf } from '../org-bounds/store.ts';
+import { faultOfOrg, holdNumberOf, holdPrincipals, orgOf } from '../org-bounds/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
@@ -42,9 +42,11 @@ export const roleDefinition: Definition = {
     }
     refuseReadOnly(item, errors);
   },
-  async planNew(_app, _caller, { container }) {
+  async planNew(app, _caller, { container: { scope } }) {
+    const full = await faultOfOrg(app.db, 'role', scope, 1);
+    if (full !== undefined) refuseField('scope_id', full);
     const body: RoleBody = { grant_strings: [], grant_scope_ids: ['this'] };
-    return { body, effects: holdNumberOf('role', container.scope) };
+    return { body, effects: holdNumberOf('role', scope) };
   },
   updatable: () => [],
   checkChange: (item, _request, errors) => refuseReadOnly(item, errors),
@@ -132,6 +134,12 @@ export function changePrincipals(change: LinkChange) {
         if (unknown !== undefined) {
           refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
         }
+      },
+      async requireRoom({ added, removed }) {
+        const more = added.length - removed.length;
+        if (more <= 0) return;
+        const full = await faultOfOrg(app.db, 'principals', scope, more);
+        if (full !== undefined) refuseField(PRINCIPALS, full, message);
       },
       bounds: ({ added, removed }) => (added.length > removed.length ? holdPrincipals(scope) : []),
     });

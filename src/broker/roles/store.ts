@@ -27,18 +27,17 @@ const SIZE = sql<number>`octet_length(body)
 /** A role takes some fifty bytes with no grants at all: so many fill the room, from before their number was bounded. */
 const MOST_ROLES = 100_000;
 
-type Where = { scope_id: string; org_id: string; inside: string };
+type Where = { scope_id: string; org_id: string };
 
 /** Nothing shares the room of `global`, though all orgs lie in it; it is one scope with one bound. */
 const whereOf = ({ scope_id, org_id }: RolePlace): Where => ({
   scope_id: scope_id === 'global' ? '' : scope_id,
   org_id,
-  inside: org_id === 'global' ? '' : org_id,
 });
 
-function sumRoles(from: Kysely<Tables>, { scope_id, org_id, inside }: Where) {
+function sumRoles(from: Kysely<Tables>, { scope_id, org_id }: Where) {
   const sizes = from
-    .selectFrom(listInOrg(from, 'role', { org_id, inside }).as('one'))
+    .selectFrom(listInOrg(from, 'role', org_id).as('one'))
     .innerJoin('resource', 'resource.id', 'one.id')
     .select(['container_id', SIZE.as('size')])
     .limit(MOST_ROLES);

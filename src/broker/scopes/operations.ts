@@ -7,14 +7,21 @@ import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { insertLink } from '../links/store.ts';
-import { holdNumberOf, holdPrincipals } from '../org-bounds/store.ts';
-import { omitEmpty, type Resource, type Scope } from '../resource.ts';
+import {
+  faultOfOrg,
+  holdNumberOf,
+  holdPrincipals,
+  type InScope,
+  orgOf,
+} from '../org-bounds/store.ts';
+import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
 import { holdResource } from '../resources/holds/store.ts';
 import { removeResources, takeResources } from '../resources/removals/store.ts';
 import { findResource, insertResource } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
-import { holdRoom } from '../roles/store.ts';
+import { faultOfRoom, sizeOfGrants } from '../roles/room.ts';
+import { holdRoom, sumGrants } from '../roles/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { type Changed, noteScopes } from '../tree/store.ts';
@@ -68,7 +75,9 @@ export const scopeDefinition: Definition = {
     const parent_id = container.scope.id;
     await requireScopeRoom(app, parent_id);
     const body: ScopeBody = { primary_auth_method_id: '' };
-    const bounds = subtype === 'project' && roles.length > 0 ? holdRoles(id, container.scope) : [];
+    const project = { id, type: 'project', parent_scope_id: parent_id } as const;
+    const bounds =
+      subtype === 'project' && roles.length > 0 ? await planRoomForRoles(app, project, roles) : [];
     return {
       body,
       effects: [
@@ -169,14 +178,30 @@ function isTrue(query: URLSearchParams, name: string): boolean {
   });
 }
 
-/** Roles that come with a project count as those that are made one by one. */
-function holdRoles(scope_id: string, org: Scope): Effect[] {
-  return [
-    ...holdNumberOf('role', org),
-    ...holdPrincipals(org),
-    ...holdRoom({ scope_id, org_id: org.id }),
-  ];
+/**
+ * Roles that come with a project count as those that are made one by one.
+ *
+ * @throws Failure `invalid` where there is no room for them
+ */
+async function planRoomForRoles(
+  app: App,
+  project: InScope,
+  roles: readonly InitialRole[],
+): Promise<Effect[]> {
+  const place = { scope_id: project.id, org_id: orgOf(project) };
+  const size = roles.reduce((sum, role) => sum + sizeOfGrants(bodyOf(role)), 0);
+  const full =
+    (await faultOfOrg(app.db, 'role', project, roles.length)) ??
+    (await faultOfOrg(app.db, 'principals', project, roles.length)) ??
+    faultOfRoom(await sumGrants(app.db, place), size);
+  if (full !== undefined) refuseField('scope_id', full);
+  return [...holdNumberOf('role', project), ...holdPrincipals(project), ...holdRoom(place)];
 }
+
+const bodyOf = (
+  { grant_strings }: InitialRole,
+  grant_scope_ids: readonly string[] = ['this'],
+): RoleBody => ({ grant_strings, grant_scope_ids });
 
 /** A role with one principal, as a scope begins with. */
 export function insertRole(
@@ -186,10 +211,7 @@ export function insertRole(
   more: { id?: string; grant_scope_ids?: readonly string[] } = {},
 ): Effect[] {
   const id = more.id ?? newResourceId('r', app.randomBytes(32));
-  const body: RoleBody = {
-    grant_strings: role.grant_strings,
-    grant_scope_ids: more.grant_scope_ids ?? ['this'],
-  };
+  const body = bodyOf(role, more.grant_scope_ids);
   const now = app.now();
   const resource: Resource = {
     id,
