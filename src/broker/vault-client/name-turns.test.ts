@@ -55,6 +55,36 @@ test('a name that was quick, or is quick again, is none of the slow ones', async
   await end('recovered', 1_001);
   await ask('recovered', OWN_PARTY);
   await end('recovered', 5);
-  for (const name of ['vault', 'recovered', 'third']) await ask(name, OWN_PARTY);
-  assert.deepEqual(running(), ['vault', 'recovered']);
+  for (const name of ['vault', 'recovered', 'third', 'fourth']) await ask(name, OWN_PARTY);
+  assert.deepEqual(running(), ['vault', 'recovered', 'third']);
+});
+
+test('a name that was quick has a place that no number of new ones takes, and new ones have none of it', async () => {
+  const { ask, end, running } = openNames();
+  await ask('vault', '198.51.100.1');
+  await end('vault', 5);
+  for (const at of [1, 2, 3, 4]) await ask(`slow-${at}`, `192.0.2.${at}`);
+  assert.deepEqual(running(), ['slow-1', 'slow-2']);
+  await ask('vault', '198.51.100.1');
+  assert.deepEqual(running(), ['slow-1', 'slow-2', 'vault']);
+  await end('slow-1', 15_000);
+  assert.deepEqual(running(), ['slow-2', 'vault', 'slow-3']);
+});
+
+test('a name that was quick and is slow by now keeps the place of the quick ones once', async () => {
+  const { ask, end, running } = openNames();
+  for (const name of ['turned', 'vault']) {
+    await ask(name, '192.0.2.1');
+    await end(name, 5);
+  }
+  await ask('turned', '192.0.2.1');
+  await ask('vault', '198.51.100.1');
+  assert.deepEqual(running(), ['turned', 'vault']);
+  await end('vault', 5);
+  await end('turned', 15_000);
+  await ask('turned', '192.0.2.1');
+  await ask('vault', '198.51.100.1');
+  await ask('slow-2', '192.0.2.2');
+  await ask('slow-3', '192.0.2.3');
+  assert.deepEqual(running(), ['turned', 'vault', 'slow-2', 'slow-3']);
 });
