@@ -8,7 +8,12 @@ import type { App } from '../src/app.ts';
 import { readAuthority, readEverybody } from '../src/broker/authority/operations.ts';
 import { readScopeTree } from '../src/broker/tree/operations.ts';
 import { readWorkers } from '../src/broker/workers/registry/operations.ts';
-import { findMountByAccessor, findMountById, readMounts } from '../src/mounts/operations.ts';
+import {
+  findMountByAccessor,
+  findMountById,
+  readListed,
+  readMounts,
+} from '../src/mounts/operations.ts';
 import { readAuthority as readIssuers } from '../src/pki/authority/operations.ts';
 import { cacheConfig } from '../src/store/config-cache.ts';
 import { createDb } from '../src/store/database.ts';
@@ -74,6 +79,7 @@ const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
   ['mounts by id', () => findMountById(app, 'x')],
   ['mounts by accessor', () => findMountByAccessor(app, 'x')],
   ['mounts', () => readMounts(app)],
+  ['mounts that everybody sees', () => readListed(app)],
   ['identity:groups', () => readGroupTree(app)],
   ['policies:acls', () => readAcl(app, ['default', 'p'], undefined)],
   ['policies:lists', () => readAcl(app, ['default', 'q'], undefined)],

@@ -499,7 +499,7 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Answe
 const describeListed = ({ type, description, options }: Mount) => ({ type, description, options });
 
 /** What everybody may see. It may have megabytes, and anybody asks as often as they like: it is written once. */
-function readListed(app: App): Promise<Uint8Array> {
+export function readListed(app: App): Promise<Uint8Array> {
   return app.cached('mounts that everybody sees', () => writeListed(app), ['mounts']);
 }
 
