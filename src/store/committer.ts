@@ -220,7 +220,10 @@ export class Committer {
     this.#waiting.putBack(this.#inFlight.slice(reached));
     this.#inFlight = [];
     // Where the batch itself ends in time its length is right.
-    if (result.left === undefined) this.#size.note(performance.now() - this.#sent, finished.length);
+    if (result.left === undefined) {
+      const statements = finished.reduce((sum, { effects }) => sum + effects.length, 0);
+      this.#size.note(performance.now() - this.#sent, { sets: reached, statements });
+    }
     this.#batches += 1;
     this.#sets += finished.length;
     this.#largest = Math.max(this.#largest, finished.length);

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Asking, OWN_WORK } from '../core/asking.ts';
 import { askingOf, type WaitingSet, WaitingSets } from './waiting-sets.ts';
 import type { Effect } from './write.ts';
@@ -134,4 +137,43 @@ test('records of reads are written for the server itself', () => {
   assert.equal(askingOf([{ audit: '{}' }], by(A)), OWN_WORK);
   const asking = by(A);
   assert.equal(askingOf([WRITE, { audit: '{}' }], asking), asking);
+});
+
+/** Batches that come to one set each, of a flood that always has others waiting. */
+function flood(others: readonly Asking[], batches: number): number[] {
+  const waiting = new WaitingSets();
+  const served = others.map(() => 0);
+  const floods = [by(A, 'flood'), by(A, 'flood2')];
+  for (const asking of [...floods, ...floods]) waiting.add(setOf(asking, { effects: 9 }));
+  for (const asking of others) waiting.add(setOf(asking));
+  for (let at = 0; at < batches; at++) {
+    const [first, ...rest] = waiting.take({ effects: 40, bytes: 1_000 });
+    assert.ok(first);
+    waiting.putBack(rest);
+    waiting.add(setOf(first.asking, { effects: floods.includes(first.asking) ? 9 : 1 }));
+    const other = others.indexOf(first.asking);
+    if (other >= 0) served[other] = (served[other] ?? 0) + 1;
+  }
+  return served;
+}
+
+test('batches that are cut behind the first set of a flood starve nobody, however long that goes on', () => {
+  const served = flood([by(A, 'other'), by(B), OWN_WORK], 400);
+  for (const turns of served) assert.ok(turns >= 40, `${served}`);
+});
+
+test('what was taken of a line that is never empty is not kept', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const waiting = new WaitingSets();
+  const taken: WeakRef<WaitingSet>[] = [];
+  for (let at = 0; at < 2_000; at++) {
+    for (const asking of [by(A, 'x'), by(A, 'y')]) waiting.add(setOf(asking));
+    for (const set of waiting.take({ effects: 1, bytes: 1_000 })) taken.push(new WeakRef(set));
+  }
+  // What a reference was made to stays for the turn of the loop in which that was.
+  await nextTurn();
+  collect();
+  const kept = taken.filter((set) => set.deref() !== undefined).length;
+  assert.ok(taken.length === 2_000 && kept < 200, `${kept} of ${taken.length}`);
 });

@@ -1,6 +1,6 @@
 import { type Asking, OWN_WORK } from '../core/asking.ts';
 import { siteOfParty } from '../core/party.ts';
-import { SiteTurns } from '../core/site-turns.ts';
+import { Rounds } from './rounds.ts';
 import { type Effect, isAuditEntry } from './write.ts';
 
 /** A write set that waits, and who waits for it. */
@@ -32,30 +32,31 @@ const FEW_BYTES = 4 << 20;
 /** What waits for one party's one account, first come first. */
 interface Line {
   name: string;
-  party: string;
-  site: string;
-  sets: WaitingSet[];
-  /** Where those begin that have not been taken. */
+  site: Site;
+  /** Those before `head` have been taken. */
+  sets: (WaitingSet | undefined)[];
   head: number;
   bytes: number;
 }
 
 /** What waits of a site. */
-interface Share {
+interface Site {
+  name: string;
+  lines: Rounds<Line>;
   sets: number;
   bytes: number;
 }
 
 /**
  * Write sets that wait for the database. As long as all of them fit one batch they go in the order of coming.
- * Else turns go round the sites, in a site round its parties, and in a party round the accounts: whoever asks for many
- * or long ones waits for themselves.
+ * Else turns go round the sites, and in a site round its accounts: whoever asks for many or long ones waits for
+ * themselves. What a batch did not come to has its turn before all others.
  */
 export class WaitingSets {
   #arrived: WaitingSet[] = [];
   readonly #lines = new Map<string, Line>();
-  readonly #turns = new SiteTurns<Line>();
-  readonly #shares = new Map<string, Share>();
+  readonly #sites = new Map<string, Site>();
+  readonly #rounds = new Rounds<Site>();
   #count = 0;
   #bytes = 0;
 
@@ -74,7 +75,7 @@ export class WaitingSets {
     }
     this.#fileArrived();
     const line = this.#lines.get(nameOf(asking));
-    const share = this.#shares.get(siteOfParty(asking.party)) ?? { sets: 0, bytes: 0 };
+    const share = this.#sites.get(siteOfParty(asking.party)) ?? { sets: 0, bytes: 0 };
     const sets = (MOST_SETS - (this.#count - share.sets)) / 2;
     const bytes = (MOST_BYTES - (this.#bytes - share.bytes)) / 2;
     if (share.sets >= sets || share.bytes >= bytes) return false;
@@ -106,9 +107,8 @@ export class WaitingSets {
     let effects = 0;
     let bytes = 0;
     while (effects < limits.effects && bytes < limits.bytes) {
-      const line = this.#turns.take();
-      if (!line) break;
-      const set = this.#takeOf(line);
+      const set = this.#takeNext();
+      if (!set) break;
       taken.push(set);
       effects += set.effects.length;
       bytes += set.bytes;
@@ -116,17 +116,21 @@ export class WaitingSets {
     return taken;
   }
 
-  /** Takes back sets that a batch did not come to: they are the next of their lines. */
+  /** Takes back sets that a batch did not come to: their turns come first, in the same order. */
   putBack(sets: readonly WaitingSet[]): void {
-    for (const set of sets.toReversed()) {
+    const again = new Map<Line, WaitingSet[]>();
+    for (const set of sets) {
       const line = this.#lineOf(set.asking);
-      if (line.head > 0) {
-        line.head -= 1;
-        line.sets[line.head] = set;
-      } else line.sets.unshift(set);
+      this.#rounds.toFront(line.site.name, line.site);
+      line.site.lines.toFront(line.name, line);
+      again.set(line, [...(again.get(line) ?? []), set]);
       this.#grow(line, set, 1);
       this.#count += 1;
       this.#bytes += set.bytes;
+    }
+    for (const [line, own] of again) {
+      line.sets = [...own, ...line.sets.slice(line.head)];
+      line.head = 0;
     }
   }
 
@@ -155,33 +159,63 @@ export class WaitingSets {
     const name = nameOf(asking);
     const known = this.#lines.get(name);
     if (known) return known;
-    const { party } = asking;
-    const line = { name, party, site: siteOfParty(party), sets: [], head: 0, bytes: 0 };
+    const site = this.#siteOf(siteOfParty(asking.party));
+    const line: Line = { name, site, sets: [], head: 0, bytes: 0 };
     this.#lines.set(name, line);
-    this.#turns.add(party, line);
+    site.lines.toEnd(name, line);
     return line;
   }
 
-  #takeOf(line: Line): WaitingSet {
-    const set = line.sets[line.head];
-    if (!set) throw new TypeError('a line without sets has no turn');
-    line.head += 1;
+  #siteOf(name: string): Site {
+    const known = this.#sites.get(name);
+    if (known) return known;
+    const site: Site = { name, lines: new Rounds(), sets: 0, bytes: 0 };
+    this.#sites.set(name, site);
+    this.#rounds.toEnd(name, site);
+    return site;
+  }
+
+  #takeNext(): WaitingSet | undefined {
+    const site = this.#rounds.next;
+    const line = site?.lines.next;
+    if (!site || !line) return undefined;
+    const set = shift(line);
     this.#grow(line, set, -1);
     this.#count -= 1;
     this.#bytes -= set.bytes;
-    if (lengthOf(line) === 0) this.#lines.delete(line.name);
-    else this.#turns.add(line.party, line);
+    if (lengthOf(line) > 0) site.lines.toEnd(line.name, line);
+    else {
+      this.#lines.delete(line.name);
+      site.lines.delete(line.name);
+    }
+    if (site.sets > 0) this.#rounds.toEnd(site.name, site);
+    else {
+      this.#sites.delete(site.name);
+      this.#rounds.delete(site.name);
+    }
     return set;
   }
 
   #grow(line: Line, set: WaitingSet, by: 1 | -1): void {
-    line.bytes += by * set.bytes;
-    const share = this.#shares.get(line.site) ?? { sets: 0, bytes: 0 };
-    share.sets += by;
-    share.bytes += by * set.bytes;
-    if (share.sets > 0) this.#shares.set(line.site, share);
-    else this.#shares.delete(line.site);
+    for (const one of [line, line.site]) one.bytes += by * set.bytes;
+    line.site.sets += by;
   }
+}
+
+/** Places of sets that were taken which a line keeps, at most as many as it has others. */
+const TAKEN = 64;
+
+function shift(line: Line): WaitingSet {
+  const set = line.sets[line.head];
+  if (!set) throw new TypeError('a line without sets has no turn');
+  // What is written is nobody's any more: a line that never ends must not keep it.
+  line.sets[line.head] = undefined;
+  line.head += 1;
+  if (line.head > TAKEN && line.head * 2 > line.sets.length) {
+    line.sets = line.sets.slice(line.head);
+    line.head = 0;
+  }
+  return set;
 }
 
 /** An account's part of what its site may have. */

@@ -34,6 +34,7 @@ function commitBy(commit: Commit, address: string, account: string, effects: Wri
 const others: [whose: string, address: string, account: string][] = [
   ['another address', '198.51.100.2', 'other'],
   ['another account at the same address', '198.51.100.1', 'other'],
+  ['the server itself', '', ''],
 ];
 
 eachEngine('long sets', (open) => {
@@ -48,9 +49,11 @@ eachEngine('long sets', (open) => {
       );
       // Batches become as small as these sets are long.
       await Promise.race(flood);
-      const before = done;
-      await commitBy(commit, address, account, [short()]);
-      assert.ok(done - before < 20, `${done - before} of the flood were written before it`);
+      for (let again = 0; again < 3; again++) {
+        const before = done;
+        await commitBy(commit, address, account, [short()]);
+        assert.ok(done - before < 12, `${done - before} of the flood were written before it`);
+      }
       await Promise.all(flood);
     });
   }
