@@ -144,8 +144,12 @@ export function mayBeAllowed(acl: Acl, request: Asked): boolean {
  * Whether a policy denies a path in so many words, one of the caller's or of those that bound the
  * caller: that nothing grants it is no denial.
  */
-export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>): boolean {
-  const request: Asked = { ...asked, operation: 'update', sudoRequired: false };
+export function isDenied(
+  acl: Acl,
+  asked: Pick<AccessRequest, 'path' | 'formed'>,
+  operation: 'update' | 'list' = 'update',
+): boolean {
+  const request: Asked = { ...asked, operation, sudoRequired: false };
   const denies = (rule: Rule): AccessVerdict => (rule.granted & DENY ? DENIED : ALLOWED);
   return !judgeAll(acl, request, denies, ALLOWED).allowed;
 }

@@ -60,18 +60,36 @@ for (const value of kept) {
 
 const PEM = `-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2Vw+/${'Ab'.repeat(90)}\n-----END PRIVATE KEY-----\n`;
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n';
-const LEFT = '-----BEGIN PRIVATE KEY-----…';
+const LEFT = '-----BEGIN PRIVATE KEY-----#';
+const MARK = '-----BEGIN PRIVATE KEY-----';
+const BODY = 'Ab'.repeat(12);
 
 const withKeys: [sent: string, stands: string, why: string][] = [
   [PEM, `${LEFT}\n`, 'a key'],
   [PEM.replaceAll('PRIVATE', 'RSA PRIVATE'), `${LEFT}\n`, 'an older form'],
   [PEM.replaceAll('PRIVATE', 'ENCRYPTED PRIVATE'), `${LEFT}\n`, 'one that is encrypted'],
+  [
+    PEM.replace('-----\n', '-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n'),
+    `${LEFT}\n`,
+    'one that is encrypted, of old',
+  ],
   [`${PEM}${CERTIFICATE}`, `${LEFT}\n${CERTIFICATE}`, 'a bundle, of which the rest is told'],
   [`${CERTIFICATE}${PEM}${PEM}`, `${CERTIFICATE}${LEFT}\n${LEFT}\n`, 'two keys at the end'],
   [PEM.slice(0, 90), LEFT, 'one that is cut off'],
   [PEM.replaceAll('\n', '\r\n'), `${LEFT}\r\n`, 'other line ends'],
+  [PEM.replaceAll('\n', ' '), `${LEFT} `, 'blanks for line ends'],
+  [JSON.stringify({ key: PEM }), `{"key":"${LEFT}\\n"}`, 'one within JSON'],
   [`no "${PEM}" here`, `no "${LEFT}\n" here`, 'one in quotes'],
-  [`"${PEM.slice(0, 60)}" "x"`, `"${LEFT}`, 'one cut off in quotes: up to the end of the text'],
+  [`${MARK}${BODY}`, LEFT, 'as little as is taken for one'],
+  [`${MARK}${BODY.slice(1)}`, `${MARK}${BODY.slice(1)}`, 'less than that, which is told'],
+  [`${MARK},admin`, `${MARK},admin`, 'a list after the words, which is told'],
+  [`${MARK}${BODY},admin`, `${LEFT},admin`, 'and after a key'],
+  [
+    `# ${MARK}\npath "*" { capabilities = ["sudo"] }`,
+    `# ${MARK}\npath "*" { capabilities = ["sudo"] }`,
+    'a policy after the words, which is told',
+  ],
+  [`${MARK}boss`, `${MARK}boss`, 'a name after the words, which is told'],
   [CERTIFICATE, CERTIFICATE, 'a certificate, which is told'],
   ['-----BEGIN PUBLIC KEY-----', '-----BEGIN PUBLIC KEY-----', 'a public key, which is told'],
 ];
@@ -79,69 +97,28 @@ const withKeys: [sent: string, stands: string, why: string][] = [
 for (const [sent, stands, why] of withKeys) {
   test(`a record has no private key: ${why}`, () => {
     const record = { data: { [sent]: [sent, { error: sent }] }, after: 'x' };
-    const read = JSON.parse(concealSecrets(JSON.stringify(record), () => ''));
+    const read = JSON.parse(concealSecrets(JSON.stringify(record), () => '#'));
     assert.deepEqual(read, { data: { [stands]: [stands, { error: stands }] }, after: 'x' });
   });
 }
 
-const URLS: [sent: string, stands: string, why: string][] = [
-  ['https://ann:hunter2@host.test:1/x', 'https://…@host.test:1/x', 'a name with a password'],
-  ['tcp://:hunter2@host.test', 'tcp://…@host.test', 'a password alone'],
-  ['HTTP://hunter2@host.test/a', 'HTTP://…@host.test/a', 'one of the two, of the web'],
-  ['see https://a:b@c:d@host.test.', 'see https://…@host.test.', 'one with a sign of its own'],
-  ['x://a:b"c@host y://a:b@host', 'x://…@host y://…@host', 'two, in a message'],
-  ['ssh://git@host.test/x', 'ssh://git@host.test/x', 'a name is told'],
-  ['https://host.test:8443/a@b', 'https://host.test:8443/a@b', 'a port and a path are told'],
-  ['https://host.test/?a://b', 'https://host.test/?a://b', 'a question is told'],
-  ['ann@host.test', 'ann@host.test', 'a mailbox is told'],
-  ['mailto:ann@host.test', 'mailto:ann@host.test', 'a mailbox as a URI is told'],
-  ['1.3.6.1.4;UTF8:ann@host.test', '1.3.6.1.4;UTF8:ann@host.test', 'another name is told'],
+const notHidden: string[] = [
+  '# ://a:\npath\t"*"\t{}\npath\t"x@y"\t{}',
+  'x://a:,admin,@y',
+  'https://a,admin,@y',
 ];
-const PLACES: [sent: string, stands: string, why: string][] = [
-  ['ann:hunter2@host.test:1', '…@host.test:1', 'a name with a password'],
-  ['hunter2@host.test', '…@host.test', 'one of the two'],
-  ['https://hunter2@host.test', '…@host.test', 'one of the two in a URL'],
-  ['a"b@c@host.test', '…@host.test', 'signs of its own'],
-  ['https://host.test/?token=hunter2', 'https://host.test/?…', 'a question'],
-  ['https://host.test/#hunter2', 'https://host.test/#…', 'a part'],
-  ['https://host.test:8200/x', 'https://host.test:8200/x', 'a server is told'],
-  ['10.0.0.1', '10.0.0.1', 'a host is told'],
-  ['/run/a@b.sock', '/run/a@b.sock', 'a file is told'],
-];
-
-for (const [sent, stands, why] of URLS) {
-  test(`a record has no password of a URL: ${why}`, () => {
-    const record = { data: [sent, { error: sent }], remote_address: sent };
-    const read = JSON.parse(concealSecrets(JSON.stringify(record), () => ''));
-    assert.deepEqual(read, { data: [stands, { error: stands }], remote_address: stands });
+for (const text of notHidden) {
+  test(`a URL hides nothing that is no part of one: ${JSON.stringify(text)}`, () => {
+    assert.equal(JSON.parse(concealSecrets(JSON.stringify(text), () => '#')), text);
   });
 }
-
-for (const [sent, stands, why] of PLACES) {
-  test(`a record has no more of an address than where it leads: ${why}`, () => {
-    const record = { data: { address: sent, options: { address: [sent] } }, name: 'ann@x' };
-    const read = JSON.parse(concealSecrets(JSON.stringify(record), () => ''));
-    const told = { data: { address: stands, options: { address: [stands] } }, name: 'ann@x' };
-    assert.deepEqual(read, told);
-  });
-}
-
-test('thousands of beginnings of URLs and addresses take no longer than their length', () => {
-  for (const beginning of ['://a:', '://:b', '"address":["', '://a:b@', '@', 'http://a']) {
-    const text = JSON.stringify({ address: beginning.repeat(200_000), x: '@' });
-    const before = process.cpuUsage();
-    concealSecrets(text, () => '');
-    const { user } = process.cpuUsage(before);
-    assert.ok(user < 1_000_000, `${beginning}: ${user} us`);
-  }
-});
 
 test('thousands of beginnings of keys take no longer than their length', () => {
-  const text = JSON.stringify('-----BEGIN PRIVATE KEY-----'.repeat(40_000));
+  const text = JSON.stringify(`${MARK}${BODY}-`.repeat(20_000));
   const before = process.cpuUsage();
-  const stands = JSON.parse(concealSecrets(text, () => ''));
+  const stands = concealSecrets(text, () => '#');
   const { user } = process.cpuUsage(before);
-  assert.equal(stands, LEFT);
+  assert.ok(!stands.includes(BODY));
   assert.ok(user < 500_000, `${user} us`);
 });
 

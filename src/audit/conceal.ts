@@ -15,11 +15,11 @@ const MARKS = /hv[sbr]\.|r_1|_s1|["/][sbr]\./;
 const LONG = 200;
 
 /**
- * A private key in PEM as it stands in JSON, up to its end or that of the text: bundles that begin with
- * one are sent where chains are wanted.
+ * A private key in PEM as it stands in JSON: bundles that begin with one are sent where chains are wanted. Nothing
+ * is taken for part of it that no key has, or the words would hide what comes after them.
  */
 const PRIVATE_KEYS =
-  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:[^"\\-]|\\.|-(?!----END))*(?:-----END[^"\\-]*-----)?/g;
+  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:\\{1,2}[rn])*(?:(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{1,80}(?:\\{1,2}[rn])+)*(?:[A-Za-z0-9+/= ]|\\{1,2}[rnt]){24,}(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----)?/g;
 const PRIVATE_KEY = 'PRIVATE KEY-----';
 
 /** What is in a record in place of a text that cannot be hashed. */
@@ -30,22 +30,22 @@ const MOST_HASHED = 64;
 
 /**
  * A name with a password in a URL, as they stand in JSON; of the web either alone, which may be a token.
+ * No blanks, quotes or commas: a whole policy or list of names would fit in between.
  */
-const URL_PASSWORDS =
-  /(?<=https?):\/\/(?:[^\s"\\/?#]|\\.)+@|:\/\/[^\s"\\/?#@:]*:(?:[^\s"\\/?#]|\\.)*@/gi;
+const URL_PASSWORDS = /(?<=https?):\/\/[^\s"\\/?#,]+@|:\/\/[^\s"\\/?#,@:]*:[^\s"\\/?#,]*@/gi;
 
 /** Where something is: of a server there is neither a user nor a question to it. */
 const ADDRESSES = /("address":\[{0,4}")((?:[^"\\]|\\.)*)/g;
 const ADDRESS = '"address":';
 
 /**
- * As {@link concealTokens}; of private keys in PEM nothing but that there was one, and of URLs and
+ * As {@link concealTokens}; of private keys in PEM their hash as they stand in JSON, and of URLs and
  * addresses not what is there to be let in.
  */
 export function concealSecrets(json: string, hash: (token: string) => string): string {
   let told = json;
   if (told.includes(PRIVATE_KEY)) {
-    told = told.replace(PRIVATE_KEYS, `-----BEGIN ${PRIVATE_KEY}${UNTOLD}`);
+    told = told.replace(PRIVATE_KEYS, (key) => `-----BEGIN ${PRIVATE_KEY}${hash(key)}`);
   }
   if (told.includes('@')) told = told.replace(URL_PASSWORDS, `://${UNTOLD}@`);
   if (told.includes(ADDRESS)) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Acl, judgeOwn, type SentWith } from '../access/acl.ts';
+import { type Acl, isDenied, judgeOwn, type SentWith } from '../access/acl.ts';
 import type { FormedSegment, OwnPath, Sense } from '../access/name-form.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
 import type { AnyRoute, SetElsewhere } from './route.ts';
@@ -23,7 +23,11 @@ export function maySetElsewhere(acl: Acl, route: AnyRoute, request: Permitted): 
     const { when = there.fields } = there;
     const sets = (name: string): boolean => says(route, there, parameters[name], name);
     if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) return true;
-    const own: OwnPath = { ...pathThere(route, there, request), ...senseOf(route, there) };
+    const named = pathThere(route, there, request);
+    // What stands beneath is denied to whoever lists it.
+    const isList = ['LIST', 'GET'].includes(route.method) && !there.path.endsWith('}');
+    if (isList && isDenied(acl, { ...named, path: `${named.path}/` }, 'list')) return false;
+    const own: OwnPath = { ...named, ...senseOf(route, there) };
     return judgeOwn(acl, [own], { ...request, parameters }).allowed;
   });
 }

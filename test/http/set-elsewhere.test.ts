@@ -223,6 +223,16 @@ TABLE.push(
     ],
   ],
   [
+    deny('sys/policies/acl/*'),
+    [
+      [['GET', 'sys/policy'], 403],
+      [['LIST', 'sys/policy'], 403],
+      [['GET', 'sys/policy/default'], 403],
+    ],
+  ],
+  [deny('sys/policy/*'), [[['LIST', 'sys/policies/acl'], 403]]],
+  [deny('sys/policies/aclx*'), [[['LIST', 'sys/policy'], 200]]],
+  [
     deny('sys/policies/acl/+'),
     [
       [['GET', 'sys/policy'], 200],

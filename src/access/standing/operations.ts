@@ -218,9 +218,12 @@ export async function commitPlanned<Result>(
   plan: () => Promise<Planned<Result>>,
 ): Promise<Result> {
   let wasThere = caller.found ?? false;
+  const noted = { ...caller.record.outcome };
   const bear = patience(PLANS);
   /** @returns undefined after a conflict that may pass */
   const attempt = async (): Promise<{ done: Result } | undefined> => {
+    // What an attempt before has noted has not come to pass.
+    caller.record.outcome = { ...noted };
     const { effects, result, found, outcome, beforehand } = await plan();
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
