@@ -5,6 +5,7 @@ import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts
 import { eachPlace } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
 import type { Mount } from '../../mounts/mount.ts';
+import { cacheConfig } from '../../store/config-cache.ts';
 import type { Store } from '../../store/store.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../x509/crl.ts';
 import { formatSerial } from '../../x509/serial.ts';
@@ -20,6 +21,7 @@ function asNode(app: App, store: Store): App {
     ...app,
     store,
     db: store.db,
+    ...cacheConfig(store, app.barrier),
     cached: (_key, load) => load(),
     async commit(_caller, effects) {
       await store.commit(effects);
