@@ -123,7 +123,9 @@ export class WaitingSets {
       const line = this.#lineOf(set.asking);
       this.#rounds.toFront(line.site.name, line.site);
       line.site.lines.toFront(line.name, line);
-      again.set(line, [...(again.get(line) ?? []), set]);
+      const own = again.get(line);
+      if (own) own.push(set);
+      else again.set(line, [set]);
       this.#grow(line, set, 1);
       this.#count += 1;
       this.#bytes += set.bytes;
