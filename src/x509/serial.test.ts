@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeSerial, formatSerial, MAX_SERIAL_BYTES, parseSerial } from './serial.ts';
+import {
+  canonicaliseSerial,
+  decodeSerial,
+  formatSerial,
+  MAX_SERIAL_BYTES,
+  parseSerial,
+} from './serial.ts';
 
 const texts: [text: string, serial: string | undefined, why: string][] = [
   ['17:ab:09', '17:ab:09', 'colons'],
@@ -9,6 +15,21 @@ const texts: [text: string, serial: string | undefined, why: string][] = [
   ['7ab09', '07:ab:09', 'an odd number of digits'],
   ['00:17', '17', 'a padding byte'],
   ['00', '00', 'zero'],
+  ['00:00', '00', 'zero, padded'],
+  ['17:AB', '17:ab', 'colons and capitals'],
+  ['17:ab\n', undefined, 'a line end after pairs'],
+  [
+    Array(MAX_SERIAL_BYTES).fill('ff').join(':'),
+    Array(MAX_SERIAL_BYTES).fill('ff').join(':'),
+    'the longest, in pairs',
+  ],
+  [
+    Array(MAX_SERIAL_BYTES + 1)
+      .fill('ff')
+      .join(':'),
+    undefined,
+    'one pair more',
+  ],
   ['17:ab-09', undefined, 'mixed separators'],
   ['17:a', undefined, 'half a pair'],
   ['17::ab', undefined, 'an empty pair'],
@@ -24,6 +45,12 @@ for (const [text, serial, why] of texts) {
   test(`a serial number with ${why} is ${serial === undefined ? 'refused' : 'read'}`, () => {
     const bytes = parseSerial(text);
     assert.equal(bytes && formatSerial(bytes), serial);
+  });
+}
+
+for (const [text, serial, why] of texts) {
+  test(`the one text of a serial number with ${why} is ${serial}`, () => {
+    assert.equal(canonicaliseSerial(text), serial);
   });
 }
 

@@ -41,6 +41,20 @@ export function parseSerial(text: string): Uint8Array | undefined {
   return magnitude.length <= MAX_SERIAL_BYTES ? magnitude : undefined;
 }
 
+/** What {@link formatSerial} writes. */
+const OWN_FORM = /^(?!00:)[0-9a-f]{2}(?::[0-9a-f]{2})*$/;
+
+/**
+ * The one text of a serial number, from any that {@link parseSerial} reads. Most come as we gave them out.
+ *
+ * @returns undefined when the text is no serial number
+ */
+export function canonicaliseSerial(text: string): string | undefined {
+  if (text.length < 3 * MAX_SERIAL_BYTES && OWN_FORM.test(text)) return text;
+  const magnitude = parseSerial(text);
+  return magnitude && formatSerial(magnitude);
+}
+
 /**
  * The quick way back from the text that {@link formatSerial} makes, for a million of them.
  *

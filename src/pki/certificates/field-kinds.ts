@@ -9,7 +9,7 @@ import {
   parseIpAddress,
   parseIpRange,
 } from '../../x509/ip-addresses.ts';
-import { formatSerial, parseSerial } from '../../x509/serial.ts';
+import { canonicaliseSerial } from '../../x509/serial.ts';
 import { isAscii, toAsciiDnsName, toAsciiHostName } from '../roles/host-name.ts';
 import { parseOtherSan } from '../roles/other-san.ts';
 import { splitNames } from './names.ts';
@@ -113,10 +113,7 @@ export const extKeyUsageList = usageList(EXT_KEY_USAGE_NAMES);
 
 /** A serial number of a certificate, in any of its forms. */
 export const serialText: FieldKind<string> = comparedBy(text, {
-  form: eachText((written) => {
-    const bytes = parseSerial(written.trim());
-    return bytes ? formatSerial(bytes) : written;
-  }),
+  form: eachText((written) => canonicaliseSerial(written.trim()) ?? written),
 });
 
 /** By how much a certificate begins in the past; 0 stands for the usual time. */

@@ -5,7 +5,7 @@ import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { Answer } from '../../http/route.ts';
-import { formatSerial, parseSerial } from '../../x509/serial.ts';
+import { canonicaliseSerial } from '../../x509/serial.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { encodeCertificatePem, pemOf } from '../issuers/issuer.ts';
@@ -73,8 +73,8 @@ async function findBySerial(
   caller: Caller,
   serial: string,
 ): Promise<StoredCertificate | undefined> {
-  const magnitude = parseSerial(serial);
-  return magnitude && findCertificate(app.db, caller.mount.id, formatSerial(magnitude));
+  const canonical = canonicaliseSerial(serial);
+  return canonical === undefined ? undefined : findCertificate(app.db, caller.mount.id, canonical);
 }
 
 interface SerialInput {

@@ -10,7 +10,7 @@ import type { Answer } from '../../http/route.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
-import { formatSerial, parseSerial } from '../../x509/serial.ts';
+import { canonicaliseSerial } from '../../x509/serial.ts';
 import type { Authority } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
 import {
@@ -113,14 +113,14 @@ async function findBySerial(
 }
 
 function serialOf(text: string): string {
-  const bytes = parseSerial(text);
-  if (!bytes) {
+  const serial = canonicaliseSerial(text);
+  if (serial === undefined) {
     throw new Failure(
       'invalid',
       `serial_number "${text.slice(0, 64)}" is no serial number: hex digits, in pairs set apart by colons or hyphens`,
     );
   }
-  return formatSerial(bytes);
+  return serial;
 }
 
 /** An authority's own certificate never goes on the list that it signs itself. */
