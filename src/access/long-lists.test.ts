@@ -6,12 +6,9 @@ import { PAGE } from '../store/in-pages.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { write } from '../store/write.ts';
-import { listApproles } from './approle/store.ts';
 import { listGroupMemberships, listGroupsOf, listMembers } from './identity/memberships/store.ts';
 import { listGroupAliases } from './identity/store.ts';
-import { listKnownNames, listPolicyNames } from './policies/store.ts';
-import { listTokenRoles } from './tokens/roles/store.ts';
-import { listUserNames } from './userpass/store.ts';
+import { listKnownNames } from './policies/store.ts';
 
 const COUNT = 3 * PAGE + 1;
 const names = Array.from({ length: COUNT }, (_, at) => `n${String(at).padStart(5, '0')}`);
@@ -21,26 +18,6 @@ const HALF = Math.floor(COUNT / 2);
 /** What is listed, each with what it needs and with rows of others that are left out. */
 const SEEDS: readonly { table: keyof Tables; rows: readonly object[] }[] = [
   { table: 'policy', rows: names.map((name) => ({ name, body: '', version: 1, modified_at: 0 })) },
-  { table: 'token_role', rows: names.map((name) => ({ name, body: '{}' })) },
-  {
-    table: 'userpass_user',
-    rows: [...names.map((name) => [name, 'm']), ['n00000x', 'other']].map(([name, mount_id]) => ({
-      mount_id,
-      name,
-      password_hash: '',
-      body: '{}',
-    })),
-  },
-  {
-    table: 'approle_role',
-    rows: [...names.map((name) => [name, 'm']), ['n00000x', 'other']].map(([name, mount_id]) => ({
-      mount_id,
-      name,
-      role_id: `${mount_id} ${name}`,
-      role_id_key: `${mount_id} ${name}`,
-      body: '{}',
-    })),
-  },
   {
     table: 'identity_group',
     rows: names.map((id) => ({ id, name: id, name_key: id, version: 1, body: '{}', ...times })),
@@ -76,10 +53,6 @@ async function seed(store: Store): Promise<void> {
 
 const others = names.slice(2);
 const LISTS: [what: string, list: (db: Db) => Promise<string[]>, is: readonly string[]][] = [
-  ['policies', listPolicyNames, names],
-  ['roles of tokens', listTokenRoles, names],
-  ['users of a mount', (db) => listUserNames(db, 'm'), names],
-  ['roles of a mount', (db) => listApproles(db, 'm'), names],
   ['aliases of groups', async (db) => (await listGroupAliases(db)).map(({ id }) => id), names],
   ['groups of an entity', (db) => listGroupsOf(db, 'entity', 'e'), others],
   ['groups of a group', (db) => listGroupsOf(db, 'group', names[0] ?? ''), others.slice(0, HALF)],

@@ -39,6 +39,20 @@ export interface Listed<Row> {
   keyOf(row: Row): string;
 }
 
+/**
+ * As {@link listKeys}, where nothing is told of a list that is empty, and for those who have it twice.
+ *
+ * @returns `pages` begin anew each time
+ */
+export async function listAllKeys(
+  read: (page: KeyPage) => Promise<string[]>,
+): Promise<{ keys: string[]; pages?: AsyncIterable<readonly string[]> }> {
+  const first = await read({ after: '', limit: PAGE });
+  if (first.length < PAGE) return { keys: first };
+  const all = Number.POSITIVE_INFINITY;
+  return { keys: [], pages: { [Symbol.asyncIterator]: () => goOn(first, read, all) } };
+}
+
 /** As {@link listKeys}, of what is not in the order of its keys. */
 export async function listThings<Row>({ read, keyOf }: Listed<Row>): Promise<KeyList> {
   const first = await read(undefined);

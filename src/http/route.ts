@@ -37,11 +37,17 @@ export interface Answer<Data = unknown> {
   headers?: Record<string, string>;
 }
 
-/** `info`: what is told of each of them, in a field of its own, an object that is empty in `data`. */
+/**
+ * `info`: what is told of each of them, in a field of its own, which is empty in `data`. In an answer that is
+ * `flat` the pages are gone through twice.
+ */
 export interface LongList {
   field: string;
   pages: AsyncIterable<readonly string[]>;
-  info?: { field: string; pages: AsyncIterable<Readonly<Record<string, unknown>>> };
+  info?: {
+    field: string;
+    pages: AsyncIterable<readonly string[] | Readonly<Record<string, unknown>>>;
+  };
 }
 
 export interface RawAnswer {

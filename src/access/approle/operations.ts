@@ -87,9 +87,7 @@ export async function readApprole(app: App, caller: Caller, input: RoleName): Pr
 }
 
 export async function listApproleNames(app: App, caller: Caller): Promise<Answer> {
-  const keys = await listApproles(app.db, caller.mount.id);
-  if (keys.length === 0) throw new Failure('not_found', '');
-  return { data: { keys } };
+  return listKeys((page) => listApproles(app.db, caller.mount.id, page), {});
 }
 
 /** Writes a role; what is left out stays as it was. */

@@ -1,8 +1,8 @@
+import type { KeyPage } from '../../core/key-list.ts';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { ApproleRoleRow, ApproleSecretIdRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Approle, storedApprole } from './role.ts';
@@ -91,17 +91,19 @@ export async function listIdsLike(db: Db, key: RoleKey, role_id_key: string): Pr
   return rows.map((row) => row.role_id);
 }
 
-export async function listApproles(db: Db, mount_id: string): Promise<string[]> {
-  const rows = await listInPages<{ name: string }>((last) =>
-    db
-      .selectFrom('approle_role')
-      .select('name')
-      .where('mount_id', '=', mount_id)
-      .where('name', '>', last?.name ?? '')
-      .orderBy('name')
-      .limit(PAGE)
-      .execute(),
-  );
+export async function listApproles(
+  db: Db,
+  mount_id: string,
+  { after, limit }: KeyPage,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('approle_role')
+    .select('name')
+    .where('mount_id', '=', mount_id)
+    .where('name', '>', after)
+    .orderBy('name')
+    .limit(limit)
+    .execute();
   return rows.map((row) => row.name);
 }
 

@@ -9,6 +9,7 @@ import { judgeAccess } from '../acl.ts';
 import { POLICY_LIMITS } from '../policy-limits.ts';
 import { listPolicies, readAcl, readPolicy, removePolicy, writePolicy } from './operations.ts';
 
+const ALL = { after: '', limit: 1000 };
 const POLICY = 'path "pki/roles/*" { capabilities = ["read"] }';
 
 async function openServer(open: () => Promise<Store>) {
@@ -47,9 +48,25 @@ eachEngine('policies', (open) => {
 
   test('the list has the policies of the server itself', async () => {
     const { app, caller } = await openServer(open);
-    assert.deepEqual(await listPolicies(app), ['default', 'root']);
+    assert.deepEqual(await listPolicies(app, ALL), ['default', 'root']);
     await writePolicy(app, caller, { name: 'reader', text: POLICY });
-    assert.deepEqual(await listPolicies(app), ['default', 'reader', 'root']);
+    assert.deepEqual(await listPolicies(app, ALL), ['default', 'reader', 'root']);
+  });
+
+  test('a page of the list has what comes next in byte order, wherever a page ends', async () => {
+    const { app, caller } = await openServer(open);
+    const others = ['a', 'default', 'defaulu', 'roos', 'roou', '\u{ff01}', '\u{1f600}'];
+    for (const name of others) await writePolicy(app, caller, { name, text: POLICY });
+    const all = ['a', 'default', 'defaulu', 'roos', 'root', 'roou', '\u{ff01}', '\u{1f600}'];
+    for (let limit = 1; limit <= all.length + 1; limit += 1) {
+      const found: string[] = [];
+      for (;;) {
+        const page = await listPolicies(app, { after: found.at(-1) ?? '', limit });
+        found.push(...page);
+        if (page.length < limit) break;
+      }
+      assert.deepEqual(found, all, `${limit} at a time`);
+    }
   });
 
   test('a name in capitals is lowered, and said', async () => {
@@ -112,7 +129,7 @@ eachEngine('policies', (open) => {
       writePolicy(app, caller, { name: 'big', text: '#'.repeat(POLICY_LIMITS.text + 1) }),
       refusal(/^policy: at most 262144 characters/),
     );
-    assert.deepEqual(await listPolicies(app), ['default', 'root']);
+    assert.deepEqual(await listPolicies(app, ALL), ['default', 'root']);
   });
 
   test('a token of more policies than are read may do nothing, and is told so', async () => {

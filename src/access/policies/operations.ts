@@ -4,6 +4,7 @@ import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { Kept, LastOf, textBytes } from '../../core/kept.ts';
+import type { KeyPage } from '../../core/key-list.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -211,8 +212,15 @@ export async function listUnknownPolicies(app: App, names: readonly string[]): P
   return names.filter((name) => !known.has(name));
 }
 
-export async function listPolicies(app: App): Promise<string[]> {
-  return [...new Set([...BUILT_IN, ...(await listPolicyNames(app.db))])].sort();
+/** A page of names, in byte order; those of policies that nobody wrote are among them. */
+export async function listPolicies(app: App, page: KeyPage): Promise<string[]> {
+  const names = await listPolicyNames(app.db, page);
+  for (const name of BUILT_IN) {
+    if (name <= page.after || names.includes(name)) continue;
+    const next = names.findIndex((other) => other > name);
+    names.splice(next < 0 ? names.length : next, 0, name);
+  }
+  return names.slice(0, page.limit);
 }
 
 /** @throws Failure `not_found` */

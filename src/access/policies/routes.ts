@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import type { App } from '../../app.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { longText, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { listAllKeys } from '../../core/key-list.ts';
+import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { readEscapes, unpackPolicyText } from '../policy.ts';
 import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
 
@@ -36,7 +38,7 @@ function routesAt(
       input: z.object({}),
       output: anything,
       failures: [],
-      run: async (app) => listAnswer(await listPolicies(app), key),
+      run: (app) => listAnswer(app, key),
     }),
     vaultRoute({
       id: `${id}-read-acl-policy`,
@@ -91,10 +93,16 @@ function routesAt(
   ];
 }
 
-function listAnswer(names: string[], key: 'policy' | 'rules') {
-  return key === 'policy'
-    ? { data: { keys: names } }
-    : { data: { keys: names, policies: names }, flat: true };
+async function listAnswer(app: App, key: 'policy' | 'rules'): Promise<Answer> {
+  const { keys, pages } = await listAllKeys((page) => listPolicies(app, page));
+  const long_list = pages && { field: 'keys', pages };
+  if (key === 'policy') return { data: { keys }, ...(long_list ? { long_list } : {}) };
+  const info = pages && { field: 'policies', pages };
+  return {
+    data: { keys, policies: keys },
+    flat: true,
+    ...(long_list && info ? { long_list: { ...long_list, info } } : {}),
+  };
 }
 
 export const policyRoutes: AnyRoute[] = [
@@ -110,6 +118,6 @@ export const policyRoutes: AnyRoute[] = [
     input: z.object({}),
     output: anything,
     failures: [],
-    run: async (app) => listAnswer(await listPolicies(app), 'rules'),
+    run: (app) => listAnswer(app, 'rules'),
   }),
 ];

@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts';
-import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import { type KeyPage, listKeys, listMatching } from '../../core/key-list.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath } from '../../mounts/mount.ts';
 import { presentMount } from '../../mounts/operations.ts';
@@ -13,6 +13,7 @@ import { ensureEntityForAlias, listEntityPolicies, pagesOf } from '../identity/o
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
 import { commitPlanned, settle } from '../standing/operations.ts';
+import { startWalk } from '../walks/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
@@ -218,24 +219,20 @@ export async function requireLiving(app: App, caller: Caller, text: string): Pro
   return token;
 }
 
-/** Tokens read at once for a list. */
-const LISTED = 500;
-
 /** Accessors of all tokens that are alive. */
-export async function listTokenAccessors(app: App): Promise<Answer> {
+export async function listTokenAccessors(app: App, caller: Caller): Promise<Answer> {
+  const walk = startWalk(app, caller);
+  const read = (page: KeyPage) => walk(() => readAccessors(app, page));
+  return listKeys((page) => listMatching(read, ({ is_dead }) => !is_dead, page), {});
+}
+
+async function readAccessors(app: App, page: KeyPage) {
   const now = nowSeconds(app);
-  const breath = new Breath();
-  const keys: string[] = [];
-  for (let after = ''; ; ) {
-    const page = await listAccessors(app.db, now, { after, limit: LISTED });
-    const ids = page.map(({ id }) => id);
-    const dead = await listDead(app.db, ids, now);
-    for (const { id, accessor } of page) if (!dead.has(id)) keys.push(accessor);
-    const last = page.at(-1);
-    if (!last || page.length < LISTED) return { data: { keys } };
-    after = last.accessor;
-    await breath.take();
-  }
+  const tokens = await listAccessors(app.db, now, page);
+  const ids = tokens.map(({ id }) => id);
+  const dead = await listDead(app.db, ids, now);
+  const rows = tokens.map(({ id, accessor }) => ({ key: accessor, is_dead: dead.has(id) }));
+  return { rows, more: tokens.length === page.limit };
 }
 
 export async function lookUpAccessor(

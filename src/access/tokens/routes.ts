@@ -235,7 +235,7 @@ export const tokenRoutes: AnyRoute[] = [
     input: z.object({}),
     output: anything,
     failures: [],
-    run: (app) => listTokenAccessors(app),
+    run: (app, caller) => listTokenAccessors(app, caller),
   }),
   vaultRoute({
     id: 'token-tidy',

@@ -2,6 +2,7 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
+import { listKeys } from '../../core/key-list.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
@@ -55,9 +56,7 @@ export async function readUser(
 }
 
 export async function listUsers(app: App, caller: Caller): Promise<Answer> {
-  const keys = await listUserNames(app.db, caller.mount.id);
-  if (keys.length === 0) throw new Failure('not_found', '');
-  return { data: { keys } };
+  return listKeys((page) => listUserNames(app.db, caller.mount.id, page), {});
 }
 
 /** Writes a user; what is left out stays as it was, the password too. */

@@ -1,7 +1,7 @@
+import type { KeyPage } from '../../core/key-list.ts';
 import { saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import { listInPages, PAGE } from '../../store/in-pages.ts';
 import { type Write, write } from '../../store/write.ts';
 import { storedUser, type User } from './user.ts';
 
@@ -59,17 +59,19 @@ export const holdUser = preparedHold<
   { rows: 1 },
 );
 
-export async function listUserNames(db: Db, mount_id: string): Promise<string[]> {
-  const rows = await listInPages<{ name: string }>((last) =>
-    db
-      .selectFrom('userpass_user')
-      .select('name')
-      .where('mount_id', '=', mount_id)
-      .where('name', '>', last?.name ?? '')
-      .orderBy('name')
-      .limit(PAGE)
-      .execute(),
-  );
+export async function listUserNames(
+  db: Db,
+  mount_id: string,
+  { after, limit }: KeyPage,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('userpass_user')
+    .select('name')
+    .where('mount_id', '=', mount_id)
+    .where('name', '>', after)
+    .orderBy('name')
+    .limit(limit)
+    .execute();
   return rows.map((row) => row.name);
 }
 

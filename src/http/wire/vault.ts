@@ -54,7 +54,7 @@ export function dressAnswer(
   return {
     status: answer.status ?? 200,
     headers: { ...JSON_TYPE },
-    body: long ? putLongText(body, long) : list ? putLongList(body, list) : body,
+    body: long ? putLongText(body, long) : list ? putLongList(body, list, answer.flat) : body,
   };
 }
 
@@ -88,21 +88,23 @@ function putWritten(json: string, written: Uint8Array): SizedBody {
 const PIECE = 64 << 10;
 
 /** Puts a list's pages in the place of the field's empty one, and those of what is told of it. */
-function putLongList(json: string, { field, pages, info }: LongList): PagedBody {
-  const [before, after] = splitAt(json, field, '[]');
+function putLongList(json: string, { field, pages, info }: LongList, flat = false): PagedBody {
+  const fields = [{ field, pages }, ...(info ? [info] : [])];
+  // What is beside the envelope's own fields stands before them.
+  const places = flat ? [...fields, ...fields] : fields;
   return {
     length: undefined,
     async *pieces() {
-      yield before;
-      yield* withCommas(pages);
-      if (!info) {
-        yield after;
-        return;
+      let sent = flat ? 0 : json.indexOf('"data":');
+      yield Buffer.from(json.slice(0, sent));
+      for (const { field, pages } of places) {
+        // No text has such a quotation mark in it, and what is empty ends where it begins.
+        const at = json.indexOf(`"${field}":`, sent) + `"${field}":[`.length;
+        yield Buffer.from(json.slice(sent, at));
+        yield* withCommas(pages);
+        sent = at;
       }
-      const [between, rest] = splitAt(after.toString(), info.field, '{}');
-      yield between;
-      yield* withCommas(info.pages);
-      yield rest;
+      yield Buffer.from(json.slice(sent));
     },
   };
 }

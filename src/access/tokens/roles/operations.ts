@@ -1,6 +1,7 @@
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
+import { listKeys } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import type { Caller } from '../../caller.ts';
 import { commitPlanned } from '../../standing/operations.ts';
@@ -40,9 +41,7 @@ export async function isTokenRole(
 }
 
 export async function listTokenRoleNames(app: App): Promise<Answer> {
-  const keys = await listTokenRoles(app.db);
-  if (keys.length === 0) throw new Failure('not_found', '');
-  return { data: { keys } };
+  return listKeys((page) => listTokenRoles(app.db, page), {});
 }
 
 /** Writes a role; what is left out stays as it was. */
