@@ -33,6 +33,8 @@ export interface Places {
   at_once: number;
   /** Of them, of one party; the same as `at_once` unless the work is long. */
   at_once_each?: number;
+  /** Of them, of one site; the same as `at_once` unless one with many addresses must not have all. */
+  at_once_site?: number;
   /** Weight of all that waits. */
   waiting: number;
   /** Of it, of one party. */
@@ -70,6 +72,7 @@ export class FairTurns {
   /** How long a unit of weight takes, in milliseconds; 0 until some work has ended. */
   #usual_ms = 0;
   readonly #runningOf = new Counts();
+  readonly #runningAt = new Counts();
   readonly #sites = new Groups();
   readonly #parties = new Groups();
   /** Who began to wait first stands first. */
@@ -89,20 +92,25 @@ export class FairTurns {
   /** Does a piece of work when its turn comes. When it does not come, nothing was begun. */
   async take<Result>(asker: Asker, work: () => Promise<Result>): Promise<Result> {
     const { party, site = party, weight = 1 } = asker;
-    if (this.#mayRun(party)) this.#begin(party, site);
+    if (this.#mayRun(party, site)) this.#begin(party, site);
     else await this.#wait(asker);
     const start = this.#now();
     try {
       return await work();
     } finally {
       this.#measure((this.#now() - start) / weight);
-      this.#end(party);
+      this.#end(party, site);
     }
   }
 
   /** Whether an asker would be served or wait, and not be refused. */
   hasPlaceFor(asker: Asker): boolean {
-    return this.#mayRun(asker.party) || this.#findRoom(asker) !== 'none';
+    return this.isFreeFor(asker) || this.#findRoom(asker) !== 'none';
+  }
+
+  /** Whether an asker would be served at once. */
+  isFreeFor({ party, site = party }: Asker): boolean {
+    return this.#mayRun(party, site);
   }
 
   /** Weight of what waits now. */
@@ -115,23 +123,26 @@ export class FairTurns {
     return this.#running;
   }
 
-  #mayRun(party: string): boolean {
-    const { at_once, at_once_each = at_once } = this.#places;
+  #mayRun(party: string, site: string): boolean {
+    const { at_once, at_once_each = at_once, at_once_site = at_once } = this.#places;
     if (this.#running >= at_once) return false;
+    if (at_once_site < at_once && this.#runningAt.get(site) >= at_once_site) return false;
     return at_once_each >= at_once || this.#runningOf.get(party) < at_once_each;
   }
 
   #begin(party: string, site: string): void {
     this.#running += 1;
     this.#runningOf.add(party, 1);
+    this.#runningAt.add(site, 1);
     this.#turn += 1;
     this.#sites.noteTurn(site, this.#turn);
     this.#parties.noteTurn(party, this.#turn);
   }
 
-  #end(party: string): void {
+  #end(party: string, site: string): void {
     this.#running -= 1;
     this.#runningOf.add(party, -1);
+    this.#runningAt.add(site, -1);
     this.#goOn();
   }
 
@@ -157,7 +168,7 @@ export class FairTurns {
     const wanted = this.#preference[this.#turn % this.#preference.length] ?? 0;
     let best: Line | undefined;
     for (const line of this.#lines.values()) {
-      if (!this.#mayRun(line.party.name)) continue;
+      if (!this.#mayRun(line.party.name, line.site.name)) continue;
       if (!best || this.#goesBefore(line, best, wanted)) best = line;
     }
     return best;

@@ -6,7 +6,8 @@ import { Connections } from './connections.ts';
 function openRequests() {
   const refuse = (): Error => new Error('no place');
   const store = { at_once: 4, at_once_each: 2, waiting: 8, waiting_each: 4 };
-  const all = { at_once: 6, at_once_each: 3, waiting: 8, waiting_each: 8 };
+  const most = { at_once: 6, at_once_each: 3, waiting: 8, waiting_each: 8 };
+  const all = { fresh: most, quick: most, slow: most, overdue: 3, slow_ms: 2_000 };
   const connections = new Connections({ store, all }, refuse);
   const running: { name: string; end(): void }[] = [];
   const refused: string[] = [];
@@ -62,4 +63,18 @@ test('who waits has an end, and stores that nobody asks are forgotten', async ()
     await settle();
   }
   assert.equal(connections.stores, 0);
+});
+
+test('stores that never answer keep no place of those that were quick, and new ones wait for them', async () => {
+  const { ask, settle, count, running } = openRequests();
+  ask('vault', 'good', 1);
+  await settle();
+  running[0]?.end();
+  await settle();
+  for (const store of ['s1', 's2', 's3']) for (const party of ['a', 'b']) ask(store, party, 1);
+  await settle();
+  ask('new', 'good', 1);
+  ask('vault', 'good', 1);
+  await settle();
+  assert.deepEqual([count('new good'), count('vault good')], [0, 2]);
 });

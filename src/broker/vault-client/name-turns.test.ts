@@ -6,10 +6,16 @@ import { NameTurns } from './name-turns.ts';
 /** Names that are looked up until they are told to end. */
 function openNames() {
   let now = 0;
-  const turns = new NameTurns(
-    () => new Error('no place'),
-    () => now,
-  );
+  const timers = new Set<{ at: number; then: () => void }>();
+  const clock = {
+    now: () => now,
+    after(ms: number, then: () => void) {
+      const timer = { at: now + ms, then };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+  };
+  const turns = new NameTurns(() => new Error('no place'), clock);
   const running = new Map<string, () => void>();
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const ask = async (name: string, party: string): Promise<void> => {
@@ -17,13 +23,22 @@ function openNames() {
     void turns.take(name, { party, onGone: undefined }, lookUp);
     await settle();
   };
+  const wait = async (ms: number): Promise<void> => {
+    now += ms;
+    for (const timer of timers) {
+      if (timer.at > now) continue;
+      timers.delete(timer);
+      timer.then();
+    }
+    await settle();
+  };
   const end = async (name: string, after_ms: number): Promise<void> => {
-    now += after_ms;
+    await wait(after_ms);
     running.get(name)?.();
     running.delete(name);
     await settle();
   };
-  return { ask, end, running: () => [...running.keys()] };
+  return { ask, end, wait, running: () => [...running.keys()] };
 }
 
 test('names that are never answered keep one place of whoever asks, and others have the other', async () => {
@@ -71,20 +86,25 @@ test('a name that was quick has a place that no number of new ones takes, and ne
   assert.deepEqual(running(), ['slow-2', 'vault', 'slow-3']);
 });
 
-test('a name that was quick and is slow by now keeps the place of the quick ones once', async () => {
-  const { ask, end, running } = openNames();
-  for (const name of ['turned', 'vault']) {
+test('names that were quick and hang now keep the place of the quick ones for a second, once', async () => {
+  const { ask, end, wait, running } = openNames();
+  const turned = ['turned-1', 'turned-2', 'turned-3'];
+  for (const name of [...turned, 'vault']) {
     await ask(name, '192.0.2.1');
     await end(name, 5);
   }
-  await ask('turned', '192.0.2.1');
+  for (const at of [1, 2]) await ask(`new-${at}`, `192.0.2.${at}`);
+  for (const name of turned) await ask(name, '192.0.2.1');
   await ask('vault', '198.51.100.1');
-  assert.deepEqual(running(), ['turned', 'vault']);
-  await end('vault', 5);
-  await end('turned', 15_000);
-  await ask('turned', '192.0.2.1');
-  await ask('vault', '198.51.100.1');
-  await ask('slow-2', '192.0.2.2');
-  await ask('slow-3', '192.0.2.3');
-  assert.deepEqual(running(), ['turned', 'vault', 'slow-2', 'slow-3']);
+  assert.deepEqual(running(), ['new-1', 'new-2', 'turned-1']);
+  await wait(1_000);
+  assert.deepEqual(running(), ['new-1', 'new-2', 'turned-1', 'vault']);
+});
+
+test('addresses of one site have one place for new names, and other sites the other', async () => {
+  const { ask, running } = openNames();
+  for (const at of [1, 2, 3]) await ask(`new-${at}`, `2001:db8:1:${at}::/64`);
+  assert.deepEqual(running(), ['new-1']);
+  await ask('vault', '2001:db8:2:1::/64');
+  assert.deepEqual(running(), ['new-1', 'vault']);
 });

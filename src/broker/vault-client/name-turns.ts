@@ -1,5 +1,6 @@
-import { type Asker, FairTurns } from '../../core/fair-turns.ts';
-import { OWN_PARTY } from '../../core/party.ts';
+import type { Asker } from '../../core/fair-turns.ts';
+import { OWN_PARTY, siteOfParty } from '../../core/party.ts';
+import { type PaceClock, type PacePlaces, TurnsByPace } from '../../core/turns-by-pace.ts';
 
 /** Who looks a name up. */
 export interface NameAsker {
@@ -7,71 +8,39 @@ export interface NameAsker {
   onGone: Asker['onGone'];
 }
 
-/** A name that took so long, in milliseconds, has a slow server, or none. */
-const SLOW_MS = 1_000;
-
-/** Names that are remembered as slow, and as quick; the one that was longest ago is forgotten first. */
-const MOST_KNOWN = 4096;
-
-/** Of names of which nothing is known. */
-const NEW_AT_ONCE = 2;
+/**
+ * The thread pool looks names up, for the whole process and in half of its threads at most: eight with the size that
+ * `bin/gatehouse` gives it. One of them is for all names but those of Vault servers.
+ */
+const PLACES: PacePlaces = {
+  fresh: { at_once: 2, at_once_site: 1, waiting: 512, waiting_each: 128 },
+  quick: { at_once: 1, waiting: 512, waiting_each: 128 },
+  slow: { at_once: 1, waiting: 256, waiting_each: 64 },
+  overdue: 3,
+  slow_ms: 1_000,
+};
 
 /**
- * Turns at looking names up. The thread pool does so, for the whole process and half of it at most, and who names a
- * server of names that never answers holds a place of it for many seconds, gone or not. So one place is for names that
- * were slow before, one for those that were quick, which no others keep waiting, and of two more each asker has one; the
- * server's own work has one for each name.
+ * Turns at looking names up. Who names a server of names that never answers holds a thread for many seconds, gone or
+ * not, so few are looked up at once, and those that were quick beside any number of slow ones. Of new ones each site
+ * has one place; the server's own work has one for each name.
  */
 export class NameTurns {
-  readonly #new: FairTurns;
-  readonly #quick: FairTurns;
-  readonly #slow: FairTurns;
-  readonly #known = { slow: new Set<string>(), quick: new Set<string>() };
-  readonly #now: () => number;
+  readonly #turns: TurnsByPace;
 
-  constructor(refuse: () => Error, now = () => performance.now()) {
-    this.#new = new FairTurns(
-      { at_once: NEW_AT_ONCE, at_once_each: 1, waiting: 512, waiting_each: 128 },
-      refuse,
-    );
-    this.#quick = new FairTurns({ at_once: 1, waiting: 512, waiting_each: 128 }, refuse);
-    this.#slow = new FairTurns({ at_once: 1, waiting: 256, waiting_each: 64 }, refuse);
-    this.#now = now;
+  constructor(refuse: () => Error, clock?: PaceClock) {
+    this.#turns = new TurnsByPace(PLACES, refuse, clock);
   }
 
-  async take<Result>(
+  take<Result>(
     name: string,
     { party, onGone }: NameAsker,
     lookUp: () => Promise<Result>,
   ): Promise<Result> {
-    const turns = this.#turnsOf(name);
-    const asker = { party: party === OWN_PARTY ? `name ${name}` : party, onGone };
-    return turns.take(asker, async () => {
-      const start = this.#now();
-      try {
-        return await lookUp();
-      } finally {
-        this.#note(name, this.#now() - start > SLOW_MS);
-      }
-    });
-  }
-
-  #turnsOf(name: string): FairTurns {
-    if (this.#known.slow.has(name)) return this.#slow;
-    if (!this.#known.quick.has(name)) return this.#new;
-    // One that was quick, and no longer is, keeps no other from a place that nobody has.
-    const isFree = this.#quick.running === 0 || this.#new.running >= NEW_AT_ONCE;
-    return isFree ? this.#quick : this.#new;
-  }
-
-  #note(name: string, isSlow: boolean): void {
-    const { slow, quick } = this.#known;
-    for (const names of [slow, quick]) names.delete(name);
-    const names = isSlow ? slow : quick;
-    names.add(name);
-    for (const oldest of names) {
-      if (names.size <= MOST_KNOWN) return;
-      names.delete(oldest);
-    }
+    const asker =
+      party === OWN_PARTY
+        ? { party: `name ${name}`, blamed: OWN_PARTY }
+        : { party, site: siteOfParty(party) };
+    return this.#turns.take(name, { ...asker, onGone }, lookUp);
   }
 }

@@ -33,6 +33,8 @@ export interface VaultRequest {
 }
 
 // An answer takes ten seconds at most, and so does waiting for a place.
+const WAITING = { waiting: 1024, waiting_each: 256, longest_wait_ms: TIMEOUT };
+
 const connections = new Connections(
   {
     store: {
@@ -43,11 +45,11 @@ const connections = new Connections(
       longest_wait_ms: TIMEOUT,
     },
     all: {
-      at_once: 128,
-      at_once_each: 32,
-      waiting: 1024,
-      waiting_each: 256,
-      longest_wait_ms: TIMEOUT,
+      fresh: { at_once: 24, at_once_site: 12, ...WAITING },
+      quick: { at_once: 32, at_once_site: 8, ...WAITING },
+      slow: { at_once: 32, at_once_site: 16, ...WAITING },
+      overdue: 40,
+      slow_ms: 2_000,
     },
   },
   () =>
