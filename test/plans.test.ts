@@ -43,9 +43,7 @@ import {
 import {
   cancelAffected,
   type Loss,
-  listAuthorizing,
   listLive,
-  listOfEntity,
   listSessionsOf,
 } from '../src/broker/sessions/ending/store.ts';
 import { deleteSessions, terminate } from '../src/broker/sessions/store.ts';
@@ -91,6 +89,9 @@ function noting(): { db: Db; plans: string[]; statements: string[] } {
 }
 
 const page = { after: 'b', limit: 10 };
+/** As many as one write set is about. */
+const IDS = Array.from({ length: 500 }, (_, at) => `id-${at}`);
+const named = aliasIds({ mount_accessor: 'a', name: 'n' });
 const range = { from: 'a', to: 'c' };
 const role = { mount_id: 'm', name: 'r' };
 const search = { now: 1, limit: 1, after: { not_after: 3, serial: 'x' } };
@@ -160,19 +161,29 @@ const READS: [name: string, index: RegExp, read: (db: Db) => Promise<unknown>][]
     (db) => listSessionsOf(db, { host_set_id_of: 's', host_ids_of: ['h'] }, 10),
   ],
   [
-    'by which tokens there are sessions',
-    /session_token/,
-    (db) => listAuthorizing(db, 'token_id', page),
+    'live sessions by tokens',
+    /session_live_token/,
+    (db) => listSessionsOf(db, { token_ids: IDS }, 10),
   ],
   [
-    'by which aliases there are sessions',
-    /session_alias/,
-    (db) => listAuthorizing(db, 'alias_id', page),
+    'live sessions by log-ins without tokens',
+    /session_live_alias/,
+    (db) => listSessionsOf(db, { alias_ids: named }, 10),
   ],
   [
-    'sessions of a person, the longest unchanged first',
-    /owner_updated/,
-    (db) => listOfEntity(db, 'e', { updated_ms: 1, id: 'x', before_ms: 9 }, 10),
+    'live sessions by a mount',
+    /session_live_mount/,
+    (db) => listSessionsOf(db, { auth_mount: { id: 'm' } }, 10),
+  ],
+  [
+    'live sessions of a person',
+    /session_live_user/,
+    (db) => listSessionsOf(db, { of_entity: 'e' }, 10),
+  ],
+  [
+    'live sessions of whom aliases name',
+    /session_live_user/,
+    (db) => listSessionsOf(db, { of_named: named }, 10),
   ],
   ['live sessions', /session_status/, (db) => listLive(db, { status: 'active', id: 'x' }, 10)],
   [
@@ -224,9 +235,6 @@ for (const place of REMAINS.filter(([, column]) => column !== 'mount_id')) {
   });
 }
 
-/** As many as one write set is about. */
-const IDS = Array.from({ length: 500 }, (_, at) => `id-${at}`);
-const named = aliasIds({ mount_accessor: 'a', name: 'n' });
 const clock = { now: () => 1 };
 const losing = (loss: Loss): Write[] => cancelAffected(loss, 1);
 
@@ -246,10 +254,12 @@ const WRITES: [what: string, index: RegExp, writes: readonly Effect[]][] = [
   ['sessions through a catalog', /session_of_host/, losing({ host_catalog_id: 'c' })],
   ['sessions to a target', /session_of_target/, losing({ target_id: 't' })],
   ['sessions of log-ins', /session_auth_token/, losing({ log_ins: { ids: IDS } })],
-  ['sessions of tokens', /session_token/, losing({ token_ids: IDS, ended_by: 0 })],
-  ['sessions of a person', /resource_owner/, losing({ of_entity: 'e' })],
-  ['sessions of a person who is disabled', /resource_owner/, losing({ of_disabled: 'e' })],
-  ['sessions of whom aliases name', /resource_owner/, losing({ of_named: named })],
+  ['live sessions of tokens', /session_live_token/, losing({ token_ids: IDS, ended_by: 0 })],
+  ['live sessions of log-ins without tokens', /session_live_alias/, losing({ alias_ids: named })],
+  ['live sessions by a mount', /session_live_mount/, losing({ auth_mount: { id: 'm' } })],
+  ['live sessions of a person', /session_live_user/, losing({ of_entity: 'e' })],
+  ['live sessions of whom aliases name', /session_live_user/, losing({ of_named: named })],
+  ['sessions of users', /resource_owner/, losing({ user_ids: IDS })],
   ['sessions that have ended', /session_1 \(id=/, losing({ ended_among: IDS })],
   ['sessions that end', /session_1 \(id=/, terminate(IDS, 1)],
   ['sessions that are forgotten', /session_1 \(id=/, deleteSessions(IDS)],

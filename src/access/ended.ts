@@ -9,7 +9,7 @@ export type Ended =
   /** Log-ins by some aliases, as a question to be answered when the set runs. */
   | { alias_ids: Expression<string> }
   /** Log-ins by a mount. */
-  | { auth_mount: { id: string; accessor: string } }
+  | { auth_mount: { id: string } }
   /** A person. */
   | { entity_id: string }
   /** A person who may come back, with the log-ins that they have. */

@@ -38,6 +38,7 @@ import { membersApart } from './migrations/0050-members-apart.ts';
 import { timesOfMoves } from './migrations/0052-times-of-moves.ts';
 import { roomInOrgs } from './migrations/0056-room-in-orgs.ts';
 import { bodyTags } from './migrations/0057-body-tags.ts';
+import { liveSessions } from './migrations/0059-live-sessions.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -86,6 +87,7 @@ export const MIGRATIONS: readonly Migration[] = [
   timesOfMoves,
   roomInOrgs,
   bodyTags,
+  liveSessions,
 ];
 
 /**

@@ -506,6 +506,10 @@ export interface SessionRow {
   token_id: string;
   /** … or the alias of its log-in, where it has no row. */
   alias_id: string;
+  /** The mount by which whoever had that token came in; empty where there was none. */
+  auth_mount_id: string;
+  /** Whom it was made for, to be found by as long as it goes on. */
+  user_id: string;
   /** `pending`, `active`, `canceling`, `terminated`. */
   status: string;
   endpoint: string;

@@ -92,7 +92,9 @@ async function makeSessions(served: Served, { id }: Person, entity_id = ''): Pro
   const session = { of: { id: made.textAt('session_id') }, copies: COUNT };
   const changes = { id: numbered('id') };
   await copyRow(store, 'resource', { ...session, changes });
-  const by = entity_id === '' ? { token_id: sql.lit(id), auth_token_id: sql.lit('') } : {};
+  const auth_mount_id = sql`(select mount_id from token where token.id = ${id})`;
+  const token = { token_id: sql.lit(id), auth_token_id: sql.lit(''), auth_mount_id };
+  const by = entity_id === '' ? token : {};
   await copyRow(store, 'session', { ...session, changes: { ...changes, ...by } });
   if (entity_id !== '') {
     const user = build.updateTable('resource').set({ unique_key: `entity:${entity_id}` });

@@ -1,3 +1,4 @@
+import { listOwnTokens } from '../../access/identity/operations.ts';
 import { settle } from '../../access/standing/operations.ts';
 import { requirePresented } from '../../access/tokens/authentication/operations.ts';
 import { giveWay } from '../../access/turns/operations.ts';
@@ -196,16 +197,23 @@ async function planSession(
 }
 
 /** What a session ends with. A batch token leaves no row: what that ends with does. */
-function holderOf(caller: BrokerCaller): SessionHolder {
+async function findHolder(app: App, caller: BrokerCaller): Promise<SessionHolder> {
   const { auth_token_id } = caller.who;
-  if (auth_token_id !== '' || !caller.token) return { auth_token_id, token_id: '', alias_id: '' };
-  if (caller.token.type !== 'batch') return { ...NO_HOLDER, token_id: caller.token.id };
+  if (auth_token_id !== '' || !caller.token) return { ...NO_HOLDER, auth_token_id };
+  const { type, id, mount_id: auth_mount_id } = caller.token;
+  if (type !== 'batch') return { ...NO_HOLDER, token_id: id, auth_mount_id };
   const { parent_id, alias } = requirePresented(caller).token;
-  if (parent_id !== undefined) return { ...NO_HOLDER, token_id: parent_id };
-  return { ...NO_HOLDER, alias_id: alias?.id ?? '' };
+  if (parent_id === undefined) return { ...NO_HOLDER, alias_id: alias?.id ?? '', auth_mount_id };
+  const above = (await listOwnTokens(app, caller)).find((token) => token.id === parent_id);
+  return { ...NO_HOLDER, token_id: parent_id, auth_mount_id: above?.mount_id ?? '' };
 }
 
-const NO_HOLDER: SessionHolder = { auth_token_id: '', token_id: '', alias_id: '' };
+const NO_HOLDER: SessionHolder = {
+  auth_token_id: '',
+  token_id: '',
+  alias_id: '',
+  auth_mount_id: '',
+};
 
 /** It is never renewed, and nothing but its own text tells of it. */
 function endOfBatchToken({ token }: BrokerCaller): number {
@@ -223,6 +231,7 @@ async function commitSession(
   const { user_id } = caller.who;
   const { session_connection_limit: connection_limit } = target.body as TargetBody;
   const { id, endpoint, created_ms, expires_ms, certificate, private_key } = session;
+  const holder = await findHolder(app, caller);
   const resolved = await resolveCredentials(app, caller, {
     target,
     session: { id, expires_at: Math.floor(expires_ms / 1000) },
@@ -242,7 +251,7 @@ async function commitSession(
         user_id,
         type: target.subtype,
         target,
-        holder: holderOf(caller),
+        holder,
         host_set_id: endpoint.host_set_id,
         host_id: endpoint.host_id,
         endpoint: session.url,

@@ -58,7 +58,7 @@ const pendingSession = (id: string, now: number): NewSession => ({
   user_id: target.id,
   type: 'tcp',
   target,
-  holder: { auth_token_id: '', token_id: '', alias_id: '' },
+  holder: { auth_token_id: '', token_id: '', alias_id: '', auth_mount_id: '' },
   host_set_id: '',
   host_id: '',
   endpoint: 'tcp://127.0.0.1:1',

@@ -75,6 +75,8 @@ export interface SessionHolder {
   token_id: string;
   /** … or the alias by which they came, where their token has none. */
   alias_id: string;
+  /** The mount by which they came in with that. */
+  auth_mount_id: string;
 }
 
 /** A session before its first connection. */
@@ -174,6 +176,8 @@ const insertFacts = preparedWrite<{
   auth_token_id: string;
   token_id: string;
   alias_id: string;
+  auth_mount_id: string;
+  user_id: string;
   endpoint: string;
   connection_limit: number;
   created_ms: number;
@@ -191,6 +195,8 @@ const insertFacts = preparedWrite<{
       auth_token_id: p.auth_token_id,
       token_id: p.token_id,
       alias_id: p.alias_id,
+      auth_mount_id: p.auth_mount_id,
+      user_id: p.user_id,
       status: 'pending',
       endpoint: p.endpoint,
       connection_limit: p.connection_limit,
@@ -234,6 +240,8 @@ export function insertSession(session: NewSession): Write[] {
       auth_token_id: holder.auth_token_id,
       token_id: holder.token_id,
       alias_id: holder.alias_id,
+      auth_mount_id: holder.auth_mount_id,
+      user_id,
       endpoint: facts.endpoint,
       connection_limit: facts.connection_limit,
       created_ms,

@@ -55,7 +55,8 @@ const isBare = sql`(
   not exists (select 1 from token as child where child.parent_id = token.id)
   and not exists (select 1 from lease where lease.token_id = token.id)
   and not exists (select 1 from session
-    where session.token_id <> '' and session.token_id = token.id)
+    where session.token_id <> '' and session.token_id = token.id
+      and session.status not in ('canceling', 'terminated'))
   and not exists (select 1 from cubbyhole where cubbyhole.token_id = token.id))`;
 
 const deadOnes = ({ ids, now }: RemovalPage) => sql`

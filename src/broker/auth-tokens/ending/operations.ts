@@ -3,12 +3,7 @@ import type { Ended, EndingPages } from '../../../access/ended.ts';
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
 import { endLogInsBeforehand } from '../../removal/operations.ts';
-import {
-  endSessionsBeforehand,
-  endSessionsOfDisabled,
-  endSessionsOfMount,
-  planLoss,
-} from '../../sessions/ending/operations.ts';
+import { endSessionsBeforehand, planLoss } from '../../sessions/ending/operations.ts';
 import type { PagedLoss } from '../../sessions/ending/store.ts';
 import { loosenEntities } from '../../users/store.ts';
 import { endLogIns } from '../operations.ts';
@@ -30,7 +25,7 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
     return [...(await endLogIns(app, ended)), ...planLoss(app, { of_entity: ended.entity_id })];
   }
   if ('disabled_entity_id' in ended) {
-    return planLoss(app, { of_disabled: ended.disabled_entity_id });
+    return planLoss(app, { of_entity: ended.disabled_entity_id });
   }
   if ('alias_ids' in ended) {
     const { alias_ids } = ended;
@@ -66,8 +61,8 @@ export async function endBeforehand(app: App, work: EndingPages, ended: Ended): 
     await endSessions({ of_named: alias_ids });
     await endSessions({ alias_ids });
   } else if ('disabled_entity_id' in ended) {
-    await endSessionsOfDisabled(app, work, ended.disabled_entity_id);
+    await endSessions({ of_entity: ended.disabled_entity_id });
   } else {
-    await endSessionsOfMount(app, work, ended.auth_mount);
+    await endSessions(ended);
   }
 }

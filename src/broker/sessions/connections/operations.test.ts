@@ -95,7 +95,7 @@ async function makeWorld(open: Open): Promise<World> {
           user_id: 'u_1',
           type: 'tcp',
           target: { id: 'ttcp_1', version: 1 },
-          holder: { auth_token_id: 'at_1', token_id: '', alias_id: '' },
+          holder: { auth_token_id: 'at_1', token_id: '', alias_id: '', auth_mount_id: '' },
           host_set_id: host ? 'hsst_1' : '',
           host_id: host ? 'hst_1' : '',
           endpoint: 'tcp://10.0.0.5:22',

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
 import { PAGE as BEFOREHAND } from '../../removal/page.ts';
@@ -7,22 +6,16 @@ import {
   endSessionCredentials,
   revokeSessionCredentials,
 } from '../../session-credentials/operations.ts';
-import { LIVE_STATUSES } from '../session.ts';
 import { deleteSessions, listDue, terminate } from '../store.ts';
 import {
-  type AuthorizedBy,
   cancelAffected,
   cancelSome,
   disown,
   endCredentialsOf,
-  isByOwner,
   type LiveCursor,
   type Loss,
-  listAuthorizing,
   listGroundless,
   listLive,
-  listOfEntity,
-  listOfMount,
   listSessionsOf,
   type PagedLoss,
 } from './store.ts';
@@ -49,59 +42,8 @@ export async function endSessionsBeforehand(
   for (;;) {
     const ids = await listSessionsOf(app.db, loss, BEFOREHAND);
     if (ids.length < BEFOREHAND) return;
-    const disowned = isByOwner(loss) ? [disown(ids)] : [];
+    const disowned = 'user_ids' in loss ? [disown(ids)] : [];
     await work.commit([...cancelPage(app, loss, ids), ...disowned]);
-  }
-}
-
-/** Ends the sessions of the user that an entity is, which go on being theirs; none of before are left. */
-export async function endSessionsOfDisabled(
-  app: App,
-  work: { commit(effects: readonly Effect[]): Promise<void> },
-  entity_id: string,
-): Promise<void> {
-  // Those that are ended here are changed later than this.
-  const before_ms = app.now();
-  for (let last = { updated_ms: -1, id: '' }; ; ) {
-    const page = await listOfEntity(app.db, entity_id, { ...last, before_ms }, BEFOREHAND);
-    const live = page.filter(({ status }) => isLive(status)).map(({ id }) => id);
-    if (live.length > 0) await work.commit(planLoss(app, { session_ids: live }));
-    const next = page.at(-1);
-    if (!next || page.length < BEFOREHAND) return;
-    last = next;
-  }
-}
-
-const isLive = (status: string): boolean => LIVE_STATUSES.some((one) => one === status);
-
-/** Ends the sessions that whoever came in by a mount authorized; none of before are left. */
-export async function endSessionsOfMount(
-  app: App,
-  work: { commit(effects: readonly Effect[]): Promise<void> },
-  mount: { id: string; accessor: string },
-): Promise<void> {
-  for (const by of ['token_id', 'alias_id'] as const) {
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page: string[] = await listAuthorizing(app.db, by, { after, limit: BEFOREHAND });
-      const ids = page.length === 0 ? [] : await listOfMount(app.db, by, page, mount);
-      if (ids.length > 0) await endAllBy(app, work, by, ids);
-      after = page.length < BEFOREHAND ? undefined : page.at(-1);
-    }
-  }
-}
-
-async function endAllBy(
-  app: App,
-  work: { commit(effects: readonly Effect[]): Promise<void> },
-  by: AuthorizedBy,
-  ids: readonly string[],
-): Promise<void> {
-  const loss =
-    by === 'token_id' ? { token_ids: ids } : { alias_ids: sql<string>`(${sql.join(ids)})` };
-  for (;;) {
-    const page = await listSessionsOf(app.db, loss, BEFOREHAND);
-    if (page.length === 0) return;
-    await work.commit(cancelPage(app, loss, page));
   }
 }
 

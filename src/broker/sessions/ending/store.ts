@@ -29,12 +29,10 @@ export type Loss =
   /** … by what their log-ins were called, … */
   | { alias_ids: Expression<string> }
   /** … or by where they came in. */
-  | { auth_mount: { id: string; accessor: string } }
-  /** Whoever the user is ends, or may not do anything. */
+  | { auth_mount: { id: string } }
+  /** Whoever the user is ends, or may not do anything; the user stays. */
   | { of_entity: string }
-  /** Whoever the user is may not do anything for a while, and stays the user. */
-  | { of_disabled: string }
-  /** Whoever some aliases name is so no longer. */
+  /** Whoever some aliases name is so no longer; the users stay. */
   | { of_named: Expression<string> }
   /** Whole scopes, with the users and log-ins that lie in them. */
   | { scope_ids: readonly string[] }
@@ -51,6 +49,8 @@ export type Loss =
 
 /** Said as it stands, or the index of those sessions alone is passed over, and all others looked at. */
 const isThroughHost = sql<boolean>`session.host_id <> ''`;
+/** As indexes of sessions that go on have it; said by what they are, SQLite would begin with all of a status. */
+const goesOn = sql<boolean>`session.status not in (${sql.join(ENDING_STATUSES.map((one) => sql.lit(one)))})`;
 
 function affected(loss: Loss) {
   const from = build.selectFrom('session').select('session.id');
@@ -96,20 +96,13 @@ function affected(loss: Loss) {
   }
   if ('token_ids' in loss)
     return from
+      .where(goesOn)
       .where('session.token_id', '<>', sql.lit(''))
       .where('session.token_id', 'in', tokensEnded(loss));
   if ('alias_ids' in loss) return byAliases(loss.alias_ids);
-  if ('auth_mount' in loss) return byMount(loss.auth_mount);
-  if ('of_entity' in loss) {
-    return from.where('session.id', 'in', rows.where('owner_id', 'in', usersOf(loss.of_entity)));
-  }
-  if ('of_disabled' in loss) {
-    const own = rows.where('owner_id', 'in', usersOf(loss.of_disabled));
-    // Found by whose they are: of all that go on there may be many more.
-    return from.where('session.id', 'in', own).where(aside('status'), 'in', LIVE_STATUSES);
-  }
-  if ('of_named' in loss) {
-    return from.where('session.id', 'in', rows.where('owner_id', 'in', usersNamed(loss.of_named)));
+  if ('auth_mount' in loss) return byMount(from, loss.auth_mount);
+  if ('of_entity' in loss || 'of_named' in loss) {
+    return from.where(goesOn).where('session.user_id', 'in', personsOf(loss));
   }
   if ('user_ids' in loss) {
     return from.where('session.id', 'in', rows.where('owner_id', 'in', loss.user_ids));
@@ -142,12 +135,15 @@ function byAliases(alias_ids: Expression<string>) {
     .selectFrom('session')
     .select('session.id')
     .where((row) =>
+      // Said of each, or no index is of both.
       row.or([
         row.and([
+          goesOn,
           row('session.token_id', '<>', sql.lit('')),
           row('session.token_id', 'in', tokens),
         ]),
         row.and([
+          goesOn,
           row('session.alias_id', '<>', sql.lit('')),
           row('session.alias_id', 'in', alias_ids),
         ]),
@@ -155,24 +151,18 @@ function byAliases(alias_ids: Expression<string>) {
     );
 }
 
-/** From the sessions, which are fewer than the tokens and aliases of a mount may be. */
-function byMount({ id, accessor }: { id: string; accessor: string }) {
-  const sessions = build.selectFrom('session').select('session.id');
-  const tokens = build.selectFrom('token').select('token.id').where('token.mount_id', '=', id);
-  const aliases = build
-    .selectFrom('identity_alias')
-    .select('identity_alias.id')
-    .where('identity_alias.mount_accessor', '=', accessor);
-  const by_token = sessions
-    .where('session.token_id', '<>', sql.lit(''))
-    .where((row) => row.exists(tokens.where('token.id', '=', row.ref('session.token_id'))));
-  const by_alias = sessions
-    .where('session.alias_id', '<>', sql.lit(''))
-    .where((row) =>
-      row.exists(aliases.where('identity_alias.id', '=', row.ref('session.alias_id'))),
-    );
-  return by_token.unionAll(by_alias);
-}
+type Sessions = ReturnType<typeof selectSessions>;
+const selectSessions = (from: Db) => from.selectFrom('session').select('session.id');
+
+const byMount = (sessions: Sessions, { id }: { id: string }) =>
+  sessions
+    .where(goesOn)
+    .where('session.auth_mount_id', '<>', sql.lit(''))
+    .where('session.auth_mount_id', '=', id);
+
+/** The users that an entity is, or that some aliases name. */
+const personsOf = (loss: { of_entity: string } | { of_named: Expression<string> }) =>
+  'of_named' in loss ? usersNamed(loss.of_named) : sql<string>`${usersOf(loss.of_entity)}`;
 
 /** Of what goes on, sessions that have ended are left as they are. */
 const dependents = (loss: Loss) =>
@@ -253,9 +243,6 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
 function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
   if ('target_id' in loss) return { target_id: '' };
   if ('log_ins' in loss) return { auth_token_id: '' };
-  if ('token_ids' in loss || 'alias_ids' in loss || 'auth_mount' in loss) {
-    return { token_id: '', alias_id: '' };
-  }
   if ('host_set_id_of' in loss) return undefined;
   if ('host_ids' in loss) return lostHost(loss);
   if ('of_host_sets' in loss) return { host_set_id: '' };
@@ -268,7 +255,10 @@ const lostHost = ({ with_sets }: { with_sets?: true }): Partial<SessionRow> =>
 
 /** What is removed, as far as its sessions are ended in pages. */
 export type PagedLoss =
-  | OwnerLoss
+  | { user_ids: readonly string[] }
+  | { of_entity: string }
+  | { of_named: Expression<string> }
+  | { auth_mount: { id: string } }
   | { target_id: string }
   | { token_ids: readonly string[] }
   | { alias_ids: Expression<string> }
@@ -279,12 +269,6 @@ export type PagedLoss =
   | { address_of: string }
   | { target_id_of: string; host_set_ids: readonly string[] }
   | { host_set_id_of: string; host_ids_of: readonly string[] };
-
-/** Of some users, or of whoever they are. */
-type OwnerLoss =
-  | { user_ids: readonly string[] }
-  | { of_entity: string }
-  | { of_named: Expression<string> };
 
 /** As {@link cancelAffected}, for some of the sessions, which are no longer found by the loss then. */
 export function cancelSome(loss: PagedLoss, session_ids: readonly string[], now: number): Write[] {
@@ -300,7 +284,6 @@ export function cancelSome(loss: PagedLoss, session_ids: readonly string[], now:
 function columnsOf(loss: PagedLoss): Partial<SessionRow> | undefined {
   if ('target_id' in loss) return { target_id: '' };
   if ('log_in_ids' in loss) return { auth_token_id: '' };
-  if ('token_ids' in loss || 'alias_ids' in loss) return { token_id: '', alias_id: '' };
   if ('host_ids' in loss) return lostHost(loss);
   if ('of_host_sets' in loss) return { host_set_id: '' };
   return undefined;
@@ -308,23 +291,18 @@ function columnsOf(loss: PagedLoss): Partial<SessionRow> | undefined {
 
 const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
-/** Whether it is said by users whose sessions end; they belong to nobody then. */
-export function isByOwner(loss: PagedLoss): loss is OwnerLoss {
-  return 'user_ids' in loss || 'of_entity' in loss || 'of_named' in loss;
-}
-
-function ownersOf(loss: OwnerLoss): readonly string[] | Expression<string> {
-  if ('user_ids' in loss) return loss.user_ids;
-  return 'of_named' in loss ? usersNamed(loss.of_named) : sql<string>`${usersOf(loss.of_entity)}`;
-}
-
 /** Some of the sessions that depend on what is removed; those that were ended for it are not among them. */
 export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Promise<string[]> {
-  if (isByOwner(loss)) {
-    const own = db.selectFrom('resource').select('id').where('owner_id', 'in', ownersOf(loss));
+  if ('user_ids' in loss) {
+    const own = db.selectFrom('resource').select('id').where('owner_id', 'in', loss.user_ids);
     return idsOf(await own.where('type', '=', 'session').limit(limit).execute());
   }
-  const sessions = db.selectFrom('session').select('session.id').limit(limit);
+  const sessions = selectSessions(db).limit(limit);
+  if ('of_entity' in loss || 'of_named' in loss) {
+    const own = sessions.where(goesOn).where('session.user_id', 'in', personsOf(loss));
+    return idsOf(await own.execute());
+  }
+  if ('auth_mount' in loss) return idsOf(await byMount(sessions, loss.auth_mount).execute());
   if ('target_id' in loss) {
     return idsOf(await sessions.where('target_id', '=', loss.target_id).execute());
   }
@@ -332,11 +310,11 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
     return idsOf(await sessions.where('auth_token_id', 'in', loss.log_in_ids).execute());
   }
   if ('token_ids' in loss) {
-    const by = sessions.where('session.token_id', '<>', sql.lit(''));
+    const by = sessions.where(goesOn).where('session.token_id', '<>', sql.lit(''));
     return idsOf(await by.where('session.token_id', 'in', loss.token_ids).execute());
   }
   if ('alias_ids' in loss) {
-    const by = sessions.where('session.alias_id', '<>', sql.lit(''));
+    const by = sessions.where(goesOn).where('session.alias_id', '<>', sql.lit(''));
     return idsOf(await by.where('session.alias_id', 'in', loss.alias_ids).execute());
   }
   if ('of_host_sets' in loss) {
@@ -370,85 +348,6 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
 }
 
 const HOSTS_AT_ONCE = 500;
-
-/** Where a page of the sessions of a user ended, and the time before which they were changed the last time. */
-interface OwnCursor {
-  updated_ms: number;
-  id: string;
-  before_ms: number;
-}
-
-/** Sessions of the user that an entity is, the longest unchanged first, and whether they go on. */
-export async function listOfEntity(
-  db: Db,
-  entity_id: string,
-  { updated_ms, id, before_ms }: OwnCursor,
-  limit: number,
-): Promise<{ id: string; updated_ms: number; status: string }[]> {
-  const [user] = await db
-    .selectFrom(sql<{ id: string }>`${usersOf(entity_id)}`.as('user'))
-    .select('user.id')
-    .execute();
-  if (!user) return [];
-  return db
-    .selectFrom('resource')
-    .innerJoin('session', 'session.id', 'resource.id')
-    .select(['resource.id', 'resource.updated_ms', 'session.status'])
-    .where('resource.owner_id', '=', user.id)
-    .where('resource.type', '=', 'session')
-    .where('resource.updated_ms', '<', before_ms)
-    .where((row) =>
-      row(
-        row.refTuple('resource.updated_ms', 'resource.id'),
-        '>',
-        row.tuple(row.val(updated_ms), row.val(id)),
-      ),
-    )
-    .orderBy('resource.updated_ms')
-    .orderBy('resource.id')
-    .limit(limit)
-    .execute();
-}
-
-/** What a session was authorized by on the authority's API. */
-export type AuthorizedBy = 'token_id' | 'alias_id';
-
-/** By which tokens, or aliases, there are sessions, in their order. */
-export async function listAuthorizing(
-  db: Db,
-  by: AuthorizedBy,
-  { after, limit }: { after: string; limit: number },
-): Promise<string[]> {
-  const column = sql.ref<string>(by);
-  const rows = await db
-    .selectFrom('session')
-    .select(column.as('id'))
-    .distinct()
-    .where(column, '>', after)
-    .where(column, '<>', sql.lit(''))
-    .orderBy(column)
-    .limit(limit)
-    .execute();
-  return idsOf(rows);
-}
-
-/** Those of some tokens, or aliases, that are of a mount. */
-export async function listOfMount(
-  db: Db,
-  by: AuthorizedBy,
-  ids: readonly string[],
-  { id, accessor }: { id: string; accessor: string },
-): Promise<string[]> {
-  const rows =
-    by === 'token_id'
-      ? db.selectFrom('token').select('id').where('id', 'in', ids).where('mount_id', '=', id)
-      : db
-          .selectFrom('identity_alias')
-          .select('id')
-          .where('id', 'in', ids)
-          .where('mount_accessor', '=', accessor);
-  return idsOf(await rows.execute());
-}
 
 /** Sessions are nobody's once their user is gone. */
 export function disown(session_ids: readonly string[]): Write {
