@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../test/support/engines.ts';
-import { longestTurn } from '../../test/support/turns.ts';
+import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { chainStart, verifyChain } from './chain.ts';
 import {
   cutChain,
@@ -94,11 +94,10 @@ eachEngine('the audit tables', (open) => {
     const store = await open({ node_name: 'a' });
     const large = `{"n":"${'x'.repeat(900_000)}"}`;
     for (let n = 0; n < 300; n++) await store.commit([{ audit: large }]);
-    const longest = await longestTurn(async () => {
+    await holdsNobodyUp(async () => {
       const page = await listStampsAfter(store.db, { node: 'a', seq: 0, limit: 1000 });
       assert.equal(page.length, 4);
     });
-    assert.ok(longest < 50, `${longest} ms`);
   });
 
   test('of short records a page has as many as asked for', async () => {

@@ -24,6 +24,8 @@ import { Ledger } from './ledger.ts';
 /** More of them: `GATEHOUSE_CRASH_ROUNDS=200 npm run test:crash`. */
 const ROUNDS = Number(process.env.GATEHOUSE_CRASH_ROUNDS ?? 8);
 
+/** However slow the machine is: fewer say nothing. */
+const LEAST = 3;
 /** No new round begins after this long unless a number of rounds was asked for; milliseconds. */
 const TIME_BOX =
   process.env.GATEHOUSE_CRASH_ROUNDS === undefined ? 50_000 : Number.POSITIVE_INFINITY;
@@ -75,7 +77,7 @@ async function compareChain(place: Place, ledger: Ledger): Promise<void> {
 async function until(
   what: string,
   ask: () => Promise<boolean>,
-  limit_ms = 15_000,
+  limit_ms = 60_000,
 ): Promise<number> {
   const start = performance.now();
   while (!(await ask())) {
@@ -95,7 +97,8 @@ eachPlace('a server that is killed', (newPlace) => {
     await ledger.prepare(node.as(token));
     const began = performance.now();
     let rounds = 0;
-    for (; rounds < ROUNDS && performance.now() - began < TIME_BOX; rounds += 1) {
+    const isInTime = (): boolean => rounds < LEAST || performance.now() - began < TIME_BOX;
+    for (; rounds < ROUNDS && isInTime(); rounds += 1) {
       const load = startLoad(t, ledger, node.as(token));
       const before = ledger.answered;
       await until('clients are answered', async () => ledger.answered > before + 10);
@@ -109,7 +112,6 @@ eachPlace('a server that is killed', (newPlace) => {
     await ledger.compare(node.as(token), 'all');
     await node.kill();
     t.diagnostic(`${rounds} rounds: ${ledger.size}`);
-    assert.ok(rounds >= Math.min(ROUNDS, 3), 'too slow to say anything');
   });
 });
 

@@ -5,12 +5,10 @@ import { insertLinks, type LinkKind } from '../../src/broker/links/store.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow } from '../support/many-rows.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';
-import { longestTurn } from '../support/turns.ts';
+import { holdsNobodyUp } from '../support/turns.ts';
 
 /** Changing one link of something that has very many holds nobody up. */
 
-/** Milliseconds of CPU time between two turns of the loop, the client's own share included. */
-const LONGEST_TURN = 50;
 const COUNT = 9_990;
 
 const copyId = (at: number, of: string): string => `${of}${1_000_000 + at}`;
@@ -79,18 +77,23 @@ eachPlace('links of one thing', (newPlace) => {
       const field = `${what.slice(0, -1)}_ids`;
       for (const [version, verb] of ['add', 'remove'].entries()) {
         const body = { version: version + 1, [field]: [linked] };
-        const longest = await longestTurn(async () => {
-          const changed = await broker.admin('POST', `${plural}/${from_id}:${verb}-${what}`, body);
-          assert.equal(changed.status, 200, changed.text.slice(0, 300));
-        });
-        assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+        await holdsNobodyUp(
+          async () => {
+            const path = `${plural}/${from_id}:${verb}-${what}`;
+            const changed = await broker.admin('POST', path, body);
+            assert.equal(changed.status, 200, changed.text.slice(0, 300));
+          },
+          { attempts: 1 },
+        );
       }
       const all = { version: 3, [field]: to_ids.slice(0, 2_000) };
-      const longest = await longestTurn(async () => {
-        const changed = await broker.admin('POST', `${plural}/${from_id}:set-${what}`, all);
-        assert.equal(changed.status, 200, changed.text.slice(0, 300));
-      });
-      assert.ok(longest < LONGEST_TURN, `${longest} ms`);
+      await holdsNobodyUp(
+        async () => {
+          const changed = await broker.admin('POST', `${plural}/${from_id}:set-${what}`, all);
+          assert.equal(changed.status, 200, changed.text.slice(0, 300));
+        },
+        { attempts: 1 },
+      );
     });
   }
 });

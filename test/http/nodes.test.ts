@@ -120,7 +120,12 @@ describe('two nodes over one database', { skip }, () => {
       // A look that began in time counts, however long the machine takes to answer.
       const began_ms = performance.now() - start;
       if (await ask()) return began_ms;
-      assert.ok(began_ms < IN_FORCE_MS, `not in force after ${began_ms.toFixed()} ms`);
+      if (began_ms < IN_FORCE_MS) continue;
+      // A machine that takes long to answer anything is given some answers' time more.
+      const asked = performance.now();
+      await b('GET', 'sys/health');
+      const most_ms = IN_FORCE_MS + 20 * (performance.now() - asked);
+      assert.ok(began_ms < most_ms, `not in force after ${began_ms.toFixed()} ms`);
     }
   }
 
@@ -511,7 +516,7 @@ test('a job is done on one node at a time, and on another when that one is kille
     return { node, child };
   });
   const enough = async (of: () => Page[]) => {
-    const deadline = performance.now() + LEASE_MS + 10_000;
+    const deadline = performance.now() + LEASE_MS + 60_000;
     while (of().length < 20) {
       assert.ok(performance.now() < deadline, 'nobody does the job');
       await delay(20);

@@ -9,7 +9,7 @@ import { EACH_GRANT, MOST_OF_SCOPE } from '../../src/broker/roles/room.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { makeResource } from '../support/resources.ts';
 import { refusedFields, startBroker } from '../support/seeded-broker.ts';
-import { longestTurn } from '../support/turns.ts';
+import { holdsNobodyUp } from '../support/turns.ts';
 
 const broker = await startBroker({ after });
 const { admin, make } = broker;
@@ -110,21 +110,25 @@ for (const [what, grantsOf] of [
           await store(scope_id, grantsOf(), holder);
         }
       }
-      const longest = await longestTurn(async () => {
-        for (const user_id of [user, 'u_another', user]) {
-          const authority = await readAuthority(app, { user_id, account_id: '' });
-          for (const scope_id of projects) {
+      // What is kept of all roles goes with each that is made.
+      const prepare = () => make('roles', { scope_id: 'global' });
+      await holdsNobodyUp(
+        async () => {
+          for (const user_id of [user, 'u_another', user]) {
+            const authority = await readAuthority(app, { user_id, account_id: '' });
+            for (const scope_id of projects) {
+              await new Promise(setImmediate);
+              const place = { type: 'target', scope_id, parent_scope_id: org } as const;
+              authority.judge({ ...place, id: 'ttcp_none000000', action: 'read' });
+              authority.describeVisibility(place, ['authorize-session']);
+              authority.mayAllow('target', 'delete');
+            }
             await new Promise(setImmediate);
-            const place = { type: 'target', scope_id, parent_scope_id: org } as const;
-            authority.judge({ ...place, id: 'ttcp_none000000', action: 'read' });
-            authority.describeVisibility(place, ['authorize-session']);
-            authority.mayAllow('target', 'delete');
+            authority.fingerprint('target');
           }
-          await new Promise(setImmediate);
-          authority.fingerprint('target');
-        }
-      });
-      assert.ok(longest < 50, `${longest} ms`);
+        },
+        { prepare },
+      );
       assert.equal((await admin('DELETE', `scopes/${org}`)).status, 204);
     });
   }

@@ -59,7 +59,7 @@ async function sealings({ running }: Client): Promise<string[]> {
 }
 
 async function untilRecorded(client: Client, count: number): Promise<string[]> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const found = await sealings(client).catch(() => []);
     if (found.length >= count) return found;

@@ -6,13 +6,11 @@ import { eachPlace } from '../support/engines.ts';
 import { copyRow } from '../support/many-rows.ts';
 import { type Broker, type Person, refusedFields, startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
-import { longestTurn } from '../support/turns.ts';
+import { holdsNobodyUp } from '../support/turns.ts';
 import { type FakeVault, startFakeVault } from '../support/vault.ts';
 
 /** One session holds nobody up, however many sources of credentials and hosts its target has. */
 
-/** Milliseconds of CPU time between two turns of the loop, the client's own share included. */
-const LONGEST_TURN = 50;
 const BROKERED = 'brokered_credential_source_ids';
 const INJECTED = 'injected_application_credential_source_ids';
 
@@ -175,24 +173,22 @@ eachPlace('bounds of one session', (newPlace) => {
     test(`nobody is held up by a session with ${count} sources: ${what}, ${kind}`, async () => {
       const target = await targetWith(what, count, kind);
       await authorize(await targetWith(what, 2, kind));
-      const longest = await longestTurn(async () => {
+      await holdsNobodyUp(async () => {
         const session = await authorize(target);
         assert.equal(session.status, 200, session.text);
         const given = session.field('credentials') ?? [];
         const shown = kind === 'target-brokered' ? count : 0;
         assert.equal(Array.isArray(given) && given.length, shown);
       });
-      assert.ok(longest < LONGEST_TURN, `${longest} ms`);
     });
   }
 
   test('sessions with many sources at once hold nobody up together', async () => {
     const target = await targetWith('authority', 64);
-    const longest = await longestTurn(async () => {
+    await holdsNobodyUp(async () => {
       const sessions = await Promise.all(range(16).map(() => authorize(target)));
       assert.ok(sessions.every(({ status }) => status === 200));
     });
-    assert.ok(longest < LONGEST_TURN, `${longest} ms`);
   });
 
   test('more than 512 sources, from before, give nothing to a session, and it is said why', async () => {
@@ -287,11 +283,10 @@ eachPlace('bounds of one session', (newPlace) => {
     const target = await targetWith('vault', 2);
     const data = { list: new Array(480_000).fill(0) };
     vault.answers.set('GET database/creds/app', { body: { data } });
-    const longest = await longestTurn(async () => {
+    await holdsNobodyUp(async () => {
       assert.equal((await authorize(target)).status, 200);
     });
     vault.answers.clear();
-    assert.ok(longest < LONGEST_TURN, `${longest} ms`);
   });
 
   test('nobody is held up by a session of a target with 64 sets of 2,000 hosts', async () => {
@@ -300,13 +295,12 @@ eachPlace('bounds of one session', (newPlace) => {
     await link(target, 'target-host-source', sets);
     const last = copyId(2_000, host);
     for (const wanted of [undefined, last]) {
-      const longest = await longestTurn(async () => {
+      await holdsNobodyUp(async () => {
         const path = `targets/${target}:authorize-session`;
         const session = await user.call('POST', path, wanted ? { host_id: wanted } : {});
         assert.equal(session.status, 200, session.text);
         if (wanted) assert.equal(session.field('host_id'), wanted);
       });
-      assert.ok(longest < LONGEST_TURN, `${longest} ms`);
     }
     const other = { host_id: host };
     const refused = await user.call('POST', `targets/${target}:authorize-session`, other);

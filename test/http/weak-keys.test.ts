@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { csrOf, keyOf, newPrime, nextPrime, type RsaNumbers } from '../support/rsa-numbers.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
-import { longestTurn } from '../support/turns.ts';
+import { holdsNobodyUp } from '../support/turns.ts';
 
 /** Requests for certificates of keys that prove possession, and that anybody could find. */
 
@@ -84,10 +84,9 @@ test('a key of 8192 bits is judged while others are answered, a longer one not a
   ];
   for (const [csr, status] of cases) {
     let answer: Reply | undefined;
-    const longest = await longestTurn(async () => {
+    await holdsNobodyUp(async () => {
       answer = await call('POST', 'pki/sign/rsa', { csr });
     });
     assert.equal(answer?.status, status, String(answer?.text.slice(0, 200)));
-    assert.ok(longest < 50, `${longest} ms`);
   }
 });

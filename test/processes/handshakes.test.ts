@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
 import { gatherCrowd } from '../support/crowd.ts';
 import { startTestServer } from '../support/server.ts';
-import { LONGEST_PAUSE_MS, startWatched, type Watched } from '../worst-cases/measure.ts';
+import { isTooLong, startWatched, type Watched } from '../worst-cases/measure.ts';
 
 const CROWD = 500;
 /** Only what every time is long counts. */
@@ -74,7 +74,7 @@ async function watch(pieces: readonly Buffer[]): Promise<string[]> {
   const look = async (phase: string): Promise<void> => {
     assert.equal(await askFromElsewhere(), 200, phase);
     const pause = await server.takeLongest();
-    if (pause >= LONGEST_PAUSE_MS) found.push(`${phase}: ${pause.toFixed(0)} ms`);
+    if (isTooLong(pause)) found.push(`${phase}: ${pause.toFixed(0)} ms`);
   };
   await server.takeLongest();
   const crowd = await gatherCrowd(server.port, CROWD);

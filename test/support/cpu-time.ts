@@ -1,3 +1,5 @@
+import { holdBounds } from './machine.ts';
+
 /** CPU time of this thread that the work takes, in milliseconds: free of what else the machine does. */
 export function cpuOf(work: () => void): number {
   const before = process.threadCpuUsage();
@@ -5,3 +7,15 @@ export function cpuOf(work: () => void): number {
   const { user, system } = process.threadCpuUsage(before);
   return (user + system) / 1000;
 }
+
+/** {@link cpuOf} of work that ends later, all that the thread does meanwhile included. */
+export async function cpuUntil(work: () => Promise<unknown>): Promise<number> {
+  const before = process.threadCpuUsage();
+  await work();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
+}
+
+/** Holds that work takes less CPU time than so many milliseconds; see `holdBounds`. */
+export const spendsAtMost = (most: number, work: (nth: number) => void): Promise<void> =>
+  holdBounds({ work: most }, async (nth) => ({ work: cpuOf(() => work(nth)) }));

@@ -4,6 +4,8 @@ import { createContext, Script } from 'node:vm';
 import { type AST, RegExpParser } from '@eslint-community/regexpp';
 import { type AnyNode, parse } from 'acorn';
 import { analyse } from 'scslre';
+import { cpuOf } from './cpu-time.ts';
+import { isWithin, measurePace, type Pace } from './machine.ts';
 
 // Which regular expressions of a source file a text can make slow: found by their form, and by
 // running them on texts that are made to be slow.
@@ -102,7 +104,9 @@ interface Attack {
 
 /** The first for what doubles with every letter, the last for what grows with the square. */
 const SIZES = [16, 24, 512, 8_192, 65_536];
-const SLOW_MICROSECONDS = 25_000;
+const SLOW_MS = 25;
+/** Not worth measuring how slow the machine is. */
+const SLOW_ANYWHERE_MS = 300;
 
 /** What would take for ever is given up after so long. */
 const MOST_MS = 500;
@@ -114,24 +118,25 @@ function isSlow({ source, flags }: Pick<Found, 'source' | 'flags'>, attack: Atta
   const expression = new RegExp(source, flags);
   const run = () => (expression.global ? text.replaceAll(expression, '') : expression.exec(text));
   // Once more when it seems slow: the machine may have been.
+  let pace: Pace | undefined;
   return [1, 2, 3].every(() => {
-    const started = process.threadCpuUsage();
-    if (!endsInTime(run)) return true;
-    const { user, system } = process.threadCpuUsage(started);
-    return user + system > SLOW_MICROSECONDS;
+    const took = cpuOf(() => runForAWhile(run));
+    if (took < SLOW_MS) return false;
+    if (took >= SLOW_ANYWHERE_MS) return true;
+    pace ??= measurePace();
+    return !isWithin(took, SLOW_MS, pace);
   });
 }
 
 const call = new Script('run()');
 const place = createContext({ run: (): unknown => undefined });
 
-function endsInTime(run: () => unknown): boolean {
+function runForAWhile(run: () => unknown): void {
   place.run = run;
   try {
     call.runInContext(place, { timeout: MOST_MS });
-    return true;
   } catch {
-    return false;
+    // Given up.
   }
 }
 

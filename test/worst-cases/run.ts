@@ -7,7 +7,7 @@ import {
   listFields,
   requestOf,
 } from './cases.ts';
-import { LONGEST_PAUSE_MS, measure, startWatched, type Watched } from './measure.ts';
+import { measure, startWatched, type Watched } from './measure.ts';
 import { type Asker, makeWorld, type World } from './world.ts';
 
 /** How much is tried. */
@@ -100,12 +100,12 @@ async function tryOne(
       throw new Error(`${describeCase(tried, asker)}: the server is lost`, { cause: error });
     throw error;
   });
-  const { status, pause, text } = answered;
+  const { status, pause, isTooLong, text } = answered;
   outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
   if (pause > outcome.longest) {
     outcome.longest = pause;
     outcome.longestOf = describeCase(tried, asker);
   }
-  if (pause >= LONGEST_PAUSE_MS) note(`held the event loop for ${pause.toFixed(0)} ms (${status})`);
+  if (isTooLong) note(`held the event loop for ${pause.toFixed(0)} ms (${status})`);
   if (text.includes('internal error')) note(`answered with ${status}: ${text.slice(0, 200)}`);
 }

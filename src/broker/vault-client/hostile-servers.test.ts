@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { makeCostlyChain } from '../../../test/support/costly-chain.ts';
 import { startApart, startHostile, startHostileTls } from '../../../test/support/hostile-vault.ts';
 import { withOpenssl } from '../../../test/support/openssl.ts';
-import { longestTurn } from '../../../test/support/turns.ts';
+import { holdsNobodyUp } from '../../../test/support/turns.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { doFor } from '../../core/asking.ts';
@@ -74,28 +74,40 @@ const chain = makeCostlyChain('vault.test', 10);
 const healthy = await keep(startFakeVault(pair));
 const askHealthy = (from: string): Promise<string> => ask(healthy.url, pair.cert, from);
 
+/** Half of those that are asked; they all go first where nothing is shared out. */
+const MOST_MEANWHILE = 12;
+
+/** How many costly servers have answered from when the first did until the healthy one does. */
+async function countMeanwhile(urls: readonly string[], from: string): Promise<number> {
+  await askHealthy(from);
+  let answered = 0;
+  const first = Promise.withResolvers<void>();
+  const all = urls.flatMap((url) =>
+    Array.from({ length: 8 }, async () => {
+      await ask(url, chain.root, HERE);
+      answered += 1;
+      first.resolve();
+    }),
+  );
+  await first.promise;
+  const before = answered;
+  assert.equal(await askHealthy(from), 'answer');
+  const meanwhile = answered - before;
+  await Promise.all(all);
+  return meanwhile;
+}
+
 for (const [why, from] of [
   ['from elsewhere', ELSEWHERE],
   ['from where they are asked', HERE],
 ] as const) {
   test(`a server asked ${why} answers before most of those that are costly, however many wait`, async () => {
     const costly = await keep(startApart(chain, 3));
-    await askHealthy(from);
-    let answered = 0;
-    const first = Promise.withResolvers<void>();
-    const all = costly.urls.flatMap((url) =>
-      Array.from({ length: 8 }, async () => {
-        await ask(url, chain.root, HERE);
-        answered += 1;
-        first.resolve();
-      }),
-    );
-    await first.promise;
-    const before = answered;
-    assert.equal(await askHealthy(from), 'answer');
-    const meanwhile = answered - before;
-    assert.ok(meanwhile <= 12, `${meanwhile} of ${all.length}`);
-    await Promise.all(all);
+    const counts: number[] = [];
+    // The machine may keep this thread, on which the healthy server is, from answering: one of three counts.
+    do counts.push(await countMeanwhile(costly.urls, from));
+    while (Math.min(...counts) > MOST_MEANWHILE && counts.length < 3);
+    assert.ok(Math.min(...counts) <= MOST_MEANWHILE, `${counts}`);
   });
 }
 
@@ -158,12 +170,9 @@ for (const secured of [true, false]) {
     const server = await keep(secured ? startHostileTls(pair, send) : startHostile(send));
     const address = `http${secured ? 's' : ''}://${server.at}`;
     await askHealthy(HERE);
-    let kind = '';
-    const longest = await longestTurn(async () => {
-      kind = await ask(address, pair.cert, HERE);
-    });
-    assert.equal(kind, 'malformed');
     // Sending is this process's, too: it is the server.
-    assert.ok(longest < 50, `${longest} ms`);
+    await holdsNobodyUp(async () => {
+      assert.equal(await ask(address, pair.cert, HERE), 'malformed');
+    });
   });
 }
