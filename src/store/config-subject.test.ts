@@ -194,7 +194,7 @@ eachEngine('the version of a subject', (open) => {
       select 'p' || i, '', 1, 0 from n`;
     assert.deepEqual(await changedBy(store, many), ['policies']);
     // Were each row to pass the versions that the others left, it would take minutes.
-    assert.ok(performance.now() - began < 10_000);
+    assert.ok(performance.now() - began < 60_000);
   });
 });
 
