@@ -48,7 +48,7 @@ import {
 } from '../src/broker/sessions/ending/store.ts';
 import { deleteSessions, terminate } from '../src/broker/sessions/store.ts';
 import { loosenEntities } from '../src/broker/users/store.ts';
-import { deleteRemains, listRemains, REMAINS } from '../src/mounts/remains/store.ts';
+import { deleteRemains, LEASES, listRemains, REMAINS } from '../src/mounts/remains/store.ts';
 import { listCertificates } from '../src/pki/certificates/search/store.ts';
 import { listSerials } from '../src/pki/certificates/store.ts';
 import { listRoleNames } from '../src/pki/roles/store.ts';
@@ -91,6 +91,8 @@ function noting(): { db: Db; plans: string[]; statements: string[] } {
 const page = { after: 'b', limit: 10 };
 /** As many as one write set is about. */
 const IDS = Array.from({ length: 500 }, (_, at) => `id-${at}`);
+const KEYS = IDS.map((id) => [id]);
+const SECRET_IDS = REMAINS.filter(([table]) => table === 'approle_secret_id');
 const named = aliasIds({ mount_accessor: 'a', name: 'n' });
 const range = { from: 'a', to: 'c' };
 const role = { mount_id: 'm', name: 'r' };
@@ -224,7 +226,7 @@ for (const [name, index, read] of READS) {
 }
 
 // Those that are paged by their mount have one row of it.
-for (const place of REMAINS.filter(([, column]) => column !== 'mount_id')) {
+for (const place of REMAINS.filter(([, { keys }]) => keys[0] !== 'mount_id')) {
   test(`a page of what a mount left in ${place[0]} sorts no more than the page`, async () => {
     const { db, plans } = noting();
     await listRemains(db, 'm', place, 10);
@@ -289,11 +291,11 @@ const WRITES: [what: string, index: RegExp, writes: readonly Effect[]][] = [
   ['leases', /lease_1 \(id=/, [expireLeases(IDS, 1)]],
   ['what workers were given', /session_id=/, [deleteExpiredInjected(IDS, 1)]],
   ['tokens by aliases', /token_alias/, [deleteLogIns(named)]],
-  ['leases that a mount left', /lease_1 \(id=/, [deleteRemains('m', ['lease', 'id'], IDS)]],
+  ['leases that a mount left', /lease_1 \(id=/, [deleteRemains('m', LEASES, KEYS)]],
   [
     'secret IDs that a mount left',
     /id_1 \(id=/,
-    [deleteRemains('m', ['approle_secret_id', 'id'], IDS)],
+    SECRET_IDS.map((place) => deleteRemains('m', place, KEYS)),
   ],
   ['dead tokens', /token_1 \(id=/, removePage({ ids: IDS, now: 1, limit: 500 })],
 ];

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { insertLease } from '../../access/leases/store.ts';
 import { insertCertificate } from '../../pki/certificates/store.ts';
 import { insertRevocation } from '../../pki/revocation/store.ts';
-import type { Effect } from '../../store/write.ts';
+import { compiled } from '../../store/database.ts';
+import type { Tables } from '../../store/tables.ts';
+import { type Effect, write } from '../../store/write.ts';
 import { disableMount, enableMount } from '../operations.ts';
 import { deleteAllRemains } from './operations.ts';
-import { listRemains, listRemovedMounts, REMAINS } from './store.ts';
+import { insertRemovedMount, LEASES, listRemains, listRemovedMounts, REMAINS } from './store.ts';
 
 const NOW = 1_800_000_000;
 
@@ -59,18 +62,65 @@ eachEngine('what is left of a mount', (open) => {
       },
     };
     await deleteAllRemains(app, work);
-    assert.ok(pages >= 3, 'more than one page of certificates');
+    assert.ok(pages >= 3, 'more than one page of names');
     for (const place of REMAINS) {
       assert.deepEqual(await listRemains(app.db, gone.id, place, 10), [], place[0]);
     }
     const certificates = REMAINS.find(([table]) => table === 'pki_certificate');
     assert.ok(certificates);
     assert.equal((await listRemains(app.db, kept.id, certificates, 1000)).length, 450);
-    assert.equal((await listRemains(app.db, kept.id, ['lease', 'id'], 10)).length, 1);
+    assert.equal((await listRemains(app.db, kept.id, LEASES, 10)).length, 1);
 
     assert.equal((await listRemovedMounts(app.db)).length, 1, 'looked at again for a while');
     clock.now += 3600;
     await deleteAllRemains(app, work);
     assert.deepEqual(await listRemovedMounts(app.db), []);
   });
+
+  const LEFT: [what: string, table: keyof Tables, rows: number, most: number, columns: string][] = [
+    ['names of one certificate', 'pki_certificate_name', 1_300, 500, "'t' || i, 'aa:01'"],
+    ['names of many', 'pki_certificate_name', 1_300, 500, "'t.test', 'aa:' || i"],
+    ['long roles', 'pki_role', 9, 2, "'r' || i, $text, ''"],
+    ['long users', 'userpass_user', 9, 2, "'u' || i, '', $text"],
+    ['short roles', 'pki_role', 700, 500, "'r' || i, '{}', ''"],
+    ['short users', 'userpass_user', 70, 32, "'u' || i, '', '{}'"],
+  ];
+  for (const [what, table, rows, most, columns] of LEFT) {
+    test(`is deleted so many rows at a time, whatever they belong to: ${what}`, async () => {
+      const { app } = await openTestApp(await open());
+      await app.store.commit([
+        insertRemovedMount({ id: 'm', accessor: '', removed_at: NOW }),
+        insertLeft(table, rows, columns),
+      ]);
+      const countRows = async (): Promise<number> => {
+        const count = app.db.selectFrom(table).select((row) => row.fn.countAll().as('n'));
+        return Number((await count.executeTakeFirstOrThrow()).n);
+      };
+      const pages: number[] = [];
+      let left = await countRows();
+      assert.equal(left, rows);
+      const commit = async (effects: Effect[]): Promise<void> => {
+        await app.store.commit(effects);
+        const now = await countRows();
+        pages.push(left - now);
+        left = now;
+      };
+      await deleteAllRemains(app, { stopping: false, commit });
+      assert.equal(left, 0);
+      assert.equal(Math.max(...pages), most);
+    });
+  }
 });
+
+/** Rows of a mount, each with its number in it. */
+function insertLeft(table: keyof Tables, rows: number, columns: string): Effect {
+  const names: Partial<Record<keyof Tables, string>> = {
+    pki_certificate_name: 'mount_id, reversed, serial',
+    pki_role: 'mount_id, name, body, issuer_ref',
+    userpass_user: 'mount_id, name, password_hash, body',
+  };
+  const insert = sql`insert into ${sql.table(table)} (${sql.raw(names[table] ?? '')})
+    with recursive n (i) as (select 1 union all select i + 1 from n where i < ${sql.lit(rows)})
+    select 'm', ${sql.raw(columns.replace('$text', `'${'x'.repeat(900_000)}'`))} from n`;
+  return write(compiled(insert), { rows });
+}

@@ -11,11 +11,12 @@ import {
   listOwners,
   listRemains,
   listRemovedMounts,
+  type Place,
   REMAINS,
 } from './store.ts';
 
-/** Keys deleted in one write set. */
-const PAGE = 200;
+/** Rows deleted in one write set: whoever else writes waits for it. */
+const PAGE = 500;
 /** Seconds after which no request that began on the mount can still be under way. */
 const GRACE = 3_600;
 
@@ -83,7 +84,7 @@ async function deletePages(
   app: App,
   work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
   mount_id: string,
-  place: (typeof REMAINS)[number],
+  place: Place,
 ): Promise<void> {
   while (!work.stopping) {
     const keys = await listRemains(app.db, mount_id, place, PAGE);

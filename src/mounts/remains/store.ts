@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { aside } from '../../store/aside.ts';
-import { build, type Db } from '../../store/database.ts';
+import { build, compiled, type Db, MOST_BYTES } from '../../store/database.ts';
 import type { RemovedMountRow, Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 
@@ -9,76 +9,98 @@ type MountTable = {
   [Name in keyof Tables]: 'mount_id' extends keyof Tables[Name] ? Name : never;
 }[keyof Tables];
 
+/** How the rows of a table are deleted in pages. */
+interface Paged {
+  /** What tells a row from the others of its mount, in the order of an index where there is one. */
+  keys: readonly [string, ...string[]];
+  /** Columns that may be long: a page has so many bytes of them, or a single row. */
+  long?: readonly string[];
+  /** The most rows of a page, where an engine has to read the whole of a row to tell its bytes. */
+  at_once?: number;
+  /** No index has the rows of a mount in the order of their keys: a page would sort all of them. */
+  unordered?: true;
+}
+
 /**
- * The column by which the rows of a mount are deleted in pages, for each table that has some.
- * Tokens are ended in pages of their own; everything else is here, or does not compile.
+ * How each table that has rows of a mount gives them up. Tokens are ended in pages of their own;
+ * everything else is here, or does not compile.
  */
-const PAGED_BY: Readonly<Record<Exclude<MountTable, 'token'>, string>> = {
-  lease: 'id',
-  pki_certificate_name: 'serial',
-  pki_certificate: 'serial',
-  pki_revocation: 'serial',
-  pki_crl: 'class',
-  pki_revision: 'mount_id',
-  pki_count: 'name',
-  pki_role: 'name',
-  pki_issuer: 'id',
-  pki_key: 'id',
-  pki_config: 'name',
-  pki_authority: 'mount_id',
-  userpass_user: 'name',
-  approle_secret_id: 'id',
-  approle_role: 'name',
+const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
+  lease: { keys: ['id'], long: ['data'], unordered: true },
+  pki_certificate_name: { keys: ['reversed', 'serial'] },
+  pki_certificate: { keys: ['serial'], long: ['der'] },
+  pki_revocation: { keys: ['serial'] },
+  pki_crl: { keys: ['class'], long: ['scope', 'before_entries', 'after_entries'] },
+  pki_revision: { keys: ['mount_id'] },
+  pki_count: { keys: ['name'] },
+  pki_role: { keys: ['name'], long: ['body'] },
+  pki_issuer: { keys: ['id'], long: ['certificate', 'body'] },
+  pki_key: { keys: ['id'], long: ['private_key_sealed'] },
+  pki_config: { keys: ['name'], long: ['body'], at_once: 32 },
+  pki_authority: { keys: ['mount_id'] },
+  userpass_user: { keys: ['name'], long: ['body'], at_once: 32 },
+  approle_secret_id: { keys: ['id'], long: ['body'], unordered: true },
+  approle_role: { keys: ['name'], long: ['body'] },
 };
 
-/** Every such table, and the column it is paged by. */
-export const REMAINS: readonly (readonly [table: string, column: string])[] =
-  Object.entries(PAGED_BY);
+/** A table, and how its rows are deleted in pages. */
+export type Place = readonly [table: string, by: Paged];
+
+/** Every such table. */
+export const REMAINS: readonly Place[] = Object.entries(PAGED);
 
 /** Where leases are. */
-export const LEASES: (typeof REMAINS)[number] = ['lease', PAGED_BY.lease];
+export const LEASES: Place = ['lease', PAGED.lease];
 
-/** Of these no index has the rows of a mount in the order of their keys: a page would sort all of them. */
-const BY_KEYS: readonly string[] = ['lease', 'approle_secret_id'];
+/** What tells a row from the others of its mount. */
+export type Key = readonly string[];
 
-/** Keys of a page of rows; each once, and in order where pages go by it. */
+const columnsOf = ({ keys }: Paged) => sql.join(keys.map((key) => sql.ref(key)));
+
+/** How many bytes a row has that may be many. */
+const bytesOf = ({ long = [] }: Paged) =>
+  sql.join([sql.lit(0), ...long.map((one) => sql`octet_length(${sql.ref(one)})`)], sql` + `);
+
+/** Keys of a page of rows: so many at most, and in order where pages go by it. */
 export async function listRemains(
   db: Db,
   mount_id: string,
-  [table, column]: readonly [table: string, column: string],
+  [table, by]: Place,
   limit: number,
-): Promise<string[]> {
-  if (BY_KEYS.includes(table)) {
-    const some = sql<{ key: string }>`(select ${sql.ref(column)} as key
-      from ${sql.table(table)} where mount_id = ${mount_id} limit ${limit})`;
-    const rows = await db.selectFrom(some.as('some')).select('some.key').execute();
-    return rows.map(({ key }) => key);
+): Promise<Key[]> {
+  const order = by.unordered ? sql`` : sql`order by ${columnsOf(by)}`;
+  const most = Math.min(limit, by.at_once ?? limit);
+  const page = sql<Record<string, unknown>>`(select ${columnsOf(by)}, ${bytesOf(by)} as bytes
+    from ${sql.table(table)} where mount_id = ${mount_id} ${order} limit ${most})`;
+  const rows = db.selectFrom(page.as('page')).selectAll();
+  return keysOf(by, await (by.unordered ? rows : rows.orderBy(columnsOf(by))).execute());
+}
+
+/** Those of the first rows, as far as they may be deleted at once: one at least. */
+function keysOf({ keys }: Paged, rows: readonly Record<string, unknown>[]): Key[] {
+  const page: Key[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += Number(row.bytes);
+    if (page.length > 0 && bytes > MOST_BYTES) break;
+    page.push(keys.map((key) => String(row[key])));
   }
-  const page = sql<{ key: string }>`(select distinct ${sql.ref(column)} as key
-    from ${sql.table(table)} where mount_id = ${mount_id} order by key limit ${limit})`;
-  const rows = await db
-    .selectFrom(page.as('page'))
-    .select('page.key')
-    .orderBy('page.key')
-    .execute();
-  return rows.map(({ key }) => key);
+  return page;
 }
 
 /** Deletes the rows of a mount whose keys are those of a page, or before. */
-export function deleteRemains(
-  mount_id: string,
-  [table, column]: readonly [table: string, column: string],
-  keys: readonly string[],
-): Write {
-  if (BY_KEYS.includes(table)) {
-    const query = sql`delete from ${sql.table(table)}
-      where ${aside('mount_id')} = ${mount_id} and ${sql.ref(column)} in (${sql.join(keys)})`;
-    return write({ compile: () => query.compile(build) });
+export function deleteRemains(mount_id: string, [table, by]: Place, page: readonly Key[]): Write {
+  const rest = sql`delete from ${sql.table(table)} where`;
+  if (by.unordered) {
+    return write(
+      compiled(sql`${rest} ${aside('mount_id')} = ${mount_id}
+        and ${columnsOf(by)} in (${sql.join(page.flat())})`),
+    );
   }
-  const last = keys.at(-1) ?? '';
-  const query = sql`delete from ${sql.table(table)}
-    where mount_id = ${mount_id} and ${sql.ref(column)} <= ${last}`;
-  return write({ compile: () => query.compile(build) });
+  const last = page.at(-1) ?? [];
+  return write(
+    compiled(sql`${rest} mount_id = ${mount_id} and (${columnsOf(by)}) <= (${sql.join(last)})`),
+  );
 }
 
 /** Remembers a mount that is gone until none of its rows is left. */
