@@ -101,3 +101,16 @@ test('no record has a secret field', () => {
     );
   }
 });
+
+test('every field that is declared as URLs is hashed in refused requests where it may have a password', () => {
+  const declared = vault.flatMap(({ id, audit = [], places = [], input }) =>
+    audit
+      .filter((name) => /^URLs? of/.test(input.shape[name]?.description ?? ''))
+      .map((name) => ({ field: `${id} ${name}`, isPlace: places.includes(name) })),
+  );
+  assert.equal(declared.length, 12, 'four fields of three endpoints');
+  assert.deepEqual(
+    declared.filter(({ isPlace }) => !isPlace),
+    [],
+  );
+});

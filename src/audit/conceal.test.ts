@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
 import { concealSecrets, concealSegments, concealTokens } from './conceal.ts';
@@ -146,11 +147,38 @@ test('a run of 200 is found at each place', () => {
   }
 });
 
-test('of many tokens the first are hashed, and none is told', () => {
+const tokens = (count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `hvs.${String(at).padStart(24, 'A')}`);
+
+test('each of 4096 tokens of a record has its hash, and those beyond have one together', () => {
+  const all = tokens(4_099);
+  const told: unknown = JSON.parse(concealTokens(JSON.stringify(all), (token) => `<${token}>`));
+  assert.deepEqual(told, [
+    ...all.slice(0, 4_096).map((token) => `<${token}>`),
+    `<${all.slice(4_096).join()}>`,
+    '…',
+    '…',
+  ]);
+});
+
+test('a token that a record has many times is hashed once, and is there each time', () => {
   let hashed = 0;
-  const text = concealTokens(JSON.stringify(Array(10_000).fill(SERVICE)), () => `${++hashed}`);
-  assert.equal(hashed, 64);
-  assert.doesNotMatch(text, /hvs/);
+  const text = JSON.stringify(Array(10_000).fill(SERVICE));
+  const told = concealTokens(text, () => `<${++hashed}>`);
+  assert.equal(told, JSON.stringify(Array(10_000).fill('<1>')));
+});
+
+test('a megabyte of tokens takes few hashes, and no longer than its length', () => {
+  const text = JSON.stringify(tokens(33_000));
+  assert.ok(text.length > 1_000_000);
+  const key = Buffer.alloc(32, 1);
+  const before = process.cpuUsage();
+  const told = concealSecrets(text, (token) =>
+    createHmac('sha256', key).update(token).digest('hex'),
+  );
+  const { user } = process.cpuUsage(before);
+  assert.doesNotMatch(told, /hvs/);
+  assert.ok(user < 500_000, `${user} us`);
 });
 
 const segments: [path: string, template: string, stands: string][] = [

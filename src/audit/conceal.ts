@@ -25,8 +25,11 @@ const PRIVATE_KEY = 'PRIVATE KEY-----';
 /** What is in a record in place of a text that cannot be hashed. */
 export const UNTOLD = '…';
 
-/** Beyond these, tokens of one record are left out instead: each hash takes its time. */
-const MOST_HASHED = 64;
+/**
+ * So many different tokens of one record have each a hash of their own, which takes a microsecond or two. The first of
+ * those beyond has the hash of all of these, with commas between.
+ */
+const MOST_HASHED = 4096;
 
 /**
  * A name with a password in a URL, as they stand in JSON; of the web either alone, which may be a token.
@@ -76,12 +79,31 @@ function concealAddress(text: string): string {
 export function concealTokens(json: string, hash: (token: string) => string): string {
   // Most records have none. To see that by the forms alone takes ten times as long.
   if (!MARKS.test(json) && !hasLongRun(json)) return json;
-  let hashed = 0;
-  return json.replace(FORMS, (token: string, id: string | undefined) => {
+  const known = new Map<string, string>();
+  const further: string[] = [];
+  const parts: string[] = [];
+  let end = 0;
+  let first = 0;
+  const stand = (token: string, id: string | undefined): string => {
     if (id !== undefined) return `${id}_${UNTOLD}`;
-    hashed += 1;
-    return hashed > MOST_HASHED ? UNTOLD : hash(token);
-  });
+    const before = known.get(token);
+    if (before !== undefined) return before;
+    if (known.size >= MOST_HASHED) {
+      if (further.push(token) === 1) first = parts.length;
+      return UNTOLD;
+    }
+    const hashed = hash(token);
+    known.set(token, hashed);
+    return hashed;
+  };
+  for (const { 0: token, 1: id, index } of json.matchAll(FORMS)) {
+    parts.push(json.slice(end, index));
+    parts.push(stand(token, id));
+    end = index + token.length;
+  }
+  parts.push(json.slice(end));
+  if (further.length > 0) parts[first] = hash(further.join());
+  return parts.join('');
 }
 
 /** Whether there are as many letters and digits in a row. Such a run covers one of the places looked at. */

@@ -6,6 +6,7 @@ import { concealSegments } from '../audit/conceal.ts';
 import { hashSecret } from '../audit/operations.ts';
 import type { RecordedEnd } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
+import { mayHaveUser } from '../core/place.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AnyRoute, Capability, Method } from './route.ts';
 
@@ -19,6 +20,7 @@ export interface RecordedRoute {
   readonly audit?: readonly string[];
   readonly audit_within?: Readonly<Record<string, readonly string[]>>;
   readonly mistaken?: readonly string[];
+  readonly places?: readonly string[];
   readonly while_sealed?: boolean;
 }
 
@@ -121,7 +123,7 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   // What is not as declared may be anything, a secret in the wrong field too.
   if (error instanceof ZodError) trace.record.request = {};
   concealMistaken(app, trace);
-  const end = endOf(error);
+  const end = concealPlaces(app, trace, endOf(error));
   if (token) await app.audit.note(caller ?? trace, end);
   else if (route && isPublicRead(route) && !isRecordedRead(app, route)) app.audit.count(route.id);
   else app.audit.refuse(trace, end);
@@ -136,6 +138,32 @@ function concealMistaken(app: App, { route, record }: Trace): void {
     const sent = record.request[name];
     if (sent !== undefined && sent !== '') record.request[name] = hash(String(sent));
   }
+}
+
+/** Texts of refused fields that may let somebody in; the refusal's words are without them, too. */
+function concealPlaces(app: App, { route, record }: Trace, end: RecordedEnd): RecordedEnd {
+  let { error } = end;
+  const conceal = (value: unknown, isApart: boolean): unknown => {
+    if (typeof value === 'string') {
+      if (isApart && !mayHaveUser(value)) return value;
+      const hash = hashSecret(app, value);
+      if (value !== '') error = error?.replaceAll(value, () => hash);
+      return hash;
+    }
+    if (Array.isArray(value)) {
+      // A comma in a password makes two of one.
+      const areApart = !value.some((each) => typeof each === 'string' && mayHaveUser(each));
+      return value.map((each) => conceal(each, areApart));
+    }
+    if (!isObject(value)) return value;
+    const fields = Object.entries(value).map(([name, each]) => [name, conceal(each, true)]);
+    return Object.fromEntries(fields);
+  };
+  for (const name of route?.places ?? []) {
+    const sent = record.request[name];
+    if (sent !== undefined) record.request[name] = conceal(sent, true);
+  }
+  return error === undefined ? end : { ...end, error };
 }
 
 function isRead({ method, body }: RecordedRoute): boolean {

@@ -164,6 +164,11 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
    * and the operation has not recognised what was sent, its record has their hashes.
    */
   mistaken?: readonly string[];
+  /**
+   * Fields of `audit` that say where something is, or have fields that do. Where such a request is refused, its record
+   * has the hash of each text of them that may have a user and a password, in whatever form it is.
+   */
+  places?: readonly string[];
   /** Public reads of which only a count is kept. */
   counted?: boolean;
   /** The body's form: `json` (default), or bytes as they come, given to `run` as `input.body`. */

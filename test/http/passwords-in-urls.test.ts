@@ -36,6 +36,43 @@ const host = (address: string): Request => [
   { host_catalog_id: catalog, type: 'static', attributes: { address } },
 ];
 
+const FORMS = [
+  'https:ann:hunter2@h.test/x',
+  'https:/ann:hunter2@h.test/x',
+  'https:\\\\ann:hunter2@h.test/x',
+  'https:///ann:hunter2@h.test/x',
+  '//ann:hunter2@h.test/x',
+  'https://ann:hun hunter2@h.test/x',
+  'https://ann:hun/hunter2@h.test/x',
+  'https://ann:hun?hunter2@h.test',
+  'https://ann:hun#hunter2@h.test',
+  'https://ann:hun\thunter2@h.test',
+  'https://ann:hun"hunter2@h.test',
+  'https://ann:"hunter2@h.test',
+  'https://ann:hun\\hunter2@h.test',
+  'https://ann:hunter2%40h.test',
+  'https://ann:hunter2\uff20h.test',
+  'ldap:/ann:hunter2@h.test',
+  'mailto:ann:hunter2@h.test',
+  'ann:hunter2@h.test',
+  'hunter2@h.test',
+  ' https:ann:hunter2@h.test',
+];
+const badUrls = FORMS.flatMap((url): Request[] => [
+  ['POST', 'ca/config/urls', { issuing_certificates: [url] }],
+  ['PATCH', 'ca/issuer/default', { ocsp_servers: ['http://fine.test', url] }],
+  ['POST', 'sys/audit/x', { type: 'file', options: { file_path: url } }],
+  ['POST', 'sys/audit/x', { type: 'syslog', options: { facility: 'none', tag: url } }],
+]);
+const withCommas: Request[] = [
+  ['POST', 'ca/config/urls', { issuing_certificates: 'https://ann:hun,hunter2@h.test' }],
+  ['POST', 'ca/config/urls', { issuing_certificates: 'https://ann:hunter2,x@h.test' }],
+  ['POST', 'ca/config/urls', { crl_distribution_points: 'https:ann:hunter2@h.test,http://x.test' }],
+  ['POST', 'ca/issuer/default', { issuing_certificates: ['https:ann:hun,hunter2@h.test'] }],
+  ['POST', 'ca/roles/x', { policy_identifiers: '[{"cps":"https:ann:hunter2@h.test"}]' }],
+  ['POST', 'ca/roles/x', { policy_identifiers: ['{"cps":"https:ann:hunter2@h.test"'] }],
+];
+
 /** Where something else would be let in by what is sent. */
 const REFUSED: Request[] = [
   socket({ address: 'ann:hunter2@127.0.0.1:1' }),
@@ -61,6 +98,8 @@ const REFUSED: Request[] = [
     'ca/config/urls',
     { enable_templating: true, issuing_certificates: 'http://a:hunter2@host.test/{{issuer_id}}' },
   ],
+  ...badUrls,
+  ...withCommas,
 ];
 
 async function recordsSince(seq: number): Promise<{ seq: number; record: string }[]> {
@@ -81,6 +120,27 @@ for (const [method, path, body] of REFUSED) {
     assert.doesNotMatch(records, /hunter2/);
   });
 }
+
+test('whoever has a URL that was refused finds its record, which tells other fields as they are', async () => {
+  const before = (await recordsSince(0)).at(-1)?.seq ?? 0;
+  const [url = ''] = FORMS;
+  const fields = { issuing_certificates: ['http://fine.test', url], ocsp_servers: ['no URL'] };
+  const reply = await call('POST', 'ca/config/urls', fields);
+  assert.equal(reply.status, 400);
+  const records = (await recordsSince(before)).map(({ record }) => record).join('\n');
+  const hash = running.app.barrier.hmac('token', `token:${url}`).toString('hex');
+  assert.match(records, new RegExp(`"hmac-sha256:${hash}"\\],"ocsp_servers":\\["no URL"\\]`));
+});
+
+test('what is refused and has no user is told as it was sent', async () => {
+  const before = (await recordsSince(0)).at(-1)?.seq ?? 0;
+  const reply = await call('POST', 'ca/config/urls', { issuing_certificates: 'no://URL{' });
+  assert.match(reply.text, /issuing_certificates: no:\/\/URL\{/);
+  await call('POST', 'sys/audit/x', { type: 'file', options: { file_path: '/nowhere/a@b/c' } });
+  const records = (await recordsSince(before)).map(({ record }) => record).join('\n');
+  assert.match(records, /"issuing_certificates":"no:\/\/URL\{"/);
+  assert.match(records, /"file_path":"\/nowhere\/a@b\/c"/);
+});
 
 test('addresses without are taken, and told', async () => {
   const before = (await recordsSince(0)).at(-1)?.seq ?? 0;

@@ -68,7 +68,7 @@ export function planDevice(type: DeviceType, options: Device['options']): Device
       return {
         type: 'syslog',
         facility: facilityOf(options.facility || 'auth'),
-        tag: options.tag || 'gatehouse',
+        tag: tagOf(options),
       };
     case 'socket':
       return { type: 'socket', address: socketOf(options) };
@@ -94,6 +94,12 @@ function planFile(options: Device['options']): DeviceTarget {
     );
   }
   return { type: 'file', path, mode: Number.parseInt(mode, 8) || 0o600 };
+}
+
+function tagOf({ tag = '' }: Device['options']): string {
+  // It is told to whoever reads the devices.
+  if (tag.includes('@')) throw new Failure('invalid', 'option "tag" is a name, without "@"');
+  return tag || 'gatehouse';
 }
 
 function facilityOf(name: string): string {

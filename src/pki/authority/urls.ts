@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { flag, modestList } from '../../core/fields.ts';
+import { mayHaveUser } from '../../core/place.ts';
 
 /** URLs that certificates carry to lead to their issuer, its CRL and its OCSP responder. */
 export interface AuthorityUrls {
@@ -47,7 +48,7 @@ export interface ClusterPaths {
   aia_path: string;
 }
 
-const URL_FIELDS = [
+export const URL_FIELDS = [
   'crl_distribution_points',
   'delta_crl_distribution_points',
   'issuing_certificates',
@@ -71,9 +72,11 @@ export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
         });
       }
       if (!isUrl(filled)) {
+        // What may let somebody in is not repeated, nor a part of it that a comma makes one.
+        const which = urls[field].some(mayHaveUser) ? '' : `: ${url}`;
         throw new Failure(
           'invalid',
-          `invalid URL found in Authority Information Access (AIA) parameter ${field}: ${url}`,
+          `invalid URL found in Authority Information Access (AIA) parameter ${field}${which}`,
           { fields: { [field]: 'URLs with a scheme and a host' } },
         );
       }
@@ -153,7 +156,8 @@ export function expandUrls(
       }
     });
     if (!isUrl(filled)) {
-      throw new Failure('invalid', `unable to template AIA URLs: ${filled} is not a URL`);
+      const which = mayHaveUser(filled) ? 'one' : filled;
+      throw new Failure('invalid', `unable to template AIA URLs: ${which} is not a URL`);
     }
     return filled;
   };

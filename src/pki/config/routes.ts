@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { flag, optional, patchOf } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { urlSettingFields, urlSettingsSchema } from '../authority/urls.ts';
+import { URL_FIELDS, urlSettingFields, urlSettingsSchema } from '../authority/urls.ts';
 import { referenceText } from '../keys/field-kinds.ts';
 import {
   readIssuersConfig,
@@ -109,6 +109,7 @@ export const configRoutes: readonly AnyRoute[] = [
     output: urlSettingsSchema,
     failures: ['invalid', 'conflict'],
     audit: Object.keys(urlSettingFields),
+    places: URL_FIELDS,
     run: writeUrls,
   }),
 ];

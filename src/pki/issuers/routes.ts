@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { patchOf, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { URL_FIELDS } from '../authority/urls.ts';
 import {
   listIssuerInfo,
   readIssuer,
@@ -135,6 +136,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     output: issuerSchema,
     failures: ['invalid', 'unresolved', 'conflict'],
     audit: ['issuer_ref', ...Object.keys(issuerFields)],
+    places: URL_FIELDS,
     run: writeIssuer,
   }),
   vaultRoute({
@@ -148,6 +150,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     output: issuerSchema,
     failures: ['invalid', 'unresolved', 'conflict'],
     audit: ['issuer_ref', ...Object.keys(issuerFields)],
+    places: URL_FIELDS,
     run: updateIssuer,
   }),
   vaultRoute({

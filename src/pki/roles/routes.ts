@@ -44,6 +44,7 @@ export const roleRoutes: readonly AnyRoute[] = [
     output: roleReplySchema,
     failures: ['invalid'],
     audit: ['name', ...Object.keys(roleFields)],
+    places: ['policy_identifiers'],
     run: writeRole,
   }),
   vaultRoute({
@@ -56,6 +57,7 @@ export const roleRoutes: readonly AnyRoute[] = [
     output: roleReplySchema,
     failures: ['invalid'],
     audit: ['name', ...Object.keys(roleFields)],
+    places: ['policy_identifiers'],
     run: updateRole,
   }),
   vaultRoute({

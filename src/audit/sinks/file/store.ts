@@ -2,6 +2,7 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Failure } from '../../../core/failure.ts';
+import { mayHaveUser } from '../../../core/place.ts';
 import type { ChainHead } from '../../chain.ts';
 import { encodeSinkLine, findLastRecord, type SinkLine } from '../../sink-line.ts';
 import type { Sink } from '../sink.ts';
@@ -216,7 +217,8 @@ async function requirePlace(path: string, kept_apart: readonly string[]): Promis
 function refuse(path: string, because: string | undefined): void {
   if (because === undefined) return;
   const name = path.length > 256 ? `${path.slice(0, 256)}…` : path;
-  throw new Failure('invalid', `"${name}" cannot be a file of audit records: ${because}`);
+  const what = mayHaveUser(path) ? 'what has an "@"' : `"${name}"`;
+  throw new Failure('invalid', `${what} cannot be a file of audit records: ${because}`);
 }
 
 async function find(path: string): Promise<Found | undefined> {
