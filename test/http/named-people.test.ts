@@ -33,7 +33,7 @@ interface World {
   inner: Pair;
 }
 
-type Request = [method: string, path: string, body: object];
+type Request = [method: string, path: string, body?: object];
 type What = 'people' | 'groups' | 'inner';
 type Own = 'id' | 'name' | 'alias_id';
 
@@ -97,7 +97,7 @@ const REQUESTS: [
   [
     'an alias found by its name',
     'people',
-    ['alias_id'],
+    ['alias_id', 'id', 'name'],
     ({ alias_name }, { accessor }) => [
       'POST',
       'identity/entity-alias',
@@ -107,12 +107,48 @@ const REQUESTS: [
   [
     'an alias by the id in the body',
     'people',
-    ['alias_id'],
+    ['alias_id', 'id', 'name'],
     ({ alias_id }) => [
       'POST',
       'identity/entity-alias',
       { id: alias_id, custom_metadata: { a: 'b' } },
     ],
+  ],
+  [
+    'whoever has an alias that gets another name, by the id in the body',
+    'people',
+    ['alias_id', 'id', 'name'],
+    ({ alias_id: id }) => ['POST', 'identity/entity-alias', { id, name: `renamed-${id}` }],
+  ],
+  [
+    'whoever has an alias that gets another name, at its path',
+    'people',
+    ['id', 'name'],
+    ({ alias_id }) => ['POST', aliasPath('entity', alias_id), { name: `moved-${alias_id}` }],
+  ],
+  [
+    'whoever has an alias that becomes one of another mount',
+    'people',
+    ['id', 'name'],
+    ({ alias_id }, { blank }) => ['POST', aliasPath('entity', alias_id), { mount_accessor: blank }],
+  ],
+  [
+    'whoever has an alias that only gets metadata',
+    'people',
+    ['id', 'name'],
+    ({ alias_id }) => ['POST', aliasPath('entity', alias_id), { custom_metadata: { a: 'b' } }],
+  ],
+  [
+    'whoever has an alias that is written as it is',
+    'people',
+    ['id', 'name'],
+    ({ alias_id }) => ['POST', aliasPath('entity', alias_id), {}],
+  ],
+  [
+    'whoever has an alias that is removed',
+    'people',
+    ['id', 'name'],
+    ({ alias_id }) => ['DELETE', aliasPath('entity', alias_id)],
   ],
   [
     'the entity that gets an alias',
@@ -164,7 +200,7 @@ const REQUESTS: [
   [
     'an alias of a group found by its name',
     'groups',
-    ['alias_id'],
+    ['alias_id', 'id', 'name'],
     ({ id, alias_name }, { accessor }) => [
       'POST',
       'identity/group-alias',
@@ -174,12 +210,24 @@ const REQUESTS: [
   [
     'an alias of a group by the id in the body',
     'groups',
-    ['alias_id'],
+    ['alias_id', 'id', 'name'],
     ({ alias_id, alias_name }) => [
       'POST',
       'identity/group-alias',
       { id: alias_id, name: alias_name },
     ],
+  ],
+  [
+    'the group of an alias that gets another name, at its path',
+    'groups',
+    ['id', 'name'],
+    ({ alias_id }) => ['POST', aliasPath('group', alias_id), { name: `moved-${alias_id}` }],
+  ],
+  [
+    'the group of an alias that is removed',
+    'groups',
+    ['id', 'name'],
+    ({ alias_id }) => ['DELETE', aliasPath('group', alias_id)],
   ],
   [
     'the group that gets an alias',
@@ -198,6 +246,9 @@ const REQUESTS: [
     ({ id, name }) => ['POST', 'identity/group', { name: `over-${name}`, member_group_ids: [id] }],
   ],
 ];
+
+const aliasPath = (kind: 'entity' | 'group', id: string): string =>
+  `identity/${kind}-alias/id/${id}`;
 
 const look = (kind: 'entity' | 'group', body: object): Request => [
   'POST',
@@ -329,6 +380,39 @@ eachPlace('people and groups that a body names', (newPlace) => {
         const status = await ask(...request(other, to));
         assert.ok(status < 300, `${what} by ${own}: the other ${status}`);
       }
+    }
+  });
+
+  test('are denied where they get an alias while it is being changed or removed', async (t) => {
+    const holder = new CommitHolder();
+    const { client } = await startBroker(t, { place: await newPlace(), store: holder.over });
+    const accessors = await makeMounts(client);
+    const changes: [kind: 'entity' | 'group', method: string, body?: object][] = [
+      ['entity', 'POST', { name: 'mine' }],
+      ['entity', 'POST', { custom_metadata: { a: 'b' } }],
+      ['entity', 'DELETE'],
+      ['group', 'POST', { name: 'ours' }],
+      ['group', 'DELETE'],
+    ];
+    for (const [kind, method, body] of changes) {
+      const of = kind === 'entity' ? 'people' : 'groups';
+      const { denied, other } = (await makeWorld(client, accessors, of))[of];
+      await client.call('DELETE', PATHS[of].alias_id(denied));
+      const path = PATHS[of].alias_id(other);
+      const ask = await personWith(client, `taking-${made}`, deny(PATHS[of].id(denied)));
+      const held = holder.hold(path);
+      const asked = ask(method, path, body);
+      await Promise.race([held.reached, asked]);
+      const moved = client.call('POST', `identity/${kind}-alias`, {
+        id: other.alias_id,
+        canonical_id: denied.id,
+      });
+      const told = `${kind} ${method} ${JSON.stringify(body)}`;
+      assert.equal((await moved.finally(held.letGo)).status, 200, told);
+      assert.equal(await asked, 403, told);
+      const left = await client.call('GET', path);
+      assert.equal(left.textAt('data.canonical_id'), denied.id, told);
+      assert.equal(left.textAt('data.name'), other.alias_name, told);
     }
   });
 

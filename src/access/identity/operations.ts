@@ -7,7 +7,7 @@ import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import { listInPages } from '../../store/in-pages.ts';
-import type { Effect } from '../../store/write.ts';
+import type { Effect, Write } from '../../store/write.ts';
 import { type Acl, boundAcl, RULE_BYTES } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { EndingPages } from '../ended.ts';
@@ -295,9 +295,20 @@ const PAGE = 500;
 /**
  * Ends the log-ins of some aliases, with what stands on them, until less than a page is left: the write set
  * that ends the rest with the aliases themselves is not larger for how often somebody has logged in.
+ *
+ * @param held what refuses each page once it is no longer so
  */
-export async function endLogInsBeforehand(app: App, caller: Caller, at: AliasesAt): Promise<void> {
-  const work = await pagesOf(app, caller);
+export async function endLogInsBeforehand(
+  app: App,
+  caller: Caller,
+  at: AliasesAt,
+  held: readonly Write[] = [],
+): Promise<void> {
+  const pages = await pagesOf(app, caller);
+  const work: EndingPages = {
+    ...pages,
+    commit: (effects) => pages.commit([...held, ...effects]),
+  };
   const of = aliasIds(at);
   const page = { but: work.own_token_ids, limit: PAGE };
   for (;;) {

@@ -176,6 +176,21 @@ export function updateGroup(group: Group): Write {
   );
 }
 
+/** Refuses its write set unless a group still is what it was. */
+export const holdGroup: (group: Pick<Group, 'id' | 'version'>) => Write = (() => {
+  const hold = preparedHold<{ id: string; version: number }>(
+    (from, { id, version }) =>
+      from
+        .selectFrom('identity_group')
+        .select('id')
+        .where('id', '=', id)
+        .where('version', '=', version)
+        .forShare(),
+    { rows: 1, conflict: CHANGED },
+  );
+  return ({ id, version }) => hold({ id, version });
+})();
+
 /** As {@link deleteEntity}; its members and its alias go with it. */
 export function deleteGroup({ id, name }: Pick<Group, 'id' | 'name'>): Write {
   return deleteAsRead('identity_group', { key: { id }, read: { name } }, CHANGED);
@@ -228,6 +243,7 @@ export function saveGroupAlias(alias: GroupAlias, read: GroupAlias | undefined):
   return saveAsRead('identity_group_alias', row, GROUP_ALIAS_TAKEN);
 }
 
-export function deleteGroupAlias(id: string): Write {
-  return write(build.deleteFrom('identity_group_alias').where('id', '=', id));
+/** @param read the alias as it was read, of a group that was asked about */
+export function deleteGroupAlias({ id, group_id }: GroupAlias): Write {
+  return deleteAsRead('identity_group_alias', { key: { id }, read: { group_id } }, CHANGED);
 }

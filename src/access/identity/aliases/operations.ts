@@ -4,7 +4,7 @@ import { listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
-import type { Effect } from '../../../store/write.ts';
+import type { Effect, Write } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
 import {
@@ -23,16 +23,18 @@ import {
   readAliasMounts,
 } from '../operations.ts';
 import { aliasPaths, CONCERNED, FOUND_ALIAS, NAMED_ALIAS, ownPaths } from '../own-paths.ts';
-import { findEntityById, insertEntity } from '../store.ts';
+import { findEntityById, holdEntity, insertEntity } from '../store.ts';
 import {
   ALIAS_TAKEN,
   type AliasKey,
   findAlias,
   findAliasById,
+  holdAlias,
   insertAlias,
   listAliases,
   listAliasesById,
   listAliasKeys,
+  takeAliases,
   updateAlias,
 } from './store.ts';
 
@@ -58,26 +60,32 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
       refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id, FOUND_ALIAS));
     }
     const entity = await findOwner(app, input);
-    if (entity) await refuseDeniedOwners(app, caller, entity, existing);
+    const held = await refuseDeniedOwners(app, caller, [existing?.entity_id, entity?.id]);
     const plan = existing
       ? await planChange(app, caller, input, existing, entity)
       : await planNew(app, input, entity);
-    return { ...plan, found: existing !== undefined };
+    return { ...plan, effects: [...held, ...plan.effects], found: existing !== undefined };
   });
 }
 
-/** Whoever gets an alias, and whoever it is taken from. */
+/**
+ * Whoever has an alias, whatever is done to it, and whoever gets it: by an alias somebody is logged in.
+ *
+ * @returns what refuses the write set once they are called otherwise than they were judged by
+ */
 async function refuseDeniedOwners(
   app: App,
   caller: Caller,
-  next: Entity,
-  existing: Alias | undefined,
-): Promise<void> {
-  refuseDeniedNow(caller, ownPaths(caller, 'entity', next, CONCERNED));
-  if (!existing || existing.entity_id === next.id) return;
-  const before = await findEntityById(app.db, existing.entity_id);
-  const known = before ?? { id: existing.entity_id };
-  refuseDeniedNow(caller, ownPaths(caller, 'entity', known, CONCERNED));
+  ids: readonly (string | undefined)[],
+): Promise<Write[]> {
+  const held: Write[] = [];
+  for (const id of new Set(ids)) {
+    if (id === undefined) continue;
+    const entity = await findEntityById(app.db, id);
+    refuseDeniedNow(caller, ownPaths(caller, 'entity', entity ?? { id }, CONCERNED));
+    if (entity) held.push(holdEntity(entity));
+  }
+  return held;
 }
 
 async function planChange(
@@ -101,7 +109,11 @@ async function planChange(
   const writes = [updateAlias(next, existing), ...ended];
   const plan = await planAlias(app, next, writes, existing.entity_id);
   if (ended.length === 0) return plan;
-  return { ...plan, beforehand: () => endLogInsBeforehand(app, caller, { id: existing.id }) };
+  const { id } = existing;
+  return {
+    ...plan,
+    beforehand: () => endLogInsBeforehand(app, caller, { id }, [holdAlias(existing)]),
+  };
 }
 
 async function planNew(
@@ -189,10 +201,19 @@ export async function removeAlias(
   input: { id: string },
 ): Promise<Answer> {
   const { id } = input;
-  await endLogInsBeforehand(app, caller, { id });
-  await app.commit(caller, [...(await planAliasRemoval(app, { id })), ...bumpPermissionVersion()]);
+  const answer = await commitPlanned<Answer>(app, caller, async () => {
+    const alias = await findAliasById(app.db, id);
+    if (!alias) return { effects: [], result: {} };
+    const owner = await refuseDeniedOwners(app, caller, [alias.entity_id]);
+    const held = [...owner, takeAliases({ id }), holdAlias(alias)];
+    return {
+      effects: [...held, ...(await planAliasRemoval(app, { id })), ...bumpPermissionVersion()],
+      result: {},
+      beforehand: () => endLogInsBeforehand(app, caller, { id }, held),
+    };
+  });
   await endLeasesOfRevoked(app, caller);
-  return {};
+  return answer;
 }
 
 export async function listAliasIds(app: App): Promise<Answer> {

@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
+import type { Write } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { requireAccessor } from '../aliases/operations.ts';
@@ -17,6 +18,7 @@ import {
   findGroupAliasById,
   findGroupById,
   GROUP_ALIAS_TAKEN,
+  holdGroup,
   listGroupAliases,
   saveGroupAlias,
 } from '../store.ts';
@@ -44,10 +46,12 @@ export async function writeGroupAlias(
     if (existing && id === '') {
       refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id, FOUND_ALIAS));
     }
-    if (canonical_id !== '') await refuseDeniedOwners(app, caller, canonical_id, existing);
+    const owners = [existing?.group_id, canonical_id || undefined];
+    const held = await refuseDeniedOwners(app, caller, owners);
     const alias = await planGroupAlias(app, input, existing);
     return {
       effects: [
+        ...held,
         holdAccessor({ mount_accessor: alias.mount_accessor }),
         saveGroupAlias(alias, existing),
         ...bumpPermissionVersion(),
@@ -64,17 +68,24 @@ export async function writeGroupAlias(
   });
 }
 
-/** Whichever group gets an alias, and whichever it is taken from. */
+/**
+ * Whichever group has an alias, whatever is done to it, and whichever gets it.
+ *
+ * @returns what refuses the write set once they are called otherwise than they were judged by
+ */
 async function refuseDeniedOwners(
   app: App,
   caller: Caller,
-  next: string,
-  existing: GroupAlias | undefined,
-): Promise<void> {
-  for (const id of new Set([next, existing?.group_id ?? next])) {
+  ids: readonly (string | undefined)[],
+): Promise<Write[]> {
+  const held: Write[] = [];
+  for (const id of new Set(ids)) {
+    if (id === undefined) continue;
     const group = await findGroupById(app.db, id);
     refuseDeniedNow(caller, ownPaths(caller, 'group', group ?? { id }, CONCERNED));
+    if (group) held.push(holdGroup(group));
   }
+  return held;
 }
 
 async function findExisting(app: App, input: SentGroupAlias): Promise<GroupAlias | undefined> {
@@ -154,8 +165,15 @@ export async function removeGroupAlias(
   caller: Caller,
   input: { id: string },
 ): Promise<Answer> {
-  await app.commit(caller, [deleteGroupAlias(input.id), ...bumpPermissionVersion()]);
-  return {};
+  return commitPlanned<Answer>(app, caller, async () => {
+    const alias = await findGroupAliasById(app.db, input.id);
+    if (!alias) return { effects: [], result: {} };
+    const held = await refuseDeniedOwners(app, caller, [alias.group_id]);
+    return {
+      effects: [...held, deleteGroupAlias(alias), ...bumpPermissionVersion()],
+      result: {},
+    };
+  });
 }
 
 export async function listGroupAliasIds(app: App): Promise<Answer> {
