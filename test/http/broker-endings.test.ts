@@ -7,6 +7,7 @@ import {
   logInPath,
   make,
   newPerson,
+  outliveMethod,
   type Person,
   versionOf,
 } from '../support/broker-places.ts';
@@ -106,33 +107,53 @@ const entityOf = async ({ remover }: Bench, made: Reply): Promise<string> => {
   return self.textAt('data.entity_id');
 };
 
-const alias: RaceCase = {
-  name: 'a log-in and the alias by which its user is an entity',
-  refused: [401],
-  // Whoever comes in then is another entity.
-  judge: (made) => assert.equal(made.status, 200, made.text),
-  async setUp(bench) {
-    const person = await newPerson(bench);
-    const before = await must(logIn(bench, person));
-    const entity = await entityOf(bench, before);
-    assert.notEqual(entity, '');
-    const path = await aliasPath(bench, entity, person);
-    return {
-      path: logInPath(person),
-      make: () => logIn(bench, person),
-      async remove() {
-        const removed = await bench.remover.call('DELETE', path);
-        await refuseLogIn(bench, before);
-        const later = await must(logIn({ ...bench, maker: bench.remover }, person));
-        assert.notEqual(await entityOf(bench, later), entity);
-        return removed;
-      },
-      async ended(made) {
-        assert.notEqual(await entityOf(bench, made), entity);
-      },
-    };
-  },
-};
+type AliasEnd = [name: string, end: (bench: Bench, path: string) => Promise<Reply>];
+
+const aliasEnds: readonly AliasEnd[] = [
+  ['removed', ({ remover }, path) => remover.call('DELETE', path)],
+  [
+    'which becomes that of a mount',
+    async (bench, path) => {
+      const mount = `up${bench.next()}`;
+      const { call } = bench.remover;
+      await must(call('POST', `sys/auth/${mount}`, { type: 'userpass' }));
+      const mount_accessor = (await must(call('GET', `sys/auth/${mount}`))).textAt('data.accessor');
+      return call('POST', path, { mount_accessor });
+    },
+  ],
+];
+
+const aliases: RaceCase[] = aliasEnds.flatMap(([name, end]) =>
+  [false, true].map((outlived) => ({
+    name: `a log-in and the alias by which its user is an entity, ${name}${outlived ? ', of an auth method that is gone' : ''}`,
+    refused: [401],
+    // Whoever comes in then is another entity.
+    judge: (made: Reply) => assert.equal(made.status, 200, made.text),
+    async setUp(bench: Bench) {
+      const first = await newPerson(bench);
+      const entity = await entityOf(bench, await must(logIn(bench, first)));
+      assert.notEqual(entity, '');
+      const person = outlived ? await outliveMethod(bench, first) : first;
+      const before = await must(logIn(bench, person));
+      assert.equal(await entityOf(bench, before), entity, 'the same person by either');
+      const path = await aliasPath(bench, entity, person);
+      return {
+        path: logInPath(person),
+        make: () => logIn(bench, person),
+        async remove() {
+          const removed = await end(bench, path);
+          await refuseLogIn(bench, before);
+          const later = await must(logIn({ ...bench, maker: bench.remover }, person));
+          assert.notEqual(await entityOf(bench, later), entity);
+          return removed;
+        },
+        async ended(made: Reply) {
+          assert.notEqual(await entityOf(bench, made), entity);
+        },
+      };
+    },
+  })),
+);
 
 /** Somebody whose account stands for nobody yet, but whose auth method is the primary one. */
 async function newcomer(bench: Bench): Promise<Person> {
@@ -167,4 +188,4 @@ const newcomers: RaceCase[] = [
   },
 ];
 
-raceAll('who logs in to the broker', [...logIns, changed, alias, ...newcomers]);
+raceAll('who logs in to the broker', [...logIns, changed, ...aliases, ...newcomers]);

@@ -1,7 +1,7 @@
 // Sessions that somebody authorizes by a token of the authority's API, and persons who end on that API.
 
 import assert from 'node:assert/strict';
-import { aliasPath, newPlace, type Place } from '../support/broker-places.ts';
+import { aliasPath, logIn, newPlace, outliveMethod, type Place } from '../support/broker-places.ts';
 import { type Bench, must, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -64,6 +64,10 @@ async function newRole({ maker }: Bench, mount: string, settings: object): Promi
   return { alias: role_id, path: `auth/${mount}/login`, body };
 }
 
+async function removeUserAlias(bench: Bench, { entity, place }: Foreigner): Promise<Reply> {
+  return bench.remover.call('DELETE', await aliasPath(bench, entity, place.person));
+}
+
 /** What ends a token of a log-in of the authority's API, whether or not it has a row. */
 type End = [name: string, end: (bench: Bench, person: Foreigner) => Promise<Reply>];
 
@@ -113,11 +117,7 @@ const ofLogIn: readonly End[] = [
     },
   ],
   ['its mount', removing(({ mount }) => `sys/auth/${mount}`)],
-  [
-    'the alias of its broker user',
-    async (bench, { entity, place }) =>
-      bench.remover.call('DELETE', await aliasPath(bench, entity, place.person)),
-  ],
+  ['the alias of its broker user', removeUserAlias],
   ['its broker user', removing(({ place }) => `users/${place.person.user}`)],
   ['its org', removing(({ place }) => `scopes/${place.person.org}`)],
 ];
@@ -206,12 +206,20 @@ const authorizing =
     },
   });
 
+/** Somebody who logs in by another auth method than the one by which they became an entity. */
+async function newOutliver(bench: Bench): Promise<Place> {
+  const place = await newPlace(bench, { own: true });
+  const person = await outliveMethod(bench, place.person);
+  const token = (await must(logIn(bench, person))).textAt('attributes.token');
+  return { ...place, person, token };
+}
+
 /** The log-in of the broker's own, with what was asked for by its token. */
-const loggingIn = ([name, end]: End): RaceCase => ({
+const loggingIn = ([name, end, outlived]: [...End, outlived?: boolean]): RaceCase => ({
   name: `a session by a log-in of the broker's and ${name}`,
   refused: [401, 403, 404],
   async setUp(bench) {
-    const place = await newPlace(bench, { own: true });
+    const place = outlived ? await newOutliver(bench) : await newPlace(bench, { own: true });
     const { token } = place;
     const self = await must(
       bench.maker.call('GET', 'auth/token/lookup-self', undefined, { token }),
@@ -248,5 +256,7 @@ raceAll('sessions by tokens of the other API', [
   ...[...ofLogIn, ...ofUser, ...revocations].map(authorizing('token', {}, 'userpass')),
   ...[...ofLogIn.slice(0, 1), ...ofRole].map(authorizing('token of a role', {}, 'approle')),
   ...[...ofLogIn, ...ofUser].map(authorizing('batch token', { token_type: 'batch' }, 'userpass')),
-  ...[...ofPerson, ...revocations].map(loggingIn),
+  ...[...ofPerson, ...revocations].map((end) => loggingIn(end)),
+  loggingIn(['the alias of its user', removeUserAlias]),
+  loggingIn(['the alias of its user, of an auth method that is gone', removeUserAlias, true]),
 ]);

@@ -38,6 +38,19 @@ export const logIn = ({ maker }: Bench, person: Person): Promise<Reply> =>
     { token: '' },
   );
 
+/** The same person with an account of another auth method: that by which they came first is gone. */
+export async function outliveMethod(bench: Bench, person: Person): Promise<Person> {
+  const { call } = bench.maker;
+  const { org, user, login_name } = person;
+  const method = await make(bench, 'auth-methods', { scope_id: org, type: 'password' });
+  const attributes = { login_name, password: 'correct horse' };
+  const account = await make(bench, 'accounts', { auth_method_id: method, attributes });
+  const { version } = JSON.parse((await must(call('GET', `users/${user}`))).text);
+  await must(call('POST', `users/${user}:add-accounts`, { version, account_ids: [account] }));
+  await must(call('DELETE', `auth-methods/${person.method}`));
+  return { ...person, method, account };
+}
+
 /** The path of the alias by which an entity is a user of the broker's. */
 export async function aliasPath(
   { maker }: Bench,

@@ -344,11 +344,15 @@ export async function listOwnTokens(
   return id === undefined ? [] : listLine(app.db, id);
 }
 
-/** What ends where an alias becomes another mount's, another name, or somebody else's. */
+/**
+ * What ends where an alias becomes another mount's, another name, or somebody else's. It stands before
+ * that in the write set: whom the alias names is read there.
+ */
 export async function planAliasChange(app: App, before: Alias, next: Alias): Promise<Effect[]> {
   if (isSameAlias(before, next)) return [];
   const ids = aliasIds({ id: before.id });
-  return [...(await planLogInsEnd(app, ids)), loosenLeases(ids)];
+  const ended = await planLogInsEnd(app, ids);
+  return [takeAliases({ id: before.id }), ...ended, loosenLeases(ids)];
 }
 
 async function planLogInsEnd(app: App, alias_ids: Expression<string>): Promise<Effect[]> {

@@ -1,4 +1,4 @@
-import type { Expression } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { isNotEnded } from '../../access/tokens/store.ts';
 import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
@@ -8,6 +8,7 @@ import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import { type Ids, idsOf, isInScopes } from '../resources/removals/store.ts';
 import { resourceOf } from '../resources/row.ts';
+import { USER_ACCESSORS } from '../users/user.ts';
 
 /** Where a page of log-ins ended. */
 export interface LogInCursor {
@@ -119,17 +120,26 @@ export const usersOf = (entity_id: string) =>
     .where('person.type', '=', 'user')
     .where('person.unique_key', '=', `entity:${entity_id}`);
 
-/** Whom of the broker's users some aliases name. Those of mounts name others, whatever their names are. */
+/**
+ * Whom of the broker's users some aliases name, as `isAliasOfUser` has it. Compared so that an index of
+ * accessors is of no use: it would begin with the aliases of all users.
+ */
 export const usersNamed = (alias_ids: Expression<string>): Ids =>
   idsOf(
     build
       .selectFrom('identity_alias')
       .select('identity_alias.name as id')
       .where('identity_alias.id', 'in', alias_ids)
-      .where(
-        'identity_alias.mount_accessor',
-        'in',
-        build.selectFrom('resource').select('resource.id').where('type', '=', 'auth-method'),
+      .where((row) =>
+        row.or(
+          USER_ACCESSORS.map((prefix) =>
+            row(
+              row.fn<string>('substr', ['mount_accessor', sql.lit(1), sql.lit(prefix.length)]),
+              '=',
+              sql.lit(prefix),
+            ),
+          ),
+        ),
       ),
   );
 

@@ -16,7 +16,7 @@ import { describeAuthToken, type MadeAuthToken, makeAuthToken } from '../auth-to
 import { readAuthority } from '../authority/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { formatTime, type Resource } from '../resource.ts';
-import { isIdOf, newResourceId, RESOURCE_TYPES } from '../resource-types.ts';
+import { newResourceId, RESOURCE_TYPES } from '../resource-types.ts';
 import { holdResource, holdVersion } from '../resources/holds/store.ts';
 import {
   findResource,
@@ -27,7 +27,7 @@ import {
 import type { ScopeBody } from '../scopes/scope.ts';
 import { requireScope } from '../tree/operations.ts';
 import { setOwner } from '../users/store.ts';
-import type { UserBody } from '../users/user.ts';
+import { isAliasOfUser, type UserBody } from '../users/user.ts';
 import type { LogInRequest } from './request.ts';
 
 /** Logs somebody in by name and password. */
@@ -216,11 +216,7 @@ async function findAliasOfUser(
   { id }: Entity,
   user_id: string,
 ): Promise<Alias | undefined> {
-  for (const alias of await listAliases(app.db, id)) {
-    // A mount may call somebody as a user's id is, one that is gone, too.
-    if (alias.name === user_id && isIdOf(alias.mount_accessor, 'auth-method')) return alias;
-  }
-  return undefined;
+  return (await listAliases(app.db, id)).find((alias) => isAliasOfUser(alias, user_id));
 }
 
 async function answerLogIn(

@@ -106,7 +106,7 @@ async function planChange(
   // Whoever came by it before is not known by it again, also when all of that is undone.
   const next = isSameAlias(existing, changed) ? changed : { ...changed, moves: existing.moves + 1 };
   const ended = await planAliasChange(app, existing, next);
-  const writes = [updateAlias(next, existing), ...ended];
+  const writes = [...ended, updateAlias(next, existing)];
   const plan = await planAlias(app, next, writes, existing.entity_id);
   if (ended.length === 0) return plan;
   const { id } = existing;
