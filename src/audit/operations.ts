@@ -3,11 +3,11 @@ import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
 import { concealSecrets, UNTOLD } from './conceal.ts';
 import {
+  buildBriefRecord,
   buildCountRecord,
   buildRecord,
   buildStrangerRecord,
   hashText,
-  type RecordedEnd,
   type RecordedRequest,
 } from './record.ts';
 import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
@@ -21,6 +21,8 @@ const RETRY_TIME = 1000;
 const GROUP_SIZE = 256;
 /** Beyond this many unwritten notes the database is not keeping up, and requests are refused. */
 const MAX_WAITING = 65_536;
+/** As many characters of them, likewise: one with much to tell has as much as sixty others. */
+const MAX_CHARACTERS = 64 << 20;
 
 /** Counts of refused strangers are recorded this often, in milliseconds. */
 const COUNT_TIME = 10_000;
@@ -55,6 +57,8 @@ function kindOf({ record, unknown_token }: RecordedRequest): RefusalKind {
 export function createTrail(options: TrailOptions): AuditTrail {
   const counts = new Map<string, number>();
   let waiting: string[] = [];
+  /** Of those that wait and those that are being written. */
+  let characters = 0;
   let group: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
@@ -64,9 +68,16 @@ export function createTrail(options: TrailOptions): AuditTrail {
   const tally = new RefusalTally();
   let tallying: { since: number; timer: NodeJS.Timeout } | undefined;
 
-  function recordOf(request: RecordedRequest, end: RecordedEnd): string {
-    return concealSecrets(buildRecord(request, options.now(), end), options.hash);
+  function hold(record: string): void {
+    waiting.push(record);
+    characters += record.length;
   }
+
+  function letGo(records: readonly string[]): void {
+    for (const record of records) characters -= record.length;
+  }
+
+  const isFull = (): boolean => waiting.length > MAX_WAITING || characters > MAX_CHARACTERS;
 
   function flush(): Promise<void> {
     clearTimeout(timer);
@@ -79,6 +90,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
       .commit(batch.map((audit) => ({ audit })))
       .then(() => {
         failed = 0;
+        letGo(batch);
       })
       .catch((error: unknown) => {
         // Nothing is dropped: the batch goes before whatever has come since.
@@ -97,7 +109,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
   }
 
   function isStuck(): boolean {
-    return waiting.length > MAX_WAITING || failed > 3;
+    return isFull() || failed > 3;
   }
 
   /** Tries to write what waits, once for everybody who waits for that. */
@@ -124,28 +136,31 @@ export function createTrail(options: TrailOptions): AuditTrail {
     const { since } = tallying;
     tallying = undefined;
     const now = options.now();
-    waiting.push(...tally.drain().map((count) => buildCountRecord(count, since, now)));
+    for (const count of tally.drain()) hold(buildCountRecord(count, since, now));
     schedule().catch(() => {});
   }
 
   return {
-    entryOf: (caller) => ({ audit: recordOf(caller, { status: 'done' }) }),
+    entryOf: (caller) => {
+      const record = buildRecord(caller, options.now(), { status: 'done' });
+      return { audit: concealSecrets(record, options.hash) };
+    },
     async note(caller, end) {
       if (isStuck()) await recover();
       if (isStuck()) {
         throw new Failure('unavailable', 'audit records cannot be written at present');
       }
-      waiting.push(recordOf(caller, end));
+      hold(concealSecrets(buildBriefRecord(caller, options.now(), end), options.hash));
       const durable = schedule();
       if (options.wait_for_reads) await durable;
       else durable.catch(() => {});
     },
     refuse(request, end) {
       const now = options.now();
-      const isRoom = waiting.length <= MAX_WAITING;
+      const isRoom = !isFull();
       const { remote_address, route } = request.record;
       if (tally.take(now, { remote_address, kind: kindOf(request), route }, isRoom)) {
-        waiting.push(concealSecrets(buildStrangerRecord(request, now, end), options.hash));
+        hold(concealSecrets(buildStrangerRecord(request, now, end), options.hash));
         schedule().catch(() => {});
       } else if (!tallying) {
         tallying = { since: now, timer: setTimeout(recordCounts, COUNT_TIME) };
@@ -153,7 +168,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
       }
     },
     keep(request, end) {
-      waiting.push(recordOf(request, end));
+      hold(concealSecrets(buildRecord(request, options.now(), end), options.hash));
       schedule().catch(() => {});
     },
     count(route) {

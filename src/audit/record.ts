@@ -1,5 +1,6 @@
 import type { Caller } from '../access/caller.ts';
 import { remembered } from '../core/remembered.ts';
+import { UNTOLD } from './conceal.ts';
 import type { RefusalCount } from './refusal-tally.ts';
 
 /** How a request ended, as far as its record goes. */
@@ -69,6 +70,42 @@ export function buildRecord(request: RecordedRequest, now: number, end: Recorded
     response: { ...end, ...record.outcome },
   });
 }
+
+/** Characters of a record of what had no effect, beyond which it tells only the beginning of what was sent. */
+const BRIEF_LIMIT = 16_384;
+/** Characters of one field then, as JSON has it. */
+const MOST_OF_FIELD = 1024;
+
+/**
+ * As {@link buildRecord}, of a request that changed nothing: what was sent is told to its first items, and
+ * how many more there are. Nothing follows from the rest, and asking costs nobody a grant.
+ */
+export function buildBriefRecord(request: RecordedRequest, now: number, end: RecordedEnd): string {
+  const whole = buildRecord(request, now, end);
+  if (whole.length <= BRIEF_LIMIT) return whole;
+  const told = Object.entries(request.record.request).flatMap(([name, value]) =>
+    tellField(name, value),
+  );
+  const record = { ...request.record, request: Object.fromEntries(told) };
+  return buildRecord({ ...request, record }, now, end);
+}
+
+/** Whole or not at all: of a secret that is cut in two, neither half is known by its form. */
+function tellField(name: string, value: unknown): [name: string, told: unknown][] {
+  if (lengthOf(value) <= MOST_OF_FIELD) return [[name, value]];
+  if (!Array.isArray(value)) return [[name, UNTOLD]];
+  let length = 0;
+  const told = value.findIndex((item) => {
+    length += lengthOf(item);
+    return length > MOST_OF_FIELD;
+  });
+  return [
+    [name, value.slice(0, told)],
+    [`further_${name}`, value.length - told],
+  ];
+}
+
+const lengthOf = (value: unknown): number => (JSON.stringify(value) ?? '').length + 1;
 
 /** Most bytes of a record that somebody unknown can cause. */
 const STRANGER_LIMIT = 2048;

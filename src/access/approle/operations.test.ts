@@ -230,6 +230,51 @@ eachEngine('approle', (open) => {
     }
   });
 
+  let ttl = 0;
+  const changes: [
+    what: string,
+    change: (server: Awaited<ReturnType<typeof openServer>>) => Promise<unknown>,
+    times: number,
+    ends: string,
+  ][] = [
+    ['has other policies', ({ write }) => write({ token_policies: ['less'] }), 1, 'default,less'],
+    [
+      'is another one each time',
+      ({ write }) => write({ token_ttl: ++ttl }),
+      Number.POSITIVE_INFINITY,
+      'unavailable',
+    ],
+    ['is removed', ({ app, caller }) => removeApprole(app, caller, ROLE), 1, 'invalid'],
+    [
+      'has another ID',
+      ({ app, caller }) => writeRoleId(app, caller, { ...ROLE, role_id: 'other' }),
+      1,
+      'invalid',
+    ],
+  ];
+  for (const [what, change, times, ends] of changes) {
+    test(`a right log-in ends with ${ends} when its role ${what} meanwhile`, async () => {
+      const server = await openServer(open);
+      const { app, caller, make } = server;
+      const role_id = textOf(await readRoleId(app, caller, ROLE), 'role_id');
+      const { secret_id } = await make();
+      let left = times;
+      const slow: typeof app = {
+        ...app,
+        async commitOnce(by, effects) {
+          left -= 1;
+          if (left >= 0) await change(server);
+          await app.commitOnce(by, effects);
+        },
+      };
+      const said = await logInWithSecretId(slow, caller, { role_id, secret_id }).then(
+        ({ auth }) => auth?.policies.join(),
+        (error: unknown) => (error instanceof Failure ? error.kind : String(error)),
+      );
+      assert.equal(said, ends);
+    });
+  }
+
   test('a secret ID with two uses makes two tokens, also when all are asked for at once', async () => {
     const { write, make, logIn } = await openServer(open);
     await write({ secret_id_num_uses: 2 });

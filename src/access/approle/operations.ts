@@ -17,7 +17,7 @@ import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { commitPlanned, type Planned } from '../standing/operations.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
-import { logIn, type SucceededLogIn } from '../tokens/operations.ts';
+import { logInIfFound, type SucceededLogIn } from '../tokens/operations.ts';
 import type { TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
 import { startWalk } from '../walks/operations.ts';
@@ -397,19 +397,12 @@ export async function logInWithSecretId(
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const throttle = throttleOf(app);
   const key = throttleKey(caller, input.role_id);
-  const found = throttle.isOpen(key, nowSeconds(app))
-    ? await checkMachine(app, caller, input)
+  const answer = throttle.isOpen(key, nowSeconds(app))
+    ? await logInIfFound(app, caller, () => checkMachine(app, caller, input))
     : undefined;
-  const refusal = input.secret_id === '' ? 'missing secret_id' : REFUSED;
-  try {
-    if (found) return await logIn(app, caller, found);
-  } catch (error) {
-    // Role or secret ID are gone by now, or are others, or whom they stand for may not come in.
-    const isRefused = error instanceof Failure && ['conflict', 'forbidden'].includes(error.kind);
-    if (!isRefused) throw error;
-  }
+  if (answer) return answer;
   throttle.fail(key, nowSeconds(app));
-  throw new Failure('invalid', refusal);
+  throw new Failure('invalid', input.secret_id === '' ? 'missing secret_id' : REFUSED);
 }
 
 /** What comes from one address for one role; a text that is no role's must not take up room. */

@@ -134,6 +134,33 @@ export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Pr
 
 const LOG_INS = 3;
 
+/**
+ * As {@link logIn}, of somebody who is found again when what lets them in was changed by somebody else
+ * meanwhile: nobody who came rightly is told that they did not.
+ *
+ * @param find reads what lets them in whenever it is called; undefined: nothing does
+ * @returns undefined when nothing lets them in, or whom it stands for may not come in
+ * @throws Failure `unavailable` when it is changed again and again
+ */
+export async function logInIfFound(
+  app: App,
+  caller: Caller,
+  find: () => Promise<SucceededLogIn | undefined>,
+): Promise<Answer | undefined> {
+  for (let left = LOG_INS; left > 0; left -= 1) {
+    const found = await find();
+    if (!found) return undefined;
+    try {
+      return await logIn(app, caller, found);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (error.kind === 'forbidden') return undefined;
+      if (error.kind !== 'conflict') throw error;
+    }
+  }
+  throw new Failure('unavailable', 'what this log-in rests on is being changed; try again');
+}
+
 /** Somebody who has proved to be who they say. */
 export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
   /** What the mount calls whoever logs in. */

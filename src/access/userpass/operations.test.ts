@@ -105,6 +105,57 @@ eachEngine('userpass', (open) => {
     });
   }
 
+  const CORRECT = { username: 'ann', password: 'correct horse' };
+  const less = { username: 'ann', password: '', token_policies: ['less'] };
+  let ttl = 0;
+  const changed: [
+    what: string,
+    change: (app: App, caller: Caller) => Promise<unknown>,
+    times: number,
+    ends: string,
+  ][] = [
+    ['has other policies', (app, caller) => writeUser(app, caller, less), 1, 'default,less'],
+    [
+      'is another one each time',
+      (app, caller) => writeUser(app, caller, { ...less, token_ttl: ++ttl }),
+      Number.POSITIVE_INFINITY,
+      'unavailable',
+    ],
+    ['is removed', (app, caller) => removeUser(app, caller, CORRECT), 1, 'invalid'],
+    [
+      'has another password',
+      (app, caller) => resetPassword(app, caller, { ...CORRECT, password: 'other' }),
+      1,
+      'invalid',
+    ],
+    [
+      'may come from elsewhere alone',
+      (app, caller) =>
+        writeUser(app, caller, { ...CORRECT, token_bound_cidrs: ['198.51.100.0/24'] }),
+      1,
+      'invalid',
+    ],
+  ];
+  for (const [what, change, times, ends] of changed) {
+    test(`a log-in with the right password ends with ${ends} when its user ${what} meanwhile`, async () => {
+      const { app, caller } = await openServer(open);
+      let left = times;
+      const slow: App = {
+        ...app,
+        async commitOnce(by, effects) {
+          left -= 1;
+          if (left >= 0) await change(app, caller);
+          await app.commitOnce(by, effects);
+        },
+      };
+      const said = await logInWithPassword(slow, caller, CORRECT).then(
+        ({ auth }) => auth?.policies.join(),
+        (error: unknown) => (error instanceof Failure ? error.kind : String(error)),
+      );
+      assert.equal(said, ends);
+    });
+  }
+
   test('a password is hashed once, however often its write is planned', async () => {
     const { app, caller } = await openServer(open);
     let commits = 0;

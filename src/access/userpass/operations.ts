@@ -12,7 +12,7 @@ import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
-import { logIn } from '../tokens/operations.ts';
+import { logInIfFound, type SucceededLogIn } from '../tokens/operations.ts';
 import { checkTokenSettings, type TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
 import { hashInTurn } from '../turns/operations.ts';
@@ -164,30 +164,47 @@ export async function logInWithPassword(
   input: { username: string; password: string },
 ): Promise<Answer> {
   if (input.password === '') throw new Failure('invalid', 'missing password');
+  const answer = await logInIfFound(app, caller, finderOf(app, caller, input));
+  // Locked or wrong, there or not, or another one by now, or whom they stand for may not come in:
+  // nobody is told which, for that would tell that the password is right.
+  if (!answer) throw new Failure('invalid', WRONG);
+  return answer;
+}
+
+/** Finds who logs in: at first by the password, and from then on as whoever still has the same one. */
+function finderOf(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+): () => Promise<SucceededLogIn | undefined> {
   const { mount_id, name } = keyOf(caller, input);
-  const { remote_address } = caller.record;
-  const attempt = await attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
+  const findUser = async (): Promise<StoredUser | undefined> => {
     const stored = await findStoredUser(app.db, mount_id, name);
     caller.record.recognised = stored !== undefined;
-    const matches = await verifyPassword(input.password, stored?.password_hash ?? NO_PASSWORD);
-    if (!stored || !matches) return undefined;
-    const user = parseUser(stored);
-    if (!judgeAddress(user.token_bound_cidrs, remote_address)) return undefined;
-    return { user, held: holdUser({ mount_id, name, ...stored }) };
-  });
-  // Locked or wrong, there or not: nobody is told which.
-  if (!attempt) throw new Failure('invalid', WRONG);
-  const { found, effects } = attempt;
-  return logIn(app, caller, {
-    settings: found.user,
-    display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
-    meta: { username: name },
-    alias: name,
-    effects: [...effects, found.held],
-  }).catch((error: unknown) => {
-    // The user, or the password, is another one by now, or whom they stand for may not come in:
-    // other words for that would tell that the password is right.
-    const isRefused = error instanceof Failure && ['conflict', 'forbidden'].includes(error.kind);
-    throw isRefused ? new Failure('invalid', WRONG) : error;
-  });
+    return stored;
+  };
+  const isNear = (stored: StoredUser): boolean =>
+    judgeAddress(parseUser(stored).token_bound_cidrs, caller.record.remote_address);
+  const prove = () =>
+    attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
+      const stored = await findUser();
+      const matches = await verifyPassword(input.password, stored?.password_hash ?? NO_PASSWORD);
+      return stored && matches && isNear(stored) ? stored : undefined;
+    });
+  let proved: Awaited<ReturnType<typeof prove>>;
+  return async () => {
+    const isAgain = proved !== undefined;
+    proved ??= await prove();
+    if (!proved) return undefined;
+    const stored = isAgain ? await findUser() : proved.found;
+    const isProved = stored?.password_hash === proved.found.password_hash;
+    if (!stored || !isProved || !isNear(stored)) return undefined;
+    return {
+      settings: parseUser(stored),
+      display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
+      meta: { username: name },
+      alias: name,
+      effects: [...proved.effects, holdUser({ mount_id, name, ...stored })],
+    };
+  };
 }

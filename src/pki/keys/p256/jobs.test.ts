@@ -76,7 +76,7 @@ test('keys that lie ready are gone once the server is sealed or stopped', async 
   assert.equal(takeP256Key(app).secret.length, 32, 'on the spot');
 });
 
-test('a batch that does not come in time is not waited for, and keys are made on the spot', async (t) => {
+test('a batch that does not come in time is not waited for: keys are made on the spot, and in advance again a minute later', async (t) => {
   const { app } = await openApp(t);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   takeP256Key(app);
@@ -86,4 +86,11 @@ test('a batch that does not come in time is not waited for, and keys are made on
     await new Promise(setImmediate);
   }
   assert.equal(countReadyPairs(app), 0);
+  t.mock.timers.tick(59_999);
+  takeP256Key(app);
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+  assert.equal(countReadyPairs(app), 0, 'not so soon');
+  t.mock.timers.tick(1);
+  takeP256Key(app);
+  await untilReady(app);
 });

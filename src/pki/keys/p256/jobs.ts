@@ -47,6 +47,9 @@ const BATCH = 256;
 /** A batch that takes so long, in milliseconds, does not come: keys are made on the spot then. */
 const DEADLINE_MS = 10_000;
 
+/** After a thread that was lost none is started for this long, in milliseconds. */
+const REST_MS = 60_000;
+
 /** Without a taker for this long, in milliseconds, the thread ends. */
 const IDLE_MS = 60_000;
 
@@ -58,9 +61,11 @@ class Stock {
   #worker: Worker | undefined;
   /** A batch is being made. */
   #isAsked = false;
-  #isUsable = true;
+  #isClosed = false;
   #idle: NodeJS.Timeout | undefined;
   #deadline: NodeJS.Timeout | undefined;
+  /** Set after a loss, till the next thread may be started. */
+  #rest: NodeJS.Timeout | undefined;
 
   constructor(onLoss: (why: string) => void) {
     this.#onLoss = onLoss;
@@ -93,13 +98,14 @@ class Stock {
   }
 
   async close(): Promise<void> {
-    this.#isUsable = false;
+    this.#isClosed = true;
+    clearTimeout(this.#rest);
     this.empty();
     await this.#end();
   }
 
   #ask(): void {
-    if (this.#isAsked || !this.#isUsable) return;
+    if (this.#isAsked || this.#isClosed || this.#rest !== undefined) return;
     this.#isAsked = true;
     clearTimeout(this.#idle);
     const worker = this.#worker ?? this.#start();
@@ -146,12 +152,19 @@ class Stock {
     this.#idle.unref();
   }
 
-  /** A thread that cannot run is not started again and again; keys are made on the spot then. */
+  /**
+   * A thread that cannot run is not started again and again; keys are made on the spot meanwhile. It may
+   * have been the whole process that stood still, so that it is not given up for good.
+   */
   #lose(worker: Worker, why: string): void {
     if (this.#worker !== worker) return;
     clearTimeout(this.#deadline);
     this.#worker = undefined;
-    this.#isUsable = false;
+    this.#isAsked = false;
+    this.#rest = setTimeout(() => {
+      this.#rest = undefined;
+    }, REST_MS);
+    this.#rest.unref();
     this.#onLoss(why);
   }
 
