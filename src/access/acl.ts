@@ -144,12 +144,8 @@ export function mayBeAllowed(acl: Acl, request: Asked): boolean {
  * Whether a policy denies a path in so many words, one of the caller's or of those that bound the
  * caller: that nothing grants it is no denial.
  */
-export function isDenied(
-  acl: Acl,
-  asked: Pick<AccessRequest, 'path' | 'formed'>,
-  operation: 'update' | 'list' = 'update',
-): boolean {
-  const request: Asked = { ...asked, operation, sudoRequired: false };
+export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>): boolean {
+  const request: Asked = { ...asked, operation: 'update', sudoRequired: false };
   const denies = (rule: Rule): AccessVerdict => (rule.granted & DENY ? DENIED : ALLOWED);
   return !judgeAll(acl, request, denies, ALLOWED).allowed;
 }
@@ -175,18 +171,23 @@ export function judgeOwn(acl: Acl, paths: readonly OwnPath[], sent: SentWith): A
       known.set(rule, { own, verdict });
       return verdict;
     };
-    const asked: Asked = { ...own, operation: own.isRead ? 'read' : 'update', sudoRequired: false };
+    const asked: Asked = { ...own, operation: operationOf(own), sudoRequired: false };
     const verdict = judgeAll(acl, asked, judge, ALLOWED);
     if (!verdict.allowed) return verdict;
   }
   return ALLOWED;
 }
 
+function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {
+  if (isList) return 'list';
+  return isRead ? 'read' : 'update';
+}
+
 const isAlike = (one: OwnPath, other: OwnPath): boolean =>
   one.stands_for === other.stands_for &&
   one.alike === other.alike &&
   one.part === other.part &&
-  one.isRead === other.isRead;
+  operationOf(one) === operationOf(other);
 
 const WRITES =
   OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;
@@ -197,12 +198,14 @@ function judgeOwnRule(
 ): AccessVerdict {
   if (rule.granted & DENY) return DENIED;
   const { stands_for, alike, part, operation, parameters = {}, reader, wrapTtl } = request;
-  const isAbout = (rule.granted & (operation === 'read' ? OPERATION_BITS.read : WRITES)) !== 0;
+  const about = operation === 'read' || operation === 'list' ? OPERATION_BITS[operation] : WRITES;
+  const isAbout = (rule.granted & about) !== 0;
   if (isAbout) {
     if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
     const verdict = judgeWrapping(rule, wrapTtl);
     if (!verdict.allowed) return verdict;
   }
+  if (operation === 'list') return isAbout ? judgeList(rule, request) : ALLOWED;
   if (!hasConditions(rule)) return ALLOWED;
   const { required_parameters } = rule;
   const free = { ...rule, required_parameters: [] };
@@ -309,10 +312,13 @@ function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
   const { wrapTtl, operation, parameters = {} } = request;
   const unwrapped = judgeWrapping(rule, wrapTtl);
   if (!unwrapped.allowed || operation === 'delete') return unwrapped;
-  const because =
-    operation === 'list'
-      ? (judgePage(rule.pagination_limit, request) ?? judgeListParameters(rule, request))
-      : judgeParameters(rule, parameters, request.reader);
+  return operation === 'list'
+    ? judgeList(rule, request)
+    : judgeFields(rule, parameters, request.reader);
+}
+
+function judgeList(rule: Rule, sent: SentWith): AccessVerdict {
+  const because = judgePage(rule.pagination_limit, sent) ?? judgeListParameters(rule, sent);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
@@ -332,7 +338,7 @@ function judgeWrapping(
 /** A list that has no pages cannot be bounded: it is refused where a bound is asked for. */
 function judgePage(
   most: number | undefined,
-  { parameters = {}, reader }: AccessRequest,
+  { parameters = {}, reader }: SentWith,
 ): string | undefined {
   if (most === undefined) return undefined;
   const sent = Object.hasOwn(parameters, 'limit') ? parameters.limit : 0;
@@ -346,7 +352,7 @@ function judgePage(
  */
 function judgeListParameters(
   rule: Rule,
-  { parameters = {}, reader }: AccessRequest,
+  { parameters = {}, reader }: SentWith,
 ): string | undefined {
   if (!reader) return undefined;
   const known = Object.entries(parameters).filter(([name]) => reader.knows(name));

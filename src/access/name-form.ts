@@ -33,6 +33,8 @@ export interface Sense {
   part?: readonly string[];
   /** The thing is only looked at. */
   isRead?: boolean;
+  /** What is beneath the path is listed. */
+  isList?: boolean;
 }
 
 /** A path of its own that such a thing has. */

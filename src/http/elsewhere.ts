@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Acl, isDenied, judgeOwn, type SentWith } from '../access/acl.ts';
+import { type Acl, judgeOwn, type SentWith } from '../access/acl.ts';
 import type { FormedSegment, OwnPath, Sense } from '../access/name-form.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
-import type { AnyRoute, SetElsewhere } from './route.ts';
+import type { AnyRoute, Method, SetElsewhere } from './route.ts';
 
 /** A permitted request. */
 interface Permitted extends SentWith {
@@ -24,19 +24,18 @@ export function maySetElsewhere(acl: Acl, route: AnyRoute, request: Permitted): 
     const sets = (name: string): boolean => says(route, there, parameters[name], name);
     if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) return true;
     const named = pathThere(route, there, request);
-    // What stands beneath is denied to whoever lists it.
-    const isList = ['LIST', 'GET'].includes(route.method) && !there.path.endsWith('}');
-    if (isList && isDenied(acl, { ...named, path: `${named.path}/` }, 'list')) return false;
     const own: OwnPath = { ...named, ...senseOf(route, there) };
     return judgeOwn(acl, [own], { ...request, parameters }).allowed;
   });
 }
 
-/** What is deleted is not judged by fields, wherever it is, and lists are not there for theirs. */
-function senseOf(route: AnyRoute, { fields }: SetElsewhere): Sense {
-  if (route.method === 'DELETE' || route.method === 'LIST') return { alike: [] };
-  const part = fields.flatMap((name) => namesOf(route, name));
-  return { part, isRead: route.method === 'GET' };
+/** What is deleted is not judged by fields, wherever it is. */
+function senseOf(route: AnyRoute, there: SetElsewhere): Sense {
+  const method: Method = there.method ?? route.method;
+  if (method === 'LIST') return { isList: true };
+  if (method === 'DELETE') return { alike: [] };
+  const part = there.fields.flatMap((name) => namesOf(route, name));
+  return { part, isRead: method === 'GET' };
 }
 
 /** The name that a field has, and those that it had before. */

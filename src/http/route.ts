@@ -117,6 +117,8 @@ export interface Access {
 export interface SetElsewhere {
   /** As it is declared, with parameters that this endpoint's path has, too. */
   path: `/v1/${string}`;
+  /** Where it is read or listed here: how it is there; as here unless told. */
+  method?: 'GET' | 'LIST';
   /** By which it is set here: they are held against what policies say of that endpoint. */
   fields: readonly string[];
   /** A field of this endpoint that is an object, whose fields are meant as well. */

@@ -249,6 +249,65 @@ TABLE.push(
   [deny('sys/mounts/*'), [[mount('auth', 'userpass', { description: 'x' }), 204]]],
 );
 
+/** What is said of lists, and of who has it wrapped or in pages. */
+const OF_LISTS = [
+  ['list', 'pagination_limit = 1', ''],
+  ['list', 'pagination_limit = 1', '/'],
+  ['list', 'min_wrapping_ttl = "60s"', ''],
+  ['list', 'min_wrapping_ttl = "60s"', '/'],
+  ['list', 'max_wrapping_ttl = "60s"', '/'],
+] as const;
+for (const [capability, condition, slash] of OF_LISTS) {
+  const of = (path: string, granted: string): string =>
+    `path "${path}${slash}" { capabilities = ["${granted}"] ${condition} }`;
+  TABLE.push(
+    [
+      of('sys/policies/acl', capability),
+      [
+        [['LIST', 'sys/policies/acl'], 403],
+        [['LIST', 'sys/policy'], 403],
+        [['GET', 'sys/policy'], 403],
+        [['GET', 'sys/policy/default'], 200],
+      ],
+    ],
+    [
+      of('sys/policy', capability),
+      [
+        [['LIST', 'sys/policies/acl'], 403],
+        [['GET', 'sys/policies/acl/default'], 200],
+      ],
+    ],
+    // About something else than lists.
+    [of('sys/policies/acl', 'delete'), [[['LIST', 'sys/policy'], 200]]],
+    [of('sys/policies/aclx', capability), [[['LIST', 'sys/policy'], 200]]],
+  );
+}
+TABLE.push(
+  [
+    'path "sys/policies/acl/" { capabilities = ["list"] pagination_limit = 10 }',
+    [
+      // These lists have no pages, at either endpoint.
+      [['LIST', 'sys/policies/acl?limit=10'], 403],
+      [['LIST', 'sys/policy?limit=10'], 403],
+    ],
+  ],
+  [
+    'path "sys/policy" { capabilities = ["read"] min_wrapping_ttl = "60s" }',
+    [
+      [['LIST', 'sys/policies/acl'], 403],
+      [['GET', 'sys/policies/acl/default'], 200],
+    ],
+  ],
+  [
+    deny('sys/policy/'),
+    [
+      [['GET', 'sys/policy'], 403],
+      [['LIST', 'sys/policies/acl'], 403],
+      [['GET', 'sys/policies/acl/default'], 200],
+    ],
+  ],
+);
+
 async function startWorld(client: Client): Promise<void> {
   const root: Request[] = [
     ['POST', 'sys/auth/up', { type: 'userpass' }],

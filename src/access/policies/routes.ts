@@ -34,7 +34,10 @@ function routesAt(
       path: base,
       summary: 'List policies',
       access: { capability: 'list' },
-      sets_also: [{ path: other, fields: [], when: [] }],
+      sets_also: [
+        { path: other, fields: [], when: [] },
+        { path: '/v1/sys/policy', method: 'GET', fields: [], when: [] },
+      ],
       input: z.object({}),
       output: anything,
       failures: [],
@@ -114,7 +117,10 @@ export const policyRoutes: AnyRoute[] = [
     path: '/v1/sys/policy',
     summary: 'List policies, as of old',
     access: { capability: 'read' },
-    sets_also: [{ path: '/v1/sys/policies/acl', fields: [], when: [] }],
+    sets_also: [
+      { path: '/v1/sys/policies/acl', method: 'LIST', fields: [], when: [] },
+      { path: '/v1/sys/policy', method: 'LIST', fields: [], when: [] },
+    ],
     input: z.object({}),
     output: anything,
     failures: [],
