@@ -39,6 +39,7 @@ import { timesOfMoves } from './migrations/0052-times-of-moves.ts';
 import { roomInOrgs } from './migrations/0056-room-in-orgs.ts';
 import { bodyTags } from './migrations/0057-body-tags.ts';
 import { liveSessions } from './migrations/0059-live-sessions.ts';
+import { sessionsOfSets } from './migrations/0060-sessions-of-sets.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -88,6 +89,7 @@ export const MIGRATIONS: readonly Migration[] = [
   roomInOrgs,
   bodyTags,
   liveSessions,
+  sessionsOfSets,
 ];
 
 /**

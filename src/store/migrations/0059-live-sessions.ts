@@ -25,7 +25,7 @@ export const liveSessions: Migration = {
     'drop index session_alias',
     `create index session_live_token on session (token_id) where token_id <> '' and ${LIVE}`,
     `create index session_live_alias on session (alias_id) where alias_id <> '' and ${LIVE}`,
-    `create index session_live_user on session (user_id) where ${LIVE}`,
+    `create index session_live_user on session (user_id) where user_id <> '' and ${LIVE}`,
     `create index session_live_mount on session (auth_mount_id)
       where auth_mount_id <> '' and ${LIVE}`,
   ],

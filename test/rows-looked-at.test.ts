@@ -1,0 +1,157 @@
+// What ends sessions looks at those that end, not at those that have ended or are others', however many there
+// are of them: on PostgreSQL, which says how many rows it has looked at.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import {
+  cancelAffected,
+  type Loss,
+  listSessionsOf,
+  type PagedLoss,
+} from '../src/broker/sessions/ending/store.ts';
+import { createDb } from '../src/store/database.ts';
+import { BY_INDEX } from '../src/store/postgres-session.ts';
+import { eachPlace } from './support/engines.ts';
+
+const MANY = 20_000;
+/** Sessions that go on and end by each of the losses. */
+const LIVE = 3;
+
+const SESSIONS: [sql: string, count: number][] = [
+  // Ended ones of the same person, token, mount, target and host; the others' go on.
+  [insertOf('ended', 'terminated', { user: 'u_1', by: '1', set: 's_1' }), MANY],
+  [insertOf('others', 'active', { user: 'u_2', by: '2', set: 's_1' }), MANY],
+  [insertOf('live', 'active', { user: 'u_1', by: '1', set: 's_2' }), LIVE],
+];
+
+function insertOf(
+  name: string,
+  status: string,
+  { user, by, set }: { user: string; by: string; set: string },
+): string {
+  const at = by === '1' ? "case when i % 2 = 0 then 'k_1' else '' end" : `'j_' || i`;
+  const alias = by === '1' ? "case when i % 2 = 1 then 'a_1' else '' end" : "''";
+  return `with made as (
+      insert into resource (id, type, subtype, scope_id, container_id, owner_id, version, created_ms, updated_ms, body)
+      select '${name}' || i, 'session', 'tcp', 'p_1', 'p_1', '${user}', 1, i, i, '{}' from generate_series(1, $1::int) i)
+    insert into session (id, target_id, host_set_id, host_id, auth_token_id, token_id, alias_id, auth_mount_id,
+      user_id, status, endpoint, connection_limit, expires_ms, worker_filter, certificate, created_ms,
+      termination_reason, connections, open_connections, due_ms)
+    select '${name}' || i, 't_1', '${set}', 'h_1', '', ${at}, ${alias}, 'm_${by}', '${user}', '${status}',
+      'x', -1, 1, '', '', i, '', 0, 0, i from generate_series(1, $1::int) i`;
+}
+
+const OTHERS = [
+  `insert into resource (id, type, subtype, scope_id, container_id, owner_id, unique_key, version, created_ms, updated_ms, body)
+   select id, type, '', 'global', 'global', '', key, 1, 1, 1, '{}' from (values
+     ('u_1', 'user', 'entity:e_1'), ('u_2', 'user', 'entity:e_2'), ('am_1', 'auth-method', null),
+     ('s_1', 'host-set', null), ('s_2', 'host-set', null), ('h_1', 'host', null)) as made (id, type, key)`,
+  `insert into identity_entity (id, name, name_key, version, created_at_ms, updated_at_ms, body)
+   values ('e_1', 'e', 'e', 1, 1, 1, '{}')`,
+  `insert into identity_alias (id, entity_id, mount_accessor, name, name_key, moves, created_at_ms, updated_at_ms, body)
+   values ('a_1', 'e_1', 'am_1', 'u_1', 'u_1', 0, 1, 1, '{}')`,
+  `insert into token (id, accessor, mount_id, alias_id, expires_at, uses_left, body)
+   select 'k_' || i, 'k_' || i, 'm_' || i, 'a_' || i, 5, 0, '{}' from generate_series(1, ${MANY}) i`,
+  `insert into resource_link (from_id, kind, to_id) values ('s_1', 'host-set-host', 'h_1'), ('s_2', 'host-set-host', 'h_1')`,
+];
+
+const named = sql<string>`(select 'a_1')`;
+
+/** How many end with what, said for the last write set and for a page. */
+const LOSSES: [what: string, ends: number, last: Loss, page: PagedLoss][] = [
+  ['a person', LIVE, { of_entity: 'e_1' }, { of_entity: 'e_1' }],
+  ['a mount', LIVE, { auth_mount: { id: 'm_1' } }, { auth_mount: { id: 'm_1' } }],
+  ['a token', 1, { token_ids: ['k_1'], ended_by: 9 }, { token_ids: ['k_1'] }],
+  ['an alias', LIVE - 1, { alias_ids: named }, { alias_ids: named }],
+  ['whom an alias names', LIVE, { of_named: named }, { of_named: named }],
+  ['a host set', LIVE, { of_host_sets: ['s_2'] }, { of_host_sets: ['s_2'] }],
+  [
+    'a host set of a target',
+    LIVE,
+    { target_id_of: 't_1', host_set_ids: ['s_2'] },
+    { target_id_of: 't_1', host_set_ids: ['s_2'] },
+  ],
+  [
+    'a host of a set',
+    LIVE,
+    { host_set_id_of: 's_2', host_ids: ['h_1'] },
+    { host_set_id_of: 's_2', host_ids_of: ['h_1'] },
+  ],
+  ['an address', 0, { address_of: 't_1' }, { address_of: 't_1' }],
+];
+
+/** Some parts of a plan, as PostgreSQL tells them. */
+interface Step {
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: Step[];
+}
+
+function countRows(step: Step): number {
+  const { 'Actual Rows': rows, 'Actual Loops': loops, Plans: below = [] } = step;
+  const passed =
+    (step['Rows Removed by Filter'] ?? 0) + (step['Rows Removed by Index Recheck'] ?? 0);
+  const own = step['Relation Name'] === undefined ? 0 : (rows + passed) * loops;
+  return own + below.reduce((sum, one) => sum + countRows(one), 0);
+}
+
+eachPlace('among many sessions', (newPlace, engine) => {
+  if (engine !== 'postgres') return;
+  let client: Client;
+  before(async () => {
+    const place = await newPlace();
+    await place.open();
+    const options = place.options();
+    assert.ok(options.engine === 'postgres');
+    client = new Client({ connectionString: options.url });
+    await client.connect();
+    await client.query(BY_INDEX);
+    for (const text of OTHERS) await client.query(text);
+    for (const [text, count] of SESSIONS) await client.query(text, [count]);
+    await client.query('vacuum analyze');
+  });
+  after(() => client.end());
+
+  /** The plan of a statement as it went; it changes nothing. */
+  async function run(text: string, parameters: readonly unknown[]): Promise<Step> {
+    await client.query('begin');
+    const explained = `explain (analyze, costs off, timing off, format json) ${text}`;
+    const { rows } = await client
+      .query(explained, [...parameters])
+      .finally(() => client.query('rollback'));
+    return rows[0]['QUERY PLAN'][0].Plan;
+  }
+
+  for (const [what, ends, last, page] of LOSSES) {
+    test(`few are looked at by what ends with ${what}`, async () => {
+      for (const { sql: text, parameters } of cancelAffected(last, 5)) {
+        const looked = countRows(await run(text, parameters));
+        assert.ok(looked <= 20 * LIVE, `${looked} for ${text}`);
+      }
+    });
+
+    test(`few are looked at for a page of what ends with ${what}`, async () => {
+      const steps: Step[] = [];
+      const all = async (text: string, parameters: readonly unknown[]): Promise<unknown[]> => {
+        steps.push(await run(text, parameters));
+        return [];
+      };
+      const some = async (text: string, parameters: readonly unknown[]) => {
+        return { rows: await all(text, parameters), bytes: 0, more: false };
+      };
+      const db = createDb({ all, some, first: async () => undefined, close: async () => {} });
+      await listSessionsOf(db, page, 500);
+      assert.deepEqual(
+        steps.map((step) => step['Actual Rows']),
+        [ends],
+      );
+      const looked = steps.map(countRows);
+      assert.ok(Math.max(...looked) <= 20 * LIVE, String(looked));
+    });
+  }
+});
