@@ -261,6 +261,7 @@ const WRITES: [what: string, index: RegExp, writes: readonly Effect[]][] = [
   ['live sessions by a mount', /session_live_mount/, losing({ auth_mount: { id: 'm' } })],
   ['live sessions of a person', /session_live_user/, losing({ of_entity: 'e' })],
   ['live sessions of whom aliases name', /session_live_user/, losing({ of_named: named })],
+  ['sessions of a scope', /session_auth_token/, losing({ scope_ids: ['o'] })],
   ['sessions of users', /resource_owner/, losing({ user_ids: IDS })],
   ['sessions that have ended', /session_1 \(id=/, losing({ ended_among: IDS })],
   ['sessions that end', /session_1 \(id=/, terminate(IDS, 1)],

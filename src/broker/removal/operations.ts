@@ -20,6 +20,7 @@ import { listSubtree } from '../tree/tree.ts';
 import { type EndingWork, PAGE } from './page.ts';
 import {
   type Left,
+  listAmong,
   listContainedIds,
   listInScopes,
   listLinksInScopes,
@@ -62,8 +63,13 @@ async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]
   return listResourcesById(app.db, ids);
 }
 
-/** Ends log-ins with their sessions until less than a page of them is left. */
+/**
+ * Ends log-ins with their sessions until less than a page of them is left. Those of whoever ends are left,
+ * and their sessions are not: nothing is permitted by these.
+ */
 export async function endLogInsBeforehand(app: App, work: EndingWork, of: LogInsOf): Promise<void> {
+  const own = await listAmong(app.db, of, work.own_log_in_ids);
+  if (own.length > 0) await endSessionsBeforehand(app, work, { log_in_ids: own });
   const page = { but: work.own_log_in_ids, limit: PAGE };
   for (;;) {
     const ids = await listLogInsOf(app.db, of, page);
@@ -190,7 +196,9 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'host-catalog':
       return contained('host', 'host-set');
     case 'auth-method':
-      return contained('account', 'managed-group');
+      await contained('account', 'managed-group');
+      // What is left is their own account's, and that may have many.
+      return endLogInsBeforehand(app, work, { auth_method_id: id });
     case 'scope': {
       const but = await findOwn(app, caller);
       await endProjectsBeforehand(app, work, { org_id: id, but });
@@ -255,6 +263,10 @@ async function endScopesBeforehand(
     });
   await inside('session');
   await endLogInsBeforehand(app, work, { scope_ids });
+  // Their own user is left to the end, and sessions in other scopes are that user's by log-ins of before.
+  const [own] = await listResourcesById(app.db, [but.member_id]);
+  if (own && scope_ids.includes(own.scope_id))
+    await endSessionsBeforehand(app, work, { user_ids: [own.id] });
   for (const [type, kind] of LINKING) {
     const list = () => listLinksInScopes(app.db, scope_ids, { type, kind, but, limit: LINKS });
     await unlinkBeforehand(work, kind, list);

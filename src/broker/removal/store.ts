@@ -46,6 +46,13 @@ export async function listLogInsOf(
   return idsOf(await log_ins.where('id', 'not in', left).limit(limit).execute());
 }
 
+/** Those of some log-ins that end. */
+export async function listAmong(db: Db, of: LogInsOf, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const some = db.selectFrom('resource').select('id').where('id', 'in', ids);
+  return idsOf(await some.where('id', 'in', logInsOf(of)).execute());
+}
+
 /** What is left to the end: some, and groups that somebody is in. */
 export interface Left {
   ids: readonly string[];
