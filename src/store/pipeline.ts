@@ -32,8 +32,22 @@ export interface ServerError extends Error {
   detail?: string;
 }
 
+/** The statement that is planned for the values it is sent with, and forgotten with the next one. */
+const UNNAMED = '';
+
 /** Statements kept prepared on a connection. */
 const STATEMENTS = 500;
+
+/**
+ * Parameters of a statement that is prepared by name, for which PostgreSQL keeps a plan after a few times. That plan
+ * knows no values: a list of five hundred ids is compared one by one with each of ten thousand rows, where a
+ * plan made for them looks each row up in a table of the ids. Nor are plans of long lists small.
+ */
+const MOST_PARAMETERS = 160;
+
+/** Whether a statement is prepared by name; the others are planned for the values that they come with. */
+export const isKept = ({ parameters }: Pick<Step, 'parameters'>): boolean =>
+  parameters.length <= MOST_PARAMETERS;
 
 /** Which statements a connection has prepared, and under what name. */
 export class PreparedNames {
@@ -85,18 +99,26 @@ export class Pipeline implements Submittable {
 
   submit(connection: Connection): void {
     connection.stream.cork();
-    for (const { sql, parameters } of this.#steps) {
-      const { name, isNew, evicted } = this.#names.take(sql);
-      if (evicted !== undefined) connection.close({ type: 'S', name: evicted }, true);
-      if (isNew) {
-        this.#new.push(sql);
-        connection.parse({ name, text: sql, types: [] }, true);
-      }
-      connection.bind({ statement: name, values: parameters.map(wireValue) }, true);
+    for (const step of this.#steps) {
+      const statement = isKept(step) ? this.#prepare(connection, step.sql) : UNNAMED;
+      if (statement === UNNAMED)
+        connection.parse({ name: UNNAMED, text: step.sql, types: [] }, true);
+      connection.bind({ statement, values: step.parameters.map(wireValue) }, true);
       connection.execute(null, true);
     }
     connection.sync();
     connection.stream.uncork();
+  }
+
+  /** @returns the name that the server knows the statement by */
+  #prepare(connection: Connection, sql: string): string {
+    const { name, isNew, evicted } = this.#names.take(sql);
+    if (evicted !== undefined) connection.close({ type: 'S', name: evicted }, true);
+    if (isNew) {
+      this.#new.push(sql);
+      connection.parse({ name, text: sql, types: [] }, true);
+    }
+    return name;
   }
 
   handleRowDescription(): void {}

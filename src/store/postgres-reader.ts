@@ -2,7 +2,7 @@ import { Pool } from 'pg';
 import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
-import { isServerError } from './pipeline.ts';
+import { isKept, isServerError } from './pipeline.ts';
 import { BY_INDEX, isStatementError, sessionConfig } from './postgres-session.ts';
 import { ReadingLine } from './reading-line.ts';
 import type { Value } from './write.ts';
@@ -44,7 +44,8 @@ export class PostgresReader implements Reader {
     if (this.#free > 0) this.#free -= 1;
     else await this.#line.wait();
     try {
-      return await this.#query(this.#nameOf(sql), sql, parameters);
+      const name = isKept({ parameters }) ? this.#nameOf(sql) : undefined;
+      return await this.#query(name, sql, parameters);
     } catch (error) {
       if (isStatementError(error)) throw error;
       throw new Failure('unavailable', 'the database cannot be read', { cause: error });
