@@ -66,6 +66,27 @@ eachEngine('a request that merges what it has read with what it was sent', (open
     assert.equal(await bodyIn(app), 'b+');
   });
 
+  test('has in its record what the last plan says, and nothing of the one before', async () => {
+    const { app, caller } = await openBench(open);
+    caller.record.outcome = { token: 'noted before' };
+    await app.store.commit([save(undefined, 'a')]);
+    let attempts = 0;
+    await commitPlanned(app, caller, async () => {
+      const read = await bodyIn(app);
+      attempts += 1;
+      if (attempts > 1) {
+        return { effects: [save(read, 'mine')], result: null, outcome: { moved: 'mine' } };
+      }
+      // As an operation may note by itself.
+      caller.record.outcome.lease_id = 'of the first plan';
+      await app.store.commit([save('a', 'theirs')]);
+      const outcome = { moved: 'a', taken_from_entity_id: 'theirs' };
+      return { effects: [save(read, 'lost')], result: null, outcome };
+    });
+    assert.equal(attempts, 2);
+    assert.deepEqual(caller.record.outcome, { token: 'noted before', moved: 'mine' });
+  });
+
   test('does not make anew what others have removed', async () => {
     const { app, caller } = await openBench(open);
     await app.store.commit([save(undefined, 'a')]);
