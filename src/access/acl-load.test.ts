@@ -33,9 +33,10 @@ for (const [what, stanza] of costly) {
     const policies = policiesOf(stanza);
     let acl = compileAcl([], 0);
     // Some 5 to 25 ms; one by one, what they require took 1,900 ms.
-    await spendsAtMost(250, () => {
+    const merge = (): void => {
       acl = compileAcl(policies, 0);
-    });
+    };
+    await spendsAtMost(250, merge, { attempts: 1 });
     // Some 5 to 40 ms; rule by rule it took 1,000 ms.
     await spendsAtMost(400, () => {
       for (let at = 0; at < 1000; at++) {
@@ -90,9 +91,16 @@ test('which mounts are shown to somebody of as many stanzas as may be is found o
   const policies = policiesOf((n) =>
     n < 2 ? (denials[n] ?? '') : `path "demo/+/+/z${n}*" { capabilities = ["read"] }`,
   );
-  const acl = compileAcl(policies, 0);
+  let acl = compileAcl([], 0);
   const breath = new Breath();
-  await holdsNobodyUp(async () => {
-    assert.equal(await hasAccessBeneath(acl, 'demo/', () => breath.take()), false);
-  });
+  // It remembers what it has found out.
+  const prepare = async (): Promise<void> => {
+    acl = compileAcl(policies, 0);
+  };
+  await holdsNobodyUp(
+    async () => {
+      assert.equal(await hasAccessBeneath(acl, 'demo/', () => breath.take()), false);
+    },
+    { prepare },
+  );
 });

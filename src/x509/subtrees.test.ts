@@ -196,6 +196,6 @@ test('thousands of names under thousands of subtrees of each kind are judged wit
   };
   // Some 100 ms; each with each it would be minutes.
   await spendsAtMost(500, () => {
-    assert.deepEqual(judgeNameConstraints(constraints, names), { allowed: true });
+    assert.deepEqual(judgeNameConstraints({ ...constraints }, names), { allowed: true });
   });
 });

@@ -1,4 +1,4 @@
-import { holdBounds } from './machine.ts';
+import { holdBounds, type Leniency } from './machine.ts';
 
 /** CPU time of this thread that the work takes, in milliseconds: free of what else the machine does. */
 export function cpuOf(work: () => void): number {
@@ -17,5 +17,8 @@ export async function cpuUntil(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Holds that work takes less CPU time than so many milliseconds; see `holdBounds`. */
-export const spendsAtMost = (most: number, work: (nth: number) => void): Promise<void> =>
-  holdBounds({ work: most }, async (nth) => ({ work: cpuOf(() => work(nth)) }));
+export const spendsAtMost = (
+  most: number,
+  work: () => void,
+  leniency: Leniency = {},
+): Promise<void> => holdBounds({ work: most }, async () => ({ work: cpuOf(work) }), leniency);

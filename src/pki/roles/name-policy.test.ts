@@ -458,14 +458,14 @@ test('thousands of names under thousands of domains are judged in time in propor
     { ...glob, allowed_domains: many(10_000, (i) => `*.d${i}.example.com`) },
     { ...glob, allowed_domains: many(10_000, (i) => `n*.d${i}.example.com`) },
   ]) {
-    await spendsAtMost(500, () => assert.equal(judge(rules, { dns: names }), 'ok'));
+    await spendsAtMost(500, () => assert.equal(judge({ ...rules }, { dns: names }), 'ok'));
   }
 });
 
 test('a name of many labels under a long domain is judged without delay', async () => {
   const rules = { ...sub, ...noHostnames, allowed_domains: ['a.'.repeat(4000)] };
   await spendsAtMost(500, () => {
-    assert.notEqual(judge(rules, { common_name: `${'b.'.repeat(4000)}b` }), 'ok');
+    assert.notEqual(judge({ ...rules }, { common_name: `${'b.'.repeat(4000)}b` }), 'ok');
   });
 });
 
