@@ -101,7 +101,7 @@ export class PostgresReader implements Reader {
 }
 
 /** A length is known of a text without reading it, and what comes after so many bytes is never sent. */
-function untilBytes(sql: string, column: string): string {
+export function untilBytes(sql: string, column: string): string {
   return `select * from (
     select asked.*, octet_length(asked."${column}") as read_here,
       sum(octet_length(asked."${column}")) over (rows unbounded preceding) - octet_length(asked."${column}") as read_before

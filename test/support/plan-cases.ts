@@ -1,0 +1,267 @@
+// What is read a page at a time, and what is changed by ids: questions whose plans are looked at on both engines.
+
+import {
+  deleteExpiredSecretIds,
+  deleteSecretIdsOfRole,
+  listExpiredSecretIds,
+  listSecretIds,
+} from '../../src/access/approle/store.ts';
+import { aliasIds } from '../../src/access/identity/aliases/store.ts';
+import { listGroupMemberships } from '../../src/access/identity/memberships/store.ts';
+import {
+  countLeases,
+  expireLeases,
+  listExpired,
+  listIdsInRange,
+  listRange,
+  listUnbound,
+} from '../../src/access/leases/store.ts';
+import { removePage } from '../../src/access/tokens/ending/store.ts';
+import { deleteLogIns } from '../../src/access/tokens/store.ts';
+import { endLogIns } from '../../src/broker/auth-tokens/operations.ts';
+import { listLogIns, usersNamed } from '../../src/broker/auth-tokens/store.ts';
+import { listGroupsOf, listRolesOf } from '../../src/broker/authority/roles/store.ts';
+import { countActiveUsers } from '../../src/broker/billing/store.ts';
+import { listInContainers, listOwnedIn } from '../../src/broker/lists/store.ts';
+import type { Window } from '../../src/broker/lists/window.ts';
+import {
+  holdGroupsOf,
+  holdMembers,
+  holdNumberOf,
+  holdPrincipals,
+} from '../../src/broker/org-bounds/store.ts';
+import { holdResources } from '../../src/broker/resources/holds/store.ts';
+import { holdRoom } from '../../src/broker/roles/store.ts';
+import {
+  deleteExpiredInjected,
+  listExpiredInjected,
+} from '../../src/broker/session-credentials/store.ts';
+import {
+  cancelAffected,
+  type Loss,
+  listLive,
+  listSessionsOf,
+} from '../../src/broker/sessions/ending/store.ts';
+import { deleteSessions, terminate } from '../../src/broker/sessions/store.ts';
+import { loosenEntities } from '../../src/broker/users/store.ts';
+import { deleteRemains, LEASES, REMAINS } from '../../src/mounts/remains/store.ts';
+import { listCertificates } from '../../src/pki/certificates/search/store.ts';
+import { listSerials } from '../../src/pki/certificates/store.ts';
+import { listRoleNames } from '../../src/pki/roles/store.ts';
+import type { Db } from '../../src/store/database.ts';
+import type { Effect, Write } from '../../src/store/write.ts';
+
+/** A row for whoever reads on after one. */
+export const ROW = {
+  id: 'x',
+  serial: 'a',
+  not_after: 5,
+  status: 'pending',
+  data: '{}',
+  body: '{}',
+};
+
+const page = { after: 'b', limit: 10 };
+const keysOf = (ids: readonly string[]): string[][] => ids.map((id) => [id]);
+const SECRET_IDS = REMAINS.filter(([table]) => table === 'approle_secret_id');
+const named = aliasIds({ mount_accessor: 'a', name: 'n' });
+const range = { from: 'a', to: 'c' };
+const role = { mount_id: 'm', name: 'r' };
+const search = { now: 1, limit: 1, after: { not_after: 3, serial: 'x' } };
+const windowOf = (order: Window['order']): Window => {
+  return { type: 'session', order, before: { ms: 9, id: 'x' }, after_ms: 1, limit: 10 };
+};
+
+type Read = [name: string, index: RegExp, read: (db: Db) => Promise<unknown>];
+
+/** @param ids of some rows, where some are asked for */
+export const readsOf = (ids: readonly string[]): Read[] => [
+  ['leases beneath a prefix', /lease_1 \(id>/, (db) => listRange(db, range, page)],
+  [
+    'ids of leases beneath a prefix',
+    /lease_1 \(id>/,
+    (db) => listIdsInRange(db, range, { ...page, now: 1 }),
+  ],
+  ['the number of leases', /lease_1 \(id>\? AND id</, (db) => countLeases(db, 1)],
+  ['leases without their token', /lease_unbound/, (db) => listUnbound(db, page)],
+  [
+    'leases that have run out',
+    /lease_expiry/,
+    (db) => listExpired(db, 9, { after: { expires_at: 1, id: 'x' }, limit: 10 }),
+  ],
+  ['serial numbers', /serial>/, (db) => listSerials(db, 'm', page)],
+  ['certificates', /certificate_end/, (db) => listCertificates(db, 'm', search)],
+  [
+    'certificates of a role and an issuer',
+    /certificate_role/,
+    (db) => listCertificates(db, 'm', { ...search, role: 'r', issuer_id: 'i', state: 'valid' }),
+  ],
+  [
+    'revoked certificates of an issuer',
+    /certificate_issuer/,
+    (db) => listCertificates(db, 'm', { ...search, issuer_id: 'i', state: 'revoked' }),
+  ],
+  [
+    'certificates with a name',
+    /reversed>/,
+    (db) => listCertificates(db, 'm', { ...search, name: '*.test', expires_after: 7 }),
+  ],
+  ['names of roles', /name>/, (db) => listRoleNames(db, 'm', page)],
+  ['secret IDs', /secret_id_page/, (db) => listSecretIds(db, role, page)],
+  ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],
+  ['log-ins, the oldest first', /type_created/, (db) => listLogIns(db, { ms: 1, id: 'x' }, 10)],
+  ['groups in groups', /member_groups/, (db) => listGroupMemberships(db)],
+  [
+    'users who were active in a month',
+    /\(month=\? AND user_id>/,
+    (db) => countActiveUsers(db, { from: '2026-11', before: '2026-12' }),
+  ],
+  [
+    'what was kept for workers and has run out',
+    /credential_expiry/,
+    (db) => listExpiredInjected(db, 9, 10),
+  ],
+  [
+    'sessions through some hosts',
+    /session_of_host/,
+    (db) => listSessionsOf(db, { host_ids: ['h'] }, 10),
+  ],
+  [
+    'sessions through a set of hosts',
+    /session_of_set/,
+    (db) => listSessionsOf(db, { of_host_sets: ['s'] }, 10),
+  ],
+  [
+    'sessions through hosts that leave a set',
+    /session_of_host/,
+    (db) => listSessionsOf(db, { host_set_id_of: 's', host_ids_of: ['h'] }, 10),
+  ],
+  [
+    'live sessions by tokens',
+    /session_live_token/,
+    (db) => listSessionsOf(db, { token_ids: ids }, 10),
+  ],
+  [
+    'live sessions by log-ins without tokens',
+    /session_live_alias/,
+    (db) => listSessionsOf(db, { alias_ids: named }, 10),
+  ],
+  [
+    'live sessions by a mount',
+    /session_live_mount/,
+    (db) => listSessionsOf(db, { auth_mount: { id: 'm' } }, 10),
+  ],
+  [
+    'live sessions of a person',
+    /session_live_user/,
+    (db) => listSessionsOf(db, { of_entity: 'e' }, 10),
+  ],
+  [
+    'live sessions of whom aliases name',
+    /session_live_user/,
+    (db) => listSessionsOf(db, { of_named: named }, 10),
+  ],
+  ['live sessions', /session_status/, (db) => listLive(db, { status: 'active', id: 'x' }, 10)],
+  [
+    'groups of a user',
+    /link_to \(to_id=\? AND kind=\? AND from_id>/,
+    (db) => listGroupsOf(db, 'u'),
+  ],
+  ['roles of principals', /link_to \(to_id=\? AND kind=/, (db) => listRolesOf(db, ['u', 'g'])],
+  [
+    'what a user owns, the newest first',
+    /owner_created/,
+    (db) => listOwnedIn(db, 'u', ['p'], windowOf('created_ms')),
+  ],
+  [
+    'what a user owns, the last changed first',
+    /owner_updated/,
+    (db) => listOwnedIn(db, 'u', ['p'], windowOf('updated_ms')),
+  ],
+  [
+    'a type, in the order in which it was made',
+    /resource_type_created/,
+    (db) => listInContainers(db, ['p', 'q'], windowOf('created_ms'), { walk: true, share: 1 }),
+  ],
+  [
+    'a type of which little is wanted',
+    /resource_type_created/,
+    (db) => listInContainers(db, ['p', 'q'], windowOf('created_ms'), { walk: true }),
+  ],
+  [
+    'a type, the last changed first',
+    /resource_type_updated/,
+    (db) => listInContainers(db, ['p', 'q'], windowOf('updated_ms'), { walk: true, share: 1 }),
+  ],
+  [
+    'what a container holds',
+    /resource_created/,
+    (db) => listInContainers(db, ['p'], windowOf('created_ms'), { walk: false }),
+  ],
+];
+
+const clock = { now: () => 1 };
+const losing = (loss: Loss): Write[] => cancelAffected(loss, 1);
+
+/** Without the version, of which there is one. */
+const questions = (writes: readonly Write[]): readonly Write[] => writes.slice(1);
+const org = { id: 'o', type: 'org', parent_scope_id: 'global' } as const;
+
+type Case = [what: string, index: RegExp, writes: readonly Effect[]];
+
+/** What is found by its ids, or by those of what ends, is not looked for among all that are kept. */
+export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
+  ['sessions through hosts', /session_of_host/, losing({ host_ids: ids })],
+  ['sessions through host sets', /session_of_set/, losing({ of_host_sets: ids })],
+  [
+    'sessions through hosts of a set',
+    /session_of_host/,
+    losing({ host_set_id_of: 's', host_ids: ids }),
+  ],
+  ['sessions through a catalog', /session_of_host/, losing({ host_catalog_id: 'c' })],
+  ['sessions to a target', /session_of_target/, losing({ target_id: 't' })],
+  ['sessions of log-ins', /session_auth_token/, losing({ log_ins: { ids } })],
+  ['live sessions of tokens', /session_live_token/, losing({ token_ids: ids, ended_by: 0 })],
+  ['live sessions of log-ins without tokens', /session_live_alias/, losing({ alias_ids: named })],
+  ['live sessions by a mount', /session_live_mount/, losing({ auth_mount: { id: 'm' } })],
+  ['live sessions of a person', /session_live_user/, losing({ of_entity: 'e' })],
+  ['live sessions of whom aliases name', /session_live_user/, losing({ of_named: named })],
+  ['sessions of a scope', /session_auth_token/, losing({ scope_ids: ['o'] })],
+  ['sessions of users', /resource_owner/, losing({ user_ids: ids })],
+  ['sessions that have ended', /session_1 \(id=/, losing({ ended_among: ids })],
+  ['sessions that end', /session_1 \(id=/, terminate(ids, 1)],
+  ['sessions that are forgotten', /session_1 \(id=/, deleteSessions(ids)],
+  ['log-ins', /resource_1 \(id=/, await endLogIns(clock, { ids })],
+  ['log-ins of tokens', /resource_key/, await endLogIns(clock, { token_ids: ids, ended_by: 0 })],
+  ['log-ins of users', /resource_owner/, await endLogIns(clock, { user_ids: ids })],
+  ['log-ins of a person', /resource_owner/, await endLogIns(clock, { entity_id: 'e' })],
+  ['log-ins of whom aliases name', /resource_owner/, await endLogIns(clock, { alias_ids: named })],
+  ['log-ins by accounts', /resource_link_to/, await endLogIns(clock, { account_ids: ids })],
+  ['users of aliases', /resource_1 \(id=/, [loosenEntities(usersNamed(named))]],
+  ['accounts of nobody', /resource_1 \(id=/, holdResources(ids, '')],
+  [
+    'secret IDs of a role',
+    /id_1 \(id=/,
+    [deleteSecretIdsOfRole({ mount_id: 'm', name: 'r' }, ids)],
+  ],
+  ['secret IDs that have run out', /id_1 \(id=/, [deleteExpiredSecretIds(ids, 1)]],
+  ['roles of an org', /room USING PRIMARY KEY \(org_id=/, questions(holdNumberOf('role', org))],
+  [
+    'grants of an org',
+    /room USING PRIMARY KEY \(org_id=/,
+    questions(holdRoom({ scope_id: 'o', org_id: 'o' })),
+  ],
+  ['members of groups of an org', /PRIMARY KEY \(org_id=/, questions(holdMembers(org))],
+  ['principals of roles of an org', /PRIMARY KEY \(org_id=/, questions(holdPrincipals(org))],
+  ['groups of users in an org', /link_to \(to_id=\? AND kind=/, questions(holdGroupsOf(ids, org))],
+  ['leases', /lease_1 \(id=/, [expireLeases(ids, 1)]],
+  ['what workers were given', /session_id=/, [deleteExpiredInjected(ids, 1)]],
+  ['tokens by aliases', /token_alias/, [deleteLogIns(named)]],
+  ['leases that a mount left', /lease_1 \(id=/, [deleteRemains('m', LEASES, keysOf(ids))]],
+  [
+    'secret IDs that a mount left',
+    /id_1 \(id=/,
+    SECRET_IDS.map((place) => deleteRemains('m', place, keysOf(ids))),
+  ],
+  ['dead tokens', /token_1 \(id=/, removePage({ ids, now: 1, limit: 500 })],
+];
