@@ -23,6 +23,8 @@ export interface Answer<Data = unknown> {
   long_text?: { field: string; body: SizedBody };
   /** What stands in `data`, which is empty there: JSON without its braces, written before for many. */
   written_data?: Uint8Array;
+  /** As `written_data`, of any length and in pieces, which begin anew each time: a `flat` answer has them twice. */
+  long_data?: Iterable<string>;
   /** A field of `data` whose list, empty there, is given page by page. */
   long_list?: LongList;
   /** The answer is wrapped already; nothing else is set then. */

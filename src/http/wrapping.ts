@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts';
 import { wrapAnswer } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
+import { Breath } from '../core/breath.ts';
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
 import { SYSTEM_LEASE_TTL } from '../mounts/mount.ts';
@@ -71,8 +72,10 @@ async function wholeBody(body: Dressed['body'] = ''): Promise<Uint8Array> {
     return Buffer.concat([...body.pieces()]);
   }
   const pieces: Uint8Array[] = [];
+  const breath = new Breath();
   let length = 0;
   for await (const piece of body.pieces()) {
+    await breath.take();
     length += piece.length;
     requireShort({ length });
     pieces.push(piece);

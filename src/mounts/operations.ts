@@ -17,6 +17,7 @@ import type { Answer } from '../http/route.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { bumpPermissionVersion } from '../store/permission-version.ts';
 import type { Effect, Write } from '../store/write.ts';
+import { presentMounts, type Said } from './listing.ts';
 import { effectiveLeaseTtls, fullPath, type Mount, type MountKind } from './mount.ts';
 import { deleteAliasesOfMount } from './remains/operations.ts';
 import { insertRemovedMount } from './remains/store.ts';
@@ -296,14 +297,15 @@ async function findByPath(app: App, input: Place): Promise<Mount | undefined> {
 
 /** All mounts of a kind, as `sys/mounts` and `sys/auth` answer them. */
 export async function describeMounts(app: App, kind: MountKind): Promise<Answer> {
-  const data: Record<string, unknown> = {};
-  const breath = new Breath();
-  for (const mount of (await readMounts(app)).values()) {
-    if (mount.kind === kind) data[mount.path] = describeMount(mount);
-    await breath.take();
-  }
-  return { data, flat: true };
+  const all = [...(await readMounts(app)).values()];
+  const said = all.filter((mount) => mount.kind === kind).map(saidOf(describeMount));
+  return { ...presentMounts(said), flat: true };
 }
+
+/** It is said when it is written: of many mounts that is not done at once. */
+const saidOf =
+  (describe: (mount: Mount) => object) =>
+  (mount: Mount): Said[number] => [mount.path, () => describe(mount)];
 
 export async function readMount(
   app: App,
@@ -483,17 +485,17 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Answe
   if (!caller.acl && caller.wrap_ttl === undefined) {
     return { data: {}, written_data: await readListed(app) };
   }
-  const groups: Record<MountKind, Record<string, unknown>> = { secret: {}, auth: {} };
+  const groups: Record<MountKind, Said[number][]> = { secret: [], auth: [] };
   const breath = new Breath();
   for (const mount of (await readMounts(app)).values()) {
     await breath.take();
     if (caller.acl && (await hasAccessBeneath(caller.acl, fullPath(mount), () => breath.take()))) {
-      groups[mount.kind][mount.path] = describeMount(mount);
+      groups[mount.kind].push(saidOf(describeMount)(mount));
     } else if (mount.config.listing_visibility === 'unauth') {
-      groups[mount.kind][mount.path] = describeListed(mount);
+      groups[mount.kind].push(saidOf(describeListed)(mount));
     }
   }
-  return { data: groups };
+  return presentMounts(groups);
 }
 
 const describeListed = ({ type, description, options }: Mount) => ({ type, description, options });

@@ -51,6 +51,10 @@ export function dressAnswer(
   const body = `${JSON.stringify(whole)}\n`;
   const { long_text: long, long_list: list, written_data: written } = answer;
   if (written) return { status: 200, headers: { ...JSON_TYPE }, body: putWritten(body, written) };
+  if (answer.long_data) {
+    const pieces = putLongData(body, answer.long_data, answer.flat);
+    return { status: 200, headers: { ...JSON_TYPE }, body: pieces };
+  }
   return {
     status: answer.status ?? 200,
     headers: { ...JSON_TYPE },
@@ -80,6 +84,24 @@ function putWritten(json: string, written: Uint8Array): SizedBody {
       yield before;
       for (let at = 0; at < written.length; at += PIECE) yield written.subarray(at, at + PIECE);
       yield after;
+    },
+  };
+}
+
+/** Puts what is written piece by piece in the place of the empty `data`, and before the envelope's own fields. */
+function putLongData(json: string, pieces: Iterable<string>, flat = false): PagedBody {
+  const at = json.indexOf('"data":{') + '"data":{'.length;
+  return {
+    length: undefined,
+    async *pieces() {
+      yield Buffer.from('{');
+      if (flat) {
+        for (const piece of pieces) yield Buffer.from(piece);
+        yield Buffer.from(',');
+      }
+      yield Buffer.from(json.slice('{'.length, at));
+      for (const piece of pieces) yield Buffer.from(piece);
+      yield Buffer.from(json.slice(at));
     },
   };
 }
