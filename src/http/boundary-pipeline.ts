@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
 import { standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
 import { systemCaller } from '../access/system-caller.ts';
@@ -17,6 +18,7 @@ import { visibleFields } from '../broker/resources/operations.ts';
 import { noteAccount } from '../core/asking.ts';
 import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
+import { recordable } from '../core/recorded-shape.ts';
 import { countRequest } from '../metrics/operations.ts';
 import {
   checkFields,
@@ -282,7 +284,27 @@ function recordedOf(
     const isKnown = name !== 'version' && Object.hasOwn(route.input.shape, name);
     return isKnown && (within ?? '').length <= MAX_REFERENCE;
   });
-  return { ...Object.fromEntries(sent), ...item, update_mask };
+  const shown = Object.entries(item).map(([name, value]) => [
+    name,
+    recordedField(route, name, value),
+  ]);
+  return { ...Object.fromEntries([...sent, ...shown]), update_mask };
+}
+
+/** `attributes` are checked where it is known of what; in the record they are as one of those kinds has them. */
+function recordedField({ input, attributes = {} }: BoundaryRoute, name: string, value: unknown) {
+  if (name !== 'attributes' || typeof value !== 'object' || value === null) {
+    const schema = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
+    return recordable(schema ? [schema] : [], value);
+  }
+  const shapes = Object.values(attributes).map(({ shape }) => shape);
+  const kindsOf = (field: string): z.ZodType[] =>
+    shapes.flatMap((shape) => (Object.hasOwn(shape, field) ? (shape[field] ?? []) : []));
+  const fields = Object.entries(value).map(([field, each]) => [
+    field,
+    recordable(kindsOf(field), each),
+  ]);
+  return Object.fromEntries(fields);
 }
 
 const hasBody = ({ method }: BoundaryRoute): boolean => method === 'POST' || method === 'PATCH';

@@ -7,6 +7,7 @@ import { hashSecret } from '../audit/operations.ts';
 import type { RecordedEnd } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
 import { mayHaveUser } from '../core/place.ts';
+import { recordable } from '../core/recorded-shape.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AnyRoute, Capability, Method } from './route.ts';
 
@@ -15,6 +16,7 @@ export interface RecordedRoute {
   readonly id: string;
   readonly method: string;
   readonly access: unknown;
+  readonly input?: { readonly shape: Readonly<Record<string, unknown>> };
   readonly body?: 'json' | 'bytes';
   readonly path: string;
   readonly audit?: readonly string[];
@@ -83,7 +85,10 @@ export function tracePath(
 export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>>): void {
   const facts: Record<string, unknown> = {};
   for (const name of trace.route?.audit ?? []) {
-    if (input[name] !== undefined) facts[name] = input[name];
+    if (input[name] === undefined) continue;
+    // What nobody reads is as it came.
+    const isRead = Object.hasOwn(trace.route?.input?.shape ?? {}, name);
+    facts[name] = isRead ? input[name] : recordable([], input[name]);
   }
   for (const [name, within] of Object.entries(trace.route?.audit_within ?? {})) {
     const value = input[name];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TokenBounds } from '../../access/tokens/bounds.ts';
 import { parseDuration } from '../../core/durations.ts';
+import { recordedAs } from '../../core/recorded-shape.ts';
 import type { Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
 import { wholeNumber } from '../fields.ts';
@@ -57,6 +58,22 @@ const text = (about: string) => z.string().optional().describe(about);
 const texts = (about: string) => z.record(z.string(), z.string()).optional().describe(about);
 
 const path = text('Path of the Vault server, after `/v1/`. A template.');
+
+const recordedOverrides = z.object(
+  Object.fromEntries(
+    Object.values(CREDENTIAL_TYPES)
+      .flat()
+      .map((property) => [`${property}_attribute`, z.string().nullish()]),
+  ),
+);
+
+export const mappingOverrides = recordedAs(
+  z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Properties of the secret by `username_attribute` and the like.'),
+  recordedOverrides,
+);
 
 export const libraryAttributes: Readonly<Record<string, z.ZodObject>> = {
   'vault-generic': z.object({

@@ -19,6 +19,7 @@ import {
   type LibraryBody,
   libraryAttributes,
   libraryPaths,
+  mappingOverrides,
   planLibrary,
 } from './library.ts';
 
@@ -29,10 +30,7 @@ export const credentialLibraryDefinition: Definition = {
   containerField: 'credential_store_id',
   fields: {
     credential_type: z.string().optional().describe('What the secret is read as.'),
-    credential_mapping_overrides: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .describe('Properties of the secret by `username_attribute` and the like.'),
+    credential_mapping_overrides: mappingOverrides,
   },
   attributes: libraryAttributes,
   // Somebody's request to another server may hold what is secret there.

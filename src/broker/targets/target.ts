@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { recordedAs } from '../../core/recorded-shape.ts';
 import { judgeAddress } from '../addresses/address.ts';
 import type { Item } from '../definition.ts';
 import { checkLengths, type FieldErrors } from '../field-errors.ts';
@@ -56,6 +57,13 @@ export const targetAttributes: Readonly<Record<string, z.ZodObject>> = {
 };
 
 const wantedAlias = z.record(z.string(), z.unknown());
+const recordedAlias = z.object({
+  value: z.string().nullish(),
+  scope_id: z.string().nullish(),
+  attributes: z
+    .object({ authorize_session_arguments: z.object({ host_id: z.string().nullish() }).nullish() })
+    .nullish(),
+});
 
 export const targetFields = {
   session_max_seconds: wholeNumber().optional().describe('Lifetime of a session; 28800.'),
@@ -66,7 +74,10 @@ export const targetFields = {
   egress_worker_filter: z.string().optional().describe('Which workers may reach the endpoint.'),
   ingress_worker_filter: z.string().optional().describe('Not supported by this edition.'),
   address: z.string().optional().describe('IP address or DNS name of the endpoint.'),
-  with_aliases: z.array(wantedAlias).optional().describe('Aliases made with the target.'),
+  with_aliases: recordedAs(
+    z.array(wantedAlias).optional().describe('Aliases made with the target.'),
+    z.array(recordedAlias),
+  ),
   host_source_ids: z.unknown().optional().describe('Set by `:set-host-sources`.'),
   host_sources: z.unknown().optional().describe('Output only.'),
   brokered_credential_source_ids: z

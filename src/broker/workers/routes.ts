@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { recordedAs } from '../../core/recorded-shape.ts';
 import { type BoundaryRoute, boundaryRoute } from '../../http/boundary-route.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import type { LinkChange } from '../links/plan.ts';
@@ -86,6 +87,12 @@ function authorityRoute(
   });
 }
 
+/** Checked by `checkTags`, in words of their own. */
+const tags = recordedAs(
+  z.unknown().optional().describe('Lists of values, by key.'),
+  z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+);
+
 export const workerRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(workerDefinition, {
     only: ['list', 'read', 'update', 'delete'],
@@ -95,7 +102,7 @@ export const workerRoutes: readonly BoundaryRoute[] = [
   ...TAG_VERBS.map(([change, summary]) =>
     verbRoute(workerDefinition, `${change}-worker-tags`, {
       summary,
-      fields: { api_tags: z.unknown().optional().describe('Lists of values, by key.') },
+      fields: { api_tags: tags },
       audit: ['api_tags'],
       check: checkTags(change),
       run: changeTags(change),
