@@ -6,7 +6,9 @@ import { eachPlace } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { cacheConfig } from '../../store/config-cache.ts';
+import { build } from '../../store/database.ts';
 import type { Store } from '../../store/store.ts';
+import { write } from '../../store/write.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../x509/crl.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { readAuthority } from '../authority/operations.ts';
@@ -88,6 +90,21 @@ eachPlace('lists', (newPlace, engine) => {
     await assert.rejects(read(app, mount), /more than max_crl_entries/);
     await app.barrier.lock();
     await assert.rejects(read(app, mount), { kind: 'unavailable' });
+  });
+
+  test('a list that was too long is not collected to be refused again, till its most is another', async () => {
+    const { app } = await openTestApp(await (await newPlace()).open());
+    const { mount, issuer_id } = await makeAuthority(app);
+    const allow = (max_crl_entries: number) =>
+      writeCrlConfig(app, testCaller(mount), { max_crl_entries });
+    await allow(2);
+    await revoke(app, mount, issuer_id, 0, 3);
+    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    // Whoever collected them would find none.
+    await app.store.commit([write(build.deleteFrom('pki_revocation'))]);
+    await assert.rejects(read(app, mount), /more than max_crl_entries \(2\)/);
+    await allow(3);
+    assert.equal(countOf(await read(app, mount)), 0);
   });
 
   for (const count of [3, MANY]) {

@@ -24,7 +24,7 @@ import {
 } from './config.ts';
 import { type IssuerClass, listBase, planClass, planScope } from './issuer-class.ts';
 import { ListShelf } from './list-shelf.ts';
-import type { ListContent } from './making/job.ts';
+import type { ListContent, ListJob } from './making/job.ts';
 import { makeSignedList, remakeSignedList } from './making/operations.ts';
 import { findCrl, type StoredCrl, type StoredSeal, saveCrl } from './store.ts';
 
@@ -59,14 +59,31 @@ interface Lists {
   scheduled: Map<string, NodeJS.Timeout>;
   /** How long the last one took to build, in milliseconds. */
   durations: Map<string, number>;
+  /** By place, what the last one was that had too many entries. */
+  too_long: Map<string, TooLong>;
+}
+
+/** Lists of one scope only grow, so that none of it need be collected to be refused again. */
+interface TooLong {
+  scope: string;
+  max_entries: number;
+  refusal: Failure;
 }
 
 const listsOf = perApp<Lists>((app) => {
   const scheduled = new Map<string, NodeJS.Timeout>();
+  const too_long = new Map<string, TooLong>();
+  app.barrier.onLock(() => too_long.clear());
   app.onClose(() => {
     for (const timer of scheduled.values()) clearTimeout(timer);
   });
-  return { running: new Map(), shelf: new ListShelf(), scheduled, durations: new Map() };
+  return {
+    running: new Map(),
+    shelf: new ListShelf(),
+    scheduled,
+    durations: new Map(),
+    too_long,
+  };
 });
 
 export interface PublishedCrl {
@@ -201,7 +218,9 @@ async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<voi
   });
   const { max_crl_entries: max_entries } = config;
   const job = { content, basis: shelf.findAny(place), frame, algorithm, max_entries };
-  const { list, signature } = await makeSignedList(app, job, { mount_id, key });
+  const { list, signature } = await refusingLong(app, place, job, () =>
+    makeSignedList(app, job, { mount_id, key }),
+  );
   const crl: StoredCrl & StoredSeal = {
     number,
     revision,
@@ -215,7 +234,7 @@ async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<voi
     algorithm,
     signature,
   };
-  noteDuration(durations, place, performance.now() - began);
+  noteLast(durations, place, performance.now() - began);
   try {
     await app.store.commit([
       saveCrl({ mount_id, class: issuers.id, ...crl }),
@@ -228,14 +247,38 @@ async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<voi
   }
 }
 
-/** Lists of which it is remembered how long they took: those of issuers that are gone leave theirs. */
-const MOST_DURATIONS = 1000;
+/**
+ * Makes a list unless it is known to have too many entries: everybody may ask for it, and to find out
+ * takes as long as to make it.
+ *
+ * @throws Failure `conflict` for a list longer than it may be
+ */
+async function refusingLong<List>(
+  app: App,
+  place: string,
+  { content: { scope }, max_entries }: ListJob,
+  make: () => Promise<List>,
+): Promise<List> {
+  const { too_long } = listsOf(app);
+  const known = too_long.get(place);
+  if (known?.scope === scope && known.max_entries === max_entries) throw known.refusal;
+  try {
+    return await make();
+  } catch (error) {
+    const isLong = error instanceof Failure && error.kind === 'conflict';
+    if (isLong) noteLast(too_long, place, { scope, max_entries, refusal: error });
+    throw error;
+  }
+}
 
-function noteDuration(durations: Map<string, number>, place: string, took_ms: number): void {
-  durations.delete(place);
-  durations.set(place, took_ms);
-  const [oldest] = durations.keys();
-  if (durations.size > MOST_DURATIONS && oldest !== undefined) durations.delete(oldest);
+/** Lists of which something is remembered: those of issuers that are gone leave theirs. */
+const MOST_PLACES = 1000;
+
+function noteLast<Value>(by_place: Map<string, Value>, place: string, value: Value): void {
+  by_place.delete(place);
+  by_place.set(place, value);
+  const [oldest] = by_place.keys();
+  if (by_place.size > MOST_PLACES && oldest !== undefined) by_place.delete(oldest);
 }
 
 /** Makes a list again that this server has not in memory: from before its start, or of another node. */
