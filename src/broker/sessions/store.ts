@@ -390,7 +390,25 @@ export async function listDue(
   return rows.map(({ id, status }) => ({ id, status: status as SessionStatus }));
 }
 
-/** Forgets sessions that have ended, with their connections. */
+/** Connections of some sessions, so many at most: one that lasted hours may have had any number. */
+export async function listConnectionsOf(
+  db: Db,
+  session_ids: readonly string[],
+  limit: number,
+): Promise<string[]> {
+  const of = db
+    .selectFrom('session_connection')
+    .select('id')
+    .where('session_id', 'in', session_ids);
+  return (await of.limit(limit).execute()).map(({ id }) => id);
+}
+
+/** Forgets connections of sessions that have ended. */
+export function deleteConnections(ids: readonly string[]): Write {
+  return write(build.deleteFrom('session_connection').where('id', 'in', ids));
+}
+
+/** Forgets sessions that have ended, with the connections that they have left. */
 export function deleteSessions(ids: readonly string[]): Write[] {
   return [
     write(build.deleteFrom('session_connection').where('session_id', 'in', ids)),

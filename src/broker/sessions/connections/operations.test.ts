@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { openTestApp } from '../../../../test/support/app.ts';
 import { eachEngine, type Open } from '../../../../test/support/engines.ts';
+import { copyRow, numbered } from '../../../../test/support/many-rows.ts';
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
@@ -298,6 +299,34 @@ eachEngine('sessions', (open) => {
     assert.equal(await planDue(app), undefined);
     const removed = await app.db.selectFrom('resource_removed').select('id').execute();
     assert.deepEqual(removed.map(({ id }) => id).sort(), [idle, canceled, fresh].sort());
+  });
+
+  test('however many connections a session has had, they are forgotten some at a time, and it with the last', async () => {
+    const { app, makeSession, status, wait } = await makeWorld(open);
+    const id = await makeSession({ limit: -1 });
+    await activateAt(app, id);
+    const { connection_id } = await authorize(app, id);
+    await closeAt(app, connection_id);
+    const changes = { id: numbered('id') };
+    await copyRow(app.store, 'session_connection', {
+      of: { id: connection_id },
+      copies: 1_299,
+      changes,
+    });
+    await cancelCarriedSession(app, caller(), id);
+    await runDue(app);
+    wait(3_600_000);
+    const left: [connections: number, status: string | undefined][] = [];
+    for (let page = 0; page < 3; page += 1) {
+      await runDue(app);
+      const rows = await app.db.selectFrom('session_connection').select('id').execute();
+      left.push([rows.length, await status(id)]);
+    }
+    assert.deepEqual(left, [
+      [800, 'terminated'],
+      [300, 'terminated'],
+      [0, undefined],
+    ]);
   });
 
   test('run out is said before canceled', async () => {

@@ -6,7 +6,13 @@ import {
   endSessionCredentials,
   revokeSessionCredentials,
 } from '../../session-credentials/operations.ts';
-import { deleteSessions, listDue, terminate } from '../store.ts';
+import {
+  deleteConnections,
+  deleteSessions,
+  listConnectionsOf,
+  listDue,
+  terminate,
+} from '../store.ts';
 import {
   cancelAffected,
   cancelSome,
@@ -92,6 +98,11 @@ export async function planDue(app: App): Promise<DuePage | undefined> {
   if (due.length === 0) return undefined;
   const ended = due.filter(({ status }) => status !== 'terminated').map(({ id }) => id);
   const forgotten = due.filter(({ status }) => status === 'terminated').map(({ id }) => id);
+  const past = forgotten.length === 0 ? [] : await listConnectionsOf(app.db, forgotten, BEFOREHAND);
+  // What they have had goes before them; they are due until then.
+  if (past.length === BEFOREHAND) {
+    return { effects: [deleteConnections(past)], ended: [], forgotten: [] };
+  }
   return {
     effects: [
       ...planTermination(app, ended),
