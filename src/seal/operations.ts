@@ -24,7 +24,15 @@ import {
 } from './seal.ts';
 import { splitRandomness } from './shamir.ts';
 import { hashShares } from './share-hash.ts';
-import { findNewestTerm, findSeal, insertKey, insertSeal, listKeyring } from './store.ts';
+import {
+  deleteReplacedSeal,
+  findNewestTerm,
+  findSeal,
+  hasReplacedSeal,
+  insertKey,
+  insertSeal,
+  listKeyring,
+} from './store.ts';
 import { openBarrier } from './unsealing/operations.ts';
 
 interface SealMemory {
@@ -164,6 +172,7 @@ export async function openSeal(app: App): Promise<void> {
     });
   });
   if (seal !== undefined) {
+    await clearReplaced(app, caller, seal);
     if (seal.kind === 'keyfile') await unsealByKeyFile(app, seal, app.barrier.lockings);
   } else if (app.config.mode === 'dev') {
     await initialise(app, caller, { root_token: app.config.dev_root_token });
@@ -172,6 +181,11 @@ export async function openSeal(app: App): Promise<void> {
   if (wanted !== undefined && !app.barrier.sealed && !(await findLiving(app, wanted))) {
     await createRootToken(app, caller, { id: wanted });
   }
+}
+
+/** Deletes what an earlier program left of seals that were replaced: their shares open it. */
+async function clearReplaced(app: App, caller: Caller, seal: Seal): Promise<void> {
+  if (await hasReplacedSeal(app.db, seal)) await app.commit(caller, [deleteReplacedSeal(seal)]);
 }
 
 async function unsealByKeyFile(app: App, seal: Seal, since: number): Promise<void> {

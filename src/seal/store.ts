@@ -30,20 +30,38 @@ export function insertSeal(seal: Seal): Write {
 const REKEYED = 'the keys were changed in the meantime: start over';
 
 /**
- * Replaces the seal after a rekeying.
+ * Replaces the seal after a rekeying, and leaves nothing that other shares open: neither the seal of before nor
+ * one that was to follow it. Refused while another one is to follow than this or the known one.
  *
  * @param seal with the generation that follows the stored one
+ * @param known another seal that was to follow, and that may be given up
  */
-export function replaceSeal(seal: Seal): Write {
+export function replaceSeal(seal: Seal, known?: Seal): Write[] {
   const { shares, threshold, generation, root_key_sealed, recovery_hash_sealed, share_hashes } =
     seal;
-  return write(
-    build
-      .updateTable('seal')
-      .set({ shares, threshold, generation, root_key_sealed, recovery_hash_sealed, share_hashes })
-      .where('generation', '=', generation - 1),
-    { rows: 1, conflict: REKEYED },
-  );
+  const bodies = [seal, ...(known ? [known] : [])].map(encodeNext);
+  return [
+    // First, and by itself: what is stored beside the seal is looked at when nobody else can store it.
+    holdSeal({ generation: generation - 1 }),
+    write(
+      build
+        .updateTable('seal')
+        .set({ shares, threshold, generation, root_key_sealed, recovery_hash_sealed, share_hashes })
+        .where('generation', '=', generation - 1)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('seal_next')
+                .select('id')
+                .where('generation', '=', generation)
+                .where('body', 'not in', bodies),
+            ),
+          ),
+        ),
+      { rows: 1, conflict: REKEYED },
+    ),
+    write(build.deleteFrom('seal_next')),
+  ];
 }
 
 const holdGeneration = preparedHold<{ generation: number }>(
@@ -61,16 +79,31 @@ export function holdSeal({ generation }: Pick<Seal, 'generation'>): Write {
   return holdGeneration({ generation });
 }
 
-/** Keeps the seal that is to follow, whose shares are in nobody's hands yet; it is not in force. */
-export function saveNextSeal(seal: Seal): Write {
-  const row = { id: 1, generation: seal.generation, body: encodeNext(seal) } as const;
-  const { generation, body } = row;
+/**
+ * Keeps the seal that is to follow, whose shares are in nobody's hands yet; it is not in force. Refused while
+ * another one is to follow than the known one: somebody may be about to hand out its shares.
+ *
+ * @param known another seal that was to follow, and that may be given up
+ */
+export function saveNextSeal(seal: Seal, known?: Seal): Write {
+  const { generation } = seal;
+  const body = encodeNext(seal);
   return write(
     build
       .insertInto('seal_next')
-      .values(row)
-      .onConflict((clash) => clash.column('id').doUpdateSet({ generation, body })),
-    { rows: 1 },
+      .values({ id: 1, generation, body })
+      .onConflict((clash) =>
+        clash
+          .column('id')
+          .doUpdateSet({ generation, body })
+          .where((at) =>
+            at.or([
+              at('seal_next.generation', '<', generation),
+              at('seal_next.body', '=', known ? encodeNext(known) : body),
+            ]),
+          ),
+      ),
+    { rows: 1, conflict: REKEYED },
   );
 }
 
@@ -80,6 +113,17 @@ const nextRow = prepared((from) => from.selectFrom('seal_next').selectAll());
 export async function findNextSeal(db: Db, seal: Seal): Promise<Seal | undefined> {
   const row = await nextRow.first(db, {});
   return row?.generation === seal.generation + 1 ? decodeNext(row.body, seal) : undefined;
+}
+
+/** Whether a seal is stored that follows none in force: an earlier program left those that it replaced. */
+export async function hasReplacedSeal(db: Db, { generation }: Seal): Promise<boolean> {
+  const row = await nextRow.first(db, {});
+  return row !== undefined && row.generation <= generation;
+}
+
+/** Deletes what {@link hasReplacedSeal} tells of. */
+export function deleteReplacedSeal({ generation }: Seal): Write {
+  return write(build.deleteFrom('seal_next').where('generation', '<=', generation));
 }
 
 const nextSchema = z.object({

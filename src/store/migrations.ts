@@ -40,6 +40,7 @@ import { roomInOrgs } from './migrations/0056-room-in-orgs.ts';
 import { bodyTags } from './migrations/0057-body-tags.ts';
 import { liveSessions } from './migrations/0059-live-sessions.ts';
 import { sessionsOfSets } from './migrations/0060-sessions-of-sets.ts';
+import { replacedSeals } from './migrations/0064-replaced-seals.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -90,6 +91,7 @@ export const MIGRATIONS: readonly Migration[] = [
   bodyTags,
   liveSessions,
   sessionsOfSets,
+  replacedSeals,
 ];
 
 /**

@@ -26,7 +26,7 @@ import {
   rekeyStatus,
   verificationStatus,
 } from './attempt.ts';
-import { putInForce } from './confirming/operations.ts';
+import { noteNext, putInForce, requireFreePlace } from './confirming/operations.ts';
 
 type Attempts = Record<RekeyTarget, RekeyAttempt | undefined>;
 
@@ -101,6 +101,7 @@ export async function startRekey(
   if (because !== undefined)
     throw new Failure('invalid', `invalid rekey configuration: ${because}`);
   if (input.key) requireShare(input.key, seal).fill(0);
+  await noteNext(app, seal);
   await recordFirst(app, caller, () => requireRoom(app, target, Boolean(input.key)));
   drop(attemptsOf(app), target);
   const attempt: RekeyAttempt = {
@@ -193,6 +194,7 @@ export async function updateRekey(
   const seal = await requireRekeyable(app, target);
   requireAttempt(app, seal, input);
   const share = requireShare(input.key, seal);
+  const aside = await requireFreePlace(app, seal);
   const attempt = await recordFirst(app, caller, () => requireAttempt(app, seal, input));
   const { nonce } = attempt.gathering;
   attempt.gathering = addShare(attempt.gathering, share, app.now());
@@ -218,7 +220,11 @@ export async function updateRekey(
   pending.key.fill(0);
   drop(attemptsOf(app), target);
   try {
-    const { confirmed } = await putInForce(app, caller, { before: seal, next: pending.seal });
+    const { confirmed } = await putInForce(app, caller, {
+      before: seal,
+      next: pending.seal,
+      aside,
+    });
     return { complete: true, nonce, shares, verification_nonce: undefined, confirmed };
   } catch (error) {
     for (const share of shares) share.fill(0);
@@ -283,6 +289,7 @@ export async function verifyRekey(
     return found;
   };
   const share = requireShare(key, judge()[1].seal);
+  const aside = await requireFreePlace(app, await requireSeal(app));
   const [attempt, pending] = await recordFirst(app, caller, judge);
   pending.gathering = addShare(pending.gathering, share, app.now());
   if (!isComplete(pending.gathering)) return verificationStatus(attempt, pending);
@@ -292,7 +299,7 @@ export async function verifyRekey(
   made?.fill(0);
   if (!isRight) throw new Error('shares that were each of the new key do not make it');
   drop(attemptsOf(app), target);
-  await app.commit(caller, [replaceSeal(pending.seal)]);
+  await app.commit(caller, replaceSeal(pending.seal, aside));
   return { nonce, complete: true };
 }
 

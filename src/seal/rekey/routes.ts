@@ -16,7 +16,7 @@ import {
 } from './operations.ts';
 
 const UNCONFIRMED =
-  'the database did not confirm that these shares are in force: they open the server all the same, and the shares of before do until one of these is shown';
+  'the database did not confirm that these shares are in force: they open the server all the same; those of before do, too, and can still make others, until one of these is shown: show one soon';
 
 const anything = z.record(z.string(), z.unknown());
 

@@ -74,7 +74,7 @@ export async function putShownInForce(
   const next = seal && (await findNextSeal(app.db, seal));
   if (!next || !key || !isShareOf(key, next)) return;
   try {
-    await app.commit(caller, [replaceSeal(next)]);
+    await app.commit(caller, replaceSeal(next));
   } catch (error) {
     // Another request, or another node, has done it.
     if (!(error instanceof Failure && error.kind === 'conflict')) throw error;

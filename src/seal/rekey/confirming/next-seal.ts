@@ -1,0 +1,44 @@
+// The seal that is to follow has one place. Whoever stored it is about to hand out its shares, and says that they
+// open the server whatever the database confirms: nobody may take the place before that was said. Nor may it
+// be kept by a process that was killed: so it is free once whoever made it has surely answered.
+
+/** So long, in milliseconds, a rekeying takes at most from its first write to its answer. */
+export const PATIENCE = 30_000;
+
+/** So long a node leaves what another one stored alone, counted from when it saw it: by its own clock only. */
+export const LEFT_ALONE = 2 * PATIENCE;
+
+/** What a node knows of seals that are to follow, by their tags. */
+export interface KnownNext {
+  /** Of rekeyings at this node that are not answered yet. */
+  underway: Set<string>;
+  /** Of the last one here that was answered, with its shares or without. */
+  answered: string | undefined;
+  seen: Sighting | undefined;
+}
+
+interface Sighting {
+  tag: string;
+  /** Unix milliseconds. */
+  since: number;
+}
+
+/** What is known once a seal has been seen: the first time counts. */
+export function sighted(seen: Sighting | undefined, tag: string, now: number): Sighting {
+  return seen?.tag === tag ? seen : { tag, since: now };
+}
+
+/**
+ * Whether whoever stored the seal that is to follow has answered, or never will.
+ *
+ * @param at.alone no other node can have stored it
+ */
+export function isGivenUp(
+  { underway, answered, seen }: KnownNext,
+  tag: string,
+  at: { now: number; alone: boolean },
+): boolean {
+  if (underway.has(tag)) return false;
+  if (at.alone || answered === tag) return true;
+  return seen?.tag === tag && at.now - seen.since >= LEFT_ALONE;
+}
