@@ -24,9 +24,11 @@ import {
   listContainedIds,
   listInScopes,
   listLinksInScopes,
+  listLinksToSome,
   listLogInsOf,
   listProjects,
   unlink,
+  unlinkTo,
 } from './store.ts';
 
 // A removal ends all that stands on what it removes in its own write set, by statements that find
@@ -108,6 +110,7 @@ async function removeBeforehand(
     const ids = await list(PAGE);
     if (ids.length === 0) return;
     const ends = await endsOf(app, work, type)(ids);
+    await unlinkThoseTo(app, work, ids);
     if (ids.length < PAGE) return;
     const removal = removeResources({ ids }, app.now());
     await work.commit([...ends, ...removal, ...(permits ? bumpPermissionVersion() : [])]);
@@ -180,7 +183,8 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'host':
       return sessions({ host_ids: [id] });
     case 'host-set':
-      return sessions({ of_host_sets: [id] });
+      await sessions({ of_host_sets: [id] });
+      return unlinkThoseTo(app, work, [id]);
     case 'auth-token':
       return sessions({ log_in_ids: [id] });
     case 'account':
@@ -190,7 +194,8 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
       return sessions({ user_ids: [id] });
     case 'credential':
     case 'credential-library':
-      return endSourcesBeforehand(app, work, [id]);
+      await endSourcesBeforehand(app, work, [id]);
+      return unlinkThoseTo(app, work, [id]);
     case 'credential-store':
       return contained('credential', 'credential-library');
     case 'host-catalog':
@@ -248,6 +253,15 @@ async function unlinkBeforehand(
     const links = await list();
     if (links.length < LINKS) return;
     await work.commit([...unlink(kind, links), ...bumpPermissionVersion()]);
+  }
+}
+
+/** A single one of these may be what a thousand groups, or any number of targets, lead to. */
+async function unlinkThoseTo(app: App, work: EndingWork, ids: readonly string[]): Promise<void> {
+  for (;;) {
+    const links = await listLinksToSome(app.db, ids, LINKS);
+    if (links.length < LINKS) return;
+    await work.commit([...unlinkTo(links), ...bumpPermissionVersion()]);
   }
 }
 

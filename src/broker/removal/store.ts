@@ -148,3 +148,31 @@ export function unlink(
     ),
   );
 }
+
+/** What leads to some resources. Log-ins are no part of it: by their accounts they are found, and they end. */
+export async function listLinksToSome(
+  db: Db,
+  ids: readonly string[],
+  limit: number,
+): Promise<{ from_id: string; kind: string; to_id: string }[]> {
+  const links = db.selectFrom('resource_link').selectAll().where('to_id', 'in', ids);
+  return links
+    .where('kind', '<>', 'log-in-account' satisfies LinkKind)
+    .limit(limit)
+    .execute();
+}
+
+/** As {@link unlink}, of what leads to the same. */
+export function unlinkTo(
+  links: readonly { from_id: string; kind: string; to_id: string }[],
+): Write[] {
+  const byTo = Map.groupBy(links, ({ to_id, kind }) => `${kind} ${to_id}`);
+  return [...byTo.values()].flatMap((some) => {
+    const [first] = some;
+    if (!first) return [];
+    const { to_id, kind } = first;
+    const from_ids = some.map(({ from_id }) => from_id);
+    const one = build.deleteFrom('resource_link').where('to_id', '=', to_id);
+    return write(one.where('kind', '=', kind).where('from_id', 'in', from_ids));
+  });
+}
