@@ -1,12 +1,12 @@
-import {
-  canonicalNames,
-  type FormedSegment,
-  foldingNames,
-  type OwnPath,
-  type Sense,
-} from './name-form.ts';
+import { canonicalNames, type FormedSegment, foldingNames } from './name-form.ts';
 import { namesSent, type ParameterReader } from './parameter-forms.ts';
-import { hasConditions, judgeParameters } from './parameter-rules.ts';
+import {
+  hasConditions,
+  judgeFields,
+  judgeParameters,
+  readFields,
+  type SentFields,
+} from './parameter-rules.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
 import { CAPABILITIES, type Policy } from './policy.ts';
 import {
@@ -22,6 +22,7 @@ import {
   type RuleTable,
   withoutSlash,
 } from './rule-table.ts';
+import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
 
 /** What a caller's policies come to, made once and asked often. */
 export interface Acl {
@@ -62,7 +63,7 @@ export interface AccessRequest {
 export type AccessVerdict = { allowed: true } | { allowed: false; because: string };
 
 const SUDO = bitOf('sudo');
-const OPERATION_BITS: Readonly<Record<Operation, number>> = {
+export const OPERATION_BITS: Readonly<Record<Operation, number>> = {
   read: bitOf('read'),
   list: bitOf('list'),
   create: bitOf('create'),
@@ -116,16 +117,16 @@ function canonicalTable(
   return made;
 }
 
-const ALLOWED: AccessVerdict = { allowed: true };
+export const ALLOWED: AccessVerdict = { allowed: true };
 
-function refuse(because: string): AccessVerdict {
+export function refuse(because: string): AccessVerdict {
   return { allowed: false, because };
 }
 
 const NO_RULE = refuse('no policy has a rule for this path');
 
 /** What is known of a request before its fields. */
-type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoRequired'>;
+export type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoRequired'>;
 
 /** Says whether a caller may do what a request asks for (contract 5.2 to 5.4). */
 export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
@@ -150,106 +151,23 @@ export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>
   return !judgeAll(acl, request, denies, ALLOWED).allowed;
 }
 
-const DENIED = refuse('a policy denies this path');
+export const DENIED = refuse('a policy denies this path');
 
 /** The fields of a request, and the wrapping that it asks for. */
 export type SentWith = Pick<AccessRequest, 'parameters' | 'reader' | 'wrapTtl'>;
 
 /**
- * Whether the paths that things have of their own let pass what is asked of them elsewhere. What
- * nothing grants there need not be granted, but a denial counts, and so do the conditions: what they
- * ask of every request as far as they are about such requests, what they say of fields in any case.
- */
-export function judgeOwn(acl: Acl, paths: readonly OwnPath[], sent: SentWith): AccessVerdict {
-  // Most things are under few rules: thousands of members must not have the fields read each time.
-  const known = new Map<Rule, { own: OwnPath; verdict: AccessVerdict }>();
-  for (const own of paths) {
-    const judge = (rule: Rule, request: Asked): AccessVerdict => {
-      const before = known.get(rule);
-      if (before && isAlike(before.own, own)) return before.verdict;
-      const verdict = judgeOwnRule(rule, { ...own, ...sent, operation: request.operation });
-      known.set(rule, { own, verdict });
-      return verdict;
-    };
-    const asked: Asked = { ...own, operation: operationOf(own), sudoRequired: false };
-    const verdict = judgeAll(acl, asked, judge, ALLOWED);
-    if (!verdict.allowed) return verdict;
-  }
-  return ALLOWED;
-}
-
-function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {
-  if (isList) return 'list';
-  return isRead ? 'read' : 'update';
-}
-
-const isAlike = (one: OwnPath, other: OwnPath): boolean =>
-  one.stands_for === other.stands_for &&
-  one.alike === other.alike &&
-  one.part === other.part &&
-  operationOf(one) === operationOf(other);
-
-const WRITES =
-  OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;
-
-function judgeOwnRule(
-  rule: Rule,
-  request: SentWith & Sense & Pick<Asked, 'operation'>,
-): AccessVerdict {
-  if (rule.granted & DENY) return DENIED;
-  const { stands_for, alike, part, operation, parameters = {}, reader, wrapTtl } = request;
-  const about = operation === 'read' || operation === 'list' ? OPERATION_BITS[operation] : WRITES;
-  const isAbout = (rule.granted & about) !== 0;
-  if (isAbout) {
-    if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
-    const verdict = judgeWrapping(rule, wrapTtl);
-    if (!verdict.allowed) return verdict;
-  }
-  if (operation === 'list') return isAbout ? judgeList(rule, request) : ALLOWED;
-  if (!hasConditions(rule)) return ALLOWED;
-  const { required_parameters } = rule;
-  const free = { ...rule, required_parameters: [] };
-  if (stands_for) {
-    return judgeFields(isAbout ? rule : free, pick(request, stands_for, false), reader);
-  }
-  if (alike) return judgeFields(free, pick(request, alike, true), reader);
-  if (!part) return judgeNamedFields(rule, request);
-  // What is required may come with the rest of the request.
-  const required = { ...NO_FIELDS, required_parameters: isAbout ? required_parameters : [] };
-  const whole = judgeFields(required, parameters, reader);
-  return whole.allowed ? judgeFields(free, pick(request, part, true), reader) : whole;
-}
-
-const NO_FIELDS = { allowed_parameters: new Map(), denied_parameters: new Map() } as const;
-
-function judgeFields(...asked: Parameters<typeof judgeParameters>): AccessVerdict {
-  const because = judgeParameters(...asked);
-  return because === undefined ? ALLOWED : refuse(because);
-}
-
-/** The fields of a request that are among some, or that are not. */
-function pick(
-  { parameters = {}, reader }: SentWith,
-  fields: readonly string[],
-  isWanted: boolean,
-): Record<string, unknown> {
-  const isAmong = (name: string): boolean =>
-    namesSent(name, reader).some((each) => fields.includes(each));
-  return Object.fromEntries(
-    Object.entries(parameters).filter(([name]) => isAmong(name) === isWanted),
-  );
-}
-
-/**
  * Has every rule judge that decides about a request.
  *
  * @param without the verdict of policies that have no rule for it
+ * @param effort what finding the rules takes is taken from it
  */
-function judgeAll<Request extends Asked>(
+export function judgeAll<Request extends Asked>(
   acl: Acl,
   request: Request,
   judge: (rule: Rule, request: Request) => AccessVerdict,
   without = NO_RULE,
+  effort?: Comparisons,
 ): AccessVerdict {
   if (acl.root) return ALLOWED;
   const { operation, formed } = request;
@@ -262,11 +180,13 @@ function judgeAll<Request extends Asked>(
   for (let at = 0; at < tables.length; at++) {
     const written = tables[at] ?? tables[0];
     const table = hasNames ? canonicalTable(written, request.path, formed) : written;
-    const rule = isList ? findListRule(table, path) : findRule(table, path);
+    // Whoever counts the effort goes by that, whatever is answered.
+    if (effort && effort.left < 0) return NO_RULE;
+    const rule = isList ? findListRule(table, path) : findRule(table, path, effort);
     const verdict = rule ? judge(rule, request) : without;
     if (!verdict.allowed) return verdict;
     if (table.guards.lengths.length === 0) continue;
-    for (const guard of listGuards(table, path, isList)) {
+    for (const guard of listGuards(table, path, isList, effort)) {
       const guarded = judge(guard, request);
       if (!guarded.allowed) return guarded;
     }
@@ -283,7 +203,10 @@ export function judgeBrought(acl: Acl, request: AccessRequest): AccessVerdict {
   return judgeAll(acl, request, judgeNamedFields);
 }
 
-function judgeNamedFields(rule: Rule, { parameters = {}, reader }: SentWith): AccessVerdict {
+function judgeNamedFields(
+  rule: Rule,
+  { parameters = {}, reader }: Pick<AccessRequest, 'parameters' | 'reader'>,
+): AccessVerdict {
   const { allowed_parameters, denied_parameters } = rule;
   if (allowed_parameters.size === 0 && denied_parameters.size === 0) return ALLOWED;
   const named = Object.entries(parameters).filter(([sent]) =>
@@ -292,10 +215,11 @@ function judgeNamedFields(rule: Rule, { parameters = {}, reader }: SentWith): Ac
     ),
   );
   const conditions = { ...rule, required_parameters: [] };
-  return judgeFields(conditions, Object.fromEntries(named), reader);
+  const because = judgeParameters(conditions, Object.fromEntries(named), reader);
+  return because === undefined ? ALLOWED : refuse(because);
 }
 
-function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {
+export function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {
   const verdict = judgeGrant(rule, request);
   return verdict.allowed ? judgeConditions(rule, request) : verdict;
 }
@@ -309,20 +233,30 @@ function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdi
 }
 
 function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
-  const { wrapTtl, operation, parameters = {} } = request;
+  const { wrapTtl, operation } = request;
   const unwrapped = judgeWrapping(rule, wrapTtl);
   if (!unwrapped.allowed || operation === 'delete') return unwrapped;
-  return operation === 'list'
-    ? judgeList(rule, request)
-    : judgeFields(rule, parameters, request.reader);
+  if (operation === 'list') return judgeList(rule, request);
+  const because = judgeSent(rule, request);
+  return because === undefined ? ALLOWED : refuse(because);
 }
 
-function judgeList(rule: Rule, sent: SentWith): AccessVerdict {
+export function judgeList(rule: Rule, sent: SentWith): AccessVerdict {
   const because = judgePage(rule.pagination_limit, sent) ?? judgeListParameters(rule, sent);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
-function judgeWrapping(
+/** Fields are read once, however many tables and guards have a rule about them. */
+const fieldsOf = new WeakMap<AccessRequest, SentFields>();
+
+function judgeSent(rule: Rule, request: AccessRequest): string | undefined {
+  if (!hasConditions(rule)) return undefined;
+  const fields = fieldsOf.get(request) ?? readFields(request.parameters ?? {}, request.reader);
+  fieldsOf.set(request, fields);
+  return judgeFields(rule, fields, { left: MOST_COMPARISONS });
+}
+
+export function judgeWrapping(
   { min_wrapping_ttl, max_wrapping_ttl }: Rule,
   wrapTtl: number | undefined,
 ): AccessVerdict {

@@ -1,6 +1,7 @@
 import type { IdentityFacts } from '../core/identity-template.ts';
 import type { Mount } from '../mounts/mount.ts';
-import type { AccessRequest, Acl, SentWith } from './acl.ts';
+import type { AccessRequest, Acl } from './acl.ts';
+import type { OwnJudge } from './own-judge.ts';
 import type { Standing } from './standing/standing.ts';
 import type { TokenBounds } from './tokens/bounds.ts';
 
@@ -79,8 +80,8 @@ export interface Caller {
    * @param list what they come to; not called for those who may do anything
    */
   readonly mayBring?: (list: () => Readonly<Record<string, unknown>>) => boolean;
-  /** What policies judge of the request besides its path; absent where no policies are asked. */
-  readonly sent?: () => SentWith;
+  /** Judges by the paths of what the request names or finds; absent where no policies are asked. */
+  readonly own?: () => OwnJudge;
   /**
    * The request as policies judge it, on open endpoints that ask who comes with a token; absent
    * everywhere else, where it is judged before it gets here.

@@ -28,6 +28,8 @@ export const NO_READER: ParameterReader = {
 
 /** A parameter as it was sent, and as the endpoint reads it. */
 export interface Sent {
+  /** With the letter case that it came in. */
+  written: string;
   /** Lower case. */
   name: string;
   /** All names of its field, lower case. */
@@ -55,6 +57,7 @@ export function readSent(written: string, value: unknown, reader: ParameterReade
   let forms: Forms | undefined;
   let foreign: number | undefined;
   return {
+    written,
     name: written.toLowerCase(),
     names: namesSent(written, reader),
     value,

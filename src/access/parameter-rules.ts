@@ -41,14 +41,56 @@ export function judgeParameters(
   parameters: Readonly<Record<string, unknown>>,
   reader: ParameterReader = NO_READER,
 ): string | undefined {
-  const { allowed_parameters, denied_parameters, required_parameters } = rule;
   if (!hasConditions(rule)) return undefined;
+  return judgeFields(rule, readFields(parameters, reader), { left: MOST_COMPARISONS });
+}
 
+/** Parameters of a request, each read when it is first asked about, and once, however many rules judge it. */
+export interface SentFields {
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly reader: ParameterReader;
+  readonly each: readonly Sent[];
+}
+
+export function readFields(
+  parameters: Readonly<Record<string, unknown>>,
+  reader: ParameterReader = NO_READER,
+): SentFields {
+  let each: readonly Sent[] | undefined;
+  return {
+    parameters,
+    reader,
+    get each() {
+      each ??= Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
+      return each;
+    },
+  };
+}
+
+/** Some of them. */
+export function pickFields(
+  { each, reader }: SentFields,
+  isWanted: (sent: Sent) => boolean,
+): SentFields {
+  const wanted = each.filter(isWanted);
+  const parameters = Object.fromEntries(wanted.map(({ written, value }) => [written, value]));
+  return { parameters, reader, each: wanted };
+}
+
+/** As {@link judgeParameters}; when nothing is left of the budget, the answer says nothing. */
+export function judgeFields(
+  rule: ParameterConditions,
+  fields: SentFields,
+  budget: Comparisons,
+): string | undefined {
+  const { parameters, reader } = fields;
+  const { allowed_parameters, denied_parameters, required_parameters } = rule;
   const missing = required_parameters.find((wanted) => !isThere(wanted, parameters, reader));
   if (missing !== undefined) return `parameter "${missing}" is required`;
+  if (denied_parameters.size + allowed_parameters.size === 0) return undefined;
 
-  const budget: Comparisons = { left: MOST_COMPARISONS };
-  const sent = Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
+  const sent = fields.each;
+  budget.left -= sent.length;
   if (denied_parameters.has('*') && sent.length > 0) return 'no parameter is allowed';
   if (countForeign(rule, sent) > MOST_FOREIGN) {
     return `more than ${MOST_FOREIGN} names in other scripts are not compared`;
@@ -137,7 +179,7 @@ const READING = 100;
 function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Comparisons): boolean {
   const { read, readNamed, value } = sent;
   if (read === undefined) return isNamed(allowed, value, budget);
-  if (allowed.includes('*') || areAmong(allowed, read)) return true;
+  if (allowed.includes('*') || areAmong(allowed, read, budget)) return true;
   budget.left -= 2 * READING * allowed.length;
   if (budget.left < 0) return false;
   if (allowed.some((named) => isDeepStrictEqual(readNamed(named), read))) return true;
@@ -149,8 +191,9 @@ function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Compa
 }
 
 /** Whether what is read is a text that is named word for word, or a list of such. */
-function areAmong(allowed: readonly ParameterValue[], read: unknown): boolean {
+function areAmong(allowed: readonly ParameterValue[], read: unknown, budget: Comparisons): boolean {
   const texts: readonly unknown[] = Array.isArray(read) ? read : [read];
+  budget.left -= texts.length >> 3;
   const named = new Set<unknown>(allowed);
   return texts.length > 0 && texts.every((text) => typeof text === 'string' && named.has(text));
 }

@@ -16,6 +16,7 @@ import {
   takesAway,
 } from './policy.ts';
 import { countConditions } from './policy-limits.ts';
+import type { Comparisons } from './value-set.ts';
 import { findFirst, listMatching } from './wild-index.ts';
 
 /** One set of policies, merged. */
@@ -250,9 +251,13 @@ function choose(
   return a === undefined || b === undefined ? (a ?? b) : pick(a, b);
 }
 
-/** The one rule that decides about a path: an exact one, or the best of those with wildcards. */
-export function findRule(table: RuleTable, path: string): Rule | undefined {
-  return table.exact.get(path) ?? findWild(table, path)?.rule;
+/**
+ * The one rule that decides about a path: an exact one, or the best of those with wildcards.
+ *
+ * @param effort what that takes is taken from it
+ */
+export function findRule(table: RuleTable, path: string, effort?: Comparisons): Rule | undefined {
+  return table.exact.get(path) ?? findWild(table, path, effort)?.rule;
 }
 
 /**
@@ -268,16 +273,23 @@ export function findListRule(table: RuleTable, path: string): Rule | undefined {
   return comparePrecedence(whole.pattern, lists.pattern) <= 0 ? whole.rule : lists.rule;
 }
 
-function findWild(table: RuleTable, path: string): WildRule | undefined {
+function findWild(table: RuleTable, path: string, effort?: Comparisons): WildRule | undefined {
   const { byHead, lengths } = table.wild;
+  if (effort) effort.left -= weighHeads(lengths, path);
   for (const length of lengths) {
     if (length > path.length) continue;
     const bucket = byHead.get(path.slice(0, length));
     if (!bucket) continue;
-    const found = findFirst(bucket, path);
+    const found = findFirst(bucket, path, effort);
     if (found) return found;
   }
   return undefined;
+}
+
+/** What looking for the beginnings of a path takes, as comparisons go: those that are longer cost next to nothing. */
+function weighHeads(lengths: readonly number[], path: string): number {
+  const most = Math.min(lengths.length, path.length + 1);
+  return 1 + (lengths.length >> 4) + most * (1 + (path.length >> 7));
 }
 
 export function withoutSlash(path: string): string {
@@ -293,9 +305,14 @@ type Deciding = WildPattern | 'exact' | undefined;
  * @param isList as {@link findListRule} has it: of guards with wildcards only those that deny reach
  *   from a path to its list
  */
-export function listGuards(table: RuleTable, path: string, isList: boolean): Rule[] {
+export function listGuards(
+  table: RuleTable,
+  path: string,
+  isList: boolean,
+  effort?: Comparisons,
+): Rule[] {
   const rulesOf = (guards: readonly Obeyed[]): Rule[] => guards.map(({ rule }) => rule);
-  if (!isList) return rulesOf(guardsAt(table, path, decidingAt(table, path)));
+  if (!isList) return rulesOf(guardsAt(table, path, decidingAt(table, path), effort));
   const bare = withoutSlash(path);
   const slashed = `${bare}/`;
   if (table.exact.has(slashed)) return rulesOf(guardsAt(table, slashed, 'exact'));
@@ -315,13 +332,23 @@ interface Obeyed {
   exact: boolean;
 }
 
-function guardsAt({ guards }: RuleTable, path: string, deciding: Deciding): Obeyed[] {
+/** Filling in the slots of a guard, and reading what comes of it, takes as long as so many comparisons. */
+const FILLING = 10;
+
+function guardsAt(
+  { guards }: RuleTable,
+  path: string,
+  deciding: Deciding,
+  effort?: Comparisons,
+): Obeyed[] {
+  if (effort) effort.left -= 2 * weighHeads(guards.lengths, path);
   return guards.lengths
     .flatMap((length) => {
       const bucket = guards.byHead.get(path.slice(0, length));
-      return bucket && length <= path.length ? listMatching(bucket, path) : [];
+      return bucket && length <= path.length ? listMatching(bucket, path, effort) : [];
     })
     .flatMap(({ form, rule }): Obeyed[] => {
+      if (effort) effort.left -= FILLING + (path.length >> 5);
       const filled = fillFromPath(form, path);
       if (filled === undefined) return [];
       const pattern = compilePattern(filled);

@@ -1,4 +1,5 @@
 import { ANY_SEGMENT, matchesTail, type WildPattern } from './path-pattern.ts';
+import type { Comparisons } from './value-set.ts';
 
 interface Wild {
   pattern: WildPattern;
@@ -30,15 +31,19 @@ const indices = new WeakMap<readonly Wild[], Index>();
  *
  * @param bucket patterns of one head, in the order of precedence; never changed afterwards
  * @param path begins with that head
+ * @param effort one for each pattern that is looked at is taken from it
  */
 export function findFirst<Rule extends Wild>(
   bucket: readonly Rule[],
   path: string,
+  effort?: Comparisons,
 ): Rule | undefined {
+  if (effort) effort.left -= Math.min(bucket.length, FEW);
   if (bucket.length <= FEW) return bucket.find(({ pattern }) => matchesTail(pattern, path));
   const index = indexOf(bucket);
   let best = bucket.length;
   const look = (places: readonly number[]): void => {
+    if (effort) effort.left -= places.length;
     for (const place of places) {
       if (place >= best) return;
       const candidate = bucket[place];
@@ -55,12 +60,18 @@ export function findFirst<Rule extends Wild>(
 }
 
 /** All rules of a bucket that match a path, as {@link findFirst} has it; in no order. */
-export function listMatching<Rule extends Wild>(bucket: readonly Rule[], path: string): Rule[] {
+export function listMatching<Rule extends Wild>(
+  bucket: readonly Rule[],
+  path: string,
+  effort?: Comparisons,
+): Rule[] {
+  if (effort) effort.left -= Math.min(bucket.length, FEW);
   const isMatch = ({ pattern }: Rule): boolean => matchesTail(pattern, path);
   if (bucket.length <= FEW) return bucket.filter(isMatch);
   const { shelves, others } = indexOf(bucket);
   const segments = segmentsAfterHead(bucket, path);
   const places = [...shelves.flatMap((shelf) => placesOn(shelf, segments) ?? []), ...others];
+  if (effort) effort.left -= places.length;
   return places.flatMap((place) => bucket[place] ?? []).filter(isMatch);
 }
 

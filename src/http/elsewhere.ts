@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Acl, judgeOwn, type SentWith } from '../access/acl.ts';
+import type { Acl, SentWith } from '../access/acl.ts';
 import type { FormedSegment, OwnPath, Sense } from '../access/name-form.ts';
+import { OwnJudge } from '../access/own-judge.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
 import type { AnyRoute, Method, SetElsewhere } from './route.ts';
 
@@ -15,18 +16,24 @@ interface Permitted extends SentWith {
  * Whether policies let pass, at the other endpoints that set the same, what a request sets here. What
  * nothing grants there need not be granted.
  */
-export function maySetElsewhere(acl: Acl, route: AnyRoute, request: Permitted): boolean {
+export async function maySetElsewhere(
+  acl: Acl,
+  route: AnyRoute,
+  request: Permitted,
+): Promise<boolean> {
   const { sets_also: elsewhere = [] } = route;
   if (acl.root) return true;
-  return elsewhere.every((there) => {
+  for (const there of elsewhere) {
     const parameters = flatten(request.fields, there.within);
     const { when = there.fields } = there;
     const sets = (name: string): boolean => says(route, there, parameters[name], name);
-    if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) return true;
+    if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) continue;
     const named = pathThere(route, there, request);
     const own: OwnPath = { ...named, ...senseOf(route, there) };
-    return judgeOwn(acl, [own], { ...request, parameters }).allowed;
-  });
+    const judge = new OwnJudge({ ...request, parameters });
+    if (!(await judge.judge(acl, [own])).allowed) return false;
+  }
+  return true;
 }
 
 /** What is deleted is not judged by fields, wherever it is. */

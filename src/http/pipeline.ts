@@ -8,6 +8,7 @@ import {
 } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { FormedSegment } from '../access/name-form.ts';
+import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
@@ -192,6 +193,7 @@ async function answer(
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
   traceInput(trace, input);
+  let own: OwnJudge | undefined;
   const caller: Caller = {
     request_id,
     token: known?.token,
@@ -202,7 +204,10 @@ async function answer(
     wrap_ttl,
     record: trace.record,
     onGone: request.onGone,
-    sent: () => ({ parameters: fields, reader: readerOf(route), wrapTtl: wrap_ttl }),
+    own: () => {
+      own ??= new OwnJudge({ parameters: fields, reader: readerOf(route), wrapTtl: wrap_ttl });
+      return own;
+    },
     mayBring: (list) => mayBring(caller.acl, route, asked, list),
     asked: route.identify
       ? accessRequest(route, { asked, fields, wrap_ttl }, { operation: OPERATION[method] })
@@ -474,7 +479,7 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
       reader: readerOf(route),
       wrapTtl: wrap_ttl,
     };
-    if (!maySetElsewhere(asked.acl, route, request)) {
+    if (!(await maySetElsewhere(asked.acl, route, request))) {
       throw new Failure('forbidden', 'permission denied');
     }
   }

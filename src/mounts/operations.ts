@@ -401,7 +401,7 @@ export async function remount(
   input: { from: string; to: string },
 ): Promise<Answer> {
   // It goes from the one path and comes at the other: neither may be denied by itself.
-  refuseDenied(caller, [...pathsOfMount(input.from), ...pathsOfMount(input.to)]);
+  await refuseDenied(caller, [...pathsOfMount(input.from), ...pathsOfMount(input.to)]);
   const { source: moved } = await planMove(app, input);
   await expireOfMountBeforehand(app, workOf(app, caller), moved.id);
   return commitPlanned<Answer>(app, caller, async () => {

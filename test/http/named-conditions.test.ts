@@ -552,6 +552,33 @@ test('a thousand members are held against a policy with conditions as one', asyn
   await holdBounds({ request: 500 }, async () => ({ request: await request() }));
 });
 
+test('what is too much to judge is refused with a word for it, at every list of things', async (t) => {
+  const client = await startTestServer(t);
+  await client.call('POST', 'sys/mounts/ca', { type: 'pki' });
+  const root = { common_name: 'x', key_type: 'ec', issuer_name: 'own', ttl: '24h' };
+  await client.call('POST', 'ca/root/generate/internal', root);
+  const ids = Array.from({ length: 1000 }, (_, at) => `i${at}`);
+  const slots = ids.map((id) => `{{identity.entity.metadata.${id}}}x${id}`);
+  const unfilled = (place: string): string =>
+    slots.map((slot) => `path "${place}/${slot}" { capabilities = ["deny"] }`).join('\n');
+  const requests: [place: string, ask: readonly [method: string, path: string, body: object]][] = [
+    ['identity/entity/id', ['POST', 'identity/group', { name: 'a', member_entity_ids: ids }]],
+    ['identity/group/id', ['POST', 'identity/group', { name: 'b', member_group_ids: ids }]],
+    ['identity/entity/id', ['POST', 'identity/entity/batch-delete', { entity_ids: ids }]],
+  ];
+  for (const [at, [place, request]] of requests.entries()) {
+    const policy = `path "*" { capabilities = ["update", "delete"] }\n${unfilled(place)}`;
+    await client.call('PUT', `sys/policies/acl/slots-${at}`, { policy });
+    const made = await client.call('POST', 'auth/token/create', { policies: [`slots-${at}`] });
+    const reply = await client.call(...request, { token: made.textAt('auth.client_token') });
+    assert.equal(reply.status, 403, place);
+    assert.match(reply.text, /takes too long to judge/);
+  }
+  const long = { manual_chain: ids };
+  const ask = await personWith(client, 'chains', '');
+  assert.equal(await ask('PATCH', 'ca/issuer/own', long), 400, 'longer than any chain may be');
+});
+
 eachPlace(
   'a condition that comes while a thing that a body names is about to be changed',
   (newPlace) => {

@@ -383,6 +383,42 @@ eachPlace('people and groups that a body names', (newPlace) => {
     }
   });
 
+  test('are denied where they leave a group because they are not named', async (t) => {
+    const holder = new CommitHolder();
+    const { client } = await startBroker(t, { place: await newPlace(), store: holder.over });
+    const accessors = await makeMounts(client);
+    for (const [of, field] of [
+      ['people', 'member_entity_ids'],
+      ['inner', 'member_group_ids'],
+    ] as const) {
+      for (const own of ['id', 'name'] as const) {
+        const { denied, other } = (await makeWorld(client, accessors, of))[of];
+        const name = `around-${made}`;
+        const path = `identity/group/name/${name}`;
+        const write = (members?: Someone[]): Request => [
+          'POST',
+          path,
+          members ? { [field]: members.map(({ id }) => id) } : { metadata: { a: 'b' } },
+        ];
+        const ask = await personWith(client, `group-${made}`, deny(PATHS[of][own](denied)));
+        await client.call(...write([denied, other]));
+        assert.equal(await ask(...write([])), 403, `${of} by ${own}`);
+        assert.equal(await ask(...write([other])), 403, `${of} by ${own}, others stay`);
+        const left = await client.call('GET', path);
+        assert.equal((left.field(`data.${field}`) as unknown[]).length, 2);
+        assert.ok((await ask(...write())) < 300, `${of} by ${own}: members are not spoken of`);
+        await client.call(...write([other]));
+        const held = holder.hold(path);
+        const asked = ask(...write([]));
+        await Promise.race([held.reached, asked]);
+        await client.call(...write([denied, other])).finally(held.letGo);
+        assert.equal(await asked, 403, `${of} by ${own}: it came meanwhile`);
+        await client.call(...write([other]));
+        assert.ok((await ask(...write([]))) < 300, `${of} by ${own}: another one leaves`);
+      }
+    }
+  });
+
   test('are denied where they get an alias while it is being changed or removed', async (t) => {
     const holder = new CommitHolder();
     const { client } = await startBroker(t, { place: await newPlace(), store: holder.over });

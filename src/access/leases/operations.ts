@@ -99,7 +99,7 @@ export async function lookUpLease(
   caller: Caller,
   input: { lease_id: string },
 ): Promise<Answer> {
-  refuseDeniedLease(caller, 'lookup', input.lease_id);
+  await refuseDeniedLease(caller, 'lookup', input.lease_id);
   const lease = await requireLease(app, input.lease_id);
   const path = lease.id.slice(0, lease.id.lastIndexOf('/'));
   return { data: { ...describeLease(lease, nowSeconds(app)), path } };
@@ -111,21 +111,21 @@ export async function renewLease(
   caller: Caller,
   input: { lease_id: string },
 ): Promise<Answer> {
-  refuseDeniedLease(caller, 'renew', input.lease_id);
+  await refuseDeniedLease(caller, 'renew', input.lease_id);
   if (input.lease_id === '') throw new Failure('invalid', 'lease_id must be specified');
   const lease = await findLivingLease(app.db, input.lease_id, nowSeconds(app));
   throw new Failure('invalid', lease ? 'lease is not renewable' : 'lease not found');
 }
 
 /** A lease in the body is the one that has a path of its own, or two. */
-function refuseDeniedLease(
+async function refuseDeniedLease(
   caller: Caller,
   action: 'lookup' | 'renew' | 'revoke',
   id: string,
-): void {
+): Promise<void> {
   if (id === '') return;
   const stands_for = ['lease_id'];
-  refuseDenied(caller, [
+  await refuseDenied(caller, [
     { path: `sys/leases/${action}/${id}`, stands_for },
     { path: `sys/${action}/${id}`, stands_for },
   ]);
@@ -138,7 +138,7 @@ export async function revokeLease(
   input: { lease_id: string; sync: boolean },
 ): Promise<Answer> {
   const id = input.lease_id;
-  refuseDeniedLease(caller, 'revoke', id);
+  await refuseDeniedLease(caller, 'revoke', id);
   if (id === '') throw new Failure('invalid', 'lease_id must be specified');
   if (!input.sync) return postpone(app, caller, [expireLease(id, nowSeconds(app))]);
   const lease = await findLease(app.db, id);
@@ -165,7 +165,7 @@ export async function revokePrefix(
   const { prefix, force } = input;
   const action = force ? 'revoke-force' : 'revoke-prefix';
   const stands_for = ['prefix'];
-  refuseDenied(caller, [
+  await refuseDenied(caller, [
     { path: `sys/leases/${action}/${prefix}`, stands_for },
     { path: `sys/${action}/${prefix}`, stands_for },
   ]);

@@ -5,9 +5,10 @@ import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import { judgeAccess, judgeOwn, type Operation } from '../acl.ts';
+import type { AccessVerdict } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { OwnPath } from '../name-form.ts';
+import { OwnJudge, TOO_MUCH } from '../own-judge.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
@@ -110,11 +111,15 @@ export async function commitOnceFor(
  */
 export function judgeWith(caller: Caller, judge: () => void): void {
   judge();
+  judgeAgainWith(caller, judge);
+}
+
+function judgeAgainWith(caller: Caller, judge: () => void | Promise<void>): void {
   const also = (standing: Standing): Standing => ({
     ...standing,
     renew: async () => {
       const renewed = await standing.renew();
-      judge();
+      await judge();
       return also(renewed);
     },
   });
@@ -122,38 +127,48 @@ export function judgeWith(caller: Caller, judge: () => void): void {
 }
 
 /**
- * Refuses what the caller may not do at a path of its own, where what they ask for can be done as well.
+ * Refuses what the caller may not do at a path of its own, where what a plan does can be done as well.
  *
  * @param paths canonical, after `/v1/`
  */
-export function requireAt(caller: Caller, operation: Operation, paths: readonly string[]): void {
-  const { wrap_ttl: wrapTtl } = caller;
-  judgeWith(caller, () => {
-    const { acl } = caller;
-    if (!acl || acl.root) return;
-    const asked = { operation, sudoRequired: false, wrapTtl };
-    if (paths.every((path) => judgeAccess(acl, { ...asked, path }).allowed)) return;
-    throw new Failure('forbidden', 'permission denied');
-  });
+export async function requireAtNow(
+  caller: Pick<Caller, 'acl' | 'own'>,
+  operation: 'delete',
+  paths: readonly string[],
+): Promise<void> {
+  const { acl } = caller;
+  if (!acl || acl.root) return;
+  requireAllowed(await ownJudge(caller).judgeGranted(acl, operation, paths));
 }
 
 /**
- * As {@link requireAt}, where what is granted here need not be granted there: a denial counts, and
- * the conditions that a policy has there.
+ * As {@link requireAtNow}, where what is granted here need not be granted there: a denial counts, and
+ * the conditions that a policy has there. It is asked again whenever the request is judged again.
  */
-export function refuseDenied(caller: Caller, paths: readonly OwnPath[]): void {
-  judgeWith(caller, () => refuseDeniedNow(caller, paths));
+export async function refuseDenied(caller: Caller, paths: readonly OwnPath[]): Promise<void> {
+  await refuseDeniedNow(caller, paths);
+  judgeAgainWith(caller, () => refuseDeniedNow(caller, paths));
 }
 
 /** As {@link refuseDenied}, of what a plan has found: one that is made anew finds and asks anew. */
-export function refuseDeniedNow(
-  { acl, sent }: Pick<Caller, 'acl' | 'sent'>,
+export async function refuseDeniedNow(
+  caller: Pick<Caller, 'acl' | 'own'>,
   paths: readonly OwnPath[],
-): void {
+): Promise<void> {
+  const { acl } = caller;
   if (!acl || acl.root || paths.length === 0) return;
-  if (judgeOwn(acl, paths, sent?.() ?? {}).allowed) return;
-  throw new Failure('forbidden', 'permission denied');
+  requireAllowed(await ownJudge(caller).judge(acl, paths));
 }
+
+const ownJudge = ({ own }: Pick<Caller, 'own'>): OwnJudge => own?.() ?? new OwnJudge({});
+
+function requireAllowed(verdict: AccessVerdict): void {
+  if (verdict.allowed) return;
+  throw new Failure('forbidden', verdict === TOO_MUCH ? NAMED_TOO_MUCH : 'permission denied');
+}
+
+const NAMED_TOO_MUCH =
+  'permission denied: what the request names takes too long to judge by the policies of its token; name less at a time';
 
 /** What a request would do, by what it has read. */
 export interface Planned<Result> {

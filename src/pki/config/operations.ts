@@ -48,8 +48,8 @@ async function chooseDefaultIssuer(
   followsLatest: (authority: Authority) => boolean,
 ): Promise<Answer<IssuersConfig>> {
   requireExplicitRef('issuer', ref);
-  refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
-  return changeAuthority<Answer<IssuersConfig>>(app, caller, (authority) => {
+  await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
+  return changeAuthority<Answer<IssuersConfig>>(app, caller, async (authority) => {
     const issuer = findIssuer(authority, ref);
     if (!issuer) {
       throw new Failure(
@@ -57,7 +57,7 @@ async function chooseDefaultIssuer(
         `Error resolving issuer reference: unable to find PKI issuer for reference: ${ref}`,
       );
     }
-    refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
+    await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
     const follows = followsLatest(authority);
     const warnings =
       issuer.key_id === ''
@@ -91,8 +91,8 @@ export async function writeKeysConfig(
   input: { default: string },
 ): Promise<Answer<{ default: string }>> {
   requireExplicitRef('key', input.default);
-  refuseDenied(caller, ownPaths(caller, 'key', { ref: input.default }));
-  return changeAuthority<Answer<{ default: string }>>(app, caller, (authority: Authority) => {
+  await refuseDenied(caller, ownPaths(caller, 'key', { ref: input.default }));
+  return changeAuthority<Answer<{ default: string }>>(app, caller, async (authority: Authority) => {
     const key = findKey(authority, input.default);
     if (!key) {
       throw new Failure(
@@ -100,7 +100,7 @@ export async function writeKeysConfig(
         `Error resolving key reference: unable to find PKI key for reference: ${input.default}`,
       );
     }
-    refuseDeniedNow(caller, ownPaths(caller, 'key', key));
+    await refuseDeniedNow(caller, ownPaths(caller, 'key', key));
     return {
       effects: [],
       defaults: { default_key: key.id },

@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
+import type { OwnPath } from '../../access/name-form.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -19,7 +20,7 @@ import { deleteAllKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
 import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from './issuer.ts';
-import { type IssuerUpdate, planSettings, updateOf } from './settings.ts';
+import { checkChainLength, type IssuerUpdate, planSettings, updateOf } from './settings.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from './store.ts';
 
 type IssuerAnswer = Answer<ReturnType<typeof describeIssuer>>;
@@ -126,10 +127,13 @@ async function changeIssuer(
   { issuer_ref: ref, sent }: IssuerRef & { sent: SentUpdate },
   updateFrom: (issuer: Issuer) => IssuerUpdate,
 ): Promise<IssuerAnswer> {
-  refuseDenied(caller, ownPaths(caller, 'issuer', { name: sent.issuer_name }, RENAMED.issuer));
+  await refuseDenied(
+    caller,
+    ownPaths(caller, 'issuer', { name: sent.issuer_name }, RENAMED.issuer),
+  );
   const { id, warnings } = await changeAuthority(app, caller, async (authority) => {
     const issuer = resolveIssuer(authority, ref);
-    refuseDeniedChain(caller, authority, issuer, sent.manual_chain ?? []);
+    await refuseDeniedChain(caller, authority, issuer, sent.manual_chain ?? []);
     const update = updateFrom(issuer);
     const settings = planSettings(authority, issuer, update);
     requireRoomForSettings(authority, issuer, settings);
@@ -157,20 +161,21 @@ async function changeIssuer(
 }
 
 /** Of the others alone: what is asked for at its own path may be in its own chain. */
-function refuseDeniedChain(
+async function refuseDeniedChain(
   caller: Caller,
   authority: Authority,
   issuer: Issuer,
   refs: readonly string[],
-): void {
+): Promise<void> {
+  // What is too long is so whoever asks.
+  checkChainLength(issuer, refs);
+  const others: OwnPath[] = [];
   for (const ref of refs) {
     const member = ref === 'self' ? issuer : findIssuer(authority, ref);
     if (member === issuer) continue;
-    refuseDeniedNow(caller, [
-      ...ownPaths(caller, 'issuer', { ref }),
-      ...ownPaths(caller, 'issuer', member),
-    ]);
+    others.push(...ownPaths(caller, 'issuer', { ref, id: member?.id ?? '', name: member?.name }));
   }
+  await refuseDeniedNow(caller, others);
 }
 
 function recordOf(issuer: Issuer): IssuerRecord {

@@ -112,17 +112,26 @@ export function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boole
   return certificate.keyUsage === undefined || certificate.keyUsage.includes('CRLSign');
 }
 
+/**
+ * @returns whether it is the one that there is
+ * @throws Failure `invalid` for a longer one than may be, unless it is
+ */
+export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boolean {
+  // One of before there were bounds stays when something else is changed.
+  const isStored = wanted.join() === issuer.settings.manual_chain?.join();
+  if (wanted.length > MOST_MEMBERS && !isStored) {
+    throw refuseChain(`manual_chain has ${wanted.length} members`, `at most ${MOST_MEMBERS}`);
+  }
+  return isStored;
+}
+
 function planManualChain(
   authority: Authority,
   issuer: Issuer,
   wanted: readonly string[],
 ): string[] | null {
   if (wanted.length === 0) return null;
-  // One of before there were bounds stays when something else is changed.
-  const isStored = wanted.join() === issuer.settings.manual_chain?.join();
-  if (wanted.length > MOST_MEMBERS && !isStored) {
-    throw refuseChain(`manual_chain has ${wanted.length} members`, `at most ${MOST_MEMBERS}`);
-  }
+  const isStored = checkChainLength(issuer, wanted);
   const members = wanted.map((ref, index) =>
     index === 0 && ref === 'self' ? issuer : resolveIssuer(authority, ref),
   );

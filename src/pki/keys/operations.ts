@@ -257,7 +257,7 @@ export async function updateKey(
   caller: Caller,
   input: { key_ref: string; key_name?: string | undefined },
 ): Promise<Answer<KeyFacts>> {
-  refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }, RENAMED.key));
+  await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }, RENAMED.key));
   return changeAuthority<Answer<KeyFacts>>(app, caller, (authority) => {
     const key = resolveKey(authority, input.key_ref);
     const name = (input.key_name ?? '').trim();
@@ -323,7 +323,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
   if (input.exported === 'kms') {
     throw new Failure('invalid', 'managed keys are not available: use internal or exported');
   }
-  refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
+  await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
   const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
   return changeAuthority(app, caller, (authority) => {

@@ -115,10 +115,10 @@ async function keepRole(
 ): Promise<RoleAnswer> {
   const mount_id = caller.mount.id;
   const ref = namesIssuer(issuer_ref) ? issuer_ref : '';
-  refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
+  await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
   const { role, warnings } = await commitPlanned<PlannedRole>(app, caller, async () => {
     const issuer = findIssuer(await readAuthority(app, mount_id), ref);
-    refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
+    await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
     const read = await findStoredRole(app.db, mount_id, name);
     const planned = plan(read?.role);
     const effects = saveRole(mount_id, name, { read, role: planned.role });

@@ -63,7 +63,7 @@ export async function generateRoot(
   const { exported: _, ...request } = input;
   checkSignatureSize(request.signature_bits);
   const { issuer_name: name, key_name, key_ref } = request;
-  refuseDenied(caller, [
+  await refuseDenied(caller, [
     ...ownPaths(caller, 'issuer', { name }),
     ...ownPaths(caller, 'key', way === 'existing' ? { ref: key_ref } : { name: key_name }),
   ]);
@@ -77,7 +77,7 @@ export async function generateRoot(
     if (fresh) requireRoomForKey(authority);
     const { key, effects } = fresh
       ? planFreshKey(app, mount_id, authority, fresh, request.key_name)
-      : { key: requireExistingKey(caller, authority, request), effects: [] };
+      : { key: await requireExistingKey(caller, authority, request), effects: [] };
     const now = app.now();
     const mount = await presentMount(app, caller.mount);
     const serialNumber = newSerialNumber(app);
@@ -202,7 +202,11 @@ function planFreshKey(
   return { key, effects: [insert] };
 }
 
-function requireExistingKey(caller: Caller, authority: Authority, request: RootRequest): Key {
+async function requireExistingKey(
+  caller: Caller,
+  authority: Authority,
+  request: RootRequest,
+): Promise<Key> {
   if (request.key_type !== undefined || request.key_bits !== undefined) {
     throw new Failure(
       'invalid',
@@ -210,7 +214,7 @@ function requireExistingKey(caller: Caller, authority: Authority, request: RootR
     );
   }
   const key = resolveKey(authority, request.key_ref);
-  refuseDeniedNow(caller, ownPaths(caller, 'key', key));
+  await refuseDeniedNow(caller, ownPaths(caller, 'key', key));
   return key;
 }
 

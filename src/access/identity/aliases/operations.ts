@@ -50,14 +50,14 @@ interface SentAlias {
 export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<Answer> {
   if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
   const { id, canonical_id } = input;
-  refuseDenied(caller, [
+  await refuseDenied(caller, [
     ...aliasPaths(caller, 'entity-alias', id, NAMED_ALIAS),
     ...ownPaths(caller, 'entity', { id: canonical_id }, CONCERNED),
   ]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
     if (existing && id === '') {
-      refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id, FOUND_ALIAS));
+      await refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id, FOUND_ALIAS));
     }
     const entity = await findOwner(app, input);
     const held = await refuseDeniedOwners(app, caller, [existing?.entity_id, entity?.id]);
@@ -82,7 +82,7 @@ async function refuseDeniedOwners(
   for (const id of new Set(ids)) {
     if (id === undefined) continue;
     const entity = await findEntityById(app.db, id);
-    refuseDeniedNow(caller, ownPaths(caller, 'entity', entity ?? { id }, CONCERNED));
+    await refuseDeniedNow(caller, ownPaths(caller, 'entity', entity ?? { id }, CONCERNED));
     if (entity) held.push(holdEntity(entity));
   }
   return held;

@@ -14,7 +14,7 @@ import {
   type Planned,
   refuseDenied,
   refuseDeniedNow,
-  requireAt,
+  requireAtNow,
 } from '../../standing/operations.ts';
 import { findAlias, findAliasById, listAliases, listAliasesOfAll } from '../aliases/store.ts';
 import {
@@ -68,13 +68,13 @@ export async function writeEntity(
   input: { id: string; name: string } & SentSettings,
 ): Promise<Answer> {
   const { id, name, ...sent } = input;
-  refuseDenied(caller, pathsInBody(caller, 'entity', input));
+  await refuseDenied(caller, pathsInBody(caller, 'entity', input));
   if (id !== '') return changeEntity(app, caller, input);
   checkName('name', name);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
     if (existing) {
-      refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
+      await refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
       return { ...(await planChange(app, caller, existing, sent)), found: true };
     }
     const settings = planSettings({ metadata: {}, policies: [], disabled: false }, sent);
@@ -93,7 +93,7 @@ export async function writeEntityById(
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
 ): Promise<Answer> {
-  refuseDenied(caller, ownPaths(caller, 'entity', { name: input.name }));
+  await refuseDenied(caller, ownPaths(caller, 'entity', { name: input.name }));
   return changeEntity(app, caller, input);
 }
 
@@ -106,7 +106,7 @@ async function changeEntity(
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findEntityById(app.db, id);
     if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
-    refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
+    await refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
     checkName('name', name);
     if (name !== '') await requireFreeName(app, id, name);
     return planChange(app, caller, { ...existing, name: name || existing.name }, sent);
@@ -209,21 +209,19 @@ export async function removeEntityBatch(
   // that is permitted.
   const own = caller.token?.entity_id;
   const ids = [...new Set(input.entity_ids)].sort((a, b) => Number(a === own) - Number(b === own));
-  // As each of them by itself, by its id and its name, before the first of them goes.
-  requireAt(
-    caller,
-    'delete',
-    ids.map((id) => `${caller.mount.path}entity/id/${id}`),
-  );
+  const pathOf = (id: string): string => `${caller.mount.path}entity/id/${id}`;
   const find = (some: readonly string[]) => async () => {
+    await requireAtNow(caller, 'delete', some.map(pathOf));
     const found = await findEntities(app, some);
     const pathsOf = (entity: Entity) => ownPaths(caller, 'entity', entity, CONCERNED);
-    refuseDeniedNow(
+    await refuseDeniedNow(
       caller,
       found.flatMap((entity) => (entity ? pathsOf(entity) : [])),
     );
     return found;
   };
+  // As each of them by itself, by its id and its name, before the first of them goes.
+  await requireAtNow(caller, 'delete', ids.map(pathOf));
   const breath = new Breath();
   for (let at = 0; ids.length > PAGE && at < ids.length; at += PAGE) {
     await breath.take();
@@ -330,13 +328,13 @@ export async function listNamesOfEntities(app: App): Promise<Answer> {
 export async function lookUpEntity(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
   const entity = await findLookedUp(app, caller, parseLookup(input));
   if (!entity) return {};
-  refuseDenied(caller, ownPaths(caller, 'entity', entity, LOOKED_UP));
+  await refuseDenied(caller, ownPaths(caller, 'entity', entity, LOOKED_UP));
   return answerEntity(app, entity);
 }
 
 async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<Entity | undefined> {
   if (lookup.by === 'id' || lookup.by === 'name') {
-    refuseDenied(caller, ownPaths(caller, 'entity', lookup, LOOKED_UP));
+    await refuseDenied(caller, ownPaths(caller, 'entity', lookup, LOOKED_UP));
     return lookup.by === 'id'
       ? findEntityById(app.db, lookup.id)
       : findEntityByName(app.db, lookup.name);
@@ -345,6 +343,6 @@ async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<E
     lookup.by === 'alias'
       ? await findAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
       : await findAliasById(app.db, lookup.alias_id);
-  refuseDenied(caller, aliasPaths(caller, 'entity-alias', alias?.id ?? '', LOOKED_UP));
+  await refuseDenied(caller, aliasPaths(caller, 'entity-alias', alias?.id ?? '', LOOKED_UP));
   return alias && findEntityById(app.db, alias.entity_id);
 }

@@ -37,14 +37,14 @@ export async function writeGroupAlias(
   input: SentGroupAlias,
 ): Promise<Answer> {
   const { id, canonical_id } = input;
-  refuseDenied(caller, [
+  await refuseDenied(caller, [
     ...aliasPaths(caller, 'group-alias', id, NAMED_ALIAS),
     ...ownPaths(caller, 'group', { id: canonical_id }, CONCERNED),
   ]);
   return commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
     if (existing && id === '') {
-      refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id, FOUND_ALIAS));
+      await refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id, FOUND_ALIAS));
     }
     const owners = [existing?.group_id, canonical_id || undefined];
     const held = await refuseDeniedOwners(app, caller, owners);
@@ -82,7 +82,7 @@ async function refuseDeniedOwners(
   for (const id of new Set(ids)) {
     if (id === undefined) continue;
     const group = await findGroupById(app.db, id);
-    refuseDeniedNow(caller, ownPaths(caller, 'group', group ?? { id }, CONCERNED));
+    await refuseDeniedNow(caller, ownPaths(caller, 'group', group ?? { id }, CONCERNED));
     if (group) held.push(holdGroup(group));
   }
   return held;

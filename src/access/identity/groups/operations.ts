@@ -6,7 +6,7 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import type { OwnPath } from '../../name-form.ts';
+import type { OwnPath, Sense } from '../../name-form.ts';
 import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
 import { checkMemberGroups, describeGroup, type Group, type GroupSettings } from '../group.ts';
@@ -21,7 +21,15 @@ import {
   replaceMembers,
 } from '../memberships/store.ts';
 import { randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
-import { aliasPaths, JOINED, LOOKED_UP, otherPaths, ownPaths, pathsInBody } from '../own-paths.ts';
+import {
+  aliasPaths,
+  CONCERNED,
+  JOINED,
+  LOOKED_UP,
+  otherPaths,
+  ownPaths,
+  pathsInBody,
+} from '../own-paths.ts';
 import {
   deleteGroup,
   findAliasOfGroup,
@@ -50,12 +58,12 @@ interface SentGroup {
 /** Makes a group, or changes the one that is named; what is left out stays. */
 export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<Answer> {
   checkName('name', input.name);
-  refuseDenied(caller, listNamed(caller, input));
+  await refuseDenied(caller, listNamed(caller, input));
   return commitPlanned<Answer>(app, caller, async () => {
     // What is above the group, and in it, is looked up among what is cached.
     await app.store.refreshConfig();
     const existing = await findExisting(app, input);
-    if (existing) refuseDeniedNow(caller, otherPaths(caller, 'group', existing));
+    if (existing) await refuseDeniedNow(caller, otherPaths(caller, 'group', existing));
     const group = planGroup(app, existing, input);
     await requireFreeName(app, group);
     await requireFewPolicies(app, group, await listGroupsOf(app.db, 'group', group.id));
@@ -143,25 +151,66 @@ async function planMembers(
       "member_entity_ids and member_group_ids can't be set manually for external groups",
     );
   }
+  // Their ids were judged before anything was read: what is not there is told to those who may name it.
   const members: OwnPath[] = [];
-  for (const id of entities ?? []) {
+  for (const id of new Set(entities)) {
     const entity = await findEntityById(app.db, id);
     if (!entity) throw new Failure('invalid', `member_entity_ids: there is no entity "${id}"`);
-    members.push(...ownPaths(caller, 'entity', entity, JOINED));
+    members.push(...ownPaths(caller, 'entity', { name: entity.name }, JOINED));
   }
-  refuseDeniedNow(caller, members);
+  await refuseDeniedNow(caller, members);
   if (groups) {
     checkMemberGroups(await readGroupTree(app), group.id, groups);
-    const names = await listNamesById(app.db, groups);
-    refuseDeniedNow(
-      caller,
-      names.flatMap((name) => ownPaths(caller, 'group', { name }, JOINED)),
-    );
+    await refuseDeniedNow(caller, await pathsOfGroups(app, caller, groups, JOINED));
   }
+  await refuseDeniedLeaving(app, caller, group, input);
   return [
     ...(entities ? replaceMembers(group.id, 'entity', entities) : []),
     ...(groups ? replaceMembers(group.id, 'group', groups) : []),
   ];
+}
+
+/** Names alone, by which they are not known before. */
+async function pathsOfGroups(
+  app: App,
+  caller: Caller,
+  ids: readonly string[],
+  sense: Sense,
+): Promise<OwnPath[]> {
+  const names = await listNamesById(app.db, ids);
+  return names.flatMap((name) => ownPaths(caller, 'group', { name }, sense));
+}
+
+/**
+ * Whoever is a member and is not named any more has other policies from then on. Members come with a
+ * new version of the group, which refuses the plan: nobody leaves who was not looked at.
+ */
+async function refuseDeniedLeaving(
+  app: App,
+  caller: Caller,
+  { id }: Group,
+  input: SentGroup,
+): Promise<void> {
+  if (!caller.acl || caller.acl.root) return;
+  const { member_entity_ids: entities, member_group_ids: groups } = input;
+  const leaving = async (kind: 'entity' | 'group', staying: readonly string[]) => {
+    const kept = new Set(staying);
+    const gone = (await listMembers(app.db, id, kind)).filter((member) => !kept.has(member));
+    await refuseDeniedNow(
+      caller,
+      gone.flatMap((member) => ownPaths(caller, kind, { id: member }, CONCERNED)),
+    );
+    return gone;
+  };
+  for (const member of entities ? await leaving('entity', entities) : []) {
+    const entity = await findEntityById(app.db, member);
+    await refuseDeniedNow(
+      caller,
+      entity ? ownPaths(caller, 'entity', { name: entity.name }, CONCERNED) : [],
+    );
+  }
+  const gone = groups ? await leaving('group', groups) : [];
+  await refuseDeniedNow(caller, await pathsOfGroups(app, caller, gone, CONCERNED));
 }
 
 export async function readGroupById(
@@ -258,13 +307,13 @@ export async function listNamesOfGroups(app: App): Promise<Answer> {
 export async function lookUpGroup(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
   const group = await findLookedUp(app, caller, parseLookup(input));
   if (!group) return {};
-  refuseDenied(caller, ownPaths(caller, 'group', group, LOOKED_UP));
+  await refuseDenied(caller, ownPaths(caller, 'group', group, LOOKED_UP));
   return answerGroup(app, group);
 }
 
 async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<Group | undefined> {
   if (lookup.by === 'id' || lookup.by === 'name') {
-    refuseDenied(caller, ownPaths(caller, 'group', lookup, LOOKED_UP));
+    await refuseDenied(caller, ownPaths(caller, 'group', lookup, LOOKED_UP));
     return lookup.by === 'id'
       ? findGroupById(app.db, lookup.id)
       : findGroupByName(app.db, lookup.name);
@@ -273,6 +322,6 @@ async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<G
     lookup.by === 'alias'
       ? await findGroupAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
       : await findGroupAliasById(app.db, lookup.alias_id);
-  refuseDenied(caller, aliasPaths(caller, 'group-alias', alias?.id ?? '', LOOKED_UP));
+  await refuseDenied(caller, aliasPaths(caller, 'group-alias', alias?.id ?? '', LOOKED_UP));
   return alias && findGroupById(app.db, alias.group_id);
 }

@@ -1,0 +1,191 @@
+import { Breath } from '../core/breath.ts';
+import {
+  type AccessVerdict,
+  type Acl,
+  ALLOWED,
+  type Asked,
+  DENIED,
+  judgeAll,
+  judgeList,
+  judgeRule,
+  judgeWrapping,
+  OPERATION_BITS,
+  type Operation,
+  refuse,
+  type SentWith,
+} from './acl.ts';
+import type { OwnPath, Sense } from './name-form.ts';
+import {
+  hasConditions,
+  judgeFields,
+  pickFields,
+  readFields,
+  type SentFields,
+} from './parameter-rules.ts';
+import { DENY, type Rule } from './rule-table.ts';
+import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
+
+/** To judge by more would keep others waiting: nothing is said of what was asked. */
+export const TOO_MUCH: AccessVerdict = refuse('judging what is named takes too long');
+
+const WRITES =
+  OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;
+
+/** A path, and finding the rules of one table for it, as comparisons go. */
+const PATH = 5;
+
+/**
+ * Judges one request at the paths that things have of their own which it names or finds. They may be
+ * thousands, under thousands of rules, and the fields may be long: these are read once, a rule judges
+ * them once in each sense, and all of it has one budget, however often the request is planned anew.
+ */
+export class OwnJudge {
+  readonly #sent: SentWith;
+  readonly #fields: SentFields;
+  readonly #picked = new Map<string, SentFields>();
+  readonly #breath = new Breath();
+  /** What was judged by permissions that have been replaced says nothing of those that there are now. */
+  #acl: Acl | undefined;
+  #budget: Comparisons = { left: MOST_COMPARISONS };
+  #verdicts = new Map<Rule, Map<string, AccessVerdict>>();
+  #passed = new Map<string, Set<string>>();
+
+  constructor(sent: SentWith) {
+    this.#sent = sent;
+    this.#fields = readFields(sent.parameters ?? {}, sent.reader);
+  }
+
+  /**
+   * Whether the paths let pass what is asked of the things elsewhere. What nothing grants there need not
+   * be granted, but a denial counts, and so do the conditions: what they ask of every request as far as
+   * they are about such requests, what they say of fields in any case.
+   */
+  judge(acl: Acl, paths: readonly OwnPath[]): Promise<AccessVerdict> {
+    return this.#each(acl, paths, senseKey, (own, key) => {
+      const judge = (rule: Rule): AccessVerdict => this.#byRule(rule, own, key);
+      const asked: Asked = { ...own, operation: operationOf(own), sudoRequired: false };
+      return judgeAll(acl, asked, judge, ALLOWED, this.#budget);
+    });
+  }
+
+  /** Whether each of the paths grants an operation that has no fields. */
+  judgeGranted(
+    acl: Acl,
+    operation: Extract<Operation, 'delete'>,
+    paths: readonly string[],
+  ): Promise<AccessVerdict> {
+    const { wrapTtl } = this.#sent;
+    const asked = { operation, sudoRequired: false, wrapTtl };
+    const owns = paths.map((path) => ({ path }));
+    return this.#each(
+      acl,
+      owns,
+      () => operation,
+      (own) => judgeAll(acl, { ...asked, ...own }, judgeRule, undefined, this.#budget),
+    );
+  }
+
+  /** Others have their turn between two paths; what has passed is not asked about again. */
+  async #each<Own extends { path: string }>(
+    acl: Acl,
+    paths: readonly Own[],
+    keyOf: (own: Own) => string,
+    judge: (own: Own, key: string) => AccessVerdict,
+  ): Promise<AccessVerdict> {
+    this.#begin(acl);
+    for (const own of paths) {
+      if (this.#breath.isDue) await this.#breath.take();
+      const key = keyOf(own);
+      const passed = this.#passed.get(key) ?? new Set<string>();
+      if (passed.has(own.path)) continue;
+      this.#budget.left -= PATH * acl.tables.length;
+      const verdict = this.#budget.left < 0 ? TOO_MUCH : judge(own, key);
+      if (!verdict.allowed) return this.#budget.left < 0 ? TOO_MUCH : verdict;
+      this.#passed.set(key, passed.add(own.path));
+    }
+    return this.#budget.left < 0 ? TOO_MUCH : ALLOWED;
+  }
+
+  #begin(acl: Acl): void {
+    if (this.#acl === acl) return;
+    this.#acl = acl;
+    this.#budget = { left: MOST_COMPARISONS };
+    this.#verdicts = new Map();
+    this.#passed = new Map();
+  }
+
+  #byRule(rule: Rule, sense: Sense, key: string): AccessVerdict {
+    if (rule.granted & DENY) return DENIED;
+    if (this.#budget.left < 0) return TOO_MUCH;
+    const known = this.#verdicts.get(rule) ?? new Map<string, AccessVerdict>();
+    const before = known.get(key);
+    if (before) return before;
+    const verdict = this.#byConditions(rule, sense);
+    this.#verdicts.set(rule, known.set(key, verdict));
+    return verdict;
+  }
+
+  #byConditions(rule: Rule, sense: Sense): AccessVerdict {
+    const { stands_for, alike, part } = sense;
+    const operation = operationOf(sense);
+    const about = operation === 'update' ? WRITES : OPERATION_BITS[operation];
+    const isAbout = (rule.granted & about) !== 0;
+    if (isAbout) {
+      if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
+      const verdict = judgeWrapping(rule, this.#sent.wrapTtl);
+      if (!verdict.allowed) return verdict;
+    }
+    if (operation === 'list') return isAbout ? judgeList(rule, this.#sent) : ALLOWED;
+    if (!hasConditions(rule)) return ALLOWED;
+    const free = { ...rule, required_parameters: [] };
+    if (stands_for) return this.#byFields(isAbout ? rule : free, this.#pick(stands_for, false));
+    if (alike) return this.#byFields(free, this.#pick(alike, true));
+    if (!part) return this.#byFields(free, this.#named(rule));
+    // What is required may come with the rest of the request.
+    const required_parameters = isAbout ? rule.required_parameters : [];
+    const whole = this.#byFields({ ...NO_FIELDS, required_parameters }, this.#fields);
+    return whole.allowed ? this.#byFields(free, this.#pick(part, true)) : whole;
+  }
+
+  #byFields(rule: Parameters<typeof judgeFields>[0], fields: SentFields): AccessVerdict {
+    // Of a name that the endpoint does not know it is looked through all that were sent.
+    this.#budget.left -= rule.required_parameters.length * (1 + (fields.each.length >> 3));
+    if (this.#budget.left < 0) return TOO_MUCH;
+    const because = judgeFields(rule, fields, this.#budget);
+    return because === undefined ? ALLOWED : refuse(because);
+  }
+
+  /** The fields of the request that are among some, or that are not. */
+  #pick(names: readonly string[], isWanted: boolean): SentFields {
+    const key = `${isWanted} ${names.join()}`;
+    const found = this.#picked.get(key);
+    if (found) return found;
+    const made = pickFields(
+      this.#fields,
+      (sent) => sent.names.some((name) => names.includes(name)) === isWanted,
+    );
+    this.#picked.set(key, made);
+    return made;
+  }
+
+  /** Those that a rule speaks of. */
+  #named({ allowed_parameters, denied_parameters }: Rule): SentFields {
+    this.#budget.left -= this.#fields.each.length;
+    return pickFields(this.#fields, ({ names }) =>
+      names.some((name) => allowed_parameters.has(name) || denied_parameters.has(name)),
+    );
+  }
+}
+
+function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {
+  if (isList) return 'list';
+  return isRead ? 'read' : 'update';
+}
+
+const NO_FIELDS = { allowed_parameters: new Map(), denied_parameters: new Map() } as const;
+
+/** Equal for paths that a rule judges alike. */
+function senseKey(sense: Sense): string {
+  const { stands_for, alike, part } = sense;
+  return JSON.stringify([stands_for, alike, part, operationOf(sense)]);
+}
