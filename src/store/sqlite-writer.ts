@@ -56,6 +56,8 @@ export class SqliteWriter implements BatchWriter {
     this.#database.exec('pragma synchronous = full');
     // Moves pages to the main file less often than the default of 1000: the wait is shorter.
     this.#database.exec('pragma wal_autocheckpoint = 4000');
+    // What is deleted or replaced is overwritten in its page: a backup is a copy of pages, and would have it.
+    this.#database.exec('pragma secure_delete = fast');
     this.#statements = new StatementCache((sql) => this.#database.prepare(withoutLocks(sql)));
     migrate(this.#database);
     this.#head = readHead(this.#database, node);

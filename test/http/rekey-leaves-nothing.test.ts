@@ -1,10 +1,15 @@
 // What a rekeying leaves in the database: nothing that the shares it replaced would open, however it went.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { findSeal } from '../../src/seal/store.ts';
+import { backUp } from '../../src/store/backup.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';
+import { newDirectory } from '../support/node-process.ts';
 import { must } from '../support/racing.ts';
 import {
   almostVerified,
@@ -19,7 +24,7 @@ import {
   rekeyOn,
   sharesOf,
 } from '../support/rekeying.ts';
-import { startTestServer } from '../support/server.ts';
+import { type Client, startTestServer } from '../support/server.ts';
 
 interface Way {
   name: string;
@@ -140,4 +145,44 @@ eachPlace('what is left', (newPlace) => {
       assert.deepEqual(await besides(again), left);
     });
   }
+
+  test('a backup has the root key wrapped for the shares in force, and for none that they replaced', async (t) => {
+    const place = await newPlace();
+    const { b, path, shares } = await installRekeying(t, place, 'shamir');
+    const directory = newDirectory(t);
+    const wrapped: Buffer[] = [];
+    let present = shares;
+    for (const [secret_shares, isVerified] of [
+      [3, false],
+      [5, true],
+      [255, false],
+      [2, true],
+      [255, true],
+      [2, false],
+      [3, true],
+    ] as const) {
+      wrapped.push(await wrappedKey(b));
+      const nonce = await begin(b, path, isVerified, secret_shares);
+      const done = await must(give(b, `${path}/update`, present, nonce));
+      present = sharesOf(done);
+      const verification = done.textAt('verification_nonce');
+      if (isVerified) await must(give(b, `${path}/verify`, present, verification));
+      const file = join(directory, `${wrapped.length}`);
+      await backUp(place.options(), file, { now: Date.now(), program: 'test' });
+      const bytes = readFileSync(file);
+      const holds = (one: Buffer): boolean =>
+        bytes.includes(one) || bytes.includes(one.toString('base64'));
+      assert.ok(holds(await wrappedKey(b)), 'the one in force');
+      assert.deepEqual(
+        wrapped.map(holds),
+        wrapped.map(() => false),
+      );
+    }
+  });
 });
+
+async function wrappedKey({ running }: Client): Promise<Buffer> {
+  const seal = await findSeal(running.app.db);
+  assert.ok(seal);
+  return Buffer.from(seal.root_key_sealed);
+}

@@ -118,8 +118,13 @@ export async function give(
   return put(node, path, { key: shares[1], nonce });
 }
 
-export async function begin(node: Client, path: string, verified = false): Promise<string> {
-  const wish = { ...COUNTS, require_verification: verified };
+export async function begin(
+  node: Client,
+  path: string,
+  verified = false,
+  secret_shares = COUNTS.secret_shares,
+): Promise<string> {
+  const wish = { ...COUNTS, secret_shares, require_verification: verified };
   return (await must(put(node, `${path}/init`, wish))).textAt('nonce');
 }
 
