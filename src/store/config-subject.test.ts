@@ -130,6 +130,40 @@ eachEngine('the version of a subject', (open) => {
     }
   });
 
+  test("of everybody's roles grows with roles that everybody has, and with nobody else's", async () => {
+    const store = await open();
+    const roles = ['r', 's', 'z'].map((id) => resource(id, 'role'));
+    const users = ['u', 'u_anon', 'u_auth'].map((id) => resource(id, 'user'));
+    await store.commit([...roles, ...users].map(run));
+    const given = (role: string, user: string, kind = 'role-principal'): string =>
+      `insert into resource_link (from_id, kind, to_id) values ('${role}', '${kind}', '${user}')`;
+    const change = (role: string): string =>
+      `update resource set version = version + 1 where id = '${role}'`;
+    const cases: [statement: string, changed: string[]][] = [
+      [given('s', 'u'), ['broker/role-principals']],
+      [change('s'), ['broker/roles']],
+      [given('s', 'u_auth', 'group-member'), ['broker/group-members']],
+      [change('s'), ['broker/roles']],
+      [given('r', 'u_auth'), ['broker/everybody', 'broker/role-principals']],
+      [change('r'), ['broker/everybody', 'broker/roles']],
+      [change('s'), ['broker/roles']],
+      [given('z', 'u_anon'), ['broker/everybody', 'broker/role-principals']],
+      [
+        "delete from resource_link where from_id = 'r'",
+        ['broker/everybody', 'broker/role-principals'],
+      ],
+      [change('r'), ['broker/roles']],
+      ["delete from resource_link where from_id = 's' and to_id = 'u'", ['broker/role-principals']],
+      [
+        "delete from resource where id = 'z'",
+        ['broker/everybody', 'broker/role-principals', 'broker/roles'],
+      ],
+    ];
+    for (const [statement, changed] of cases) {
+      assert.deepEqual(await changedBy(store, statement), changed, statement);
+    }
+  });
+
   test('of a mount grows with its issuers, keys and settings, and that of its roles with these', async () => {
     const store = await open();
     await prepare(store);

@@ -12,6 +12,8 @@ export const SUBJECTS = [
   'broker/scopes',
   'broker/roles',
   'broker/role-principals',
+  // Which roles the two have that stand for everybody, and what these grant.
+  'broker/everybody',
   'broker/group-members',
   'broker/workers',
 ] as const;

@@ -41,6 +41,7 @@ import { bodyTags } from './migrations/0057-body-tags.ts';
 import { liveSessions } from './migrations/0059-live-sessions.ts';
 import { sessionsOfSets } from './migrations/0060-sessions-of-sets.ts';
 import { replacedSeals } from './migrations/0064-replaced-seals.ts';
+import { everybodysRoles } from './migrations/0065-everybodys-roles.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -92,6 +93,7 @@ export const MIGRATIONS: readonly Migration[] = [
   liveSessions,
   sessionsOfSets,
   replacedSeals,
+  everybodysRoles,
 ];
 
 /**

@@ -92,7 +92,7 @@ export function readEverybody(app: App): Promise<Everybody | undefined> {
     lastEverybody.set(app, { seen, everybody });
     return everybody;
   };
-  return app.cached('broker/everybody', load, ['broker/roles', 'broker/role-principals']);
+  return app.cached('broker/everybody', load, ['broker/everybody']);
 }
 
 /** Of how everybody's roles were read last. */
