@@ -147,6 +147,22 @@ export function loosenLeases(alias_ids: Expression<string>): Write {
   return write(loose.where('alias_id', 'is not', null).where('alias_id', 'in', alias_ids));
 }
 
+/** Ids of leases of log-ins by some aliases, so many at most. */
+export async function listLeasesOfAliases(
+  db: Db,
+  alias_ids: readonly string[],
+  limit: number,
+): Promise<string[]> {
+  const of = db.selectFrom('lease').select('id').where('alias_id', 'is not', null);
+  const some = of.where('alias_id', 'in', alias_ids).limit(limit);
+  return (await some.execute()).map(({ id }) => id);
+}
+
+/** As {@link loosenLeases}, of some leases. */
+export function loosenSome(ids: readonly string[]): Write {
+  return write(build.updateTable('lease').set({ alias_id: null }).where('id', 'in', ids));
+}
+
 /** Leases whose token or alias is gone, in order of their ids, after `after`. */
 export async function listUnbound(
   db: Db,

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { copyRow, numbered } from '../../../test/support/many-rows.ts';
+import { ensureEntityForAlias } from '../../access/identity/operations.ts';
 import { insertLease } from '../../access/leases/store.ts';
 import { insertCertificate } from '../../pki/certificates/store.ts';
 import { insertRevocation } from '../../pki/revocation/store.ts';
@@ -10,7 +12,7 @@ import { compiled } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type Effect, write } from '../../store/write.ts';
 import { disableMount, enableMount } from '../operations.ts';
-import { deleteAllRemains } from './operations.ts';
+import { deleteAliasesOfMount, deleteAllRemains } from './operations.ts';
 import { insertRemovedMount, LEASES, listRemains, listRemovedMounts, REMAINS } from './store.ts';
 
 const NOW = 1_800_000_000;
@@ -75,6 +77,32 @@ eachEngine('what is left of a mount', (open) => {
     clock.now += 3600;
     await deleteAllRemains(app, work);
     assert.deepEqual(await listRemovedMounts(app.db), []);
+  });
+
+  test('is let go of by leases some at a time, however many one name had', async () => {
+    const { app } = await openTestApp(await open());
+    const mount = await requireTestMount(app, 'auth/token/');
+    const { alias, effects } = await ensureEntityForAlias(app, mount, 'ann');
+    const lease = { id: 'x', mount_id: 'm', kind: 'certificate', data: {}, issued_at: NOW };
+    const ends = { expires_at: NOW + 60, renewed_at: undefined, renewable: false };
+    const of = { token_id: undefined, alias_id: alias.id };
+    await app.commit(testCaller(mount), [...effects, insertLease({ ...lease, ...ends, ...of })]);
+    await copyRow(app.store, 'lease', {
+      of: { id: 'x' },
+      copies: 1_299,
+      changes: { id: numbered('id') },
+    });
+    const countBound = async (): Promise<number> => {
+      const bound = app.db.selectFrom('lease').select('id').where('alias_id', '=', alias.id);
+      return (await bound.execute()).length;
+    };
+    const left: number[] = [];
+    const commit = async (set: Effect[]): Promise<void> => {
+      await app.store.commit(set);
+      left.push(await countBound());
+    };
+    await deleteAliasesOfMount(app, { commit }, mount.accessor);
+    assert.deepEqual(left.slice(0, 3), [800, 300, 0]);
   });
 
   const LEFT: [what: string, table: keyof Tables, rows: number, most: number, columns: string][] = [

@@ -1,4 +1,5 @@
-import { planAliasPage } from '../../access/identity/aliases/store.ts';
+import { listAliasIdsOfMount, planAliasPage } from '../../access/identity/aliases/store.ts';
+import { listLeasesOfAliases, loosenSome } from '../../access/leases/store.ts';
 import { endTokensOfMountInPages } from '../../access/tokens/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -54,10 +55,25 @@ export async function deleteAliasesOfMount(
   mount_accessor: string,
 ): Promise<void> {
   for (let found = false; ; found = true) {
+    await loosenLeasesOfPage(app, work, mount_accessor);
     const page = await planAliasPage(app.db, mount_accessor, ALIASES);
     if (page) await work.commit([page]);
     else if (found) return work.commit(bumpPermissionVersion());
     else return;
+  }
+}
+
+/** One alias may have any number of leases, by as many log-ins: they let go of it some at a time. */
+async function loosenLeasesOfPage(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void> },
+  mount_accessor: string,
+): Promise<void> {
+  const alias_ids = await listAliasIdsOfMount(app.db, mount_accessor, ALIASES);
+  for (;;) {
+    const ids = alias_ids.length > 0 ? await listLeasesOfAliases(app.db, alias_ids, ALIASES) : [];
+    if (ids.length < ALIASES) return;
+    await work.commit([loosenSome(ids)]);
   }
 }
 

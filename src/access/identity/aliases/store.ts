@@ -197,6 +197,17 @@ const ALIASES = [
   ['identity_group_alias', 'name'],
 ] as const;
 
+/** Ids of the aliases that such a page begins with. */
+export async function listAliasIdsOfMount(
+  db: Db,
+  mount_accessor: string,
+  limit: number,
+): Promise<string[]> {
+  const of = db.selectFrom('identity_alias').select('id');
+  const page = of.where('mount_accessor', '=', mount_accessor).orderBy('name_key').limit(limit);
+  return (await page.execute()).map(({ id }) => id);
+}
+
 /** What deletes a page of what a mount that is gone called anybody; undefined when nothing is left. */
 export async function planAliasPage(
   db: Db,
