@@ -51,6 +51,7 @@ export async function changeLinks(
   caller: BrokerCaller,
   definition: Definition,
   request: LinkRequest,
+  isAgain = false,
 ): Promise<Resource> {
   const { resource, version, kind, inside } = request;
   requireVersion(definition, resource, version);
@@ -75,7 +76,9 @@ export async function changeLinks(
     if (isBound(error.message)) refuseField(request.field, error.message, request.message);
     // Something to be linked went away between reading and writing: say which.
     await planChange(app, request);
-    throw error;
+    if (isAgain) throw error;
+    // Or something that was linked went away, and its link with it: what is asked for is done without.
+    return changeLinks(app, caller, definition, request, true);
   }
 }
 
