@@ -1,3 +1,4 @@
+import type { EndedCounts } from '../core/ended-counts.ts';
 import type { IdentityFacts } from '../core/identity-template.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AccessRequest, Acl } from './acl.ts';
@@ -45,6 +46,8 @@ export interface RecordFacts {
   recognised?: boolean;
   /** Allow-listed facts of the outcome, added by the operation (`serial_number`, `lease_id`). */
   outcome: Record<string, unknown>;
+  /** What its pages have ended before the request is done itself: told if that comes to nothing. */
+  readonly ended_before: EndedCounts;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Expression } from 'kysely';
 import type { App } from '../app.ts';
+import type { EndedCounts } from '../core/ended-counts.ts';
 import type { Effect } from '../store/write.ts';
 
 /** What ends, so that whatever other features keep that stands on it ends in the same write set. */
@@ -17,7 +18,7 @@ export type Ended =
 
 /** How what ends is ended page by page, and by whom. */
 export interface EndingPages {
-  commit(effects: readonly Effect[]): Promise<void>;
+  commit(effects: readonly Effect[], ended: EndedCounts): Promise<void>;
   /** The token of whoever ends and those above it: they, and the log-ins that they are of, are left to the end. */
   own_token_ids: readonly string[];
 }

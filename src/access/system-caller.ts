@@ -38,6 +38,7 @@ export function systemCaller(request_id: string, work: string): Caller {
       remote_address: '',
       request: {},
       outcome: {},
+      ended_before: {},
     },
     recorded: false,
   };

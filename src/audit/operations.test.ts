@@ -15,6 +15,7 @@ const requestOf = (text: string): never =>
       remote_address: '',
       request: {},
       outcome: {},
+      ended_before: {},
     },
     mount: SERVER_MOUNT,
   }) as never;

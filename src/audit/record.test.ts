@@ -10,6 +10,7 @@ const facts = {
   remote_address: '',
   request: {},
   outcome: {},
+  ended_before: {},
 };
 
 function authOf(policies: readonly string[]): Record<string, unknown> {

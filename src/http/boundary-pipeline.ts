@@ -38,7 +38,14 @@ import type {
 import type { HttpRequest } from './pipeline.ts';
 import { RateLimiter } from './rate-limit.ts';
 import { requireOneToken } from './request-headers.ts';
-import { recordDone, recordRefusal, startTrace, type Trace, traceInput } from './request-record.ts';
+import {
+  recordDone,
+  recordRefusal,
+  startTrace,
+  type Trace,
+  tellRefused,
+  traceInput,
+} from './request-record.ts';
 import {
   bareRefusal,
   dressBoundaryAnswer,
@@ -91,7 +98,7 @@ async function answerOrRefuse(
       () => thrown,
       (unrecorded: unknown) => unrecorded,
     );
-    const dressed = dressBoundaryFailure(error);
+    const dressed = dressBoundaryFailure(error, tellRefused(trace));
     if (dressed) return dressed;
     const id = trace.request_id;
     app.log.error({ err: error, request_id: id }, 'a request failed');

@@ -40,6 +40,7 @@ import {
   recordRefusal,
   startTrace,
   type Trace,
+  tellRefused,
   traceInput,
   tracePath,
 } from './request-record.ts';
@@ -108,7 +109,7 @@ async function answerOrRefuse(
       () => thrown,
       (unrecorded: unknown) => unrecorded,
     );
-    const dressed = dressFailure(error);
+    const dressed = dressFailure(error, tellRefused(trace));
     if (dressed) return dressed;
     const id = trace.request_id;
     app.log.error({ err: error, request_id: id }, 'a request failed');

@@ -5,6 +5,7 @@ import type { App } from '../app.ts';
 import { concealSegments } from '../audit/conceal.ts';
 import { hashSecret } from '../audit/operations.ts';
 import type { RecordedEnd } from '../audit/record.ts';
+import { tellEnded } from '../core/ended-counts.ts';
 import { Failure } from '../core/failure.ts';
 import { mayHaveUser } from '../core/place.ts';
 import { recordable } from '../core/recorded-shape.ts';
@@ -51,7 +52,15 @@ export function startTrace(request_id: string, remote_address: string): Trace {
   return {
     request_id,
     mount: { ...SERVER_MOUNT, path: '' },
-    record: { route: '', operation: '', path: '', remote_address, request: {}, outcome: {} },
+    record: {
+      route: '',
+      operation: '',
+      path: '',
+      remote_address,
+      request: {},
+      outcome: {},
+      ended_before: {},
+    },
     route: undefined,
     token: undefined,
     unknown_token: undefined,
@@ -127,11 +136,20 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   if (app.barrier.sealed && !(route?.while_sealed && isWrite)) return;
   // What is not as declared may be anything, a secret in the wrong field too.
   if (error instanceof ZodError) trace.record.request = {};
+  const { record } = trace;
+  if (Object.keys(record.ended_before).length > 0)
+    record.outcome.ended_before = record.ended_before;
   concealMistaken(app, trace);
   const end = concealPlaces(app, trace, endOf(error));
   if (token) await app.audit.note(caller ?? trace, end);
   else if (route && isPublicRead(route) && !isRecordedRead(app, route)) app.audit.count(route.id);
   else app.audit.refuse(trace, end);
+}
+
+/** What a refused request has ended all the same, for whoever sent it. */
+export function tellRefused({ caller, record }: Trace): string | undefined {
+  // What follows from a change that is durable is no part of its refusal.
+  return caller?.recorded ? undefined : tellEnded(record.ended_before);
 }
 
 function concealMistaken(app: App, { route, record }: Trace): void {

@@ -1,13 +1,9 @@
 import { hasAccessBeneath, judgeAccess, listCapabilities } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { EndingPages } from '../access/ended.ts';
-import {
-  endLeasesOfRevoked,
-  expireOfMountBeforehand,
-  workOf,
-} from '../access/leases/ending/operations.ts';
+import { endLeasesOfRevoked, expireOfMountBeforehand } from '../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../access/leases/store.ts';
-import { commitPlanned, refuseDenied } from '../access/standing/operations.ts';
+import { commitPage, commitPlanned, refuseDenied } from '../access/standing/operations.ts';
 import { removeEndedOfMount } from '../access/tokens/ending/operations.ts';
 import { type App, perApp } from '../app.ts';
 import { Breath } from '../core/breath.ts';
@@ -235,17 +231,17 @@ export async function disableMount(
 
 /** What ends before a removal. Log-ins that came by a mount end with it at once, and none of them before. */
 function pagesOf(app: App, caller: Caller): EndingPages {
-  const outcome = { ...caller.record.outcome, ending: true };
-  const record = { ...caller.record, outcome };
   return {
-    commit: (effects) => app.commit({ ...caller, record }, effects),
+    commit: (effects, ended) => commitPage(app, caller, effects, ended),
     own_token_ids: [],
   };
 }
 
 /** What follows from a removal that is durable: whoever asked for it may have come in by what is gone. */
-const afterwards = (app: App, caller: Caller): EndingPages =>
-  pagesOf(app, { ...caller, standing: undefined });
+const afterwards = (app: App, caller: Caller) => ({
+  commit: (effects: readonly Effect[]): Promise<void> =>
+    commitPage(app, { ...caller, standing: undefined }, effects, {}),
+});
 
 /** As much as a request may take of what is dead already; the jobs end the rest. */
 async function endRevoked(app: App, caller: Caller, mount_id: string): Promise<void> {
@@ -403,7 +399,7 @@ export async function remount(
   // It goes from the one path and comes at the other: neither may be denied by itself.
   await refuseDenied(caller, [...pathsOfMount(input.from), ...pathsOfMount(input.to)]);
   const { source: moved } = await planMove(app, input);
-  await expireOfMountBeforehand(app, workOf(app, caller), moved.id);
+  await expireOfMountBeforehand(app, pagesOf(app, caller), moved.id);
   return commitPlanned<Answer>(app, caller, async () => {
     const { stored, source, next } = await planMove(app, input);
     const id = app.newId();

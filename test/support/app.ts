@@ -95,6 +95,7 @@ export function testCaller(
       remote_address: '192.0.2.1',
       request: {},
       outcome: {},
+      ended_before: {},
     },
     recorded: false,
   };

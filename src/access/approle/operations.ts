@@ -14,7 +14,7 @@ import { findAlias } from '../identity/aliases/store.ts';
 import { nameKey } from '../identity/entity.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
-import { commitPlanned, type Planned } from '../standing/operations.ts';
+import { commitPage, commitPlanned, type Planned } from '../standing/operations.ts';
 import { areWithin, judgeAddress } from '../tokens/addresses.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { logInIfFound, type SucceededLogIn } from '../tokens/operations.ts';
@@ -134,9 +134,7 @@ async function deleteSecretIdsBeforehand(app: App, caller: Caller, key: RoleKey)
   for (;;) {
     const ids = await listIdsOfRole(app.db, key, DELETED);
     if (ids.length < DELETED) return;
-    const outcome = { ...caller.record.outcome, ending: true };
-    const page = { ...caller, record: { ...caller.record, outcome } };
-    await app.commit(page, [deleteSecretIdsOfRole(key, ids)]);
+    await commitPage(app, caller, [deleteSecretIdsOfRole(key, ids)], { secret_ids: ids.length });
   }
 }
 

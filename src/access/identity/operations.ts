@@ -13,6 +13,7 @@ import type { Caller } from '../caller.ts';
 import type { EndingPages } from '../ended.ts';
 import { loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/operations.ts';
+import { commitPage } from '../standing/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
 import {
@@ -307,7 +308,7 @@ export async function endLogInsBeforehand(
   const pages = await pagesOf(app, caller);
   const work: EndingPages = {
     ...pages,
-    commit: (effects) => pages.commit([...held, ...effects]),
+    commit: (effects, ended) => pages.commit([...held, ...effects], ended),
   };
   const of = aliasIds(at);
   const page = { but: work.own_token_ids, limit: PAGE };
@@ -317,17 +318,15 @@ export async function endLogInsBeforehand(
     if (token_ids.length > 0) await app.endDependants(app, work, ended);
     if (token_ids.length < PAGE) break;
     const others = await app.planDependants(app, ended);
-    await work.commit([...deleteTreesByIds(token_ids), ...others]);
+    await work.commit([...deleteTreesByIds(token_ids), ...others], { log_ins: token_ids.length });
   }
   await app.endDependants(app, work, { alias_ids: of });
 }
 
 /** Pages of a request, each with a record of its own that says so. */
 export async function pagesOf(app: App, caller: Caller): Promise<EndingPages> {
-  const { record } = caller;
-  const outcome = { ...record.outcome, ending: true };
   return {
-    commit: (effects) => app.commit({ ...caller, record: { ...record, outcome } }, effects),
+    commit: (effects, ended) => commitPage(app, caller, effects, ended),
     own_token_ids: (await listOwnTokens(app, caller)).map(({ id }) => id),
   };
 }

@@ -1,4 +1,5 @@
 import { type App, perApp } from '../../app.ts';
+import { addEnded, type EndedCounts } from '../../core/ended-counts.ts';
 import { Failure } from '../../core/failure.ts';
 import { Lines } from '../../core/line.ts';
 import type { Mount } from '../../mounts/mount.ts';
@@ -169,6 +170,22 @@ function requireAllowed(verdict: AccessVerdict): void {
 
 const NAMED_TOO_MUCH =
   'permission denied: what the request names takes too long to judge by the policies of its token; name less at a time';
+
+/**
+ * Commits a page of what a request ends before it is done itself: with a record that says so. Should the request come
+ * to nothing then, it is told what its pages have ended.
+ */
+export async function commitPage(
+  app: App,
+  caller: Caller,
+  effects: readonly Effect[],
+  ended: EndedCounts,
+): Promise<void> {
+  const { record } = caller;
+  const outcome = { ...record.outcome, ending: true };
+  await app.commit({ ...caller, record: { ...record, outcome } }, effects);
+  addEnded(record.ended_before, ended);
+}
 
 /** What a request would do, by what it has read. */
 export interface Planned<Result> {

@@ -17,6 +17,7 @@ function callerAt(remote_address: string) {
       remote_address,
       request: {},
       outcome: {},
+      ended_before: {},
     },
     onGone(listener: () => void) {
       listeners.add(listener);

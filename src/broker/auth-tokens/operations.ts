@@ -221,7 +221,8 @@ export async function endDeadLogIns(app: App, turn: Turn): Promise<void> {
   const endPage = async (at: LogInCursor): Promise<LogInPage> => {
     const page = await planDeadLogIns(app, at);
     if (page.dead.length > 0) {
-      await endSessionsBeforehand(app, turn, { log_in_ids: page.dead });
+      const pages = { commit: (effects: readonly Effect[]) => turn.commit(effects) };
+      await endSessionsBeforehand(app, pages, { log_in_ids: page.dead });
       await turn.commit(page.effects, { removed: page.dead.length });
     }
     return page;

@@ -1,5 +1,7 @@
 import { listOwnTokens } from '../../access/identity/operations.ts';
+import { commitPage } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
+import type { EndedCounts } from '../../core/ended-counts.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import type { AuthTokenBody } from '../auth-tokens/auth-token.ts';
@@ -46,11 +48,7 @@ export async function workOf(
   grounds: readonly Effect[] = [],
 ): Promise<EndingWork> {
   return {
-    commit: (effects) => {
-      const { record } = caller;
-      const outcome = { ...record.outcome, ending: true };
-      return app.commit({ ...caller, record: { ...record, outcome } }, [...grounds, ...effects]);
-    },
+    commit: (effects, ended) => commitPage(app, caller, [...grounds, ...effects], ended),
     own_log_in_ids: (await listOwnLogIns(app, caller)).map(({ id }) => id),
   };
 }
@@ -68,22 +66,34 @@ async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]
 /**
  * Ends log-ins with their sessions until less than a page of them is left. Those of whoever ends are left,
  * and their sessions are not: nothing is permitted by these.
+ *
+ * @returns how many are left
  */
-export async function endLogInsBeforehand(app: App, work: EndingWork, of: LogInsOf): Promise<void> {
+export async function endLogInsBeforehand(
+  app: App,
+  work: EndingWork,
+  of: LogInsOf,
+): Promise<EndedCounts> {
   const own = await listAmong(app.db, of, work.own_log_in_ids);
   if (own.length > 0) await endSessionsBeforehand(app, work, { log_in_ids: own });
   const page = { but: work.own_log_in_ids, limit: PAGE };
   for (;;) {
     const ids = await listLogInsOf(app.db, of, page);
-    if (ids.length === 0) return;
-    await endSessionsBeforehand(app, work, { log_in_ids: ids });
-    if (ids.length < PAGE) return;
-    await work.commit(await endLogIns(app, { ids }));
+    if (ids.length === 0) return {};
+    const sessions = await endSessionsBeforehand(app, work, { log_in_ids: ids });
+    const left = { log_ins: ids.length, sessions };
+    if (ids.length < PAGE) return left;
+    await work.commit(await endLogIns(app, { ids }), left);
   }
 }
 
-/** What ends with what is removed, for the page that removes it. */
-type EndsOf = (ids: readonly string[]) => Promise<readonly Effect[]>;
+/** What ends with what is removed, for the page that removes it, and how many of what kind. */
+interface Ends {
+  effects: readonly Effect[];
+  ended: EndedCounts;
+}
+
+type EndsOf = (ids: readonly string[]) => Promise<Ends>;
 
 interface Removing {
   type: ResourceTypeName;
@@ -109,11 +119,12 @@ async function removeBeforehand(
   for (;;) {
     const ids = await list(PAGE);
     if (ids.length === 0) return;
-    const ends = await endsOf(app, work, type)(ids);
+    const { effects, ended } = await endsOf(app, work, type)(ids);
     await unlinkThoseTo(app, work, ids);
     if (ids.length < PAGE) return;
     const removal = removeResources({ ids }, app.now());
-    await work.commit([...ends, ...removal, ...(permits ? bumpPermissionVersion() : [])]);
+    const judged = permits ? bumpPermissionVersion() : [];
+    await work.commit([...effects, ...removal, ...judged], ended);
   }
 }
 
@@ -133,43 +144,60 @@ function endsOf(app: App, work: EndingWork, type: ResourceTypeName): EndsOf {
   switch (type) {
     case 'host':
       return async (host_ids) => {
-        await endSessionsBeforehand(app, work, { host_ids, with_sets: true });
-        return planLoss(app, { host_ids, with_sets: true });
+        const loss = { host_ids, with_sets: true } as const;
+        const sessions = await endSessionsBeforehand(app, work, loss);
+        return ending(planLoss(app, loss), host_ids, { sessions });
       };
     case 'host-set':
       return async (of_host_sets) => {
-        await endSessionsBeforehand(app, work, { of_host_sets });
-        return planLoss(app, { of_host_sets });
+        const sessions = await endSessionsBeforehand(app, work, { of_host_sets });
+        return ending(planLoss(app, { of_host_sets }), of_host_sets, { sessions });
       };
     case 'credential':
     case 'credential-library':
       return async (ids) => {
         await endSourcesBeforehand(app, work, ids);
-        return planSourceRemoval(app, { ids });
+        return ending(planSourceRemoval(app, { ids }), ids);
       };
     case 'account':
       return async (account_ids) => {
-        await endLogInsBeforehand(app, work, { account_ids });
-        return endLogIns(app, { account_ids });
+        const left = await endLogInsBeforehand(app, work, { account_ids });
+        return ending(await endLogIns(app, { account_ids }), account_ids, left);
       };
     case 'user':
       return async (user_ids) => {
-        await endLogInsBeforehand(app, work, { user_ids });
-        await endSessionsBeforehand(app, work, { user_ids });
-        return [...(await endLogIns(app, { user_ids })), ...planLoss(app, { user_ids })];
+        const { log_ins = 0 } = await endLogInsBeforehand(app, work, { user_ids });
+        // All that are theirs, also those by the log-ins that are left.
+        const sessions = await endSessionsBeforehand(app, work, { user_ids });
+        const effects = [...(await endLogIns(app, { user_ids })), ...planLoss(app, { user_ids })];
+        return ending(effects, user_ids, { log_ins, sessions });
       };
     case 'session':
-      return async (ids) => cancelPage(app, { target_id: '' }, ids);
+      return async (ids) => ({
+        effects: cancelPage(app, { target_id: '' }, ids),
+        ended: { sessions: ids.length },
+      });
     default:
-      return async () => [];
+      return async (ids) => ending([], ids);
   }
 }
+
+const ending = (
+  effects: readonly Effect[],
+  removed: readonly string[],
+  ended: EndedCounts = {},
+): Ends => ({ effects, ended: { ...ended, resources: removed.length } });
 
 /** Ends what a removal would end, but for a page of each kind. */
 export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resource): Promise<void> {
   const work = await workOf(app, caller);
   const { id } = gone;
-  const sessions = (loss: PagedLoss): Promise<void> => endSessionsBeforehand(app, work, loss);
+  const sessions = async (loss: PagedLoss): Promise<void> => {
+    await endSessionsBeforehand(app, work, loss);
+  };
+  const logIns = async (of: LogInsOf): Promise<void> => {
+    await endLogInsBeforehand(app, work, of);
+  };
   const contained = async (...types: ResourceTypeName[]): Promise<void> => {
     const but = await findOwn(app, caller);
     for (const type of types) {
@@ -188,9 +216,9 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'auth-token':
       return sessions({ log_in_ids: [id] });
     case 'account':
-      return endLogInsBeforehand(app, work, { account_ids: [id] });
+      return logIns({ account_ids: [id] });
     case 'user':
-      await endLogInsBeforehand(app, work, { user_ids: [id] });
+      await logIns({ user_ids: [id] });
       return sessions({ user_ids: [id] });
     case 'credential':
     case 'credential-library':
@@ -203,7 +231,7 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'auth-method':
       await contained('account', 'managed-group');
       // What is left is their own account's, and that may have many.
-      return endLogInsBeforehand(app, work, { auth_method_id: id });
+      return logIns({ auth_method_id: id });
     case 'scope': {
       const but = await findOwn(app, caller);
       await endProjectsBeforehand(app, work, { org_id: id, but });
@@ -252,7 +280,8 @@ async function unlinkBeforehand(
   for (;;) {
     const links = await list();
     if (links.length < LINKS) return;
-    await work.commit([...unlink(kind, links), ...bumpPermissionVersion()]);
+    const ended = { links: links.length };
+    await work.commit([...unlink(kind, links), ...bumpPermissionVersion()], ended);
   }
 }
 
@@ -261,7 +290,8 @@ async function unlinkThoseTo(app: App, work: EndingWork, ids: readonly string[])
   for (;;) {
     const links = await listLinksToSome(app.db, ids, LINKS);
     if (links.length < LINKS) return;
-    await work.commit([...unlinkTo(links), ...bumpPermissionVersion()]);
+    const ended = { links: links.length };
+    await work.commit([...unlinkTo(links), ...bumpPermissionVersion()], ended);
   }
 }
 
@@ -301,6 +331,7 @@ async function endProjectsBeforehand(
     const ids = await listProjects(app.db, org_id, { but, limit: PROJECTS });
     if (ids.length < PROJECTS) return;
     await endScopesBeforehand(app, work, { scope_ids: ids, but });
-    await work.commit([...planScopeRemoval(app, { ids }), ...bumpPermissionVersion()]);
+    const ended = { resources: ids.length };
+    await work.commit([...planScopeRemoval(app, { ids }), ...bumpPermissionVersion()], ended);
   }
 }

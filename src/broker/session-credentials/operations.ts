@@ -14,7 +14,7 @@ import { type CredentialBody, presentCredential } from '../credentials/credentia
 import { openCredential } from '../credentials/operations.ts';
 import { type Issued, issueFromLibrary } from '../library-issuing/operations.ts';
 import { listLinksFrom } from '../links/store.ts';
-import { PAGE as BEFOREHAND } from '../removal/page.ts';
+import { PAGE as BEFOREHAND, type EndingWork } from '../removal/page.ts';
 import type { Resource } from '../resource.ts';
 import { holdVersion } from '../resources/holds/store.ts';
 import { findResource } from '../resources/store.ts';
@@ -285,20 +285,20 @@ export function planSourceRemoval(app: App, of: SourcesOf): Effect[] {
 /** As {@link planSourceRemoval}, before some sources are removed, until less than a page of each kind is left. */
 export async function endSourcesBeforehand(
   app: App,
-  work: { commit(effects: readonly Effect[]): Promise<void> },
+  work: Pick<EndingWork, 'commit'>,
   source_ids: readonly string[],
 ): Promise<void> {
   for (;;) {
     const now = Math.floor(app.now() / 1000);
     const ids = await listLeasesOfSources(app.db, source_ids, { now, limit: BEFOREHAND });
     if (ids.length < BEFOREHAND) break;
-    await work.commit([expireLeases(ids, now)]);
+    await work.commit([expireLeases(ids, now)], { leases: ids.length });
   }
   for (;;) {
     const kept = await listInjectedOfSources(app.db, source_ids, BEFOREHAND);
     const last = kept.at(-1);
     if (last === undefined || kept.length < BEFOREHAND) break;
-    await work.commit([deleteInjectedUpTo(source_ids, last)]);
+    await work.commit([deleteInjectedUpTo(source_ids, last)], { credentials: kept.length });
   }
 }
 

@@ -51,8 +51,12 @@ export const BOUNDARY_STYLE: ApiStyle = {
   without_content: ['DELETE'],
 };
 
-/** Dresses a refusal (contract 1.10); `undefined` for what is no refusal but a bug. */
-export function dressBoundaryFailure(error: unknown): Dressed | undefined {
+/**
+ * Dresses a refusal (contract 1.10); `undefined` for what is no refusal but a bug.
+ *
+ * @param ended says what the request has ended before it was refused
+ */
+export function dressBoundaryFailure(error: unknown, ended?: string): Dressed | undefined {
   if (!(error instanceof Failure)) return undefined;
   if (error instanceof ListTokenFailure) {
     return refusal(400, {
@@ -68,7 +72,7 @@ export function dressBoundaryFailure(error: unknown): Dressed | undefined {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   const dressed = refusal(form.status, {
     kind: form.kind,
-    message: form.message ?? error.message,
+    message: [form.message ?? error.message, ...(ended === undefined ? [] : [ended])].join(' '),
     ...(request_fields.length > 0 ? { details: { request_fields } } : {}),
   });
   if (retry_after !== undefined) dressed.headers['retry-after'] = String(retry_after);

@@ -187,8 +187,12 @@ export const VAULT_STYLE: ApiStyle = {
 /** Upstream formats refusals of its core, unlike those of an engine, as a list of one. */
 const listOfOne = (text: string): string => `1 error occurred:\n\t* ${text}\n\n`;
 
-/** Dresses a refusal; `undefined` for what is no refusal but a bug. */
-export function dressFailure(error: unknown): Dressed | undefined {
+/**
+ * Dresses a refusal; `undefined` for what is no refusal but a bug.
+ *
+ * @param ended says what the request has ended before it was refused
+ */
+export function dressFailure(error: unknown, ended?: string): Dressed | undefined {
   if (error instanceof ZodError) {
     const [text = 'the request could not be read'] = Object.entries(fieldErrors(error)).map(
       ([field, wanted]) =>
@@ -197,7 +201,9 @@ export function dressFailure(error: unknown): Dressed | undefined {
     return refusal(400, [text]);
   }
   if (!(error instanceof Failure)) return undefined;
-  const dressed = refusal(STATUS[error.kind], failureTexts(error), error.detail.warnings);
+  // By itself: clients know refusals by their words.
+  const texts = [...failureTexts(error), ...(ended === undefined ? [] : [ended])];
+  const dressed = refusal(STATUS[error.kind], texts, error.detail.warnings);
   if (error.detail.retry_after !== undefined) {
     dressed.headers['retry-after'] = String(error.detail.retry_after);
   }

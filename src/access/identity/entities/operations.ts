@@ -1,5 +1,6 @@
 import type { App } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
+import { addEnded } from '../../../core/ended-counts.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import { listThings, listTold } from '../../../core/key-list.ts';
@@ -245,7 +246,8 @@ async function removePage(
   const request = { ...record.request, entity_ids };
   const outcome = { ...record.outcome, ending: true };
   const some = { ...caller, record: { ...record, request, outcome } };
-  await commitRemoval(app, some, find(entity_ids));
+  const entities = await commitRemoval(app, some, find(entity_ids));
+  addEnded(record.ended_before, { entities });
 }
 
 async function findEntities(
@@ -263,17 +265,18 @@ async function removeEntities(
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
-  const answer = await commitRemoval(app, caller, find);
+  await commitRemoval(app, caller, find);
   await endLeasesOfRevoked(app, caller);
-  return answer;
+  return {};
 }
 
+/** @returns how many of them were there */
 async function commitRemoval(
   app: App,
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
-): Promise<Answer> {
-  return commitPlanned<Answer>(app, caller, async () => {
+): Promise<number> {
+  return commitPlanned<number>(app, caller, async () => {
     const effects: Effect[] = [];
     const found = (await find()).flatMap((entity) => entity ?? []);
     for (const entity of found) effects.push(...(await planRemoval(app, entity)));
@@ -281,7 +284,7 @@ async function commitRemoval(
     const beforehand = async (): Promise<void> => {
       for (const entity of found) await endBeforehand(app, caller, entity);
     };
-    return { effects, result: {}, beforehand };
+    return { effects, result: found.length, beforehand };
   });
 }
 

@@ -2,6 +2,7 @@ import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
+import type { EndingPages } from '../../ended.ts';
 import { removeMarked } from '../../tokens/ending/operations.ts';
 import type { Lease } from '../lease.ts';
 import {
@@ -132,14 +133,14 @@ export async function expireInPages(app: App, work: EndingWork, range: IdRange):
 /** Makes the leases of a mount due until less than a page of them is left. */
 export async function expireOfMountBeforehand(
   app: App,
-  work: EndingWork,
+  work: Pick<EndingPages, 'commit'>,
   mount_id: string,
 ): Promise<void> {
   for (;;) {
     const now = Math.floor(app.now() / 1000);
     const ids = await listUnexpiredOfMount(app.db, mount_id, { now, limit: MADE_DUE });
     if (ids.length < MADE_DUE) return;
-    await work.commit([expireLeases(ids, now)]);
+    await work.commit([expireLeases(ids, now)], { leases: ids.length });
   }
 }
 

@@ -42,7 +42,7 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
 
 /** As {@link planEnded}, page by page, until less than a page of each kind is left. */
 export async function endBeforehand(app: App, work: EndingPages, ended: Ended): Promise<void> {
-  const endSessions = (loss: PagedLoss): Promise<void> => endSessionsBeforehand(app, work, loss);
+  const endSessions = (loss: PagedLoss) => endSessionsBeforehand(app, work, loss);
   const endOthers = async (of: { entity_id: string } | { alias_ids: Expression<string> }) => {
     const own_log_in_ids = await listIdsByToken(app.db, work.own_token_ids);
     await endLogInsBeforehand(app, { commit: work.commit, own_log_in_ids }, of);

@@ -1,6 +1,6 @@
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
-import { PAGE as BEFOREHAND } from '../../removal/page.ts';
+import { PAGE as BEFOREHAND, type EndingWork } from '../../removal/page.ts';
 import { removeResources } from '../../resources/removals/store.ts';
 import {
   endSessionCredentials,
@@ -39,17 +39,17 @@ export function cancelPage(app: App, loss: PagedLoss, ids: readonly string[]): E
   return cancelSome(loss, ids, app.now());
 }
 
-/** Ends sessions until less than a page of them is left. */
+/** Ends sessions until less than a page of them is left, and says how many. */
 export async function endSessionsBeforehand(
   app: App,
-  work: { commit(effects: readonly Effect[]): Promise<void> },
+  work: Pick<EndingWork, 'commit'>,
   loss: PagedLoss,
-): Promise<void> {
+): Promise<number> {
   for (;;) {
     const ids = await listSessionsOf(app.db, loss, BEFOREHAND);
-    if (ids.length < BEFOREHAND) return;
+    if (ids.length < BEFOREHAND) return ids.length;
     const disowned = 'user_ids' in loss ? [disown(ids)] : [];
-    await work.commit([...cancelPage(app, loss, ids), ...disowned]);
+    await work.commit([...cancelPage(app, loss, ids), ...disowned], { sessions: ids.length });
   }
 }
 
