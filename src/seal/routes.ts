@@ -37,6 +37,9 @@ function bareOf({ kind, shares, root_token }: Initialised): Record<string, unkno
       };
 }
 
+/** Two paths of one endpoint. */
+const ROTATIONS = ['/v1/sys/rotate', '/v1/sys/rotate/keyring'] as const;
+
 export const sealRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'read-initialization-status',
@@ -204,13 +207,16 @@ export const sealRoutes: AnyRoute[] = [
       return { flat: true, data: { term, install_time, encryptions: sealings } };
     },
   }),
-  ...(['/v1/sys/rotate', '/v1/sys/rotate/keyring'] as const).map((path) =>
+  ...ROTATIONS.map((path) =>
     vaultRoute({
       id: path === '/v1/sys/rotate' ? 'encryption-key-rotate' : 'encryption-key-rotate-keyring',
       method: 'POST',
       path,
       summary: 'Make a new generation of data keys',
       access: { capability: 'update', sudo: true },
+      sets_also: ROTATIONS.flatMap((other) =>
+        other === path ? [] : [{ path: other, fields: [], when: [] }],
+      ),
       input: z.object({}),
       output: anything,
       failures: ['conflict', 'unavailable'],

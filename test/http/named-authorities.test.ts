@@ -59,6 +59,16 @@ const REQUESTS: [
     'issuer',
     (ref, { issuer }) => ['PATCH', `ca/issuer/${issuer.id}`, { manual_chain: ['self', ref] }],
   ],
+  [
+    'what an issuer has signed',
+    'issuer',
+    (ref) => ['GET', `ca/certs/search?issuer_ref=${encodeURIComponent(ref)}`],
+  ],
+  [
+    'what an issuer has signed, listed',
+    'issuer',
+    (ref) => ['LIST', `ca/certs/search?issuer_ref=${encodeURIComponent(ref)}`],
+  ],
   ['the default key', 'key', (ref) => ['POST', 'ca/config/keys', { default: ref }]],
   [
     'the key of a new root',
@@ -151,6 +161,28 @@ eachPlace('issuers and keys that a body names', (newPlace) => {
           await passes(free, request(denied[kind][by], plain), `${told}: without the denial`);
         }
       }
+    }
+  });
+
+  test('are denied where all are removed at once', async (t) => {
+    const { client } = await startAuthority(t, { place: await newPlace() });
+    const denials: [path: (root: Record<Kind, Named>) => string, status: number][] = [
+      [({ issuer }) => `ca/issuer/${issuer.id}`, 403],
+      [({ issuer }) => `ca/issuer/${issuer.name}`, 403],
+      [() => 'ca/issuer/Default', 403],
+      [({ key }) => `ca/key/${key.id}`, 403],
+      [({ key }) => `ca/key/${key.name}`, 403],
+      [() => 'ca/key/default', 403],
+      [({ issuer }) => `ca/issuer/${issuer.name}x`, 200],
+      [({ issuer }) => `ca/issuer/${issuer.id}/json`, 200],
+    ];
+    for (const [path, status] of denials) {
+      const root = await makeRoot(client);
+      await makeRoot(client);
+      const ask = await personWith(client, `all-${made}`, deny(path(root)));
+      assert.equal(await ask('DELETE', 'ca/root'), status, path(root));
+      const left = await client.call('LIST', 'ca/issuers');
+      assert.equal(left.status, status === 403 ? 200 : 404, path(root));
     }
   });
 

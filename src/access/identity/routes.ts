@@ -76,7 +76,15 @@ type Run<Input> = (app: App, caller: Caller, input: Input) => Promise<Answer>;
 function recordRoutes(
   base: `/v1/${string}`,
   by: 'id' | 'name',
-  named: { list: string; read: string; remove: string; what: string; plural: string },
+  named: {
+    list: string;
+    read: string;
+    remove: string;
+    what: string;
+    plural: string;
+    /** Another list, of what this one tells beside its keys. */
+    lists_also?: readonly `/v1/${string}`[];
+  },
   run: {
     list: AnyRoute['run'];
     read: AnyRoute['run'];
@@ -91,6 +99,7 @@ function recordRoutes(
       path: base,
       summary: `List ${named.plural}`,
       access: { capability: 'list' },
+      sets_also: named.lists_also?.map((path) => ({ path, fields: [], when: [] })),
       input: z.object({}),
       output: anything,
       failures: ['not_found'],
@@ -181,6 +190,7 @@ const entityRoutes: AnyRoute[] = [
       remove: 'entity-delete-by-id',
       what: 'an entity by its id',
       plural: 'the ids of entities',
+      lists_also: [`${ENTITY}/name`],
     },
     {
       list: (app) => listEntityIds(app),
@@ -293,6 +303,7 @@ const groupRoutes: AnyRoute[] = [
       remove: 'group-delete-by-id',
       what: 'a group by its id',
       plural: 'the ids of groups',
+      lists_also: [`${GROUP}/name`],
     },
     { list: (app) => listGroupIds(app), read: byId(readGroupById), remove: byId(removeGroupById) },
   ),

@@ -15,6 +15,12 @@ export const RENAMED: Readonly<Record<'issuer' | 'key', Sense>> = {
   key: { stands_for: ['key_ref', 'key_name'] },
 };
 
+/** Something is done to all at once: no field speaks of what it has itself. */
+export const CONCERNED: Sense = { alike: [] };
+
+/** What it made is looked at. */
+export const LOOKED_UP: Sense = { alike: [], isRead: true };
+
 /** The paths of its own that an issuer or a key has, wherever else it is named or found. */
 export function ownPaths(
   { mount }: Pick<Caller, 'mount'>,

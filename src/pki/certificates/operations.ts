@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts';
+import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import { startWalk } from '../../access/walks/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -8,6 +9,7 @@ import type { Answer } from '../../http/route.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
+import { LOOKED_UP, ownPaths } from '../authority/own-paths.ts';
 import { encodeCertificatePem, pemOf } from '../issuers/issuer.ts';
 import {
   type CertificateReading,
@@ -200,7 +202,10 @@ async function issuerIdOf(
   ref: string | undefined,
 ): Promise<string | undefined> {
   if (ref === undefined) return undefined;
-  return findIssuer(await readAuthority(app, caller.mount.id), ref)?.id ?? ref;
+  const issuer = findIssuer(await readAuthority(app, caller.mount.id), ref);
+  const known = { ref, id: issuer?.id ?? '', name: issuer?.name };
+  await refuseDeniedNow(caller, ownPaths(caller, 'issuer', known, LOOKED_UP));
+  return issuer?.id ?? ref;
 }
 
 function parseCursor(text: string | undefined): CertificateQuery['after'] {

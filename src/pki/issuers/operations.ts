@@ -11,7 +11,7 @@ import {
   rememberFormer,
   requireIssuer,
 } from '../authority/operations.ts';
-import { ownPaths, RENAMED } from '../authority/own-paths.ts';
+import { CONCERNED, ownPaths, RENAMED } from '../authority/own-paths.ts';
 import { requireRoomForSettings } from '../authority/room.ts';
 import { warnOfTemplates } from '../authority/urls.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
@@ -244,13 +244,29 @@ export async function removeRoot(app: App, caller: Caller): Promise<Answer<null>
   const warnings = [
     'DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.',
   ];
-  return changeAuthority<Answer<null>>(app, caller, (authority) => ({
-    effects: [
-      deleteAllIssuers(caller.mount.id),
-      deleteAllKeys(caller.mount.id),
-      ...rememberFormer(caller.mount.id, authority, [...authority.issuers.values()].map(formerOf)),
-    ],
-    defaults: { default_issuer: '', default_key: '' },
-    result: { data: null, warnings },
-  }));
+  return changeAuthority<Answer<null>>(app, caller, async (authority) => {
+    await refuseDeniedNow(caller, pathsOfAll(caller, authority));
+    const former = [...authority.issuers.values()].map(formerOf);
+    return {
+      effects: [
+        deleteAllIssuers(caller.mount.id),
+        deleteAllKeys(caller.mount.id),
+        ...rememberFormer(caller.mount.id, authority, former),
+      ],
+      defaults: { default_issuer: '', default_key: '' },
+      result: { data: null, warnings },
+    };
+  });
+}
+
+/** Each is removed, and could be by itself. */
+function pathsOfAll(caller: Caller, { issuers, keys, defaults }: Authority): OwnPath[] {
+  const refOf = (id: string): string =>
+    id === defaults.default_issuer || id === defaults.default_key ? 'default' : '';
+  const pathsOf = (kind: 'issuer' | 'key', { id, name }: { id: string; name: string }) =>
+    ownPaths(caller, kind, { ref: refOf(id), id, name }, CONCERNED);
+  return [
+    ...[...issuers.values()].flatMap((issuer) => pathsOf('issuer', issuer)),
+    ...[...keys.values()].flatMap((key) => pathsOf('key', key)),
+  ];
 }

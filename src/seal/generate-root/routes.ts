@@ -22,12 +22,12 @@ function bareOf(status: RootStatus): Record<string, unknown> {
   };
 }
 
+/** Two paths of one endpoint. */
+const ATTEMPTS = ['/v1/sys/generate-root', '/v1/sys/generate-root/attempt'] as const;
+
 // Started by anybody and authorised by shares, for a server whose root tokens are all revoked.
 // Cancelling undoes what others did, and so it takes a token that may.
-function attemptRoutes(
-  path: '/v1/sys/generate-root' | '/v1/sys/generate-root/attempt',
-  end: string,
-) {
+function attemptRoutes(path: (typeof ATTEMPTS)[number], end: string) {
   return [
     vaultRoute({
       id: `root-token-generation-read-progress${end}`,
@@ -68,6 +68,9 @@ function attemptRoutes(
       path,
       summary: 'Cancel a root generation',
       access: { capability: 'delete', sudo: true },
+      sets_also: ATTEMPTS.flatMap((other) =>
+        other === path ? [] : [{ path: other, fields: [], when: [] }],
+      ),
       input: z.object({}),
       output: anything,
       failures: [],
