@@ -65,15 +65,20 @@ const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE----
 const LEFT = '-----BEGIN PRIVATE KEY-----#';
 const MARK = '-----BEGIN PRIVATE KEY-----';
 const BODY = 'Ab'.repeat(12);
+const of = (label: string): string => `-----BEGIN ${label}-----`;
 
 const withKeys: [sent: string, stands: string, why: string][] = [
   [PEM, `${LEFT}\n`, 'a key'],
-  [PEM.replaceAll('PRIVATE', 'RSA PRIVATE'), `${LEFT}\n`, 'an older form'],
-  [PEM.replaceAll('PRIVATE', 'ENCRYPTED PRIVATE'), `${LEFT}\n`, 'one that is encrypted'],
+  [PEM.replaceAll('PRIVATE', 'RSA PRIVATE'), `${of('RSA PRIVATE KEY')}#\n`, 'an older form'],
+  [
+    PEM.replaceAll('PRIVATE', 'ENCRYPTED PRIVATE'),
+    `${of('ENCRYPTED PRIVATE KEY')}#\n`,
+    'one that is encrypted',
+  ],
   [
     PEM.replace('-----\n', '-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n'),
-    `${LEFT}\n`,
-    'one that is encrypted, of old',
+    `${MARK}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n#\n`,
+    'one that is encrypted, of old, of which header lines are told',
   ],
   [`${PEM}${CERTIFICATE}`, `${LEFT}\n${CERTIFICATE}`, 'a bundle, of which the rest is told'],
   [`${CERTIFICATE}${PEM}${PEM}`, `${CERTIFICATE}${LEFT}\n${LEFT}\n`, 'two keys at the end'],

@@ -1,3 +1,6 @@
+import { concealPrivateKeys } from './private-keys.ts';
+import { Hashes, Told, UNTOLD } from './told.ts';
+
 /**
  * What is a token by its form, wherever it stands in a record's JSON text: people send tokens in the
  * place of names, accessors, lease ids and whatever else is recorded as it came.
@@ -15,49 +18,31 @@ const MARKS = /hv[sbr]\.|r_1|_s1|["/][sbr]\./;
 const LONG = 200;
 
 /**
- * A private key in PEM as it stands in JSON: bundles that begin with one are sent where chains are wanted. Nothing
- * is taken for part of it that no key has, or the words would hide what comes after them.
- */
-const PRIVATE_KEYS =
-  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?:\\{1,2}[rn])*(?:(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]{1,80}(?:\\{1,2}[rn])+)*(?:[A-Za-z0-9+/= ]|\\{1,2}[rnt]){24,}(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----)?/g;
-const PRIVATE_KEY = 'PRIVATE KEY-----';
-
-/** What is in a record in place of a text that cannot be hashed. */
-export const UNTOLD = '…';
-
-/**
- * So many different tokens of one record have each a hash of their own, which takes a microsecond or two. The first of
- * those beyond has the hash of all of these, with commas between.
- */
-const MOST_HASHED = 4096;
-
-/**
  * A name with a password in a URL, as they stand in JSON; of the web either alone, which may be a token.
  * No blanks, quotes or commas: a whole policy or list of names would fit in between.
  */
 const URL_PASSWORDS = /(?<=https?):\/\/[^\s"\\/?#,]+@|:\/\/[^\s"\\/?#,@:]*:[^\s"\\/?#,]*@/gi;
 
-/** Where something is: of a server there is neither a user nor a question to it. */
-const ADDRESSES = /("address":\[{0,4}")((?:[^"\\]|\\.)*)/g;
+/** Where something is, or a list of that: of a server there is neither a user nor a question to it. */
+const ADDRESSES = /"address":(?:"(?:[^"\\]|\\.)*"|\[(?:[[\],]|"(?:[^"\\]|\\.)*"(?!:))*)/g;
 const ADDRESS = '"address":';
+const TEXTS = /"((?:[^"\\]|\\.)*)"/g;
 
 /**
- * As {@link concealTokens}; of private keys in PEM their hash as they stand in JSON, and of URLs and
+ * As {@link concealTokens}; of private keys in PEM the hash of their letters, and of URLs and
  * addresses not what is there to be let in.
  */
 export function concealSecrets(json: string, hash: (token: string) => string): string {
-  let told = json;
-  if (told.includes(PRIVATE_KEY)) {
-    told = told.replace(PRIVATE_KEYS, (key) => `-----BEGIN ${PRIVATE_KEY}${hash(key)}`);
-  }
+  const hashes = new Hashes(hash);
+  let told = concealPrivateKeys(json, hashes);
   if (told.includes('@')) told = told.replace(URL_PASSWORDS, `://${UNTOLD}@`);
-  if (told.includes(ADDRESS)) {
-    told = told.replace(
-      ADDRESSES,
-      (_, before: string, text: string) => before + concealAddress(text),
-    );
-  }
-  return concealTokens(told, hash);
+  if (told.includes(ADDRESS)) told = told.replace(ADDRESSES, concealAddresses);
+  return concealTokens(told, hash, hashes);
+}
+
+function concealAddresses(member: string): string {
+  const texts = member.slice(ADDRESS.length);
+  return ADDRESS + texts.replace(TEXTS, (_, text: string) => `"${concealAddress(text)}"`);
 }
 
 /** @param text as JSON has it */
@@ -75,35 +60,22 @@ function concealAddress(text: string): string {
  *
  * @param json a record; its texts have no token across an escape, since tokens need none
  * @param hash of a token, as it is to stand in the record; free of what JSON escapes
+ * @param hashes that the record has already
  */
-export function concealTokens(json: string, hash: (token: string) => string): string {
+export function concealTokens(
+  json: string,
+  hash: (token: string) => string,
+  hashes: Hashes = new Hashes(hash),
+): string {
   // Most records have none. To see that by the forms alone takes ten times as long.
   if (!MARKS.test(json) && !hasLongRun(json)) return json;
-  const known = new Map<string, string>();
-  const further: string[] = [];
-  const parts: string[] = [];
-  let end = 0;
-  let first = 0;
-  const stand = (token: string, id: string | undefined): string => {
-    if (id !== undefined) return `${id}_${UNTOLD}`;
-    const before = known.get(token);
-    if (before !== undefined) return before;
-    if (known.size >= MOST_HASHED) {
-      if (further.push(token) === 1) first = parts.length;
-      return UNTOLD;
-    }
-    const hashed = hash(token);
-    known.set(token, hashed);
-    return hashed;
-  };
+  const told = new Told(json, hashes);
   for (const { 0: token, 1: id, index } of json.matchAll(FORMS)) {
-    parts.push(json.slice(end, index));
-    parts.push(stand(token, id));
-    end = index + token.length;
+    const end = index + token.length;
+    if (id === undefined) told.hide(index, end, token);
+    else told.put(index, end, `${id}_${UNTOLD}`);
   }
-  parts.push(json.slice(end));
-  if (further.length > 0) parts[first] = hash(further.join());
-  return parts.join('');
+  return told.whole();
 }
 
 /** Whether there are as many letters and digits in a row. Such a run covers one of the places looked at. */

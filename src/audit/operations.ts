@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
-import { concealSecrets, UNTOLD } from './conceal.ts';
+import { concealSecrets } from './conceal.ts';
 import {
   buildBriefRecord,
   buildCountRecord,
@@ -11,6 +11,7 @@ import {
   type RecordedRequest,
 } from './record.ts';
 import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
+import { UNTOLD } from './told.ts';
 import type { AuditTrail } from './trail.ts';
 
 /** Notes wait this long at most, in milliseconds, so that many become durable with one sync. */

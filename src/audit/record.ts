@@ -1,7 +1,7 @@
 import type { Caller } from '../access/caller.ts';
 import { remembered } from '../core/remembered.ts';
-import { UNTOLD } from './conceal.ts';
 import type { RefusalCount } from './refusal-tally.ts';
+import { UNTOLD } from './told.ts';
 
 /** How a request ended, as far as its record goes. */
 export interface RecordedEnd {
