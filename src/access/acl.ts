@@ -130,7 +130,13 @@ export type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoR
 
 /** Says whether a caller may do what a request asks for (contract 5.2 to 5.4). */
 export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
-  return judgeAll(acl, request, judgeRule);
+  const [own, ...others] = acl.tables;
+  if (others.length === 0 && own.guards.lengths.length === 0) {
+    return judgeAll(acl, request, (rule) => judgeRule(rule, request));
+  }
+  // Fields are read once, however many tables and guards have a rule about them.
+  const fields = readFields(request.parameters ?? {}, request.reader);
+  return judgeAll(acl, request, (rule) => judgeRule(rule, request, fields));
 }
 
 /**
@@ -219,9 +225,10 @@ function judgeNamedFields(
   return because === undefined ? ALLOWED : refuse(because);
 }
 
-export function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {
+/** @param fields those of the request, where they are kept for other rules */
+export function judgeRule(rule: Rule, request: AccessRequest, fields?: SentFields): AccessVerdict {
   const verdict = judgeGrant(rule, request);
-  return verdict.allowed ? judgeConditions(rule, request) : verdict;
+  return verdict.allowed ? judgeConditions(rule, request, fields) : verdict;
 }
 
 function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdict {
@@ -232,12 +239,16 @@ function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdi
   return ALLOWED;
 }
 
-function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
+function judgeConditions(
+  rule: Rule,
+  request: AccessRequest,
+  fields: SentFields | undefined,
+): AccessVerdict {
   const { wrapTtl, operation } = request;
   const unwrapped = judgeWrapping(rule, wrapTtl);
   if (!unwrapped.allowed || operation === 'delete') return unwrapped;
   if (operation === 'list') return judgeList(rule, request);
-  const because = judgeSent(rule, request);
+  const because = judgeSent(rule, request, fields);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
@@ -246,14 +257,13 @@ export function judgeList(rule: Rule, sent: SentWith): AccessVerdict {
   return because === undefined ? ALLOWED : refuse(because);
 }
 
-/** Fields are read once, however many tables and guards have a rule about them. */
-const fieldsOf = new WeakMap<AccessRequest, SentFields>();
-
-function judgeSent(rule: Rule, request: AccessRequest): string | undefined {
+function judgeSent(
+  rule: Rule,
+  { parameters = {}, reader }: AccessRequest,
+  fields: SentFields | undefined,
+): string | undefined {
   if (!hasConditions(rule)) return undefined;
-  const fields = fieldsOf.get(request) ?? readFields(request.parameters ?? {}, request.reader);
-  fieldsOf.set(request, fields);
-  return judgeFields(rule, fields, { left: MOST_COMPARISONS });
+  return judgeFields(rule, fields ?? readFields(parameters, reader), { left: MOST_COMPARISONS });
 }
 
 export function judgeWrapping(

@@ -81,7 +81,14 @@ export class OwnJudge {
       acl,
       owns,
       () => operation,
-      (own) => judgeAll(acl, { ...asked, ...own }, judgeRule, undefined, this.#budget),
+      (own) =>
+        judgeAll(
+          acl,
+          { ...asked, ...own },
+          (rule, each) => judgeRule(rule, each),
+          undefined,
+          this.#budget,
+        ),
     );
   }
 

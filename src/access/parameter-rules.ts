@@ -52,19 +52,28 @@ export interface SentFields {
   readonly each: readonly Sent[];
 }
 
+class LazyFields implements SentFields {
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly reader: ParameterReader;
+  #each: readonly Sent[] | undefined;
+
+  constructor(parameters: Readonly<Record<string, unknown>>, reader: ParameterReader) {
+    this.parameters = parameters;
+    this.reader = reader;
+  }
+
+  get each(): readonly Sent[] {
+    const { parameters, reader } = this;
+    this.#each ??= Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
+    return this.#each;
+  }
+}
+
 export function readFields(
   parameters: Readonly<Record<string, unknown>>,
   reader: ParameterReader = NO_READER,
 ): SentFields {
-  let each: readonly Sent[] | undefined;
-  return {
-    parameters,
-    reader,
-    get each() {
-      each ??= Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
-      return each;
-    },
-  };
+  return new LazyFields(parameters, reader);
 }
 
 /** Some of them. */
