@@ -31,6 +31,8 @@ for (const [type, options, target] of good) {
 const bad: [type: DeviceType, options: Record<string, string>, says: RegExp][] = [
   ['file', {}, /file_path is required/],
   ['file', { file_path: 'relative' }, /must be an absolute path/],
+  ['file', { file_path: '/a', 'https://u:p@h': 'x' }, /^unknown option; known are/],
+  ['file', { file_path: '/a', 'u:p%40h': 'x' }, /^unknown option; known are/],
   ['file', { file_path: '/a', prefix: '#!/bin/sh' }, /unknown option "prefix"/],
   ['file', { file_path: '/a', log_raw: 'true' }, /log_raw/],
   ['file', { file_path: '/a', format: 'jsonx' }, /format/],

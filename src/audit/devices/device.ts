@@ -1,4 +1,5 @@
 import { Failure } from '../../core/failure.ts';
+import { mayHaveUser } from '../../core/place.ts';
 import {
   parseSyslogAddress,
   SYSLOG_FACILITIES,
@@ -41,6 +42,11 @@ export function deviceSinkName(path: string): string {
   return `device:${path}`;
 }
 
+/** What was sent in quotes; nothing of what may have somebody's password, which was meant for another field. */
+export function quoteUnlessPlace(text: string): string {
+  return mayHaveUser(text) ? '' : ` "${text}"`;
+}
+
 /**
  * Works out where a device writes. Options that would put anything but records into a file
  * (`prefix`), or a record's secrets (`log_raw`), are refused: with them whoever may enable a
@@ -52,7 +58,10 @@ export function planDevice(type: DeviceType, options: Device['options']): Device
   const known = [...OWN[type], ...COMMON];
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
-      throw new Failure('invalid', `unknown option "${name}"; known are ${known.join(', ')}`);
+      throw new Failure(
+        'invalid',
+        `unknown option${quoteUnlessPlace(name)}; known are ${known.join(', ')}`,
+      );
     }
   }
   if (!isOff(options.log_raw)) {

@@ -8,7 +8,13 @@ import { hashSecret } from '../operations.ts';
 import { checkFileSink } from '../sinks/file/store.ts';
 import { ownFolders } from '../sinks/sink.ts';
 import { chainOf, deleteCursor } from '../store.ts';
-import { DEVICE_TYPES, type Device, deviceSinkName, planDevice } from './device.ts';
+import {
+  DEVICE_TYPES,
+  type Device,
+  deviceSinkName,
+  planDevice,
+  quoteUnlessPlace,
+} from './device.ts';
 import { deleteDevice, insertDevice, listDevices } from './store.ts';
 
 export async function describeDevices(app: App): Promise<Answer> {
@@ -24,7 +30,11 @@ export async function enableDevice(
 ): Promise<Answer> {
   const path = devicePath(input.path);
   const type = DEVICE_TYPES.find((known) => known === input.type);
-  if (!type) throw new Failure('invalid', `unknown backend type: "${input.type}"`);
+  if (!type)
+    throw new Failure(
+      'invalid',
+      `unknown backend type:${quoteUnlessPlace(input.type) || ' not repeated'}`,
+    );
   if ((await listDevices(app.db)).some((known) => known.path === path)) {
     throw new Failure('invalid', 'path already in use');
   }

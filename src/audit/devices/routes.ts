@@ -29,7 +29,7 @@ export const auditDeviceRoutes: AnyRoute[] = [
     path_forms,
     audit: ['path', 'type', 'description', 'local'],
     audit_within: { options: DEVICE_OPTIONS },
-    places: ['options'],
+    places: ['options', 'type'],
     input: z.object({
       path,
       type: text('').describe('"file", "syslog" or "socket".'),

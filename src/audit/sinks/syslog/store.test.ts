@@ -96,3 +96,31 @@ test('a unix stream takes a record a line; where nobody listens it is refused', 
   await sink.close();
   socket.destroy();
 });
+
+test('a server that stops reading is left in time, and the next connection has every record again', async (t) => {
+  const server = createServer({ pauseOnConnect: true });
+  t.after(() => server.close());
+  const port = await listen(server, { port: 0, host: '127.0.0.1' });
+  // More than what both sides hold for a connection.
+  const large = { ...recordOf(2), record: JSON.stringify('x'.repeat(32 << 20)) };
+  const sink = openSyslogSink({ ...header, address: `tcp://127.0.0.1:${port}` }, 200);
+  const arrival = once(server, 'connection');
+  await sink.put([recordOf(1)]);
+  const [first]: Socket[] = await arrival;
+  assert.ok(first);
+  await assert.rejects(sink.put([large]), /not read/);
+  first.destroy();
+  const again = once(server, 'connection');
+  const taken = sink.put([recordOf(2)]);
+  const [second]: Socket[] = await again;
+  assert.ok(second);
+  const text = await receive(second, /"seq":2,.*\}\}$/s);
+  await taken;
+  assert.deepEqual(
+    text.match(/"seq":\d+/g),
+    ['"seq":1', '"seq":2'],
+    'the last that was taken, and then this',
+  );
+  await sink.close();
+  second.destroy();
+});

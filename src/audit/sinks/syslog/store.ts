@@ -18,26 +18,37 @@ const DATAGRAM_LIMIT = 65_507;
 const LOCAL_LIMIT = 65_536;
 const CONNECT_MS = 10_000;
 const LOCAL_MS = 30_000;
+/** Bytes that are written at once. */
+const PIECE = 65_536;
+/** A server that has not read one of them for so long is left, and connected to anew. */
+const WRITE_MS = 30_000;
 
-/** A syslog server (RFC 5424), reached as `address` says. */
-export function openSyslogSink(config: { address: string; facility: string; tag: string }): Sink {
+/**
+ * A syslog server (RFC 5424), reached as `address` says.
+ *
+ * @param write_ms how long a stream's server has to read what it is sent
+ */
+export function openSyslogSink(
+  config: { address: string; facility: string; tag: string },
+  write_ms: number = WRITE_MS,
+): Sink {
   const header: SyslogHeader = { ...config, hostname: hostname(), pid: process.pid };
   const address = parseSyslogAddress('address', config.address);
   switch (address.transport) {
     case 'udp':
       return openUdp(header, address);
     case 'tcp':
-      return openStream(address, (records) =>
+      return openStream(address, write_ms, (records) =>
         records.map((one) => frameSyslogMessage(encodeSyslogMessage(header, one))).join(''),
       );
     case 'unix':
-      return openLocal(header, address.path);
+      return openLocal(header, address.path, write_ms);
   }
 }
 
 /** Lines over a TCP or unix stream connection, for a collector that wants no syslog around them. */
-export function openSocketSink(target: NetConnectOpts): Sink {
-  return openStream(target, (records) =>
+export function openSocketSink(target: NetConnectOpts, write_ms: number = WRITE_MS): Sink {
+  return openStream(target, write_ms, (records) =>
     records.map((record) => `${encodeSinkLine(record)}\n`).join(''),
   );
 }
@@ -85,6 +96,7 @@ function connectDatagrams(host: string, port: number): Promise<Datagrams> {
  */
 function openStream(
   target: NetConnectOpts,
+  write_ms: number,
   encode: (records: readonly FedRecord[]) => string,
 ): Sink {
   let socket: Socket | undefined;
@@ -93,20 +105,28 @@ function openStream(
     socket?.destroy();
     socket = undefined;
   };
+  const send = async (to: Socket, text: string): Promise<void> => {
+    try {
+      // Piece by piece: a server that is slow, but reads, has as long as it takes.
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += PIECE) {
+        await writeStream(to, bytes.subarray(at, at + PIECE), write_ms);
+      }
+    } catch (error) {
+      // The next attempt connects anew.
+      drop();
+      throw error;
+    }
+  };
   return {
     async put(records) {
       if (!socket?.writable || socket.readableEnded) {
         drop();
         socket = await connectStream(target);
-        if (last !== '') await writeStream(socket, last);
+        if (last !== '') await send(socket, last);
       }
       const text = encode(records);
-      try {
-        await writeStream(socket, text);
-      } catch (error) {
-        drop();
-        throw error;
-      }
+      await send(socket, text);
       last = text;
     },
     reopen: () => {},
@@ -136,11 +156,17 @@ function connectStream(target: NetConnectOpts): Promise<Socket> {
   });
 }
 
-function writeStream(socket: Socket, text: string): Promise<void> {
+function writeStream(socket: Socket, bytes: Uint8Array, write_ms: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const ended = (): void => reject(new Error('the connection was closed'));
+    const ended = (): void => {
+      clearTimeout(timer);
+      reject(new Error('the connection was closed'));
+    };
+    const timer = setTimeout(() => reject(new Error('what was sent is not read')), write_ms);
+    timer.unref();
     socket.once('close', ended);
-    socket.write(text, (error) => {
+    socket.write(bytes, (error) => {
+      clearTimeout(timer);
       socket.off('close', ended);
       if (error) reject(error);
       else resolve();
@@ -152,8 +178,8 @@ function writeStream(socket: Socket, text: string): Promise<void> {
  * The machine's own log socket. Node.js speaks unix streams only and most such sockets take
  * datagrams: those are sent by the program `logger` (util-linux), which may wait in our place.
  */
-function openLocal(header: SyslogHeader, path: string): Sink {
-  const stream = openStream({ path }, (records) =>
+function openLocal(header: SyslogHeader, path: string, write_ms: number): Sink {
+  const stream = openStream({ path }, write_ms, (records) =>
     records.map((record) => `${encodeSyslogMessage(header, record)}\n`).join(''),
   );
   return {
