@@ -403,9 +403,16 @@ const logIns: RaceCase[] = [
   logIn('its password', [400], ({ remover }, mount) =>
     remover.call('POST', `auth/${mount}/users/ann/password`, { password: 'battery staple' }),
   ),
-  logIn('what the user may do', [400], ({ remover }, mount) =>
-    remover.call('POST', `auth/${mount}/users/ann`, { token_policies: ['less'] }),
-  ),
+  {
+    // Made, and by what the user may do by then.
+    ...logIn('what the user may do', [400], ({ remover }, mount) =>
+      remover.call('POST', `auth/${mount}/users/ann`, { token_policies: ['less'] }),
+    ),
+    judge: ({ status, text }) => {
+      assert.equal(status, 200, text);
+      assert.match(text, /"policies":\["default","less"\],"token_policies"/);
+    },
+  },
   returning('its entity, disabled', ({ remover }, id) =>
     remover.call('POST', `identity/entity/id/${id}`, { disabled: true }),
   ),
