@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { Client } from 'pg';
+import { endLogIns, revokeTokensIn } from '../src/broker/auth-tokens/operations.ts';
+import { removeResources } from '../src/broker/resources/removals/store.ts';
 import {
   cancelAffected,
   type Loss,
@@ -13,6 +15,7 @@ import {
 } from '../src/broker/sessions/ending/store.ts';
 import { createDb } from '../src/store/database.ts';
 import { BY_INDEX } from '../src/store/postgres-session.ts';
+import type { Effect } from '../src/store/write.ts';
 import { eachPlace } from './support/engines.ts';
 
 const MANY = 20_000;
@@ -46,16 +49,37 @@ function insertOf(
 const OTHERS = [
   `insert into resource (id, type, subtype, scope_id, container_id, owner_id, unique_key, version, created_ms, updated_ms, body)
    select id, type, '', 'global', 'global', '', key, 1, 1, 1, '{}' from (values
-     ('u_1', 'user', 'entity:e_1'), ('u_2', 'user', 'entity:e_2'), ('am_1', 'auth-method', null),
+     ('u_1', 'user', 'entity:e_1'), ('u_2', 'user', 'entity:e_2'), ('ampw_1', 'auth-method', null),
      ('at_1', 'auth-token', 'k_1'), ('s_1', 'host-set', null), ('s_2', 'host-set', null), ('h_1', 'host', null)) as made (id, type, key)`,
   "update resource set scope_id = 'o_1' where id = 'at_1'",
   `insert into identity_entity (id, name, name_key, version, created_at_ms, updated_at_ms, body)
    values ('e_1', 'e', 'e', 1, 1, 1, '{}')`,
   `insert into identity_alias (id, entity_id, mount_accessor, name, name_key, moves, created_at_ms, updated_at_ms, body)
-   values ('a_1', 'e_1', 'am_1', 'u_1', 'u_1', 0, 1, 1, '{}')`,
+   values ('a_1', 'e_1', 'ampw_1', 'u_1', 'u_1', 0, 1, 1, '{}')`,
   `insert into token (id, accessor, mount_id, alias_id, expires_at, uses_left, body)
    select 'k_' || i, 'k_' || i, 'm_' || i, 'a_' || i, 5, 0, '{}' from generate_series(1, ${MANY}) i`,
   `insert into resource_link (from_id, kind, to_id) values ('s_1', 'host-set-host', 'h_1'), ('s_2', 'host-set-host', 'h_1')`,
+  // Log-ins of others, each by an account of its own.
+  `insert into resource (id, type, subtype, scope_id, container_id, owner_id, unique_key, version, created_ms, updated_ms, body)
+   select name || i, type, '', 'p_1', name || '0', 'u_2', name || i, 1, 1, 1, '{}'
+   from generate_series(1, ${MANY}) i, (values ('at_of_', 'auth-token'), ('acc_of_', 'account')) as made (name, type)`,
+  `insert into resource_link (from_id, kind, to_id)
+   select 'at_of_' || i, 'log-in-account', 'acc_of_' || i from generate_series(1, ${MANY}) i`,
+];
+
+/** What goes, but for the sessions, with little in it. */
+const REMOVALS: [what: string, writes: readonly Effect[]][] = [
+  ['a scope', removeResources({ scope_ids: ['o_1'] }, 5)],
+  ['two scopes', removeResources({ scope_ids: ['o_1', 'o_2'] }, 5)],
+  ['the tokens of a scope', [revokeTokensIn(['o_1'])]],
+  ['a resource', removeResources({ id: 's_2' }, 5)],
+  ['some resources', removeResources({ ids: ['s_2', 'h_1'] }, 5)],
+  [
+    'the log-ins by an auth method',
+    await endLogIns({ now: () => 5 }, { auth_method_id: 'ampw_1' }),
+  ],
+  ['the log-ins by an account', await endLogIns({ now: () => 5 }, { account_ids: ['acc_of_3'] })],
+  ['the log-ins of a user', await endLogIns({ now: () => 5 }, { user_ids: ['u_3'] })],
 ];
 
 const named = sql<string>`(select 'a_1')`;
@@ -132,6 +156,16 @@ eachPlace('among many sessions', (newPlace, engine) => {
       .query(explained, [...parameters])
       .finally(() => client.query('rollback'));
     return rows[0]['QUERY PLAN'][0].Plan;
+  }
+
+  for (const [what, writes] of REMOVALS) {
+    test(`few are looked at by the removal of ${what}`, async () => {
+      for (const effect of writes) {
+        assert.ok('sql' in effect);
+        const looked = countRows(await run(effect.sql, effect.parameters));
+        assert.ok(looked <= 20 * LIVE, `${looked} for ${effect.sql}`);
+      }
+    });
   }
 
   for (const [what, ends, last, page] of LOSSES) {

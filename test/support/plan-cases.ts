@@ -50,6 +50,7 @@ import { listSerials } from '../../src/pki/certificates/store.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Effect, Write } from '../../src/store/write.ts';
+import { removalReadsOf, removalWritesOf } from './removal-plan-cases.ts';
 
 /** A row for whoever reads on after one. */
 export const ROW = {
@@ -198,6 +199,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     /resource_created/,
     (db) => listInContainers(db, ['p'], windowOf('created_ms'), { walk: false }),
   ],
+  ...removalReadsOf(ids),
 ];
 
 const clock = { now: () => 1 };
@@ -264,4 +266,5 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
     SECRET_IDS.map((place) => deleteRemains('m', place, keysOf(ids))),
   ],
   ['dead tokens', /token_1 \(id=/, removePage({ ids, now: 1, limit: 500 })],
+  ...(await removalWritesOf(ids)),
 ];

@@ -6,7 +6,7 @@ import { inBlocks } from '../../store/in-blocks.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
-import { type Ids, idsOf, isInScopes } from '../resources/removals/store.ts';
+import { type Ids, idsOf, inScopes } from '../resources/removals/store.ts';
 import { resourceOf } from '../resources/row.ts';
 import { USER_ACCESSORS } from '../users/user.ts';
 
@@ -161,19 +161,24 @@ export function logInsOf(of: LogInsOf): Ids {
   if ('alias_ids' in of) {
     return idsOf(log_ins.where('owner_id', 'in', usersNamed(of.alias_ids)));
   }
-  if ('scope_ids' in of) return idsOf(log_ins.where((row) => isInScopes(of.scope_ids, row)));
+  if ('scope_ids' in of) return idsOf(inScopes(of.scope_ids, log_ins));
   const through = build
     .selectFrom('resource_link')
     .select('from_id as id')
     .where('kind', '=', 'log-in-account');
   if ('account_ids' in of) return idsOf(through.where('to_id', 'in', of.account_ids));
-  const accounts = build
-    .selectFrom('resource')
-    .select('resource.id')
-    .where('container_id', '=', of.auth_method_id)
-    .where('type', '=', 'account');
-  return idsOf(through.where('to_id', 'in', accounts));
+  return idsOf(through.where('to_id', 'in', accountsOf(of.auth_method_id)));
 }
+
+/** The accounts of an auth method. */
+export const accountsOf = (auth_method_id: string): Ids =>
+  idsOf(
+    build
+      .selectFrom('resource')
+      .select('resource.id')
+      .where('container_id', '=', auth_method_id)
+      .where('type', '=', 'account'),
+  );
 
 /** The keys of their tokens' rows. */
 export function tokenRowsOf(of: LogInsOf): Ids {

@@ -1,6 +1,7 @@
+import { aside } from '../../store/aside.ts';
 import { build, type Db } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
-import { type LogInsOf, logInsOf, usersNamed, usersOf } from '../auth-tokens/store.ts';
+import { accountsOf, type LogInsOf, logInsOf, usersNamed, usersOf } from '../auth-tokens/store.ts';
 import type { LinkKind } from '../links/store.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Ids, idsOf as idsIn } from '../resources/removals/store.ts';
@@ -34,12 +35,15 @@ export async function listLogInsOf(
         : log_ins.where('owner_id', 'in', owners ?? []);
     return idsOf(await own.where('id', 'not in', left).limit(limit).execute());
   }
-  if ('account_ids' in of) {
+  if ('account_ids' in of || 'auth_method_id' in of) {
+    const accounts = 'account_ids' in of ? of.account_ids : accountsOf(of.auth_method_id);
     const through = db
       .selectFrom('resource_link')
       .select('from_id as id')
-      .where('to_id', 'in', of.account_ids)
-      .where('kind', '=', 'log-in-account');
+      .where('to_id', 'in', accounts)
+      .where('kind', '=', 'log-in-account')
+      // Said once more: PostgreSQL would rather go through the log-ins of everybody.
+      .where(aside('kind'), '=', 'log-in-account');
     return idsOf(await through.where('from_id', 'not in', left).limit(limit).execute());
   }
   const log_ins = db.selectFrom('resource').select('id').where('id', 'in', logInsOf(of));

@@ -27,17 +27,25 @@ function isTaken(removal: Removal, row: Row) {
     return row.or([row('id', '=', removal.id), row('container_id', '=', removal.id)]);
   }
   const { scope_ids } = removal;
-  return row.or([isInScopes(scope_ids, row), row('id', 'in', scope_ids)]);
+  const named = resources().where('resource.id', 'in', scope_ids);
+  return row('id', 'in', idsOf(inScopes(scope_ids, resources()).unionAll(named)));
 }
 
-/** Lies in one of some scopes, or in a scope that lies in one. */
-export function isInScopes(scope_ids: readonly string[], row: Row) {
+const resources = () => build.selectFrom('resource').select('resource.id');
+
+/**
+ * Of some resources those that lie in one of some scopes, or in a scope that lies in one. Each by an index: PostgreSQL
+ * would ask of every resource whether one of the two is so.
+ */
+export function inScopes(scope_ids: readonly string[], some: ReturnType<typeof resources>) {
   const within = build
     .selectFrom('resource as inner')
     .select('inner.id')
     .where('inner.type', '=', 'scope')
     .where('inner.scope_id', 'in', scope_ids);
-  return row.or([row('scope_id', 'in', scope_ids), row('scope_id', 'in', within)]);
+  return some
+    .where('resource.scope_id', 'in', scope_ids)
+    .unionAll(some.where('resource.scope_id', 'in', within));
 }
 
 /**
