@@ -29,6 +29,15 @@ const ADDRESS = '"address":';
 const TEXTS = /"((?:[^"\\]|\\.)*)"/g;
 
 /**
+ * Of the record of a change: a hash in the place of each token and private key, and nothing is left out without one.
+ * Users in URLs are names there; passwords in them are stored as they are told.
+ */
+export function concealDone(json: string, hash: (token: string) => string): string {
+  const hashes = new Hashes(hash);
+  return concealTokens(concealPrivateKeys(json, hashes), hash, hashes);
+}
+
+/**
  * As {@link concealTokens}; of private keys in PEM the hash of their letters, and of URLs and
  * addresses not what is there to be let in.
  */

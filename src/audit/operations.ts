@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
-import { concealSecrets } from './conceal.ts';
+import { concealDone, concealSecrets } from './conceal.ts';
 import {
   buildBriefRecord,
   buildCountRecord,
@@ -13,6 +13,7 @@ import {
 import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
 import { UNTOLD } from './told.ts';
 import type { AuditTrail } from './trail.ts';
+import { refuseUntold } from './untold.ts';
 
 /** Notes wait this long at most, in milliseconds, so that many become durable with one sync. */
 const GROUP_TIME = 25;
@@ -143,8 +144,9 @@ export function createTrail(options: TrailOptions): AuditTrail {
 
   return {
     entryOf: (caller) => {
+      refuseUntold(caller.record);
       const record = buildRecord(caller, options.now(), { status: 'done' });
-      return { audit: concealSecrets(record, options.hash) };
+      return { audit: concealDone(record, options.hash) };
     },
     async note(caller, end) {
       if (isStuck()) await recover();

@@ -1,5 +1,5 @@
 import { Reader } from './escaped-text.ts';
-import { type Hashes, Told } from './told.ts';
+import { Hashes, Told, UNTOLD } from './told.ts';
 
 /**
  * Where a private key begins and where it ends, in PEM (RFC 7468), in OpenPGP's armour (RFC 9580 §6.2) and in the form
@@ -46,6 +46,11 @@ export function concealPrivateKeys(json: string, hashes: Hashes): string {
     concealOne(told, new Reader(json, index + words.length, end));
   }
   return told.whole();
+}
+
+/** Whether something of a JSON text would be concealed as a private key. */
+export function holdsPrivateKey(json: string): boolean {
+  return concealPrivateKeys(json, new Hashes(() => UNTOLD)) !== json;
 }
 
 /** @param reader after the words that say that a key begins */
