@@ -24,12 +24,11 @@ export async function maySetElsewhere(
   const { sets_also: elsewhere = [] } = route;
   if (acl.root) return true;
   for (const there of elsewhere) {
-    const parameters = flatten(request.fields, there.within);
+    const parameters = { ...flatten(request.fields, there.within), ...named(there, request) };
     const { when = there.fields } = there;
     const sets = (name: string): boolean => says(route, there, parameters[name], name);
     if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) continue;
-    const named = pathThere(route, there, request);
-    const own: OwnPath = { ...named, ...senseOf(route, there) };
+    const own: OwnPath = { ...pathThere(route, there, request), ...senseOf(route, there) };
     const judge = new OwnJudge({ ...request, parameters });
     if (!(await judge.judge(acl, [own])).allowed) return false;
   }
@@ -57,6 +56,13 @@ function flatten(
 ): Record<string, unknown> {
   const object = within === undefined ? undefined : fields[within];
   return typeof object === 'object' ? { ...fields, ...object } : { ...fields };
+}
+
+/** What the path names here and a field there. */
+function named({ path, fields }: SetElsewhere, { params }: Permitted): Record<string, string> {
+  const isField = ([name]: [string, string]): boolean =>
+    fields.includes(name) && !path.includes(`{${name}}`) && !path.includes(`{${name}+}`);
+  return Object.fromEntries(Object.entries(params).filter(isField));
 }
 
 /** Whether a field says more than leaving it out would. */

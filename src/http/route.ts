@@ -121,7 +121,10 @@ export interface SetElsewhere {
   path: `/v1/${string}`;
   /** Where it is read or listed here: how it is there; as here unless told. */
   method?: 'GET' | 'LIST';
-  /** By which it is set here: they are held against what policies say of that endpoint. */
+  /**
+   * By which it is set here: they are held against what policies say of that endpoint. They may be
+   * parameters of this endpoint's path that the other path does not have.
+   */
   fields: readonly string[];
   /** A field of this endpoint that is an object, whose fields are meant as well. */
   within?: string;

@@ -279,6 +279,121 @@ TABLE.push(
   [deny('sys/mounts/*'), [[mount('auth', 'userpass', { description: 'x' }), 204]]],
 );
 
+// One lease, or those beneath a path: each act has several paths, and a stanza speaks of one of them.
+const LEASE = 'ca/issue/a/1';
+const REVOKE = ['sys/leases/revoke', 'sys/revoke'] as const;
+const RENEW = ['sys/leases/renew', 'sys/renew'] as const;
+const PREFIX = ['sys/leases/revoke-prefix', 'sys/revoke-prefix'] as const;
+const FORCE = ['sys/leases/revoke-force', 'sys/revoke-force'] as const;
+const atPath = (places: readonly string[], id: string = LEASE, body: object = {}): Request[] =>
+  places.map((place) => ['POST', `${place}/${id}`, body]);
+const inBody = (places: readonly string[], id: string = LEASE, body?: object): Request[] =>
+  places.map((place) => ['POST', place, { lease_id: id, ...body }]);
+const both = (places: readonly string[], id?: string, body?: object): Request[] => [
+  ...atPath(places, id, body),
+  ...inBody(places, id, body),
+];
+const all = (status: number, ...requests: Request[][]): [Request, number][] =>
+  requests.flat().map((request) => [request, status]);
+const revoking = 'capabilities = ["update"]';
+TABLE.push(
+  ...[
+    ...REVOKE,
+    ...REVOKE.map((place) => `${place}/*`),
+    ...REVOKE.map((place) => `${place}/${LEASE}`),
+  ].map((place): (typeof TABLE)[number] => [
+    deny(place),
+    [
+      ...all(403, both(REVOKE), atPath(PREFIX), atPath(FORCE)),
+      ...all(400, both(RENEW), inBody(['sys/leases/lookup'])),
+    ],
+  ]),
+  [
+    deny(`sys/revoke/${LEASE}`),
+    all(204, both(REVOKE, 'ca/issue/b/1'), atPath(PREFIX, 'ca/issue/b/1'), atPath(FORCE, 'ca/b')),
+  ],
+  ...[...RENEW, ...RENEW.map((place) => `${place}/*`)].map((place): (typeof TABLE)[number] => [
+    deny(place),
+    [
+      ...all(403, both(RENEW)),
+      ...all(204, both(REVOKE)),
+      ...all(400, inBody(['sys/leases/lookup'])),
+    ],
+  ]),
+  [deny(`sys/renew/${LEASE}`), all(400, both(RENEW, 'ca/issue/b/1'))],
+  [deny('sys/leases/lookup'), all(204, both(REVOKE))],
+  ...PREFIX.map((place): (typeof TABLE)[number] => [
+    deny(`${place}/*`),
+    [
+      ...all(403, atPath(PREFIX), atPath(PREFIX, 'ca/'), atPath(FORCE), atPath(FORCE, 'ca/')),
+      ...all(204, both(REVOKE)),
+    ],
+  ]),
+  [
+    deny('sys/revoke-prefix/ca'),
+    [
+      ...all(403, atPath(PREFIX, 'ca'), atPath(PREFIX, 'ca/'), atPath(FORCE, 'ca')),
+      ...all(204, atPath(PREFIX, 'cab'), atPath(FORCE, 'cab')),
+    ],
+  ],
+  ...FORCE.map((place): (typeof TABLE)[number] => [
+    deny(`${place}/*`),
+    [...all(403, atPath(FORCE)), ...all(204, atPath(PREFIX), both(REVOKE))],
+  ]),
+  ...REVOKE.map((place): (typeof TABLE)[number] => [
+    `path "${place}" { ${revoking} allowed_parameters = { "lease_id" = ["ca/issue/a/*"] } }`,
+    [
+      ...all(204, both(REVOKE), atPath(PREFIX)),
+      ...all(403, both(REVOKE, 'ca/issue/b/1')),
+      ...all(403, both(REVOKE, LEASE, { sync: true })),
+    ],
+  ]),
+  ...REVOKE.map((place): (typeof TABLE)[number] => [
+    `path "${place}" { ${revoking} denied_parameters = { "sync" = [false] } }`,
+    [
+      ...all(403, both(REVOKE, LEASE, { sync: 'f' }), atPath(PREFIX, LEASE, { sync: 0 })),
+      ...all(204, both(REVOKE), atPath(PREFIX), atPath(FORCE)),
+    ],
+  ]),
+  ...REVOKE.map((place): (typeof TABLE)[number] => [
+    `path "${place}" { ${revoking} required_parameters = ["lease_id"] }`,
+    all(204, both(REVOKE), atPath(PREFIX), atPath(FORCE)),
+  ]),
+  ...REVOKE.map((place): (typeof TABLE)[number] => [
+    `path "${place}" { ${revoking} min_wrapping_ttl = "60s" }`,
+    [...all(403, both(REVOKE), atPath(PREFIX)), ...all(400, both(RENEW))],
+  ]),
+  ...['ca/certs', 'ca/certs/', 'ca/certs/revoked', 'ca/certs/search'].map(
+    (place): (typeof TABLE)[number] => [
+      deny(place),
+      [
+        [['GET', 'ca/certs/search'], 403],
+        [['LIST', 'ca/certs/search'], 403],
+        [['LIST', 'ca/certs/search?state=revoked'], 403],
+        [['LIST', 'ca/certs'], place.startsWith('ca/certs/') && place !== 'ca/certs/' ? 200 : 403],
+        [['LIST', 'ca/issuers'], 200],
+      ],
+    ],
+  ),
+  ...['ca/cert', 'ca/certs/revokeds', 'ca/cert/*', 'other/certs'].map(
+    (place): (typeof TABLE)[number] => [
+      deny(place),
+      [
+        [['GET', 'ca/certs/search'], 200],
+        [['LIST', 'ca/certs/search'], 200],
+      ],
+    ],
+  ),
+  [
+    'path "ca/certs" { capabilities = ["list"] pagination_limit = 10 }',
+    [
+      [['GET', 'ca/certs/search?limit=10'], 200],
+      [['LIST', 'ca/certs/search?limit=11'], 403],
+      [['LIST', 'ca/certs/search'], 403],
+    ],
+  ],
+);
+
 /** What is said of lists, and of who has it wrapped or in pages. */
 const OF_LISTS = [
   ['list', 'pagination_limit = 1', ''],
@@ -442,7 +557,22 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     'sys/mounts is denied to those who may administrate ways to log in and nothing else',
   ],
   [/^query-token/, /^query-token-self/, 'another token is asked about'],
-  [/lease/, /lease/, 'operations ask at the paths of leases, see named-conditions'],
+  [/-(renew|revoke)-lease$/, /^leases-look-up$/, 'nothing is told of the lease'],
+  [
+    /-renew-lease(-by-path)?$/,
+    /-renew-lease-by-path$/,
+    'operations ask at the paths of the lease, see the table above',
+  ],
+  [
+    /-revoke-lease(-by-path|-with-prefix)?$/,
+    /-revoke-lease-by-path$/,
+    'operations ask at the paths of the lease or prefix, see the table above',
+  ],
+  [
+    /-revoke-lease(-by-path)?$/,
+    /-revoke-lease-with-prefix$/,
+    'one lease is not all those beneath a path',
+  ],
   [
     /generate-root$|^pki-generate-key$/,
     /^pki-(generate|update)-key$/,
@@ -457,19 +587,34 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
   [/^pki-configure-keys$/, /^pki-replace-root$/, 'a key is no issuer'],
   [/^pki-revoke-with-key$/, /^pki-revoke$/, 'revokes what one has the key of, and nothing else'],
   [
-    /^(entity|group)-/,
-    /^(entity|group)-/,
+    /^(entity-(create|update)|group-(create|update))/,
+    /^(entity|group)-update-(alias-)?by-/,
     'operations ask at the paths of what is named, see named-conditions',
   ],
+  [/^entity-/, /^group-/, 'an entity is no group'],
+  [/^group-/, /^entity-/, 'a group is no entity'],
   [
     /^token-create/,
-    /^token-create(-against-role)?$/,
+    /^token-create-against-role$/,
     'a role says by itself what tokens are made by it',
   ],
+  [/^token-create-against-role$/, /^token-create$/, 'the role allows what the caller has not'],
+  [/^token-create-orphan$/, /^token-create$/, 'what has no parent is no child'],
   [
-    /^token-(look-up|renew|revoke)/,
-    /^token-(look-up|renew|revoke)/,
-    'tokens in bodies have no path',
+    /^token-(renew|revoke)/,
+    /^token-look-up/,
+    'the token is not told of, or only what renewing changes of it',
+  ],
+  [/^token-(look-up|renew)/, /^token-revoke/, 'what is looked up or renewed goes on living'],
+  [
+    /^token-renew/,
+    /^token-renew-self$/,
+    'a right to any token, and one that everybody has to the own one',
+  ],
+  [
+    /^token-revoke(-orphan)?$/,
+    /^token-revoke(-orphan)?$/,
+    'one ends the children, the other one lets them live on',
   ],
   [
     /^(auth|mounts|mounts-auth)-(read|disable)$/,
@@ -481,7 +626,16 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     /^rekey-.*backup/,
     'one is the backup of shares, the other of recovery shares',
   ],
-  [/-secret-id/, /^app-role-(look-up|destroy)-secret-id/, 'secret IDs in bodies have no path'],
+  [
+    /^app-role-(destroy|write-custom)-secret-id/,
+    /^app-role-look-up-secret-id/,
+    'nothing is told of the secret ID',
+  ],
+  [
+    /^app-role-(look-up|write-custom)-secret-id/,
+    /^app-role-destroy-secret-id/,
+    'the secret ID lives on, or begins to',
+  ],
 ];
 
 /** Names of the fields of a request's body, by the present one of each. */

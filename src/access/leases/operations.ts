@@ -163,12 +163,13 @@ export async function revokePrefix(
   input: { prefix: string; sync: boolean; force: boolean },
 ): Promise<Answer> {
   const { prefix, force } = input;
-  const action = force ? 'revoke-force' : 'revoke-prefix';
-  const stands_for = ['prefix'];
-  await refuseDenied(caller, [
-    { path: `sys/leases/${action}/${prefix}`, stands_for },
-    { path: `sys/${action}/${prefix}`, stands_for },
-  ]);
+  // What is named may be one lease. Those beneath it, which may be many, are not asked about each.
+  const alike = ['sync'];
+  const revoked = ['sys/leases/revoke', 'sys/revoke'].flatMap((at) => [at, `${at}/${prefix}`]);
+  await refuseDenied(
+    caller,
+    revoked.map((path) => ({ path, alike })),
+  );
   const single = await findLease(app.db, prefix);
   const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);
   const work = workOf(app, caller);

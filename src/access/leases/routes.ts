@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { duration, flag, text } from '../../core/fields.ts';
-import { type AnyRoute, type Route, vaultRoute } from '../../http/route.ts';
+import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../http/route.ts';
 import {
   listLeases,
   lookUpLease,
@@ -18,17 +18,42 @@ const sync = flag(true).describe('Answer when all is revoked; otherwise at once,
 const increment = duration(0).describe('How long it shall last from now on. Seconds.');
 const path_forms = { lease_id: /^[^/].*$/, prefix: /^[^/].*$/ };
 
+/** The endpoints of old are right under `sys/`. */
+const BASES = ['/v1/sys/leases', '/v1/sys'] as const;
+type Base = (typeof BASES)[number];
+
+const otherOf = (base: Base): Base => (base === '/v1/sys' ? '/v1/sys/leases' : '/v1/sys');
+
 /** The same endpoint with the lease in the body, and at the end of the path. */
 function inBodyAndPath<In extends z.ZodObject>(
-  route: Omit<Route<In, typeof anything>, 'method' | 'output'>,
+  base: Base,
+  action: 'renew' | 'revoke',
+  route: Omit<Route<In, typeof anything>, 'method' | 'output' | 'path' | 'access'>,
 ): AnyRoute[] {
-  const whole = { ...route, method: 'POST', output: anything } as const;
-  const path = `${route.path}/{lease_id+}` as const;
-  return [vaultRoute(whole), vaultRoute({ ...whole, id: `${route.id}-by-path`, path, path_forms })];
+  const access = { capability: 'update' } as const;
+  const whole = { ...route, method: 'POST', access, output: anything } as const;
+  const fields = Object.keys(route.input.shape);
+  const inBody = (at: Base): SetElsewhere => ({ path: `${at}/${action}`, fields, when: [] });
+  return [
+    vaultRoute({ ...whole, path: `${base}/${action}`, sets_also: [inBody(otherOf(base))] }),
+    vaultRoute({
+      ...whole,
+      id: `${route.id}-by-path`,
+      path: `${base}/${action}/{lease_id+}`,
+      path_forms,
+      sets_also: BASES.map(inBody),
+    }),
+  ];
 }
 
+const beneathPrefix = (base: Base, action: 'revoke-prefix' | 'revoke-force'): SetElsewhere => ({
+  path: `${base}/${action}/{prefix+}`,
+  fields: action === 'revoke-prefix' ? ['sync'] : [],
+  when: [],
+});
+
 /** Endpoints that exist under `sys/leases/` and, for clients of old, right under `sys/`. */
-function endings(base: '/v1/sys/leases' | '/v1/sys', id: string): AnyRoute[] {
+function endings(base: Base, id: string): AnyRoute[] {
   const beneath = {
     method: 'POST',
     access: { capability: 'update', sudo: true },
@@ -37,21 +62,17 @@ function endings(base: '/v1/sys/leases' | '/v1/sys', id: string): AnyRoute[] {
     output: anything,
   } as const;
   return [
-    ...inBodyAndPath({
+    ...inBodyAndPath(base, 'renew', {
       id: `${id}-renew-lease`,
-      path: `${base}/renew`,
       summary: 'Renew a lease',
-      access: { capability: 'update' },
       audit: ['lease_id', 'increment'],
       input: z.object({ lease_id, increment }),
       failures: ['invalid'],
       run: renewLease,
     }),
-    ...inBodyAndPath({
+    ...inBodyAndPath(base, 'revoke', {
       id: `${id}-revoke-lease`,
-      path: `${base}/revoke`,
       summary: 'Revoke a lease and what it stands for',
-      access: { capability: 'update' },
       audit: ['lease_id', 'sync'],
       input: z.object({ lease_id, sync }),
       failures: ['invalid'],
@@ -62,6 +83,7 @@ function endings(base: '/v1/sys/leases' | '/v1/sys', id: string): AnyRoute[] {
       id: `${id}-revoke-lease-with-prefix`,
       path: `${base}/revoke-prefix/{prefix+}`,
       summary: 'Revoke all leases made beneath a path',
+      sets_also: [beneathPrefix(otherOf(base), 'revoke-prefix')],
       input: z.object({ prefix, sync }),
       failures: ['unavailable'],
       run: (app, caller, input) => revokePrefix(app, caller, { ...input, force: false }),
@@ -71,6 +93,11 @@ function endings(base: '/v1/sys/leases' | '/v1/sys', id: string): AnyRoute[] {
       id: `${id}-force-revoke-lease-with-prefix`,
       path: `${base}/revoke-force/{prefix+}`,
       summary: 'Drop all leases made beneath a path, whatever becomes of what they stand for',
+      // It does what the gentler endpoint does, and more.
+      sets_also: [
+        beneathPrefix(otherOf(base), 'revoke-force'),
+        ...BASES.map((at) => ({ ...beneathPrefix(at, 'revoke-prefix'), fields: [] })),
+      ],
       input: z.object({ prefix }),
       failures: [],
       run: (app, caller, input) => revokePrefix(app, caller, { ...input, sync: true, force: true }),

@@ -94,6 +94,13 @@ const searchRoutes = (['GET', 'LIST'] as const).map((method) =>
       'Find stored certificates by name, serial number, issuer, role, state and end, a page at a time',
     // Whoever may read single certificates may not therefore see all that there are.
     access: { capability: 'list' },
+    // It tells the serial numbers that these lists tell.
+    sets_also: (['certs', 'certs/revoked'] as const).map((list) => ({
+      path: `/v1/{mount}/${list}` as const,
+      method: 'LIST',
+      fields: [],
+      when: [],
+    })),
     input: z.object(searchFields),
     output: found,
     failures: ['invalid', 'not_found'],
