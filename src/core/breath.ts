@@ -1,19 +1,30 @@
+import { LoopTurns } from './loop-turns.ts';
+
 /** Work of more milliseconds than this lets others go first before it goes on. */
 const LONG = 5;
+/** Work of fewer waits for nobody, however much others do: most requests need no more. */
+const LITTLE = 1;
 
-/** For work in many small steps, which together may take long: others have their turn meanwhile. */
+/** All that breathe have some milliseconds of a turn of the event loop together, whomever they work for. */
+const turns = new LoopTurns();
+
+/**
+ * For work in many small steps, which together may take long: others have their turn meanwhile. Of those
+ * that do such work at the same time each goes on in its own turn, by site, address and request.
+ */
 export class Breath {
   #since = performance.now();
 
   /** Whether it is time. Asked before `take` where steps take less than a microtask does. */
   get isDue(): boolean {
-    return performance.now() - this.#since >= LONG;
+    const spent = performance.now() - this.#since;
+    return spent >= LONG || (spent >= LITTLE && turns.isOver);
   }
 
   /** To be called between two steps. */
   async take(): Promise<void> {
     if (!this.isDue) return;
-    await new Promise(setImmediate);
+    await turns.next();
     this.#since = performance.now();
   }
 }

@@ -1,10 +1,10 @@
 import { Pool } from 'pg';
+import { AskingLine } from '../core/asking-line.ts';
 import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
 import { isKept, isServerError } from './pipeline.ts';
 import { BY_INDEX, isStatementError, sessionConfig } from './postgres-session.ts';
-import { ReadingLine } from './reading-line.ts';
 import type { Value } from './write.ts';
 
 /** Texts that are prepared by name on each connection; those that come later are not. */
@@ -19,7 +19,7 @@ const FEATURE_NOT_SUPPORTED = '0A000';
  */
 export class PostgresReader implements Reader {
   readonly #pool: Pool;
-  readonly #line = new ReadingLine();
+  readonly #line = new AskingLine();
   #free: number;
   readonly #names = new Map<string, string>();
 

@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
+import { LoopTurns } from '../core/loop-turns.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
-import { ReadingTurns } from './reading-turns.ts';
 import type { Value } from './write.ts';
 
 /** How long a connection waits for a lock that another one holds for a moment. */
@@ -53,7 +53,7 @@ interface ReadStatement {
 export class SqliteReader implements Reader {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache<ReadStatement>;
-  readonly #turns = new ReadingTurns();
+  readonly #turns = new LoopTurns();
 
   constructor(file: string) {
     const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });

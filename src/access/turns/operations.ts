@@ -1,9 +1,9 @@
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Asker, FairTurns, type Places } from '../../core/fair-turns.ts';
+import { LoopTurns } from '../../core/loop-turns.ts';
 import { networkOf, partyOf, siteOf } from '../../core/party.ts';
 import { Patience } from '../../core/patience.ts';
-import { ReadingTurns } from '../../store/reading-turns.ts';
 import { isCheap } from '../../x509/algorithms.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import type { Caller } from '../caller.ts';
@@ -235,7 +235,7 @@ function refusePlan(): Failure {
   return new Failure('rate_limited', because, { retry_after: 1 });
 }
 
-const piecesOf = perApp(() => new ReadingTurns());
+const piecesOf = perApp(() => new LoopTurns());
 
 /**
  * Waits between two pieces of long work until others have had their turn: at once, unless this turn of the

@@ -1,6 +1,6 @@
-import { type Asking, whoAsks } from '../core/asking.ts';
-import { LastTurns } from '../core/last-turns.ts';
-import { siteOfParty } from '../core/party.ts';
+import { type Asking, whoAsks } from './asking.ts';
+import { LastTurns } from './last-turns.ts';
+import { siteOfParty } from './party.ts';
 
 /** So many turns a request has before it waits behind those that had fewer: a usual one needs no more. */
 const SHORT = 8;
@@ -14,7 +14,7 @@ interface Waits {
 }
 
 /** What one request waits for. */
-class Reads implements Waits {
+class Goings implements Waits {
   readonly #asking: Asking;
   readonly #waiting: (() => void)[] = [];
 
@@ -73,15 +73,15 @@ class Circle<Key, Member extends Waits> implements Waits {
   }
 }
 
-type Party = Circle<Asking, Reads>;
+type Party = Circle<Asking, Goings>;
 type Site = Circle<string, Party>;
 
 /**
- * Reads that wait for their turn. It goes round the sites, of each round its parties, and of each round its
- * requests: whoever reads on and on waits for himself and not everybody for him. At each of these, those come
+ * Pieces of work, reads for instance, that wait for their turn. It goes round the sites, of each round its parties, and
+ * of each round its requests: whoever works on and on waits for himself and not everybody for him. At each of these, those come
  * first who had no turn for longer than the others, and of requests those that have had few.
  */
-export class ReadingLine {
+export class AskingLine {
   readonly #sites: Circle<string, Site> = new Circle();
   readonly #lastOfSite = new LastTurns();
   readonly #lastOfParty = new LastTurns();
@@ -106,13 +106,13 @@ export class ReadingLine {
       () => new Circle(),
       () => this.#isLongAgo(this.#lastOfParty.get(name), site.size),
     );
-    const reads = party.member(
+    const goings = party.member(
       who,
-      () => new Reads(who),
+      () => new Goings(who),
       () => who.turns < SHORT,
     );
     return new Promise((resolve) => {
-      reads.add(() => {
+      goings.add(() => {
         this.#turn += 1;
         this.#lastOfSite.set(site_name, this.#turn);
         this.#lastOfParty.set(name, this.#turn);

@@ -1,30 +1,32 @@
-import { ReadingLine } from './reading-line.ts';
+import { AskingLine } from './asking-line.ts';
 
-/** Milliseconds of a turn of the event loop after which a read waits for the next one. */
+/** Milliseconds of a turn of the event loop after which work waits for the next one. */
 const TURN_MS = 5;
 
 /**
- * Has reads that are over at once give way. An `await` of such a read does not let the event loop
- * turn, so that a loop over pages would be one stretch, however many pages there are: once a turn
- * has lasted long, a read begins in a later one, when it is its request's turn.
+ * Has work in many pieces give way. An `await` of what is over at once, as a read of SQLite is, does not let
+ * the event loop turn, so that a loop over pages would be one stretch, however many pages there are; and all
+ * that wait for the next turn by themselves go on in it one behind the other, however many they are. Once a
+ * turn has lasted long, a piece begins in a later one, when it is its request's turn.
  */
-export class ReadingTurns {
+export class LoopTurns {
   #until = 0;
   #isCounting = false;
-  readonly #line = new ReadingLine();
+  readonly #line = new AskingLine();
 
-  /** Whether the turn that is under way has lasted long since its first read. */
+  /** Whether the turn that is under way has lasted long since its first piece. */
   get isOver(): boolean {
     const now = performance.now();
     if (!this.#isCounting) {
       this.#begin(now);
       return false;
     }
-    return now > this.#until;
+    return now >= this.#until;
   }
 
   /** Resolves in a later turn. */
   next(): Promise<void> {
+    if (!this.#isCounting) this.#begin(performance.now());
     return this.#line.wait();
   }
 
@@ -49,6 +51,6 @@ export class ReadingTurns {
   }
 
   #goOn(): void {
-    if (!this.#line.isEmpty && performance.now() <= this.#until) this.#serve();
+    if (!this.#line.isEmpty && performance.now() < this.#until) this.#serve();
   }
 }

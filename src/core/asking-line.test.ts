@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { eachEngine } from '../../test/support/engines.ts';
-import { doFor } from '../core/asking.ts';
-import { build } from './database.ts';
-import { ReadingLine } from './reading-line.ts';
-import { write } from './write.ts';
+import { doFor } from './asking.ts';
+import { AskingLine } from './asking-line.ts';
 
 /** Lets microtasks go on. */
 const settle = async (): Promise<void> => {
@@ -14,7 +10,7 @@ const settle = async (): Promise<void> => {
 
 /** Lets reads go on one at a time, each telling whose it was. */
 class Crowd {
-  readonly line = new ReadingLine();
+  readonly line = new AskingLine();
   readonly order: string[] = [];
 
   /** A request that reads so many times, one read after the other. */
@@ -113,33 +109,4 @@ test('nothing is lost: everybody is through in the end', async () => {
   const order = await crowd.serve(2_000);
   assert.equal(new Set(order).size, 300);
   assert.equal(crowd.line.isEmpty, true);
-});
-
-eachEngine('reading line', (open) => {
-  test('one who reads a little waits for a few reads of a hundred who read on and on', async () => {
-    const { db, commit } = await open();
-    const insert = (at: number) =>
-      write(build.insertInto('token_role').values({ name: `role-${at}`, body: '{}' }));
-    await commit(Array.from({ length: 500 }, (_, at) => insert(at)));
-    const read = () => db.selectFrom('token_role').selectAll().orderBy('name').execute();
-    let done = 0;
-    let isOver = false;
-    const readOn = async (): Promise<void> => {
-      while (!isOver) {
-        await read();
-        done += 1;
-      }
-    };
-    const many = Array.from({ length: 100 }, () => doFor('192.0.2.1', readOn));
-    while (done < 300) await nextTurn();
-    const before = done;
-    await doFor('198.51.100.7', async () => {
-      for (let at = 0; at < 10; at += 1) await read();
-    });
-    const meanwhile = done - before;
-    isOver = true;
-    await Promise.all(many);
-    // Several are begun in a turn, or are under way on as many connections. In one line it were a thousand.
-    assert.ok(meanwhile < 200, `${meanwhile}`);
-  });
 });

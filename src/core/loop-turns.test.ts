@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { sqlitePlace } from '../../test/support/engines.ts';
-import { holdsNobodyUp } from '../../test/support/turns.ts';
-import { build, type Db } from './database.ts';
-import { ReadingTurns } from './reading-turns.ts';
-import { write } from './write.ts';
+import { test } from 'node:test';
+import { LoopTurns } from './loop-turns.ts';
 
 /** Milliseconds of CPU. */
 const work = (ms: number): void => {
@@ -13,7 +9,7 @@ const work = (ms: number): void => {
 };
 
 /** Does some work in steps, each after a read that is over at once, and tells when. */
-async function readOn(turns: ReadingTurns, steps: number, told: () => void): Promise<void> {
+async function readOn(turns: LoopTurns, steps: number, told: () => void): Promise<void> {
   for (let step = 0; step < steps; step += 1) {
     if (turns.isOver) await turns.next();
     work(1);
@@ -25,7 +21,7 @@ async function readOn(turns: ReadingTurns, steps: number, told: () => void): Pro
 test('a few reads are done in one turn of the event loop', async (t) => {
   // However long the machine takes.
   t.mock.method(performance, 'now', () => 1);
-  const turns = new ReadingTurns();
+  const turns = new LoopTurns();
   let isLater = false;
   setImmediate(() => {
     isLater = true;
@@ -38,7 +34,7 @@ test('a few reads are done in one turn of the event loop', async (t) => {
 });
 
 test('others have their turn while somebody reads on and on', async () => {
-  const turns = new ReadingTurns();
+  const turns = new LoopTurns();
   let steps = 0;
   const seen: number[] = [];
   const look = setInterval(() => seen.push(steps), 1);
@@ -51,7 +47,7 @@ test('others have their turn while somebody reads on and on', async () => {
 });
 
 test('of those that read on and on, each goes on as often as the others', async () => {
-  const turns = new ReadingTurns();
+  const turns = new LoopTurns();
   const done = [0, 0, 0];
   const ends = done.map((_, who) =>
     readOn(turns, 40, () => {
@@ -65,7 +61,7 @@ test('of those that read on and on, each goes on as often as the others', async 
 });
 
 test('one of those that wait goes on in each turn, however long the turns are', async () => {
-  const turns = new ReadingTurns();
+  const turns = new LoopTurns();
   const busy = setInterval(() => {
     if (!turns.isOver) work(8);
   }, 1);
@@ -75,28 +71,4 @@ test('one of those that wait goes on in each turn, however long the turns are', 
   });
   clearInterval(busy);
   assert.equal(steps, 10);
-});
-
-const place = sqlitePlace();
-after(() => place.remove());
-
-async function readPages(db: Db, pages: number): Promise<number> {
-  let rows = 0;
-  for (let page = 0; page < pages; page += 1) {
-    const some = db.selectFrom('token_role').selectAll().orderBy('name').limit(200);
-    rows += (await some.execute()).length;
-  }
-  return rows;
-}
-
-test('a loop over pages of SQLite holds nobody up', async () => {
-  const store = await place.open();
-  const insert = (at: number) =>
-    write(build.insertInto('token_role').values({ name: `role-${at}`, body: '{}' }));
-  await store.commit(Array.from({ length: 200 }, (_, at) => insert(at)));
-  await holdsNobodyUp(async () => {
-    // Some 300 ms in one turn.
-    assert.equal(await readPages(store.db, 2_000), 400_000);
-  });
-  await store.close();
 });
