@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { doFor } from './asking.ts';
-import { Breath } from './breath.ts';
+import { Breath, nextBreath } from './breath.ts';
 
 /** It never goes back, also not from one test to the next. */
 let now = 1_000_000;
@@ -177,4 +177,18 @@ test('who breathes after the others are long through waits for one turn', async 
   const before = loop.turns;
   await loop.ask('192.0.2.1', 'late', 5);
   assert.ok(loop.turns - before <= 2, `${loop.turns - before}`);
+});
+
+test('pieces that are long by themselves have a turn each, of however many at once', async (t) => {
+  const loop = await loopOf(t);
+  const ask = (name: string): Promise<void> =>
+    doFor('192.0.2.1', async () => {
+      for (let at = 0; at < 3; at += 1) {
+        await nextBreath();
+        loop.work(name, 8);
+      }
+    });
+  await Promise.all(FORTY.map((at) => ask(`${at}`)));
+  assert.equal(loop.order.length, 120);
+  assert.equal(loop.longest, 8);
 });

@@ -28,3 +28,8 @@ export class Breath {
     this.#since = performance.now();
   }
 }
+
+/** Waits for a turn in any case, in the same line: before a piece of work that is long by itself. */
+export function nextBreath(): Promise<void> {
+  return turns.next();
+}

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type App, perApp } from '../../app.ts';
+import { nextBreath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
@@ -98,7 +98,7 @@ async function compile(
   if ('excess' in loaded) throw new Failure('forbidden', loaded.excess);
   const policies: Policy[] = [];
   for (const policy of loaded.policies) {
-    if (policy.rules.length > MANY_RULES) await nextTurn();
+    if (policy.rules.length > MANY_RULES) await nextBreath();
     policies.push(expandPolicy(policy, identity));
   }
   const kept = compiledBefore(app);
@@ -157,7 +157,7 @@ async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded>
   const stored = await listPoliciesNamed(app.db, names);
   const policies: Policy[] = [];
   for (const { name, body } of stored) {
-    if (body.length > LONG_TEXT) await nextTurn();
+    if (body.length > LONG_TEXT) await nextBreath();
     policies.push(parseKept(app, name, body));
   }
   const isWritten = stored.some((policy) => policy.name === 'default');

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startWalk } from '../../../access/walks/operations.ts';
 import type { App } from '../../../app.ts';
+import { nextBreath } from '../../../core/breath.ts';
 import type { ReadPage } from '../../../core/walk.ts';
 import type { BrokerCaller } from '../../caller.ts';
 import type { Definition } from '../../definition.ts';
@@ -72,7 +72,7 @@ export async function readPage(
   let before = step.before;
   for (let round = 0; ; round++) {
     // Much may have to be passed over; others get their turn in between.
-    if (round > 0) await nextTurn();
+    if (round > 0) await nextBreath();
     const window: Window = {
       type: definition.type,
       order: step.order,
@@ -88,7 +88,7 @@ export async function readPage(
     for (const [at, resource] of kept.entries()) {
       const shown = shapes[at];
       if (shown === undefined) continue;
-      if (filter?.takeTurn()) await nextTurn();
+      if (filter?.takeTurn()) await nextBreath();
       if (filter && !isAdmitted(filter, shown)) continue;
       found.push({ place: { ms: resource[step.order], id: resource.id }, shown });
       if (isLong) bytes += JSON.stringify(shown).length;
