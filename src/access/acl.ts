@@ -1,9 +1,10 @@
 import { canonicalNames, type FormedSegment, foldingNames } from './name-form.ts';
-import { namesSent, type ParameterReader } from './parameter-forms.ts';
+import type { ParameterReader } from './parameter-forms.ts';
 import {
   hasConditions,
   judgeFields,
   judgeParameters,
+  pickFields,
   readFields,
   type SentFields,
 } from './parameter-rules.ts';
@@ -57,6 +58,8 @@ export interface AccessRequest {
   reader?: ParameterReader;
   /** Seconds that the answer is to be wrapped for; undefined when it is not. */
   wrapTtl?: number | undefined;
+  /** What all judging of the request may still come to, wherever and however often it is judged. */
+  budget?: Comparisons;
 }
 
 /** `because` is for the server's own eyes: a caller without permission learns no more than that. */
@@ -123,20 +126,23 @@ export function refuse(because: string): AccessVerdict {
   return { allowed: false, because };
 }
 
+/** To judge by more would keep others waiting: nothing is said of what was asked. */
+export const TOO_MUCH: AccessVerdict = refuse('judging the request takes too long');
+
 const NO_RULE = refuse('no policy has a rule for this path');
 
 /** What is known of a request before its fields. */
 export type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoRequired'>;
 
-/** Says whether a caller may do what a request asks for (contract 5.2 to 5.4). */
+/**
+ * Says whether a caller may do what a request asks for (contract 5.2 to 5.4); {@link TOO_MUCH} when
+ * nothing is left of its budget, which all tables and guards have in common.
+ */
 export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
-  const [own, ...others] = acl.tables;
-  if (others.length === 0 && own.guards.lengths.length === 0) {
-    return judgeAll(acl, request, (rule) => judgeRule(rule, request));
-  }
-  // Fields are read once, however many tables and guards have a rule about them.
-  const fields = readFields(request.parameters ?? {}, request.reader);
-  return judgeAll(acl, request, (rule) => judgeRule(rule, request, fields));
+  const { budget = { left: MOST_COMPARISONS } } = request;
+  const judged = request.budget ? request : { ...request, budget };
+  const verdict = judgeAll(acl, judged, judgeRule, NO_RULE, budget);
+  return budget.left < 0 ? TOO_MUCH : verdict;
 }
 
 /**
@@ -160,7 +166,7 @@ export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>
 export const DENIED = refuse('a policy denies this path');
 
 /** The fields of a request, and the wrapping that it asks for. */
-export type SentWith = Pick<AccessRequest, 'parameters' | 'reader' | 'wrapTtl'>;
+export type SentWith = Pick<AccessRequest, 'parameters' | 'reader' | 'wrapTtl' | 'budget'>;
 
 /**
  * Has every rule judge that decides about a request.
@@ -206,29 +212,36 @@ export function judgeAll<Request extends Asked>(
  * nothing about them: policies that let a CSR be sent and nothing else go on as they were.
  */
 export function judgeBrought(acl: Acl, request: AccessRequest): AccessVerdict {
-  return judgeAll(acl, request, judgeNamedFields);
+  const { parameters = {}, reader, budget = { left: MOST_COMPARISONS } } = request;
+  const fields = readFields(parameters, reader);
+  const judge = (rule: Rule): AccessVerdict => judgeNamedFields(rule, fields, budget);
+  const verdict = judgeAll(acl, request, judge, NO_RULE, budget);
+  return budget.left < 0 ? TOO_MUCH : verdict;
 }
 
-function judgeNamedFields(
-  rule: Rule,
-  { parameters = {}, reader }: Pick<AccessRequest, 'parameters' | 'reader'>,
-): AccessVerdict {
+function judgeNamedFields(rule: Rule, fields: SentFields, budget: Comparisons): AccessVerdict {
   const { allowed_parameters, denied_parameters } = rule;
   if (allowed_parameters.size === 0 && denied_parameters.size === 0) return ALLOWED;
-  const named = Object.entries(parameters).filter(([sent]) =>
-    namesSent(sent, reader).some(
-      (name) => allowed_parameters.has(name) || denied_parameters.has(name),
-    ),
-  );
-  const conditions = { ...rule, required_parameters: [] };
-  const because = judgeParameters(conditions, Object.fromEntries(named), reader);
+  const named = pickNamed(rule, fields, budget);
+  const because = judgeFields({ ...rule, required_parameters: [] }, named, budget);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
-/** @param fields those of the request, where they are kept for other rules */
-export function judgeRule(rule: Rule, request: AccessRequest, fields?: SentFields): AccessVerdict {
+/** The fields that a rule speaks of. */
+export function pickNamed(
+  { allowed_parameters, denied_parameters }: Rule,
+  fields: SentFields,
+  budget: Comparisons,
+): SentFields {
+  budget.left -= fields.each.length;
+  return pickFields(fields, ({ names }) =>
+    names.some((name) => allowed_parameters.has(name) || denied_parameters.has(name)),
+  );
+}
+
+export function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {
   const verdict = judgeGrant(rule, request);
-  return verdict.allowed ? judgeConditions(rule, request, fields) : verdict;
+  return verdict.allowed ? judgeConditions(rule, request) : verdict;
 }
 
 function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdict {
@@ -239,16 +252,12 @@ function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdi
   return ALLOWED;
 }
 
-function judgeConditions(
-  rule: Rule,
-  request: AccessRequest,
-  fields: SentFields | undefined,
-): AccessVerdict {
+function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
   const { wrapTtl, operation } = request;
   const unwrapped = judgeWrapping(rule, wrapTtl);
   if (!unwrapped.allowed || operation === 'delete') return unwrapped;
   if (operation === 'list') return judgeList(rule, request);
-  const because = judgeSent(rule, request, fields);
+  const because = judgeSent(rule, request);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
@@ -259,11 +268,11 @@ export function judgeList(rule: Rule, sent: SentWith): AccessVerdict {
 
 function judgeSent(
   rule: Rule,
-  { parameters = {}, reader }: AccessRequest,
-  fields: SentFields | undefined,
+  { parameters = {}, reader, budget }: AccessRequest,
 ): string | undefined {
   if (!hasConditions(rule)) return undefined;
-  return judgeFields(rule, fields ?? readFields(parameters, reader), { left: MOST_COMPARISONS });
+  // They are read once, however many tables and guards have a rule about them.
+  return judgeFields(rule, readFields(parameters, reader), budget ?? { left: MOST_COMPARISONS });
 }
 
 export function judgeWrapping(
@@ -296,12 +305,13 @@ function judgePage(
  */
 function judgeListParameters(
   rule: Rule,
-  { parameters = {}, reader }: SentWith,
+  { parameters = {}, reader, budget }: SentWith,
 ): string | undefined {
-  if (!reader) return undefined;
+  if (!reader || !hasConditions(rule)) return undefined;
   const known = Object.entries(parameters).filter(([name]) => reader.knows(name));
   const required_parameters = rule.required_parameters.filter((name) => reader.knows(name));
-  return judgeParameters({ ...rule, required_parameters }, Object.fromEntries(known), reader);
+  const conditions = { ...rule, required_parameters };
+  return judgeParameters(conditions, Object.fromEntries(known), reader, budget);
 }
 
 /**

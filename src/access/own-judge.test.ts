@@ -4,9 +4,9 @@ import { cpuUntil } from '../../test/support/cpu-time.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { longestTurn } from '../../test/support/turns.ts';
 import { list } from '../core/fields.ts';
-import { type Acl, ALLOWED, boundAcl, compileAcl } from './acl.ts';
+import { type Acl, ALLOWED, boundAcl, compileAcl, TOO_MUCH } from './acl.ts';
 import type { OwnPath } from './name-form.ts';
-import { OwnJudge, TOO_MUCH } from './own-judge.ts';
+import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
 import { parsePolicy } from './policy.ts';
 

@@ -11,8 +11,10 @@ import {
   judgeWrapping,
   OPERATION_BITS,
   type Operation,
+  pickNamed,
   refuse,
   type SentWith,
+  TOO_MUCH,
 } from './acl.ts';
 import type { OwnPath, Sense } from './name-form.ts';
 import {
@@ -25,9 +27,6 @@ import {
 import { DENY, type Rule } from './rule-table.ts';
 import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
 
-/** To judge by more would keep others waiting: nothing is said of what was asked. */
-export const TOO_MUCH: AccessVerdict = refuse('judging what is named takes too long');
-
 const WRITES =
   OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;
 
@@ -37,7 +36,8 @@ const PATH = 5;
 /**
  * Judges one request at the paths that things have of their own which it names or finds. They may be
  * thousands, under thousands of rules, and the fields may be long: these are read once, a rule judges
- * them once in each sense, and all of it has one budget, however often the request is planned anew.
+ * them once in each sense, and all of it has one budget, that of the request where it has one, however
+ * often it is planned anew and whatever its permissions have become.
  */
 export class OwnJudge {
   readonly #sent: SentWith;
@@ -46,12 +46,14 @@ export class OwnJudge {
   readonly #breath = new Breath();
   /** What was judged by permissions that have been replaced says nothing of those that there are now. */
   #acl: Acl | undefined;
-  #budget: Comparisons = { left: MOST_COMPARISONS };
+  readonly #budget: Comparisons;
   #verdicts = new Map<Rule, Map<string, AccessVerdict>>();
   #passed = new Map<string, Set<string>>();
 
   constructor(sent: SentWith) {
-    this.#sent = sent;
+    const { budget = { left: MOST_COMPARISONS } } = sent;
+    this.#budget = budget;
+    this.#sent = { ...sent, budget };
     this.#fields = readFields(sent.parameters ?? {}, sent.reader);
   }
 
@@ -75,7 +77,7 @@ export class OwnJudge {
     paths: readonly string[],
   ): Promise<AccessVerdict> {
     const { wrapTtl } = this.#sent;
-    const asked = { operation, sudoRequired: false, wrapTtl };
+    const asked = { operation, sudoRequired: false, wrapTtl, budget: this.#budget };
     const owns = paths.map((path) => ({ path }));
     return this.#each(
       acl,
@@ -116,7 +118,6 @@ export class OwnJudge {
   #begin(acl: Acl): void {
     if (this.#acl === acl) return;
     this.#acl = acl;
-    this.#budget = { left: MOST_COMPARISONS };
     this.#verdicts = new Map();
     this.#passed = new Map();
   }
@@ -147,7 +148,7 @@ export class OwnJudge {
     const free = { ...rule, required_parameters: [] };
     if (stands_for) return this.#byFields(isAbout ? rule : free, this.#pick(stands_for, false));
     if (alike) return this.#byFields(free, this.#pick(alike, true));
-    if (!part) return this.#byFields(free, this.#named(rule));
+    if (!part) return this.#byFields(free, pickNamed(rule, this.#fields, this.#budget));
     // What is required may come with the rest of the request.
     const required_parameters = isAbout ? rule.required_parameters : [];
     const whole = this.#byFields({ ...NO_FIELDS, required_parameters }, this.#fields);
@@ -155,8 +156,6 @@ export class OwnJudge {
   }
 
   #byFields(rule: Parameters<typeof judgeFields>[0], fields: SentFields): AccessVerdict {
-    // Of a name that the endpoint does not know it is looked through all that were sent.
-    this.#budget.left -= rule.required_parameters.length * (1 + (fields.each.length >> 3));
     if (this.#budget.left < 0) return TOO_MUCH;
     const because = judgeFields(rule, fields, this.#budget);
     return because === undefined ? ALLOWED : refuse(because);
@@ -173,14 +172,6 @@ export class OwnJudge {
     );
     this.#picked.set(key, made);
     return made;
-  }
-
-  /** Those that a rule speaks of. */
-  #named({ allowed_parameters, denied_parameters }: Rule): SentFields {
-    this.#budget.left -= this.#fields.each.length;
-    return pickFields(this.#fields, ({ names }) =>
-      names.some((name) => allowed_parameters.has(name) || denied_parameters.has(name)),
-    );
   }
 }
 

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { parseDuration } from '../core/durations.ts';
 import { foldName } from '../core/fold.ts';
 import { parseTimestamp } from '../core/timestamps.ts';
@@ -39,7 +38,11 @@ export interface Sent {
   readonly read: unknown;
   /** What a value of the policy would be read as. */
   readNamed(named: ParameterValue): unknown;
+  /** The items of a text that it is or is read as, as {@link listItems} has it. */
+  itemsIn(text: unknown): readonly unknown[] | undefined;
   readonly forms: Forms;
+  /** The lengths of time and the times that it may stand for. */
+  readonly instants: ReadonlySet<string>;
   /** How many of its texts take long to read: names in other scripts, in whichever form. */
   readonly foreign: number;
 }
@@ -55,6 +58,9 @@ export function readSent(written: string, value: unknown, reader: ParameterReade
   const known = reader.knows(written);
   let read: { of: unknown } | undefined;
   let forms: Forms | undefined;
+  let instants: ReadonlySet<string> | undefined;
+  const meanings = new Map<ParameterValue, unknown>();
+  const items = new Map<unknown, readonly unknown[] | undefined>();
   let foreign: number | undefined;
   return {
     written,
@@ -65,10 +71,21 @@ export function readSent(written: string, value: unknown, reader: ParameterReade
       read ??= { of: known ? reader.read(written, value) : undefined };
       return read.of;
     },
-    readNamed: (named) => (known ? reader.read(written, named) : undefined),
+    readNamed(named) {
+      if (known && !meanings.has(named)) meanings.set(named, reader.read(written, named));
+      return meanings.get(named);
+    },
+    itemsIn(text) {
+      if (!items.has(text)) items.set(text, listItems(text));
+      return items.get(text);
+    },
     get forms() {
       forms ??= formsOf(value, this.read, (text) => reader.also(written, text));
       return forms;
+    },
+    get instants() {
+      instants ??= instantsOf([value, this.read]);
+      return instants;
     },
     get foreign() {
       foreign ??= known ? countForeign(value) : 0;
@@ -78,7 +95,7 @@ export function readSent(written: string, value: unknown, reader: ParameterReade
 }
 
 /** Another script's own letters, or what stands for them in ASCII. */
-const FOREIGN = /[^\x20-\x7e]|xn--/i;
+export const FOREIGN = /[^\x20-\x7e]|xn--/i;
 
 function countForeign(value: unknown): number {
   const items = Array.isArray(value) ? value : (listItems(value) ?? [value]);
@@ -198,26 +215,22 @@ function sameEnds(one: string, other: string): boolean {
   return one.startsWith('*') === other.startsWith('*') && one.endsWith('*') === other.endsWith('*');
 }
 
-/** Whether a value is the same length of time, or time: `1h` and 3600, `…T12:00:00Z` and `…+01:00`. */
-export function isSameInstant(named: string, { value, read }: Sent): boolean {
-  if (named === '') return false;
-  return [parseDuration, parseTimestamp].some((parse) => {
-    const instant = parse(named);
-    if (instant === undefined) return false;
-    return [value, read].some((each) => {
-      const text = typeof each === 'boolean' ? undefined : textOf(each)?.trim();
-      return text && parse(text) === instant;
-    });
+/** How lengths of time, and times, are written: `1h` and 3600, `…T12:00:00Z` and `…+01:00`. */
+const INSTANTS = [parseDuration, parseTimestamp];
+
+function instantsIn(text: string): string[] {
+  return INSTANTS.flatMap((parse, kind) => {
+    const instant = parse(text);
+    return instant === undefined ? [] : [`${kind} ${instant}`];
   });
 }
 
-/** Whether a map has every entry of another. */
-export function holdsEntries(whole: unknown, part: unknown): boolean {
-  if (typeof whole !== 'object' || typeof part !== 'object' || !whole || !part) return false;
-  if (Array.isArray(whole) || Array.isArray(part)) return false;
-  const entries = Object.entries(part);
-  return (
-    entries.length > 0 &&
-    entries.every(([key, value]) => isDeepStrictEqual(Reflect.get(whole, key), value))
-  );
+function instantsOf(values: readonly unknown[]): ReadonlySet<string> {
+  const texts = values.map((each) => (typeof each === 'boolean' ? '' : textOf(each)?.trim()));
+  return new Set(texts.flatMap((text) => (text ? instantsIn(text) : [])));
+}
+
+/** Whether a value is the same length of time, or time. */
+export function isSameInstant(named: string, sent: Sent): boolean {
+  return named !== '' && instantsIn(named).some((instant) => sent.instants.has(instant));
 }

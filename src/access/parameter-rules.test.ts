@@ -287,7 +287,13 @@ test('what takes too many comparisons is neither allowed nor free of what is den
   const values = Array.from({ length: 1000 }, (_, at) => `*.x${at}.example*`);
   const items = Array.from({ length: 10_000 }, (_, at) => `n${at}.example.com`);
   assert.equal(isAllowed({ denied: { list: values } }, { list: items }, reader), false);
-  assert.equal(isAllowed({ allowed: { list: [...values, 'n*'] } }, { list: items }, reader), false);
+  const last = { allowed: { list: [...values, '*n*'] } };
+  assert.equal(isAllowed(last, { list: items }, reader), false);
+  // What a beginning lets pass need not be searched for pieces.
+  const beginning = { allowed: { list: [...values, 'n*'] } };
+  assert.equal(isAllowed(beginning, { list: items }, reader), true);
+  assert.equal(isAllowed(beginning, { list: [...items, 'x'] }, reader), false);
+  assert.equal(isAllowed(last, { list: items.slice(0, 100) }, reader), true);
   const few = items.slice(0, 250);
   assert.equal(isAllowed({ denied: { list: values } }, { list: few }, reader), true);
 });

@@ -1,10 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import { foldName } from '../core/fold.ts';
 import {
-  holdsEntries,
+  FOREIGN,
   isSameInstant,
   itemsNamed,
-  listItems,
   MAX_ITEMS,
   NO_READER,
   type ParameterReader,
@@ -14,6 +12,7 @@ import {
   textOf,
 } from './parameter-forms.ts';
 import type { ParameterRules, ParameterValue } from './policy.ts';
+import { holdsEntries, isSame } from './same-value.ts';
 import { type Comparisons, isGlob, MOST_COMPARISONS, ValueSet } from './value-set.ts';
 
 /** The three conditions on parameters of a rule; names in lower case. */
@@ -40,9 +39,10 @@ export function judgeParameters(
   rule: ParameterConditions,
   parameters: Readonly<Record<string, unknown>>,
   reader: ParameterReader = NO_READER,
+  budget: Comparisons = { left: MOST_COMPARISONS },
 ): string | undefined {
   if (!hasConditions(rule)) return undefined;
-  return judgeFields(rule, readFields(parameters, reader), { left: MOST_COMPARISONS });
+  return judgeFields(rule, readFields(parameters, reader), budget);
 }
 
 /** Parameters of a request, each read when it is first asked about, and once, however many rules judge it. */
@@ -50,16 +50,24 @@ export interface SentFields {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly reader: ParameterReader;
   readonly each: readonly Sent[];
+  /** All names that were sent, lower case. */
+  readonly names: ReadonlySet<string>;
 }
 
 class LazyFields implements SentFields {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly reader: ParameterReader;
   #each: readonly Sent[] | undefined;
+  #names: ReadonlySet<string> | undefined;
 
-  constructor(parameters: Readonly<Record<string, unknown>>, reader: ParameterReader) {
+  constructor(
+    parameters: Readonly<Record<string, unknown>>,
+    reader: ParameterReader,
+    each?: readonly Sent[],
+  ) {
     this.parameters = parameters;
     this.reader = reader;
+    this.#each = each;
   }
 
   get each(): readonly Sent[] {
@@ -67,13 +75,25 @@ class LazyFields implements SentFields {
     this.#each ??= Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
     return this.#each;
   }
+
+  get names(): ReadonlySet<string> {
+    this.#names ??= new Set(Object.keys(this.parameters).map((name) => name.toLowerCase()));
+    return this.#names;
+  }
 }
+
+/** By the object that a request's parameters are: they are judged at several places, and read once. */
+const known = new WeakMap<object, SentFields>();
 
 export function readFields(
   parameters: Readonly<Record<string, unknown>>,
   reader: ParameterReader = NO_READER,
 ): SentFields {
-  return new LazyFields(parameters, reader);
+  const before = known.get(parameters);
+  if (before?.reader === reader) return before;
+  const fields = new LazyFields(parameters, reader);
+  known.set(parameters, fields);
+  return fields;
 }
 
 /** Some of them. */
@@ -83,7 +103,7 @@ export function pickFields(
 ): SentFields {
   const wanted = each.filter(isWanted);
   const parameters = Object.fromEntries(wanted.map(({ written, value }) => [written, value]));
-  return { parameters, reader, each: wanted };
+  return new LazyFields(parameters, reader, wanted);
 }
 
 /** As {@link judgeParameters}; when nothing is left of the budget, the answer says nothing. */
@@ -92,19 +112,22 @@ export function judgeFields(
   fields: SentFields,
   budget: Comparisons,
 ): string | undefined {
-  const { parameters, reader } = fields;
   const { allowed_parameters, denied_parameters, required_parameters } = rule;
-  const missing = required_parameters.find((wanted) => !isThere(wanted, parameters, reader));
+  budget.left -= required_parameters.length;
+  const missing = required_parameters.find((wanted) => !isThere(wanted, fields));
   if (missing !== undefined) return `parameter "${missing}" is required`;
   if (denied_parameters.size + allowed_parameters.size === 0) return undefined;
 
   const sent = fields.each;
-  budget.left -= sent.length;
+  budget.left -= FIELD * sent.length;
+  if (budget.left < 0) return TOO_MANY_COMPARISONS;
   if (denied_parameters.has('*') && sent.length > 0) return 'no parameter is allowed';
   if (countForeign(rule, sent) > MOST_FOREIGN) {
     return `more than ${MOST_FOREIGN} names in other scripts are not compared`;
   }
+  payForeign(rule, sent, budget);
   for (const each of sent) {
+    if (budget.left < 0) return TOO_MANY_COMPARISONS;
     const rules = each.names.flatMap((name) => denied_parameters.get(name) ?? []);
     const any = each.names.some((name) => denied_parameters.get(name)?.length === 0);
     if (any || isDenied(rules, each, budget)) {
@@ -115,6 +138,7 @@ export function judgeFields(
   if (allowed_parameters.size === 0) return undefined;
   const others = allowed_parameters.has('*');
   for (const each of sent) {
+    if (budget.left < 0) return TOO_MANY_COMPARISONS;
     const rules = each.names.flatMap((name) => {
       const values = allowed_parameters.get(name);
       return values ? [values] : [];
@@ -127,36 +151,51 @@ export function judgeFields(
   return undefined;
 }
 
+const TOO_MANY_COMPARISONS = 'comparing the parameters takes too long';
+
+/** Looking for what a rule says of a parameter takes as long as so many comparisons. */
+const FIELD = 4;
+
 /** Each is converted to be compared, in which time nobody else is served. */
 const MOST_FOREIGN = 2_000;
 
+/** Converting a name in another script takes as long as so many comparisons. */
+const CONVERTING = 150;
+
 /** Names in other scripts in all the fields whose values are compared. */
-function countForeign(
-  { allowed_parameters, denied_parameters }: ParameterConditions,
-  sent: readonly Sent[],
-): number {
+function countForeign(rule: ParameterConditions, sent: readonly Sent[]): number {
   let count = 0;
-  for (const each of sent) {
-    const isCompared = each.names.some(
-      (name) => denied_parameters.get(name)?.length || allowed_parameters.get(name)?.length,
-    );
-    if (isCompared) count += each.foreign;
-  }
+  for (const each of sent) if (isCompared(rule, each)) count += each.foreign;
   return count;
+}
+
+function isCompared(
+  { allowed_parameters, denied_parameters }: ParameterConditions,
+  { names }: Sent,
+): boolean {
+  return names.some(
+    (name) =>
+      (denied_parameters.get(name)?.length ?? 0) + (allowed_parameters.get(name)?.length ?? 0) > 0,
+  );
+}
+
+/** Those that were converted for a rule: they are not for the next. */
+const converted = new WeakSet<Sent>();
+
+function payForeign(rule: ParameterConditions, sent: readonly Sent[], budget: Comparisons): void {
+  for (const each of sent) {
+    if (converted.has(each) || !isCompared(rule, each)) continue;
+    budget.left -= CONVERTING * each.foreign;
+    converted.add(each);
+  }
 }
 
 /**
  * Whether a required parameter came along. A field of the endpoint must be there as the endpoint
  * finds it: by its own name, and not as null, which stands for nothing sent.
  */
-function isThere(
-  wanted: string,
-  parameters: Readonly<Record<string, unknown>>,
-  reader: ParameterReader,
-): boolean {
-  if (!reader.knows(wanted)) {
-    return Object.keys(parameters).some((name) => name.toLowerCase() === wanted);
-  }
+function isThere(wanted: string, { names, parameters, reader }: SentFields): boolean {
+  if (!reader.knows(wanted)) return names.has(wanted);
   return reader
     .namesOf(wanted)
     .some((name) => Object.hasOwn(parameters, name) && (parameters[name] ?? null) !== null);
@@ -181,19 +220,37 @@ const NO_PARAMETERS: ParameterRules = new Map();
 /** Reading a value that a rule names takes as long as comparing this many texts. */
 const READING = 100;
 
+/** Takes what reading values that a rule names costs; below zero: they are not to be read. */
+function payReading(
+  all: readonly ParameterValue[],
+  budget: Comparisons,
+  reading = READING,
+): boolean {
+  for (const named of all) {
+    budget.left -= reading;
+    if (typeof named === 'string') budget.left -= lengthOf(named);
+    if (budget.left < 0 || (isList(named) && !payReading(named, budget, 1))) return false;
+  }
+  return budget.left >= 0;
+}
+
+/** Letters of other scripts are converted, which takes long. */
+const lengthOf = (text: string): number =>
+  FOREIGN.test(text) ? CONVERTING + 20 * text.length : text.length >> 2;
+
 /**
  * Whether what the endpoint reads is what it would read of a value named, or a list of such. What
  * it refuses to read is compared as it was sent.
  */
 function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Comparisons): boolean {
   const { read, readNamed, value } = sent;
-  if (read === undefined) return isNamed(allowed, value, budget);
+  if (read === undefined) return isNamed(allowed, value, sent, budget);
   if (allowed.includes('*') || areAmong(allowed, read, budget)) return true;
-  budget.left -= 2 * READING * allowed.length;
+  if (!payReading(allowed, budget, 2 * READING)) return false;
+  if (allowed.some((named) => isSame(readNamed(named), read, budget))) return true;
   if (budget.left < 0) return false;
-  if (allowed.some((named) => isDeepStrictEqual(readNamed(named), read))) return true;
   const items = allowed.flatMap((named) => itemsNamed(named, sent));
-  if (!Array.isArray(read)) return isNamed(items, textOf(read) ?? read, budget);
+  if (!Array.isArray(read)) return isNamed(items, textOf(read) ?? read, sent, budget);
   if (read.length === 0 || read.length > MAX_ITEMS) return false;
   const named = namedBy(items, budget);
   return read.every((item) => named(item) === true);
@@ -202,7 +259,8 @@ function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Compa
 /** Whether what is read is a text that is named word for word, or a list of such. */
 function areAmong(allowed: readonly ParameterValue[], read: unknown, budget: Comparisons): boolean {
   const texts: readonly unknown[] = Array.isArray(read) ? read : [read];
-  budget.left -= texts.length >> 3;
+  budget.left -= allowed.length + (texts.length >> 3);
+  if (budget.left < 0) return false;
   const named = new Set<unknown>(allowed);
   return texts.length > 0 && texts.every((text) => typeof text === 'string' && named.has(text));
 }
@@ -212,26 +270,37 @@ function areAmong(allowed: readonly ParameterValue[], read: unknown, budget: Com
  * `["a","b"]`, so a pattern lets such a text pass only where some pattern fits each item of it:
  * `*.example.com` must not let in `evil.test,www.example.com`.
  */
-function isNamed(allowed: readonly unknown[], sent: unknown, budget: Comparisons): boolean {
+function isNamed(
+  allowed: readonly unknown[],
+  value: unknown,
+  sent: Sent,
+  budget: Comparisons,
+): boolean {
   const named = namedBy(allowed, budget);
-  const items = listItems(sent);
-  if (items === undefined) return named(sent) === true;
-  if (typeof sent === 'string' && (allowed.includes(sent) || allowed.includes('*'))) return true;
+  const items = sent.itemsIn(value);
+  if (items === undefined) return named(value) === true;
+  if (typeof value === 'string' && (allowed.includes(value) || allowed.includes('*'))) return true;
   return items.length <= MAX_ITEMS && items.every((item) => named(item) === true);
 }
+
+/** Filing a value that a rule names takes as long as so many comparisons. */
+const FILING = 8;
 
 /** Whether a value is one of those that rules name; a list is compared whole, element by element. */
 function namedBy(
   all: readonly unknown[],
   budget: Comparisons,
 ): (sent: unknown) => boolean | undefined {
-  const texts = new ValueSet(all.filter((named) => typeof named === 'string'));
-  const others = all.filter((named) => typeof named !== 'string');
+  const named = all.filter((each) => typeof each === 'string');
+  budget.left -= FILING * all.length;
+  for (const { length } of named) budget.left -= length >> 3;
+  if (budget.left < 0) return () => undefined;
+  const texts = new ValueSet(named);
+  const others = all.filter((each) => typeof each !== 'string');
   return (sent) => {
     if (typeof sent === 'string') return texts.has(sent, budget);
-    budget.left -= others.length;
-    if (budget.left < 0) return undefined;
-    return others.some((named) => isDeepStrictEqual(named, sent));
+    const isOne = others.some((each) => isSame(each, sent, budget));
+    return isOne || budget.left >= 0 ? isOne : undefined;
   };
 }
 
@@ -245,8 +314,9 @@ function isDenied(rules: readonly ParameterValue[], sent: Sent, budget: Comparis
   if (rules.length === 0) return false;
   const { texts } = sent.forms;
   if (!texts) return true;
-  budget.left -= READING * rules.length;
-  if (budget.left < 0 || rules.some((named) => isDeniedAlone(named, sent, texts))) return true;
+  if (!payReading(rules, budget)) return true;
+  if (rules.some((named) => isDeniedAlone(named, sent, texts, budget))) return true;
+  if (budget.left < 0) return true;
   const globs = rules.filter(isGlob);
   if (globs.length === 0) return false;
   const patterns = new ValueSet(globs.flatMap((named) => textsNamed(named, sent)));
@@ -254,17 +324,22 @@ function isDenied(rules: readonly ParameterValue[], sent: Sent, budget: Comparis
 }
 
 /** {@link isDenied}, but for what a pattern fits. */
-function isDeniedAlone(named: ParameterValue, sent: Sent, texts: ReadonlySet<string>): boolean {
+function isDeniedAlone(
+  named: ParameterValue,
+  sent: Sent,
+  texts: ReadonlySet<string>,
+  budget: Comparisons,
+): boolean {
   const { lists, hasValue } = sent.forms;
   if (isList(named)) {
-    return lists.some((list) => isDeepStrictEqual(named, list)) || isReadAs(named, sent);
+    return lists.some((list) => isSame(named, list, budget)) || isReadAs(named, sent, budget);
   }
   const wanted = textOf(named);
   if (wanted === undefined) return sent.value === null;
   const isThere = (text: string): boolean =>
     spellingsOf(text).some((each) => texts.has(each)) || hasValue(text);
   if (!isGlob(named) && textsNamed(named, sent).some(isThere)) return true;
-  return isSameInstant(wanted, sent) || isReadAs(named, sent);
+  return isSameInstant(wanted, sent) || isReadAs(named, sent, budget);
 }
 
 const textsNamed = (named: ParameterValue, sent: Sent): string[] =>
@@ -274,12 +349,12 @@ const textsNamed = (named: ParameterValue, sent: Sent): string[] =>
   });
 
 /** Whether what is read is what the endpoint would read of a value named. */
-function isReadAs(named: ParameterValue, sent: Sent): boolean {
+function isReadAs(named: ParameterValue, sent: Sent, budget: Comparisons): boolean {
   const { read, readNamed } = sent;
   if (read === undefined) return false;
   const meant = readNamed(named);
   if (meant === undefined) return false;
-  if (isDeepStrictEqual(meant, read) || holdsEntries(read, meant)) return true;
+  if (isSame(meant, read, budget) || holdsEntries(read, meant, budget)) return true;
   if (isList(named) || !Array.isArray(meant) || !Array.isArray(read)) return false;
   return meant.length === 1 && sent.forms.items.has(meant[0]);
 }

@@ -1,5 +1,5 @@
 /** Up to so many steps at worst, the engine's own search takes some microseconds. */
-const FEW_STEPS = 8_192;
+export const FEW_STEPS = 8_192;
 
 /**
  * Where a piece begins in a text, as `indexOf` has it, in time in proportion to both together: that

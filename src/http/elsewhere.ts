@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Acl, SentWith } from '../access/acl.ts';
+import { type AccessVerdict, type Acl, ALLOWED, type SentWith } from '../access/acl.ts';
 import type { FormedSegment, OwnPath, Sense } from '../access/name-form.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
@@ -16,13 +16,13 @@ interface Permitted extends SentWith {
  * Whether policies let pass, at the other endpoints that set the same, what a request sets here. What
  * nothing grants there need not be granted.
  */
-export async function maySetElsewhere(
+export async function judgeElsewhere(
   acl: Acl,
   route: AnyRoute,
   request: Permitted,
-): Promise<boolean> {
+): Promise<AccessVerdict> {
   const { sets_also: elsewhere = [] } = route;
-  if (acl.root) return true;
+  if (acl.root) return ALLOWED;
   for (const there of elsewhere) {
     const parameters = { ...flatten(request.fields, there.within), ...named(there, request) };
     const { when = there.fields } = there;
@@ -30,9 +30,10 @@ export async function maySetElsewhere(
     if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) continue;
     const own: OwnPath = { ...pathThere(route, there, request), ...senseOf(route, there) };
     const judge = new OwnJudge({ ...request, parameters });
-    if (!(await judge.judge(acl, [own])).allowed) return false;
+    const verdict = await judge.judge(acl, [own]);
+    if (!verdict.allowed) return verdict;
   }
-  return true;
+  return ALLOWED;
 }
 
 /** What is deleted is not judged by fields, wherever it is. */
@@ -53,9 +54,9 @@ function namesOf({ old_names = {} }: AnyRoute, name: string): string[] {
 function flatten(
   fields: Readonly<Record<string, unknown>>,
   within: string | undefined,
-): Record<string, unknown> {
+): Readonly<Record<string, unknown>> {
   const object = within === undefined ? undefined : fields[within];
-  return typeof object === 'object' ? { ...fields, ...object } : { ...fields };
+  return typeof object === 'object' ? { ...fields, ...object } : fields;
 }
 
 /** What the path names here and a field there. */

@@ -9,7 +9,7 @@ import {
 import type { Caller } from '../access/caller.ts';
 import type { FormedSegment } from '../access/name-form.ts';
 import { OwnJudge } from '../access/own-judge.ts';
-import { footingOf, standOn } from '../access/standing/operations.ts';
+import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import {
@@ -18,6 +18,7 @@ import {
   authenticateAgain,
 } from '../access/tokens/authentication/operations.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
+import { type Comparisons, MOST_COMPARISONS } from '../access/value-set.ts';
 import { requireRoomToWrap } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
 import { noteAccount } from '../core/asking.ts';
@@ -27,7 +28,7 @@ import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
-import { maySetElsewhere } from './elsewhere.ts';
+import { judgeElsewhere } from './elsewhere.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
 import { looksLikeJson, parseFormBody, parseJsonBody, readQuery } from './json.ts';
@@ -194,6 +195,7 @@ async function answer(
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
   traceInput(trace, input);
+  const budget: Comparisons = { left: MOST_COMPARISONS };
   let own: OwnJudge | undefined;
   const caller: Caller = {
     request_id,
@@ -206,17 +208,18 @@ async function answer(
     record: trace.record,
     onGone: request.onGone,
     own: () => {
-      own ??= new OwnJudge({ parameters: fields, reader: readerOf(route), wrapTtl: wrap_ttl });
+      const reader = readerOf(route);
+      own ??= new OwnJudge({ parameters: fields, reader, wrapTtl: wrap_ttl, budget });
       return own;
     },
-    mayBring: (list) => mayBring(caller.acl, route, asked, list),
+    mayBring: (list) => mayBring(caller.acl, route, { ...asked, budget }, list),
     asked: route.identify
-      ? accessRequest(route, { asked, fields, wrap_ttl }, { operation: OPERATION[method] })
+      ? accessRequest(route, { asked, fields, wrap_ttl, budget }, { operation: OPERATION[method] })
       : undefined,
     recorded: false,
   };
   trace.caller = caller;
-  const permission = { asked, method, fields, params: match.params };
+  const permission = { asked, method, fields, params: match.params, budget, permitted: {} };
   if (known) await permit(app, caller, route, { ...permission, acl: known.acl });
   caller.standing = standingOf(app, { mount, path, known }, async () => {
     if (!known || text === undefined) return undefined;
@@ -417,6 +420,10 @@ interface Permission {
   method: Method;
   fields: Record<string, unknown>;
   params: Readonly<Record<string, string>>;
+  /** Of all judging of the request. */
+  budget: Comparisons;
+  /** What has been permitted, so that it is not judged again unless something has changed. */
+  permitted: { acl?: Acl; operation?: Capability };
 }
 
 /** Whether a request could be permitted: asked before its body is read. */
@@ -434,7 +441,7 @@ function mayBePermitted(acl: Acl, { access }: AnyRoute, asked: AskedPath): boole
 function mayBring(
   acl: Acl | undefined,
   route: AnyRoute,
-  asked: AskedPath,
+  asked: AskedPath & Pick<Permission, 'budget'>,
   list: () => Readonly<Record<string, unknown>>,
 ): boolean {
   if (route.access === 'public' || !acl || acl.root) return true;
@@ -448,10 +455,10 @@ function mayBring(
 /** A whole request as policies judge it. */
 function accessRequest(
   route: AnyRoute,
-  sent: Pick<Permission, 'asked' | 'fields'> & Pick<Caller, 'wrap_ttl'>,
+  sent: Pick<Permission, 'asked' | 'fields' | 'budget'> & Pick<Caller, 'wrap_ttl'>,
   { operation, sudo = false }: { operation: Capability; sudo?: boolean | undefined },
 ): AccessRequest {
-  const { asked, fields, wrap_ttl } = sent;
+  const { asked, fields, wrap_ttl, budget } = sent;
   return {
     ...asked,
     operation,
@@ -459,6 +466,7 @@ function accessRequest(
     parameters: fields,
     reader: readerOf(route),
     wrapTtl: wrap_ttl,
+    budget,
   };
 }
 
@@ -467,24 +475,25 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
   const { capability, sudo, exists } = route.access;
   const found = exists && (await exists(app, caller, asked.params));
   const operation = found === false ? ('create' as const) : capability;
-  const { wrap_ttl } = caller;
-  const sent = { asked: asked.asked, fields: asked.fields, wrap_ttl };
-  const verdict = judgeAccess(asked.acl, accessRequest(route, sent, { operation, sudo }));
-  if (!verdict.allowed) throw new Failure('forbidden', 'permission denied');
-  if (route.sets_also) {
-    const { fields, params } = asked;
-    const request = {
-      mount: caller.mount,
-      params,
-      fields,
-      reader: readerOf(route),
-      wrapTtl: wrap_ttl,
-    };
-    if (!(await maySetElsewhere(asked.acl, route, request))) {
-      throw new Failure('forbidden', 'permission denied');
-    }
+  const { acl, permitted } = asked;
+  if (permitted.acl !== acl || permitted.operation !== operation) {
+    const { fields, budget } = asked;
+    const sent = { asked: asked.asked, fields, budget, wrap_ttl: caller.wrap_ttl };
+    requireAllowed(judgeAccess(acl, accessRequest(route, sent, { operation, sudo })));
+    if (route.sets_also) await requireElsewhere(caller, route, asked);
+    Object.assign(permitted, { acl, operation });
   }
   caller.found = found;
+}
+
+async function requireElsewhere(
+  { mount, wrap_ttl }: Caller,
+  route: AnyRoute,
+  { acl, params, fields, budget }: Permission,
+): Promise<void> {
+  const reader = readerOf(route);
+  const request = { mount, params, fields, reader, wrapTtl: wrap_ttl, budget };
+  requireAllowed(await judgeElsewhere(acl, route, request));
 }
 
 function dress(

@@ -6,10 +6,10 @@ import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import type { AccessVerdict } from '../acl.ts';
+import { type AccessVerdict, TOO_MUCH } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { OwnPath } from '../name-form.ts';
-import { OwnJudge, TOO_MUCH } from '../own-judge.ts';
+import { OwnJudge } from '../own-judge.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
@@ -163,12 +163,13 @@ export async function refuseDeniedNow(
 
 const ownJudge = ({ own }: Pick<Caller, 'own'>): OwnJudge => own?.() ?? new OwnJudge({});
 
-function requireAllowed(verdict: AccessVerdict): void {
+/** @throws Failure `forbidden`, which says so where judging would take too long */
+export function requireAllowed(verdict: AccessVerdict): void {
   if (verdict.allowed) return;
-  throw new Failure('forbidden', verdict === TOO_MUCH ? NAMED_TOO_MUCH : 'permission denied');
+  throw new Failure('forbidden', verdict === TOO_MUCH ? JUDGED_TOO_LONG : 'permission denied');
 }
 
-const NAMED_TOO_MUCH =
+const JUDGED_TOO_LONG =
   'permission denied: what the request names takes too long to judge by the policies of its token; name less at a time';
 
 /**
