@@ -236,7 +236,7 @@ function payReading(
 
 /** Letters of other scripts are converted, which takes long. */
 const lengthOf = (text: string): number =>
-  FOREIGN.test(text) ? CONVERTING + 20 * text.length : text.length >> 2;
+  FOREIGN.test(text) ? 8 * text.length : text.length >> 2;
 
 /**
  * Whether what the endpoint reads is what it would read of a value named, or a list of such. What
