@@ -9,19 +9,16 @@ import {
   type Acl,
   boundAcl,
   compileAcl,
-  hasAccessBeneath,
   isDenied,
   judgeAccess,
-  listCapabilities,
-  listGrants,
   mayBeAllowed,
   type Operation,
 } from './acl.ts';
+import { listCapabilities, listGrants } from './grants.ts';
+import { hasAccessBeneath } from './grants-beneath.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
-
-/** Nobody else waits. */
-const REST = async () => {};
+import { RuleWalk } from './rule-walk.ts';
 
 const person = (metadata: Record<string, string>): IdentityFacts => ({
   entity: { id: 'e', name: 'ann', metadata, aliases: {} },
@@ -160,12 +157,16 @@ test('what nobody knows the place of is answered by everything that tells what i
     mayBeAllowed(acl, { path: 'demo/a', operation: 'update', sudoRequired: false }),
     false,
   );
-  assert.deepEqual(listGrants(acl).wild.get('demo/+'), ['deny']);
+  assert.deepEqual((await listGrants(acl, new RuleWalk())).wild.get('demo/+'), ['deny']);
   assert.equal(
-    await hasAccessBeneath(aclOf(`${grant('demo/+')} ${deny(`demo/${K}`)}`), 'demo/', REST),
+    await hasAccessBeneath(
+      aclOf(`${grant('demo/+')} ${deny(`demo/${K}`)}`),
+      'demo/',
+      new RuleWalk(),
+    ),
     false,
   );
-  assert.equal(await hasAccessBeneath(acl, 'demo/', REST), true);
+  assert.equal(await hasAccessBeneath(acl, 'demo/', new RuleWalk()), true);
 });
 
 // Bounded by another's permissions.
@@ -215,16 +216,16 @@ test('what is told of bounded permissions is what both allow', async () => {
   for (const [path, capabilities] of told) {
     assert.deepEqual(listCapabilities(bounded, path), capabilities);
   }
-  const { exact, wild } = listGrants(bounded);
+  const { exact, wild } = await listGrants(bounded, new RuleWalk());
   assert.deepEqual(exact.get('demo/issue/prod'), ['deny']);
   assert.deepEqual(exact.get('demo/root'), ['update']);
   assert.deepEqual(wild.get('demo/*'), ['list', 'update']);
   assert.deepEqual(wild.get('demo/some/*'), ['list']);
   assert.deepEqual(wild.get('shut/*'), ['deny']);
   assert.equal(wild.has('more/*'), false);
-  assert.equal(await hasAccessBeneath(bounded, 'demo/', REST), true);
-  assert.equal(await hasAccessBeneath(bounded, 'more/', REST), false);
-  assert.equal(await hasAccessBeneath(bounded, 'shut/', REST), false);
+  assert.equal(await hasAccessBeneath(bounded, 'demo/', new RuleWalk()), true);
+  assert.equal(await hasAccessBeneath(bounded, 'more/', new RuleWalk()), false);
+  assert.equal(await hasAccessBeneath(bounded, 'shut/', new RuleWalk()), false);
 });
 
 test('the root policy bounds nothing, and is bounded', () => {

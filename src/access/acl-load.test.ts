@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
-import { Breath } from '../core/breath.ts';
-import { compileAcl, hasAccessBeneath, judgeAccess, listCapabilities } from './acl.ts';
+import { compileAcl, judgeAccess } from './acl.ts';
+import { listCapabilities } from './grants.ts';
+import { hasAccessBeneath } from './grants-beneath.ts';
 import { parsePolicy } from './policy.ts';
 import { POLICY_LIMITS, TOKEN_LIMITS } from './policy-limits.ts';
+import { RuleWalk } from './rule-walk.ts';
 
 const { stanzas } = POLICY_LIMITS;
 
@@ -92,14 +94,13 @@ test('which mounts are shown to somebody of as many stanzas as may be is found o
     n < 2 ? (denials[n] ?? '') : `path "demo/+/+/z${n}*" { capabilities = ["read"] }`,
   );
   let acl = compileAcl([], 0);
-  const breath = new Breath();
   // It remembers what it has found out.
   const prepare = async (): Promise<void> => {
     acl = compileAcl(policies, 0);
   };
   await holdsNobodyUp(
     async () => {
-      assert.equal(await hasAccessBeneath(acl, 'demo/', () => breath.take()), false);
+      assert.equal(await hasAccessBeneath(acl, 'demo/', new RuleWalk()), false);
     },
     { prepare },
   );

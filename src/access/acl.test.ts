@@ -4,17 +4,15 @@ import type { IdentityFacts } from '../core/identity-template.ts';
 import {
   type AccessRequest,
   compileAcl,
-  hasAccessBeneath,
   judgeAccess,
-  listCapabilities,
   mayBeAllowed,
   type Operation,
 } from './acl.ts';
+import { listCapabilities } from './grants.ts';
+import { hasAccessBeneath } from './grants-beneath.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
-
-/** Nobody else waits. */
-const REST = async () => {};
+import { RuleWalk } from './rule-walk.ts';
 
 const NOW = 1_800_000_000;
 
@@ -289,7 +287,7 @@ test('the root policy allows everything, beside any deny', async () => {
   const acl = compileAcl([parsePolicy('path "*" { policy = "deny" }'), ROOT_POLICY], NOW);
   assert.equal(judge(acl, 'DELETE pki/root', { sudoRequired: true }), true);
   assert.deepEqual(listCapabilities(acl, 'x'), ['root']);
-  assert.equal(await hasAccessBeneath(acl, 'pki/', REST), true);
+  assert.equal(await hasAccessBeneath(acl, 'pki/', new RuleWalk()), true);
 });
 
 test('answers must be wrapped as the rule says', () => {
@@ -456,17 +454,17 @@ const mounts: [rules: Record<string, string>, visible: boolean, rule: string][] 
 ];
 for (const [rules, visible, rule] of mounts) {
   test(`pki/ is ${visible ? 'shown' : 'hidden'} under ${JSON.stringify(rules)}: ${rule}`, async () => {
-    assert.equal(await hasAccessBeneath(aclOf(rules), 'pki/', REST), visible);
+    assert.equal(await hasAccessBeneath(aclOf(rules), 'pki/', new RuleWalk()), visible);
   });
 }
 
 test('a mount of two segments is found beneath wildcards', async () => {
   assert.equal(
-    await hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'auth/userpass/', REST),
+    await hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'auth/userpass/', new RuleWalk()),
     true,
   );
   assert.equal(
-    await hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'sys/userpass/', REST),
+    await hasAccessBeneath(aclOf({ 'auth/+/login/*': 'update' }), 'sys/userpass/', new RuleWalk()),
     false,
   );
 });

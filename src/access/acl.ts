@@ -8,8 +8,7 @@ import {
   readFields,
   type SentFields,
 } from './parameter-rules.ts';
-import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
-import { CAPABILITIES, type Policy } from './policy.ts';
+import type { Policy } from './policy.ts';
 import {
   bitOf,
   compileTable,
@@ -17,10 +16,9 @@ import {
   findListRule,
   findRule,
   foldNames,
-  listAll,
-  listGuards,
   type Rule,
   type RuleTable,
+  walkGuards,
   withoutSlash,
 } from './rule-table.ts';
 import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
@@ -97,16 +95,22 @@ export function boundAcl(own: Acl, bound: Acl): Acl {
   };
 }
 
+/** Reading a rule anew takes as long as so many comparisons. */
+const FOLDING = 10;
+
 const spelt = new WeakMap<RuleTable, Map<string, RuleTable>>();
 
 /**
  * The same rules with names in their one spelling where a path has names of more than one: a rule
  * that is written `users/Boss` speaks of `users/boss`, whichever way it is asked for.
+ *
+ * @param effort what making them takes is taken from it; they are kept
  */
-function canonicalTable(
+export function canonicalTable(
   table: RuleTable,
   path: string,
   formed: readonly FormedSegment[],
+  effort?: Comparisons,
 ): RuleTable {
   const folding = foldingNames(path, formed);
   if (folding.length === 0) return table;
@@ -115,6 +119,7 @@ function canonicalTable(
   const key = folding.map(({ at }) => at).join();
   const found = known.get(key);
   if (found) return found;
+  if (effort) effort.left -= FOLDING * table.size;
   const made = foldNames(table, folding);
   known.set(key, made);
   return made;
@@ -194,11 +199,13 @@ export function judgeAll<Request extends Asked>(
     const table = hasNames ? canonicalTable(written, request.path, formed) : written;
     // Whoever counts the effort goes by that, whatever is answered.
     if (effort && effort.left < 0) return NO_RULE;
-    const rule = isList ? findListRule(table, path) : findRule(table, path, effort);
+    const rule = isList ? findListRule(table, path, effort) : findRule(table, path, effort);
     const verdict = rule ? judge(rule, request) : without;
     if (!verdict.allowed) return verdict;
     if (table.guards.lengths.length === 0) continue;
-    for (const guard of listGuards(table, path, isList, effort)) {
+    for (const guard of walkGuards(table, path, isList, effort)) {
+      if (effort && effort.left < 0) return NO_RULE;
+      if (!guard) continue;
       const guarded = judge(guard, request);
       if (!guarded.allowed) return guarded;
     }
@@ -312,179 +319,4 @@ function judgeListParameters(
   const required_parameters = rule.required_parameters.filter((name) => reader.knows(name));
   const conditions = { ...rule, required_parameters };
   return judgeParameters(conditions, Object.fromEntries(known), reader, budget);
-}
-
-/**
- * What a path's rule grants, as `sys/capabilities` words it: sorted names, `["root"]` for a root
- * token, `["deny"]` for nothing.
- *
- * @param path as the client wrote it; a leading slash is taken off
- * @param formed counted without that slash
- */
-export function listCapabilities(
-  acl: Acl,
-  path: string,
-  formed: readonly FormedSegment[] = [],
-): string[] {
-  if (acl.root) return ['root'];
-  const bare = path.startsWith('/') ? path.slice(1) : path;
-  const tables = acl.tables.map((table) => canonicalTable(table, bare, formed));
-  return wordsOf(grantedAt(tables, canonicalNames(bare, formed)));
-}
-
-/** Bits of what all tables grant at a path, a list's with its slash; 0 for nothing, or a denial. */
-function grantedAt(tables: readonly RuleTable[], path: string): number {
-  const isList = path.endsWith('/');
-  let granted = -1;
-  for (const table of tables) {
-    const rule = isList ? findListRule(table, path) : findRule(table, path);
-    const guards = table.guards.lengths.length > 0 ? listGuards(table, path, isList) : [];
-    for (const each of [rule, ...guards]) {
-      granted &= each && !(each.granted & DENY) ? each.granted : 0;
-    }
-  }
-  return granted;
-}
-
-function wordsOf(granted: number): string[] {
-  if (granted === 0) return ['deny'];
-  return CAPABILITIES.filter((_name, place) => granted & (1 << place));
-}
-
-/**
- * Every rule with what it grants, in words; the patterns of those with wildcards as written. Where
- * more than one rule decides, a pattern is shown with what is granted at a path that no other is
- * about.
- */
-export function listGrants(acl: Acl): {
-  exact: ReadonlyMap<string, string[]>;
-  wild: ReadonlyMap<string, string[]>;
-} {
-  const [own] = acl.tables;
-  const isAlone = acl.tables.length === 1 && own.guards.lengths.length === 0;
-  const wild = new Map<string, string[]>();
-  const exact = new Map<string, string[]>();
-  for (const table of acl.tables) {
-    for (const [path, rule] of table.exact) {
-      if (isAlone) exact.set(path, rule.granted === 0 ? [] : wordsOf(rule.granted));
-      else if (isSpokenOf(own, path)) exact.set(path, wordsOf(grantedAt(acl.tables, path)));
-    }
-    for (const { pattern, rule } of [...listAll(table.wild), ...listAll(table.guards)]) {
-      const text = patternText(pattern);
-      const sample = samplePath(pattern);
-      if (isAlone) wild.set(text, rule.granted === 0 ? [] : wordsOf(rule.granted));
-      else if (isSpokenOf(own, sample)) wild.set(text, wordsOf(grantedAt(acl.tables, sample)));
-    }
-  }
-  return { exact, wild };
-}
-
-/** What the caller's own policies say nothing of is granted by nothing else. */
-function isSpokenOf(own: RuleTable, path: string): boolean {
-  return (path.endsWith('/') ? findListRule(own, path) : findRule(own, path)) !== undefined;
-}
-
-function patternText({ form, open }: WildPattern): string {
-  const body = open ? form.slice(0, -ANY_REST.length) : form;
-  return `${body.replaceAll(ANY_SEGMENT, '+')}${open ? '*' : ''}`;
-}
-
-function samplePath({ form, open }: WildPattern): string {
-  const body = open ? form.slice(0, -ANY_REST.length) + SOME : form;
-  return body.replaceAll(ANY_SEGMENT, SOME);
-}
-
-/** A segment that no rule can name, so that only wildcards match it. */
-const SOME = '\u0004';
-
-/**
- * Whether a caller may do anything at all beneath a path: it decides which mounts are shown.
- *
- * Each rule that grants something is tried with sample paths of its own beneath the prefix, which
- * a rule of higher precedence may take away again.
- *
- * @param prefix with its last slash: `pki/`, `auth/userpass/`
- * @param rest called now and then: of ten thousand rules each is judged by all others
- */
-export async function hasAccessBeneath(
-  acl: Acl,
-  prefix: string,
-  rest: () => Promise<void>,
-): Promise<boolean> {
-  if (acl.root) return true;
-  const answers = beneath.get(acl) ?? new Map<string, boolean>();
-  beneath.set(acl, answers);
-  const known = answers.get(prefix);
-  if (known !== undefined) return known;
-  const answer = await findAccessBeneath(acl, prefix, rest);
-  if (answers.size >= MOST_PREFIXES) answers.clear();
-  answers.set(prefix, answer);
-  return answer;
-}
-
-/** Answers by prefix: every rule is looked at for each of them. */
-const beneath = new WeakMap<Acl, Map<string, boolean>>();
-
-/** As many as there are mounts and endpoints with a name in their path. */
-const MOST_PREFIXES = 2000;
-
-/** Rules that are tried before others may have their turn. */
-const RULES = 32;
-
-async function findAccessBeneath(
-  { tables }: Acl,
-  prefix: string,
-  rest: () => Promise<void>,
-): Promise<boolean> {
-  const bare = withoutSlash(prefix);
-  const segments = bare.split('/');
-  const mayUse = (path: string): boolean => grantedAt(tables, path) !== 0;
-  let tried = 0;
-  for (const table of tables) {
-    for (const [path, rule] of table.exact) {
-      if (++tried % RULES === 0) await rest();
-      const isBeneath = path === bare || path.startsWith(`${bare}/`);
-      if (isBeneath && grants(rule) && mayUse(path)) return true;
-    }
-    for (const { pattern, rule } of listAll(table.wild)) {
-      if (++tried % RULES === 0) await rest();
-      if (grants(rule) && samplePaths(pattern, segments).some(mayUse)) return true;
-    }
-  }
-  return false;
-}
-
-function grants(rule: Rule): boolean {
-  return rule.granted !== 0 && !(rule.granted & DENY);
-}
-
-/** Paths beneath `prefix` that the pattern matches; none if it cannot match any. */
-function samplePaths(pattern: WildPattern, prefix: readonly string[]): string[] {
-  const body = pattern.open ? pattern.form.slice(0, -ANY_REST.length) : pattern.form;
-  const wanted = body.split('/');
-  const path: string[] = [];
-  for (let index = 0; index < Math.max(wanted.length, prefix.length); index++) {
-    const want = wanted[index];
-    const have = prefix[index];
-    if (want === undefined) return [];
-    if (have === undefined) {
-      path.push(want === ANY_SEGMENT ? SOME : want);
-    } else if (pattern.open && index === wanted.length - 1) {
-      if (!have.startsWith(want)) return [];
-      return samplesOfRest(`${prefix.join('/')}/`);
-    } else if (want !== ANY_SEGMENT && want !== have) {
-      return [];
-    } else {
-      path.push(have);
-    }
-  }
-  if (pattern.open) return samplesOfRest(path.join('/'));
-  return wanted.length > prefix.length ? [path.join('/')] : [];
-}
-
-/** Deeper than rules without "any rest" go, so that such a rule alone cannot hide what is granted. */
-const DEEP = Array.from({ length: 64 }, () => SOME).join('/');
-
-function samplesOfRest(start: string): string[] {
-  return [start, start + SOME, start + DEEP];
 }

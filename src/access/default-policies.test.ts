@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { IdentityFacts } from '../core/identity-template.ts';
-import { compileAcl, listCapabilities } from './acl.ts';
+import { compileAcl } from './acl.ts';
 import { DEFAULT_POLICY, RESPONSE_WRAPPING_POLICY } from './default-policies.ts';
+import { listCapabilities } from './grants.ts';
 import { expandPolicy, parsePolicy } from './policy.ts';
 
 const ALICE: IdentityFacts = {

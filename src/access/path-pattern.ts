@@ -106,34 +106,53 @@ export function widenForm(form: string): string {
   return wide.join('/') + (open ? ANY_REST : '');
 }
 
+/** A segment with slots: what is written before, between and behind them. */
+export interface SlottedSegment {
+  at: number;
+  texts: readonly string[];
+  /** More may follow. */
+  open: boolean;
+}
+
+/** The segments of a form that have slots, read once: thousands of forms may be asked about one path. */
+export function slotsOf(form: string): SlottedSegment[] {
+  const open = form.endsWith(ANY_REST);
+  const segments = (open ? form.slice(0, -ANY_REST.length) : form).split('/');
+  return segments.flatMap((segment, at) =>
+    segment.includes(SLOT)
+      ? [{ at, texts: segment.split(SLOT), open: open && at === segments.length - 1 }]
+      : [],
+  );
+}
+
 /**
  * A form whose open slots are filled with what a path has in their place, so that its rank is that
  * of a pattern which is written for this path.
  *
- * @param path matches the form as {@link widenForm} has it
+ * @param slots those of the form
+ * @param segments of a path that matches the form as {@link widenForm} has it
  * @returns undefined if no value makes the form match: `x-{{name}}` is not `y`
  */
-export function fillFromPath(form: string, path: string): string | undefined {
+export function fillFromPath(
+  form: string,
+  slots: readonly SlottedSegment[],
+  segments: readonly string[],
+): string | undefined {
+  if (!slots.every((slotted) => couldBe(slotted, segments[slotted.at] ?? ''))) return undefined;
   const open = form.endsWith(ANY_REST);
   const wanted = (open ? form.slice(0, -ANY_REST.length) : form).split('/');
-  const segments = path.split('/');
-  const last = wanted.length - 1;
-  for (const [at, segment] of wanted.entries()) {
-    if (!segment.includes(SLOT)) continue;
-    const there = segments[at] ?? '';
-    if (!couldBe(segment, there, open && at === last)) return undefined;
-    wanted[at] = there;
-  }
+  for (const { at } of slots) wanted[at] = segments[at] ?? '';
   return wanted.join('/') + (open ? ANY_REST : '');
 }
 
 /** Whether a segment is one with slots, of at least a character each, and perhaps with more behind it. */
-function couldBe(form: string, segment: string, open: boolean): boolean {
-  const [first = '', ...others] = form.split(SLOT);
+function couldBe({ texts, open }: SlottedSegment, segment: string): boolean {
+  const [first = ''] = texts;
   if (!segment.startsWith(first)) return false;
   let at = first.length;
-  for (const [place, text] of others.entries()) {
-    const isLast = place === others.length - 1;
+  for (let place = 1; place < texts.length; place++) {
+    const text = texts[place] ?? '';
+    const isLast = place === texts.length - 1;
     const found = isLast && !open ? segment.length - text.length : findText(segment, text, at + 1);
     if (found < at + 1 || !segment.startsWith(text, found)) return false;
     at = found + text.length;

@@ -4,6 +4,8 @@ import {
   comparePrecedence,
   compilePattern,
   fillFromPath,
+  type SlottedSegment,
+  slotsOf,
   type WildPattern,
   widenForm,
 } from './path-pattern.ts';
@@ -59,6 +61,7 @@ export interface WildRule {
 export interface Guard extends WildRule {
   /** With its slots; the pattern matches whatever could fill them. */
   form: string;
+  slots: readonly SlottedSegment[];
 }
 
 export function bitOf(capability: PolicyCapability): number {
@@ -128,7 +131,7 @@ function indexRules(
   }
   const guards = [...guarding].flatMap(([form, rule]) => {
     const pattern = compilePattern(widenForm(form));
-    return pattern ? [{ form, pattern, rule }] : [];
+    return pattern ? [{ form, slots: slotsOf(form), pattern, rule }] : [];
   });
   const size = Math.ceil(weighRules(merged) + weighRules(guarding));
   return { exact, wild: byHeads(wild), guards: byHeads(guards), size };
@@ -264,11 +267,15 @@ export function findRule(table: RuleTable, path: string, effort?: Comparisons): 
  * A list's path ends in a slash; only exact rules may leave it out (contract 5.3). What denies
  * the path without it denies its list, too, unless a rule of higher rank is about the list.
  */
-export function findListRule(table: RuleTable, path: string): Rule | undefined {
+export function findListRule(
+  table: RuleTable,
+  path: string,
+  effort?: Comparisons,
+): Rule | undefined {
   const bare = withoutSlash(path);
   const exact = table.exact.get(`${bare}/`) ?? table.exact.get(bare);
   if (exact) return exact;
-  const [lists, whole] = [findWild(table, `${bare}/`), findWild(table, bare)];
+  const [lists, whole] = [findWild(table, `${bare}/`, effort), findWild(table, bare, effort)];
   if (!lists || !whole || !(whole.rule.granted & DENY)) return lists?.rule;
   return comparePrecedence(whole.pattern, lists.pattern) <= 0 ? whole.rule : lists.rule;
 }
@@ -287,7 +294,7 @@ function findWild(table: RuleTable, path: string, effort?: Comparisons): WildRul
 }
 
 /** What looking for the beginnings of a path takes, as comparisons go: those that are longer cost next to nothing. */
-function weighHeads(lengths: readonly number[], path: string): number {
+export function weighHeads(lengths: readonly number[], path: string): number {
   const most = Math.min(lengths.length, path.length + 1);
   return 1 + (lengths.length >> 4) + most * (1 + (path.length >> 7));
 }
@@ -300,30 +307,37 @@ export function withoutSlash(path: string): string {
 type Deciding = WildPattern | 'exact' | undefined;
 
 /**
- * The guards that would be obeyed if they were written for this path.
+ * The guards that would be obeyed if they were written for this path, and undefined for each that is
+ * looked at and would not be: there may be thousands, and whoever looks may rest between two.
  *
  * @param isList as {@link findListRule} has it: of guards with wildcards only those that deny reach
  *   from a path to its list
  */
-export function listGuards(
+export function* walkGuards(
   table: RuleTable,
   path: string,
   isList: boolean,
   effort?: Comparisons,
-): Rule[] {
-  const rulesOf = (guards: readonly Obeyed[]): Rule[] => guards.map(({ rule }) => rule);
-  if (!isList) return rulesOf(guardsAt(table, path, decidingAt(table, path), effort));
+): Generator<Rule | undefined, void> {
+  if (!isList) {
+    yield* rulesAt(table, path, decidingAt(table, path, effort), effort);
+    return;
+  }
   const bare = withoutSlash(path);
   const slashed = `${bare}/`;
-  if (table.exact.has(slashed)) return rulesOf(guardsAt(table, slashed, 'exact'));
-  const deciding = table.exact.has(bare) ? 'exact' : decidingAt(table, slashed);
-  const whole = guardsAt(table, bare, deciding);
-  const reaching = whole.filter(({ rule, exact }) => exact || rule.granted & DENY);
-  return rulesOf([...guardsAt(table, slashed, deciding), ...reaching]);
+  if (table.exact.has(slashed)) {
+    yield* rulesAt(table, slashed, 'exact', effort);
+    return;
+  }
+  const deciding = table.exact.has(bare) ? 'exact' : decidingAt(table, slashed, effort);
+  yield* rulesAt(table, slashed, deciding, effort);
+  for (const whole of guardsAt(table, bare, deciding, effort)) {
+    yield whole && (whole.exact || whole.rule.granted & DENY) ? whole.rule : undefined;
+  }
 }
 
-function decidingAt(table: RuleTable, path: string): Deciding {
-  return table.exact.has(path) ? 'exact' : findWild(table, path)?.pattern;
+function decidingAt(table: RuleTable, path: string, effort?: Comparisons): Deciding {
+  return table.exact.has(path) ? 'exact' : findWild(table, path, effort)?.pattern;
 }
 
 interface Obeyed {
@@ -332,28 +346,45 @@ interface Obeyed {
   exact: boolean;
 }
 
-/** Filling in the slots of a guard, and reading what comes of it, takes as long as so many comparisons. */
+/** Comparing what is written around the slots of a guard takes as long as so many comparisons. */
+const SLOTS = 2;
+/** And so does filling them in, and reading what comes of it. */
 const FILLING = 10;
 
-function guardsAt(
+function* rulesAt(
+  table: RuleTable,
+  path: string,
+  deciding: Deciding,
+  effort?: Comparisons,
+): Generator<Rule | undefined, void> {
+  for (const guard of guardsAt(table, path, deciding, effort)) yield guard?.rule;
+}
+
+function* guardsAt(
   { guards }: RuleTable,
   path: string,
   deciding: Deciding,
   effort?: Comparisons,
-): Obeyed[] {
+): Generator<Obeyed | undefined, void> {
   if (effort) effort.left -= 2 * weighHeads(guards.lengths, path);
-  return guards.lengths
-    .flatMap((length) => {
-      const bucket = guards.byHead.get(path.slice(0, length));
-      return bucket && length <= path.length ? listMatching(bucket, path, effort) : [];
-    })
-    .flatMap(({ form, rule }): Obeyed[] => {
-      if (effort) effort.left -= FILLING + (path.length >> 5);
-      const filled = fillFromPath(form, path);
-      if (filled === undefined) return [];
-      const pattern = compilePattern(filled);
-      if (!pattern) return [{ rule, exact: true }];
-      if (deciding === 'exact' || (deciding && comparePrecedence(pattern, deciding) > 0)) return [];
-      return [{ rule, exact: false }];
-    });
+  const segments = path.split('/');
+  for (const length of guards.lengths) {
+    const bucket = length <= path.length && guards.byHead.get(path.slice(0, length));
+    if (!bucket) continue;
+    for (const guard of listMatching(bucket, path, effort)) {
+      if (effort) effort.left -= SLOTS + (path.length >> 4);
+      const filled = fillFromPath(guard.form, guard.slots, segments);
+      if (filled !== undefined && effort) effort.left -= FILLING + (filled.length >> 5);
+      yield filled === undefined ? undefined : obeyedAs(guard, filled, deciding);
+    }
+  }
+}
+
+function obeyedAs({ rule }: Guard, filled: string, deciding: Deciding): Obeyed | undefined {
+  const pattern = compilePattern(filled);
+  if (!pattern) return { rule, exact: true };
+  if (deciding === 'exact' || (deciding && comparePrecedence(pattern, deciding) > 0)) {
+    return undefined;
+  }
+  return { rule, exact: false };
 }

@@ -48,3 +48,17 @@ test('what is looked up is what is found by trying one rule after the other', ()
   }
   assert.ok(found > 2000 && found < 7000, `${found} of 8000`);
 });
+
+test('patterns of many segments are told apart by whichever differs', () => {
+  const places = [0, 4, 9];
+  for (const differing of places) {
+    const bucket = Array.from({ length: 2000 }, (_, n) => {
+      const segments = Array.from({ length: 10 }, (_, at) => (at === differing ? `m${n}` : 'same'));
+      return { pattern: compilePattern(`${ANY_SEGMENT}/${segments.join('/')}`) ?? assert.fail() };
+    });
+    const path = `x/${Array.from({ length: 10 }, (_, at) => (at === differing ? 'm77' : 'same')).join('/')}`;
+    const effort = { left: 1000 };
+    assert.equal(findFirst(bucket, path, effort), bucket[77]);
+    assert.ok(effort.left > 900, `${1000 - effort.left} were looked at`);
+  }
+});

@@ -51,6 +51,7 @@ export function findFirst<Rule extends Wild>(
     }
   };
   const segments = segmentsAfterHead(bucket, path);
+  if (effort) effort.left -= index.shelves.length;
   for (const shelf of index.shelves) {
     const places = placesOn(shelf, segments);
     if (places) look(places);
@@ -71,7 +72,7 @@ export function listMatching<Rule extends Wild>(
   const { shelves, others } = indexOf(bucket);
   const segments = segmentsAfterHead(bucket, path);
   const places = [...shelves.flatMap((shelf) => placesOn(shelf, segments) ?? []), ...others];
-  if (effort) effort.left -= places.length;
+  if (effort) effort.left -= shelves.length + places.length;
   return places.flatMap((place) => bucket[place] ?? []).filter(isMatch);
 }
 
@@ -99,52 +100,94 @@ interface Mark {
   at: number;
   length: number | undefined;
   text: string;
-  /** Equal for marks that the same segments have. */
-  key: string;
 }
 
-function marksOf({ tail, open }: WildPattern): Mark[] {
-  const marks: Mark[] = [];
-  for (const [at, text] of tail.entries()) {
+function* marksOf({ tail, open }: WildPattern): Generator<Mark, void> {
+  for (let at = 0; at < tail.length; at++) {
+    const text = tail[at] ?? '';
     const isBeginning = open && at === tail.length - 1;
     if (text === ANY_SEGMENT || (isBeginning && text === '')) continue;
-    const length = isBeginning ? text.length : undefined;
-    marks.push({ at, length, text, key: `${at} ${length ?? ''} ${text}` });
+    yield { at, length: isBeginning ? text.length : undefined, text };
   }
-  return marks.length > MOST_MARKS ? [...marks.slice(0, 4), ...marks.slice(-4)] : marks;
 }
 
-/** Of a long pattern the first and the last few tell enough. */
-const MOST_MARKS = 8;
-
-/** Files each pattern under that of its marks which the fewest others have. */
+/**
+ * Files each pattern under that of its marks which the fewest others have. All of them are looked at,
+ * as nobody knows which tell patterns apart, and there may be a million characters of them: they are
+ * counted by a number made of their text. That some share a number costs time and nothing else.
+ */
 function makeIndex(bucket: readonly Wild[]): Index {
-  const marks = bucket.map(({ pattern }) => marksOf(pattern));
-  const counts = new Map<string, number>();
-  for (const { key } of marks.flat()) counts.set(key, (counts.get(key) ?? 0) + 1);
-  const countOf = ({ key }: Mark): number => counts.get(key) ?? 0;
-  const shelves = new Map<string, Shelf>();
+  const counts = new Uint32Array(COUNTERS);
+  for (const { pattern } of bucket) {
+    for (const mark of marksOf(pattern)) {
+      const counter = counterOf(mark);
+      counts[counter] = (counts[counter] ?? 0) + 1;
+    }
+  }
+  const shelves = new Map<number, Filed[]>();
   const others: number[] = [];
-  for (const [place, own] of marks.entries()) {
-    const [first, ...more] = own;
-    if (!first) {
-      others.push(place);
+  for (const [place, { pattern }] of bucket.entries()) {
+    const mark = findRarest(pattern, counts);
+    if (mark) addTo(shelves, shelfOf(mark), { mark, place });
+    else others.push(place);
+  }
+  return shelve([...shelves.values()], others);
+}
+
+/** A pattern under one of its marks. */
+interface Filed {
+  mark: Mark;
+  place: number;
+}
+
+/** Equal for marks that the same segment, or as much of it, tells. */
+const shelfOf = ({ at, length = LONGEST }: Mark): number => at * (LONGEST + 1) + length;
+
+const LONGEST = 1 << 20;
+
+function shelve(groups: readonly (readonly Filed[])[], others: number[]): Index {
+  const shelves: Shelf[] = [];
+  for (const group of groups) {
+    const [first] = group;
+    // A shelf costs a look at every path.
+    if (!first || group.length < FEW_ON_SHELF) {
+      others.push(...group.map(({ place }) => place));
       continue;
     }
-    const rarest = more.reduce(
-      (best, mark) => (countOf(mark) < countOf(best) ? mark : best),
-      first,
-    );
-    file(shelves, rarest, place);
+    const byText = new Map<string, number[]>();
+    for (const { mark, place } of group) addTo(byText, mark.text, place);
+    shelves.push({ at: first.mark.at, length: first.mark.length, byText });
   }
-  return { shelves: [...shelves.values()], others };
+  return { shelves, others: others.sort((one, other) => one - other) };
 }
 
-function file(shelves: Map<string, Shelf>, { at, length, text }: Mark, place: number): void {
-  const key = `${at} ${length ?? ''}`;
-  const shelf = shelves.get(key) ?? { at, length, byText: new Map<string, number[]>() };
-  shelves.set(key, shelf);
-  const places = shelf.byText.get(text);
-  if (places) places.push(place);
-  else shelf.byText.set(text, [place]);
+/** As many are looked at one by one as soon as looked up. */
+const FEW_ON_SHELF = 4;
+
+function addTo<Key, Of>(groups: Map<Key, Of[]>, key: Key, one: Of): void {
+  const group = groups.get(key);
+  if (group) group.push(one);
+  else groups.set(key, [one]);
+}
+
+const COUNTERS = 1 << 16;
+
+function counterOf({ at, length, text }: Mark): number {
+  let sum = Math.imul(at + 1, 0x9e3779b1) ^ (length ?? -1);
+  for (let place = 0; place < text.length; place++) {
+    sum = Math.imul(sum ^ text.charCodeAt(place), 0x01000193);
+  }
+  return (sum ^ (sum >>> 16)) & (COUNTERS - 1);
+}
+
+function findRarest(pattern: WildPattern, counts: Uint32Array): Mark | undefined {
+  let rarest: Mark | undefined;
+  let fewest = Number.POSITIVE_INFINITY;
+  for (const mark of marksOf(pattern)) {
+    const count = counts[counterOf(mark)] ?? 0;
+    if (count >= fewest) continue;
+    rarest = mark;
+    fewest = count;
+  }
+  return rarest;
 }

@@ -1,7 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Acl, hasAccessBeneath, listCapabilities } from '../access/acl.ts';
+import type { Acl } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import { walkCapabilities } from '../access/grants.ts';
+import { hasAccessBeneath } from '../access/grants-beneath.ts';
+import { RuleWalk } from '../access/rule-walk.ts';
 import { askerOf } from '../access/turns/operations.ts';
 import { type App, perApp } from '../app.ts';
 import { Breath } from '../core/breath.ts';
@@ -86,18 +89,18 @@ async function drawUp(
   const apis = generic ? listGenericApis(declared, mounts) : listMountedApis(declared, mounts);
   const drafted: Drafted = { paths: new Map(), schemas: new Map() };
   const breath = new Breath();
-  const rest = () => breath.take();
+  const walk = new RuleWalk();
   // Of thousands of mounts that are described as one, each adds only what those before it could not show.
   const left = new Map<string, readonly AnyRoute[]>();
   for (const { mount, acl_path, ...api } of apis) {
     await breath.take();
     const wanted = left.get(api.at) ?? api.routes;
     if (wanted.length === 0) continue;
-    if (mount !== undefined && !(await canSee(acl, mount, rest))) continue;
+    if (mount !== undefined && !(await canSee(acl, mount, walk))) continue;
     const routes: AnyRoute[] = [];
     for (const route of wanted) {
       const isShown =
-        route.access === 'public' || (await mayUse(acl, route, { ...api, at: acl_path }, rest));
+        route.access === 'public' || (await mayUse(acl, route, { ...api, at: acl_path }, walk));
       if (isShown) routes.push(route);
     }
     const shown = new Set(routes);
@@ -211,12 +214,8 @@ export function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedA
   return { tag: 'broker', style: BOUNDARY_STYLE, prefix: '/v1', at: '', routes: declared.broker };
 }
 
-async function canSee(
-  acl: Acl | undefined,
-  mount: Mount,
-  rest: () => Promise<void>,
-): Promise<boolean> {
-  if (acl && (await hasAccessBeneath(acl, fullPath(mount), rest))) return true;
+async function canSee(acl: Acl | undefined, mount: Mount, walk: RuleWalk): Promise<boolean> {
+  if (acl && (await hasAccessBeneath(acl, fullPath(mount), walk))) return true;
   return mount.config.listing_visibility === 'unauth' || mount.type === 'token';
 }
 
@@ -225,15 +224,15 @@ async function mayUse(
   acl: Acl | undefined,
   route: AnyRoute,
   api: Pick<DocumentedApi, 'prefix' | 'at'>,
-  rest: () => Promise<void>,
+  walk: RuleWalk,
 ): Promise<boolean> {
   if (!acl || route.access === 'public') return false;
   const path = documentedPath(api, route).slice(1);
   const open = path.indexOf('{');
   if (open >= 0) {
-    return hasAccessBeneath(acl, path.slice(0, path.lastIndexOf('/', open) + 1), rest);
+    return hasAccessBeneath(acl, path.slice(0, path.lastIndexOf('/', open) + 1), walk);
   }
-  const granted = listCapabilities(acl, path);
+  const granted = await walkCapabilities(acl, path, walk);
   if (granted.includes('root')) return true;
   if (route.access.sudo && !granted.includes('sudo')) return false;
   return (

@@ -1,8 +1,12 @@
-import { hasAccessBeneath, judgeAccess, listCapabilities } from '../access/acl.ts';
+import { type Acl, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { EndingPages } from '../access/ended.ts';
+import { listCapabilities } from '../access/grants.ts';
+import { hasAccessBeneath } from '../access/grants-beneath.ts';
 import { endLeasesOfRevoked, expireOfMountBeforehand } from '../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../access/leases/store.ts';
+import { whileThere } from '../access/presence.ts';
+import { RuleWalk } from '../access/rule-walk.ts';
 import { commitPage, commitPlanned, refuseDenied } from '../access/standing/operations.ts';
 import { removeEndedOfMount } from '../access/tokens/ending/operations.ts';
 import { type App, perApp } from '../app.ts';
@@ -481,17 +485,28 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Answe
   if (!caller.acl && caller.wrap_ttl === undefined) {
     return { data: {}, written_data: await readListed(app) };
   }
+  const groups = await whileThere(caller, (requireThere) =>
+    groupVisible(app, caller.acl, new RuleWalk(requireThere)),
+  );
+  return presentMounts(groups);
+}
+
+async function groupVisible(
+  app: App,
+  acl: Acl | undefined,
+  walk: RuleWalk,
+): Promise<Record<MountKind, Said[number][]>> {
   const groups: Record<MountKind, Said[number][]> = { secret: [], auth: [] };
   const breath = new Breath();
   for (const mount of (await readMounts(app)).values()) {
     await breath.take();
-    if (caller.acl && (await hasAccessBeneath(caller.acl, fullPath(mount), () => breath.take()))) {
+    if (acl && (await hasAccessBeneath(acl, fullPath(mount), walk))) {
       groups[mount.kind].push(saidOf(describeMount)(mount));
     } else if (mount.config.listing_visibility === 'unauth') {
       groups[mount.kind].push(saidOf(describeListed)(mount));
     }
   }
-  return presentMounts(groups);
+  return groups;
 }
 
 const describeListed = ({ type, description, options }: Mount) => ({ type, description, options });
@@ -519,14 +534,13 @@ export async function readVisibleMount(
   input: { path: string },
 ): Promise<Answer> {
   const wanted = input.path.replace(/\/$/, '');
-  const breath = new Breath();
+  const walk = new RuleWalk();
   for (const [path, mount] of await readMounts(app)) {
     if (!`${wanted}/`.startsWith(path)) continue;
     const verdict =
       caller.acl &&
       judgeAccess(caller.acl, { path: wanted, operation: 'read', sudoRequired: false });
-    const rest = () => breath.take();
-    if (verdict?.allowed || (caller.acl && (await hasAccessBeneath(caller.acl, path, rest)))) {
+    if (verdict?.allowed || (caller.acl && (await hasAccessBeneath(caller.acl, path, walk)))) {
       return { data: { ...describeMount(mount), path: mount.path } };
     }
   }

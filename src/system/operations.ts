@@ -1,5 +1,7 @@
-import { type Acl, listGrants } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import { listGrants } from '../access/grants.ts';
+import { whileThere } from '../access/presence.ts';
+import { RuleWalk } from '../access/rule-walk.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
@@ -20,14 +22,13 @@ export async function listVersions(): Promise<Answer> {
 export async function readResultantAcl(_app: App, caller: Caller): Promise<Answer> {
   const { acl } = caller;
   if (!acl) throw new Failure('unauthenticated', 'permission denied');
-  return { data: { root: acl.root, ...resultantAcl(acl) } };
-}
-
-function resultantAcl(acl: Acl): Record<string, unknown> {
-  const { exact, wild } = listGrants(acl);
+  const { exact, wild } = await whileThere(caller, (requireThere) =>
+    listGrants(acl, new RuleWalk(requireThere)),
+  );
   const shown = (rules: ReadonlyMap<string, string[]>) =>
     Object.fromEntries([...rules].map(([path, capabilities]) => [path, { capabilities }]));
-  return { exact_paths: shown(exact), glob_paths: shown(wild), chroot_namespace: '' };
+  const paths = { exact_paths: shown(exact), glob_paths: shown(wild) };
+  return { data: { root: acl.root, ...paths, chroot_namespace: '' } };
 }
 
 /** Engines are part of the program: there is nothing to load anew, and saying so is enough. */

@@ -43,7 +43,7 @@ export const serverRoutes: AnyRoute[] = [
     access: { capability: 'read' },
     input: z.object({}),
     output: anything,
-    failures: [],
+    failures: ['invalid'],
     run: readResultantAcl,
   }),
   vaultRoute({

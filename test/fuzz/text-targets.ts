@@ -1,14 +1,12 @@
 /** Readers of text from strangers: paths, bodies, policies. Each also checks what it was told. */
 
 import assert from 'node:assert/strict';
-import {
-  compileAcl,
-  hasAccessBeneath,
-  judgeAccess,
-  listCapabilities,
-} from '../../src/access/acl.ts';
+import { compileAcl, judgeAccess } from '../../src/access/acl.ts';
+import { listCapabilities } from '../../src/access/grants.ts';
+import { hasAccessBeneath } from '../../src/access/grants-beneath.ts';
 import { parseHcl } from '../../src/access/hcl.ts';
 import { decodePolicyText, expandPolicy, parsePolicy } from '../../src/access/policy.ts';
+import { RuleWalk } from '../../src/access/rule-walk.ts';
 import {
   decodeAuthorizationToken,
   encodeAuthorization,
@@ -58,7 +56,7 @@ function readPolicy(bytes: Uint8Array): void {
     if (verdict.allowed) assert.ok(listCapabilities(acl, path).includes('update'));
   }
   // A rejection ends the process, as a throw does.
-  void hasAccessBeneath(acl, 'pki/', async () => {});
+  void hasAccessBeneath(acl, 'pki/', new RuleWalk());
 }
 
 function readJson(bytes: Uint8Array): void {

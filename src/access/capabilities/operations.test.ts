@@ -84,4 +84,25 @@ eachEngine('capabilities', (open) => {
     // A few milliseconds for each of forty kinds, which took 200 in one stretch.
     await holdBounds({ turn: 100 }, async () => ({ turn: await longestTurn(describe) }));
   });
+
+  test('paths that would take too long to judge are refused, and those before them are answered', async () => {
+    const { app, reader, caller } = await openServer(open);
+    // Nobody has the name, and each is compared with what is written in their middle.
+    const guard = (n: number) => `path "a/{{identity.entity.name}}x${n}{{identity.entity.name}}"`;
+    const stanzas = Array.from({ length: 1900 }, (_, n) => `${guard(n)} { policy = "deny" }`);
+    const text = `path "a/*" { policy = "read" } ${stanzas.join('\n')}`;
+    await writePolicy(app, caller, { name: 'reader', text });
+    const paths = Array.from({ length: 256 }, (_, n) => `a/${'x'.repeat(100)}y${n}`);
+    const ask = (asked: readonly string[]) =>
+      describeOfToken(app, caller, { token: reader.client_token, paths: asked });
+    await assert.rejects(
+      ask(paths),
+      (error: unknown) =>
+        error instanceof Failure &&
+        error.kind === 'invalid' &&
+        /^paths: judging more than \d+ by the token's policies takes too long/.test(error.message),
+    );
+    const { data } = await ask(paths.slice(0, 20));
+    assert.deepEqual(new Set(Object.values(data ?? {}).map(String)), new Set(['list,read']));
+  });
 });

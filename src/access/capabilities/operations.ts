@@ -2,10 +2,13 @@ import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
-import { type Acl, compileAcl, listCapabilities } from '../acl.ts';
+import { type Acl, compileAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
+import { walkCapabilities } from '../grants.ts';
 import { readPermissions } from '../identity/operations.ts';
 import type { FormedSegment } from '../name-form.ts';
+import { whileThere } from '../presence.ts';
+import { RuleWalk } from '../rule-walk.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { tokenId } from '../tokens/minting/operations.ts';
 import { requireByAccessor } from '../tokens/operations.ts';
@@ -24,7 +27,7 @@ export async function describeOwn(
   input: { paths: readonly string[] },
 ): Promise<Answer> {
   if (!caller.acl) throw new Failure('unauthenticated', 'permission denied');
-  return describe(app, caller.acl, input.paths);
+  return describe(app, caller, caller.acl, input.paths);
 }
 
 export async function describeOfToken(
@@ -36,41 +39,71 @@ export async function describeOfToken(
   const token = await findLiving(app, input.token);
   noteToken(caller, token ?? { id: tokenId(app, input.token) });
   if (!token) throw new Failure('invalid', 'invalid token');
-  return describeAll(app, token, input.paths);
+  return describeAll(app, caller, token, input.paths);
 }
 
 export async function describeOfAccessor(
   app: App,
-  _caller: Caller,
+  caller: Caller,
   input: { accessor: string; paths: readonly string[] },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
-  return describeAll(app, token, input.paths);
+  return describeAll(app, caller, token, input.paths);
 }
 
-async function describeAll(app: App, token: Token, paths: readonly string[]): Promise<Answer> {
+async function describeAll(
+  app: App,
+  caller: Caller,
+  token: Token,
+  paths: readonly string[],
+): Promise<Answer> {
   const permissions = await readPermissions(app, token);
   // Its entity is disabled or gone: it may do nothing at all.
-  return describe(app, permissions?.acl ?? compileAcl([], 0), paths);
+  return describe(app, caller, permissions?.acl ?? compileAcl([], 0), paths);
 }
 
 /** Clients ask about what one page shows, which is some dozens. */
 const MOST_PATHS = 256;
 
-async function describe(app: App, acl: Acl, paths: readonly string[]): Promise<Answer> {
+async function describe(
+  app: App,
+  caller: Caller,
+  acl: Acl,
+  paths: readonly string[],
+): Promise<Answer> {
   if (paths.length === 0) throw new Failure('invalid', 'paths must be supplied');
   if (paths.length > MOST_PATHS) {
     throw new Failure('invalid', `paths: at most ${MOST_PATHS}, this request has ${paths.length}`);
   }
+  const found = await whileThere(caller, (requireThere) =>
+    walkPaths(app, acl, paths, new RuleWalk(requireThere)),
+  );
+  // One path is also answered under a name that does not depend on it.
+  const one = found.length === 1 ? { capabilities: found[0]?.[1] } : {};
+  return { data: { ...Object.fromEntries(found), ...one }, flat: true };
+}
+
+async function walkPaths(
+  app: App,
+  acl: Acl,
+  paths: readonly string[],
+  walk: RuleWalk,
+): Promise<[path: string, capabilities: string[]][]> {
   const names = namesOfPaths(app);
   const breath = new Breath();
   const found: [path: string, capabilities: string[]][] = [];
   for (const path of paths) {
     await breath.take();
     const formed = acl.root ? [] : await names.find(path.replace(/^\//, ''));
-    found.push([path, listCapabilities(acl, path, formed)]);
+    found.push([path, await walkCapabilities(acl, path, walk, formed)]);
+    if (walk.isSpent) throw tooLong(found.length - 1);
   }
-  // One path is also answered under a name that does not depend on it.
-  const one = found.length === 1 ? { capabilities: found[0]?.[1] } : {};
-  return { data: { ...Object.fromEntries(found), ...one }, flat: true };
+  return found;
+}
+
+function tooLong(judged: number): Failure {
+  return new Failure(
+    'invalid',
+    `paths: judging more than ${judged} by the token's policies takes too long: ask about fewer`,
+  );
 }

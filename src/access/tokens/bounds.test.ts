@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { type Acl, boundAcl, compileAcl, judgeAccess, listCapabilities } from '../acl.ts';
+import { type Acl, boundAcl, compileAcl, judgeAccess } from '../acl.ts';
+import { listCapabilities } from '../grants.ts';
 import { expandPolicy, parsePolicy } from '../policy.ts';
 import { type BoundedToken, listPolicySets, type Making, planBounds } from './bounds.ts';
 
