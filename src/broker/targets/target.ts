@@ -23,7 +23,6 @@ export interface TargetBody {
 }
 
 export const TARGET_TYPES = ['tcp', 'ssh', 'rdp'] as const;
-export type TargetType = (typeof TARGET_TYPES)[number];
 
 /** What is taken for a field that a request does not name, or sets to null. */
 export const TARGET_DEFAULTS: TargetBody = {
