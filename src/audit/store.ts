@@ -1,5 +1,6 @@
 import { type Config, nodeName } from '../config.ts';
 import { build, type Db, prepared, preparedWrite } from '../store/database.ts';
+import { keyPages, listDistinct } from '../store/key-page.ts';
 import { type Write, write } from '../store/write.ts';
 import { type ChainedRecord, type ChainHead, chainStart } from './chain.ts';
 
@@ -80,22 +81,11 @@ export function findHead(db: Db, node: string, seq: number): Promise<ChainHead |
 }
 
 /** The names of all nodes that have records, of those that are gone too. */
-export async function listAuditNodes(db: Db): Promise<string[]> {
-  const names: string[] = [];
-  // By key from one to the next: a chain may have millions of records.
-  for (let last = ''; ; ) {
-    const next = await db
-      .selectFrom('audit_entry')
-      .select('node')
-      .where('node', '>', last)
-      .orderBy('node')
-      .limit(1)
-      .executeTakeFirst();
-    if (!next) return names;
-    names.push(next.node);
-    last = next.node;
-  }
+export function listAuditNodes(db: Db): Promise<string[]> {
+  return listDistinct(db, nodePages);
 }
+
+const nodePages = keyPages('audit_entry', 'node');
 
 /** The head that the stored records of a chain follow: its start, or where it was cut. */
 export async function readChainStart(db: Db, node: string): Promise<ChainHead> {

@@ -90,7 +90,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     /lease_expiry/,
     (db) => listExpired(db, 9, { after: { expires_at: 1, id: 'x' }, limit: 10 }),
   ],
-  ['serial numbers', /serial>/, (db) => listSerials(db, 'm', page)],
+  ['serial numbers', /serial>/, (db) => listSerials(db, { mount_id: 'm', ...page })],
   ['certificates', /certificate_end/, (db) => listCertificates(db, 'm', search)],
   [
     'certificates of a role and an issuer',
@@ -107,7 +107,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     /reversed>/,
     (db) => listCertificates(db, 'm', { ...search, name: '*.test', expires_after: 7 }),
   ],
-  ['names of roles', /name>/, (db) => listRoleNames(db, 'm', page)],
+  ['names of roles', /name>/, (db) => listRoleNames(db, { mount_id: 'm', ...page })],
   ['secret IDs', /secret_id_page/, (db) => listSecretIds(db, role, page)],
   ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],
   ['log-ins, the oldest first', /type_created/, (db) => listLogIns(db, { ms: 1, id: 'x' }, 10)],

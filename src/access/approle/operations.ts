@@ -87,7 +87,7 @@ export async function readApprole(app: App, caller: Caller, input: RoleName): Pr
 }
 
 export async function listApproleNames(app: App, caller: Caller): Promise<Answer> {
-  return listKeys((page) => listApproles(app.db, caller.mount.id, page), {});
+  return listKeys((page) => listApproles(app.db, { mount_id: caller.mount.id, ...page }), {});
 }
 
 /** Writes a role; what is left out stays as it was. */

@@ -1,8 +1,8 @@
-import type { KeyPage } from '../../core/key-list.ts';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
+import { keyPages } from '../../store/key-page.ts';
 import type { ApproleRoleRow, ApproleSecretIdRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Approle, storedApprole } from './role.ts';
@@ -91,21 +91,8 @@ export async function listIdsLike(db: Db, key: RoleKey, role_id_key: string): Pr
   return rows.map((row) => row.role_id);
 }
 
-export async function listApproles(
-  db: Db,
-  mount_id: string,
-  { after, limit }: KeyPage,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('approle_role')
-    .select('name')
-    .where('mount_id', '=', mount_id)
-    .where('name', '>', after)
-    .orderBy('name')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.name);
-}
+/** Names of a mount's roles, a page of them. */
+export const listApproles = keyPages('approle_role', 'name', ['mount_id']);
 
 /**
  * @param read the role as it was read, undefined where there was none

@@ -32,8 +32,21 @@ export interface Named {
 
 /** Entities in the order of their names, a page of them after the last one. */
 export function listEntityNames(db: Db, last: Named | undefined): Promise<Named[]> {
+  return listNamed(db, 'identity_entity', last);
+}
+
+/** Groups in the order of their names, a page of them after the last one. */
+export function listGroupNames(db: Db, last: Named | undefined): Promise<Named[]> {
+  return listNamed(db, 'identity_group', last);
+}
+
+function listNamed(
+  db: Db,
+  table: 'identity_entity' | 'identity_group',
+  last: Named | undefined,
+): Promise<Named[]> {
   return db
-    .selectFrom('identity_entity')
+    .selectFrom(table)
     .select(['id', 'name', 'name_key'])
     .where('name_key', '>', last?.name_key ?? '')
     .orderBy('name_key')
@@ -134,17 +147,6 @@ export async function listNamesOfGroups(db: Db, ids: readonly string[]): Promise
     db.selectFrom('identity_group').select('name').where('id', 'in', some).execute(),
   );
   return rows.map(({ name }) => name);
-}
-
-/** Groups in the order of their names, a page of them after the last one. */
-export function listGroupNames(db: Db, last: Named | undefined): Promise<Named[]> {
-  return db
-    .selectFrom('identity_group')
-    .select(['id', 'name', 'name_key'])
-    .where('name_key', '>', last?.name_key ?? '')
-    .orderBy('name_key')
-    .limit(PAGE)
-    .execute();
 }
 
 function groupOf({ body, name_key: _key, ...row }: IdentityGroupRow): Group {

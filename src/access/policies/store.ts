@@ -1,6 +1,6 @@
-import type { KeyPage } from '../../core/key-list.ts';
 import { build, type Db } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
+import { keyPages } from '../../store/key-page.ts';
 import { type Write, write } from '../../store/write.ts';
 
 /** A policy as it was written. */
@@ -44,16 +44,7 @@ export async function listKnownNames(db: Db, names: readonly string[]): Promise<
   return rows.map((row) => row.name);
 }
 
-export async function listPolicyNames(db: Db, { after, limit }: KeyPage): Promise<string[]> {
-  const rows = await db
-    .selectFrom('policy')
-    .select('name')
-    .where('name', '>', after)
-    .orderBy('name')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.name);
-}
+export const listPolicyNames = keyPages('policy', 'name');
 
 export function savePolicy(policy: Omit<StoredPolicy, 'version'>): Write {
   const { body, modified_at } = policy;

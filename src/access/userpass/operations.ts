@@ -56,7 +56,7 @@ export async function readUser(
 }
 
 export async function listUsers(app: App, caller: Caller): Promise<Answer> {
-  return listKeys((page) => listUserNames(app.db, caller.mount.id, page), {});
+  return listKeys((page) => listUserNames(app.db, { mount_id: caller.mount.id, ...page }), {});
 }
 
 /** Writes a user; what is left out stays as it was, the password too. */

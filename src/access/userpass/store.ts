@@ -1,7 +1,7 @@
-import type { KeyPage } from '../../core/key-list.ts';
 import { saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
+import { keyPages } from '../../store/key-page.ts';
 import { type Write, write } from '../../store/write.ts';
 import { storedUser, type User } from './user.ts';
 
@@ -59,21 +59,8 @@ export const holdUser = preparedHold<
   { rows: 1 },
 );
 
-export async function listUserNames(
-  db: Db,
-  mount_id: string,
-  { after, limit }: KeyPage,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('userpass_user')
-    .select('name')
-    .where('mount_id', '=', mount_id)
-    .where('name', '>', after)
-    .orderBy('name')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.name);
-}
+/** Names of a mount's users, a page of them. */
+export const listUserNames = keyPages('userpass_user', 'name', ['mount_id']);
 
 /** @param read the user as it was read, undefined where there was none */
 export function saveUser(

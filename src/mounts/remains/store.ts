@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { aside } from '../../store/aside.ts';
 import { build, compiled, type Db, MOST_BYTES } from '../../store/database.ts';
+import { keyPages, listDistinct } from '../../store/key-page.ts';
 import type { RemovedMountRow, Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 
@@ -116,19 +117,12 @@ export async function listRemovedMounts(db: Db): Promise<RemovedMountRow[]> {
   return db.selectFrom('removed_mount').selectAll().orderBy('removed_at').execute();
 }
 
-/** Mounts that tokens or leases say they are of, by as many reads of an index as there are. */
-export async function listOwners(db: Db, table: 'token' | 'lease'): Promise<string[]> {
-  const owners: string[] = [];
-  for (let after = ''; ; ) {
-    const row = await db
-      .selectFrom(table)
-      .select('mount_id')
-      .where('mount_id', '>', after)
-      .orderBy('mount_id')
-      .limit(1)
-      .executeTakeFirst();
-    if (!row) return owners;
-    owners.push(row.mount_id);
-    after = row.mount_id;
-  }
+/** Mounts that tokens or leases say they are of. */
+export function listOwners(db: Db, table: 'token' | 'lease'): Promise<string[]> {
+  return listDistinct(db, ownerPages[table]);
 }
+
+const ownerPages = {
+  token: keyPages('token', 'mount_id'),
+  lease: keyPages('lease', 'mount_id'),
+};

@@ -117,7 +117,7 @@ export function listCertificateSerials(
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
 ): Promise<Answer<{ keys: string[] }>> {
-  return listKeys((page) => listSerials(app.db, caller.mount.id, page), input);
+  return listKeys((page) => listSerials(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 
 export interface SearchInput {

@@ -50,8 +50,14 @@ test('a certificate reads back by its serial number, and only on its own mount',
 });
 
 test('serial numbers are listed in order, page by page', async () => {
-  assert.deepEqual(await listSerials(store.db, 'm', { after: '', limit: 2 }), ['0a', '0b']);
-  assert.deepEqual(await listSerials(store.db, 'm', { after: '0b', limit: 9 }), ['0c', '0d']);
+  assert.deepEqual(await listSerials(store.db, { mount_id: 'm', after: '', limit: 2 }), [
+    '0a',
+    '0b',
+  ]);
+  assert.deepEqual(await listSerials(store.db, { mount_id: 'm', after: '0b', limit: 9 }), [
+    '0c',
+    '0d',
+  ]);
 });
 
 test('the second revocation of a certificate changes nothing', async () => {

@@ -1,5 +1,6 @@
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
+import { keyPages } from '../../store/key-page.ts';
 import type { PkiCertificateRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 
@@ -37,25 +38,8 @@ export function findCertificate(
   return certificateBySerial.first(db, { mount_id, serial });
 }
 
-const serialPage = prepared((sql, p: { mount_id: string; after: string; limit: number }) =>
-  sql
-    .selectFrom('pki_certificate')
-    .select('serial')
-    .where('mount_id', '=', p.mount_id)
-    .where('serial', '>', p.after)
-    .orderBy('serial')
-    .limit(p.limit),
-);
-
-/** Serial numbers in order of their text, after `after`. */
-export async function listSerials(
-  db: Db,
-  mount_id: string,
-  page: { after: string; limit: number },
-): Promise<string[]> {
-  const rows = await serialPage.all(db, { mount_id, ...page });
-  return rows.map(({ serial }) => serial);
-}
+/** Serial numbers of a mount's certificates in order of their text, a page of them. */
+export const listSerials = keyPages('pki_certificate', 'serial', ['mount_id']);
 
 const insertRow = preparedWrite(
   (sql, p: PkiCertificateRow & Record<string, string | number | Uint8Array | null>) =>

@@ -127,7 +127,7 @@ test('I11: no key usage, no extension', async () => {
 test('I17: without storage a certificate is neither listed nor found', async () => {
   await role('fleeting', { no_store: true });
   const { data } = await issue('fleeting');
-  const all = await listSerials(app.db, mount.id, { after: '', limit: 1000 });
+  const all = await listSerials(app.db, { mount_id: mount.id, after: '', limit: 1000 });
   assert.equal(all.includes(data.serial_number), false);
   await assert.rejects(
     readCertificate(app, testCaller(mount), { serial: data.serial_number }),

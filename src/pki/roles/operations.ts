@@ -77,7 +77,7 @@ export function listRoles(
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
 ): Promise<Answer<{ keys: string[] }>> {
-  return listKeys((page) => listRoleNames(app.db, caller.mount.id, page), input);
+  return listKeys((page) => listRoleNames(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 
 /** Writes a role whole: what is left out falls to its default. */

@@ -1,6 +1,7 @@
 import { saveAsRead } from '../../store/as-read.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build, type Db } from '../../store/database.ts';
+import { keyPages } from '../../store/key-page.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Role, roleSchema } from './role.ts';
 
@@ -51,22 +52,8 @@ export async function countRolesOf(db: Db, mount_id: string, issuer_ref: string)
   return Number(row?.count ?? 0);
 }
 
-/** Names in byte order, after `after`. */
-export async function listRoleNames(
-  db: Db,
-  mount_id: string,
-  page: { after: string; limit: number },
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('pki_role')
-    .select('name')
-    .where('mount_id', '=', mount_id)
-    .where('name', '>', page.after)
-    .orderBy('name')
-    .limit(page.limit)
-    .execute();
-  return rows.map(({ name }) => name);
-}
+/** Names of a mount's roles, a page of them. */
+export const listRoleNames = keyPages('pki_role', 'name', ['mount_id']);
 
 function parseRole(body: string): Role {
   return roleSchema.parse(JSON.parse(body));

@@ -171,7 +171,9 @@ test('C7: without issuers the CA is empty, and certificates are still listed', a
   assert.match(warnings?.[0] ?? '', /DELETE \/root deletes all keys and issuers/);
   assert.equal((await readCaDer(app, testCaller(mount))).raw?.body, '');
   const page = { after: '', limit: 9 };
-  assert.deepEqual(await listSerials(app.db, mount.id, page), [data.serial_number]);
+  assert.deepEqual(await listSerials(app.db, { mount_id: mount.id, ...page }), [
+    data.serial_number,
+  ]);
 });
 
 test('C18: a manual chain begins with the issuer itself', async () => {

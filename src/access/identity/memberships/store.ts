@@ -3,25 +3,19 @@ import { sql } from 'kysely';
 import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
 import { listInPages, PAGE } from '../../../store/in-pages.ts';
+import { keyPages } from '../../../store/key-page.ts';
 import { type Write, write } from '../../../store/write.ts';
 
 export type MemberKind = 'entity' | 'group';
 
 /** Ids of a group's members, in byte order. */
-export async function listMembers(db: Db, group_id: string, kind: MemberKind): Promise<string[]> {
-  const rows = await listInPages<{ member_id: string }>((last) =>
-    db
-      .selectFrom('identity_group_member')
-      .select('member_id')
-      .where('group_id', '=', group_id)
-      .where('kind', '=', kind)
-      .where('member_id', '>', last?.member_id ?? '')
-      .orderBy('member_id')
-      .limit(PAGE)
-      .execute(),
+export function listMembers(db: Db, group_id: string, kind: MemberKind): Promise<string[]> {
+  return listInPages<string>((after = '') =>
+    memberPages(db, { group_id, kind, after, limit: PAGE }),
   );
-  return rows.map((row) => row.member_id);
 }
+
+const memberPages = keyPages('identity_group_member', 'member_id', ['group_id', 'kind']);
 
 /** Groups whose members one statement counts: each may have ten thousand. */
 const COUNTED_AT_ONCE = 10;
@@ -47,20 +41,13 @@ export async function countEntityMembers(
 }
 
 /** Ids of the groups that something is itself a member of. */
-export async function listGroupsOf(db: Db, kind: MemberKind, member_id: string): Promise<string[]> {
-  const rows = await listInPages<{ group_id: string }>((last) =>
-    db
-      .selectFrom('identity_group_member')
-      .select('group_id')
-      .where('member_id', '=', member_id)
-      .where('kind', '=', kind)
-      .where('group_id', '>', last?.group_id ?? '')
-      .orderBy('group_id')
-      .limit(PAGE)
-      .execute(),
+export function listGroupsOf(db: Db, kind: MemberKind, member_id: string): Promise<string[]> {
+  return listInPages<string>((after = '') =>
+    groupPages(db, { member_id, kind, after, limit: PAGE }),
   );
-  return rows.map((row) => row.group_id);
 }
+
+const groupPages = keyPages('identity_group_member', 'group_id', ['member_id', 'kind']);
 
 /** Which groups are members of which. */
 export async function listGroupMemberships(

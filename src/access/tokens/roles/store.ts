@@ -1,7 +1,7 @@
-import type { KeyPage } from '../../../core/key-list.ts';
 import { saveAsRead } from '../../../store/as-read.ts';
 import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
+import { keyPages } from '../../../store/key-page.ts';
 import { type Write, write } from '../../../store/write.ts';
 import { storedTokenRole, type TokenRole } from './role.ts';
 
@@ -39,16 +39,8 @@ export async function findStoredTokenRole(
   return row && { rules: storedTokenRole.parse(JSON.parse(row.body)), body_tag: row.body_tag };
 }
 
-export async function listTokenRoles(db: Db, { after, limit }: KeyPage): Promise<string[]> {
-  const rows = await db
-    .selectFrom('token_role')
-    .select('name')
-    .where('name', '>', after)
-    .orderBy('name')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.name);
-}
+/** Names of roles, a page of them. */
+export const listTokenRoles = keyPages('token_role', 'name');
 
 /** @param read the role as it was read, undefined where there was none */
 export function saveTokenRole(

@@ -1,42 +1,27 @@
-import { type Db, prepared } from '../../../store/database.ts';
+import type { Db } from '../../../store/database.ts';
 import { listInPages, PAGE } from '../../../store/in-pages.ts';
+import { keyPages } from '../../../store/key-page.ts';
 import type { LinkKind } from '../../links/store.ts';
 import { preparedForIds, type Seen } from '../../resources/by-ids/store.ts';
 
 // Who has which role is asked of the index of links by whom they lead to: what others have is not read.
 
-interface From {
-  from_id: string;
-}
+const pagesTo = keyPages('resource_link', 'from_id', ['to_id', 'kind']);
 
-const pageTo = prepared<{ to_id: string; kind: string; after: string; limit: number }, From>(
-  (from, p) =>
-    from
-      .selectFrom('resource_link')
-      .select('from_id')
-      .where('to_id', '=', p.to_id)
-      .where('kind', '=', p.kind)
-      .where('from_id', '>', p.after)
-      .orderBy('from_id')
-      .limit(p.limit),
-);
-
-function listTo(db: Db, to_id: string, kind: LinkKind): Promise<From[]> {
-  return listInPages<From>((last) =>
-    pageTo.all(db, { to_id, kind, after: last?.from_id ?? '', limit: PAGE }),
-  );
+function listTo(db: Db, to_id: string, kind: LinkKind): Promise<string[]> {
+  return listInPages<string>((after = '') => pagesTo(db, { to_id, kind, after, limit: PAGE }));
 }
 
 /** Groups that a user is in, in byte order. */
-export async function listGroupsOf(db: Db, user_id: string): Promise<string[]> {
-  return (await listTo(db, user_id, 'group-member')).map(({ from_id }) => from_id);
+export function listGroupsOf(db: Db, user_id: string): Promise<string[]> {
+  return listTo(db, user_id, 'group-member');
 }
 
 /** So many principals are asked about at once. */
 const PRINCIPALS_AT_ONCE = 64;
 
 /** Each role once, however many of the principals have it, and no more than a page of them. */
-const someOfPrincipals = preparedForIds<Record<never, never>, From>((from, ids) =>
+const someOfPrincipals = preparedForIds<Record<never, never>, { from_id: string }>((from, ids) =>
   from
     .selectFrom('resource_link')
     .select('from_id')
@@ -46,10 +31,10 @@ const someOfPrincipals = preparedForIds<Record<never, never>, From>((from, ids) 
     .limit(PAGE),
 );
 
-async function listRoleIds(db: Db, principals: readonly string[]): Promise<From[]> {
+async function listRoleIds(db: Db, principals: readonly string[]): Promise<string[]> {
   const few = await someOfPrincipals(db, principals, {});
-  if (few.length < PAGE) return few;
-  const roles: From[] = [];
+  if (few.length < PAGE) return few.map(({ from_id }) => from_id);
+  const roles: string[] = [];
   for (const principal of principals) {
     for (const role of await listTo(db, principal, 'role-principal')) roles.push(role);
   }
@@ -65,7 +50,7 @@ export async function listRolesOf(db: Db, principals: readonly string[]): Promis
   const ids = new Set<string>();
   for (let at = 0; at < principals.length; at += PRINCIPALS_AT_ONCE) {
     const some = principals.slice(at, at + PRINCIPALS_AT_ONCE);
-    for (const { from_id } of await listRoleIds(db, some)) ids.add(from_id);
+    for (const id of await listRoleIds(db, some)) ids.add(id);
   }
   return versions(db, [...ids].sort(), {});
 }
