@@ -17,7 +17,7 @@ const concealed: [value: string, stands: string, why: string][] = [
   [`hvr.${LETTERS}`, '<28>', 'a recovery token'],
   [`s.${LETTERS}`, '<26>', 'a service token of old'],
   [`b.${LETTERS}`, '<26>', 'a batch token of old'],
-  [BROKER, 'at_1234567890_…', 'a token of the broker, told by its id'],
+  [BROKER, `at_1234567890_<${BROKER.length}>`, 'a token of the broker, its id told'],
   [`identity/entity/id/${SERVICE}`, 'identity/entity/id/<28>', 'the end of a path'],
   [
     `targets/${SERVICE}:authorize-session`,
@@ -63,30 +63,34 @@ for (const value of kept) {
 const PEM = `-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2Vw+/${'Ab'.repeat(90)}\n-----END PRIVATE KEY-----\n`;
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n';
 const LEFT = '-----BEGIN PRIVATE KEY-----#';
+const KEY = `${LEFT}\n-----END PRIVATE KEY-----`;
 const MARK = '-----BEGIN PRIVATE KEY-----';
 const BODY = 'Ab'.repeat(12);
-const of = (label: string): string => `-----BEGIN ${label}-----`;
 
 const withKeys: [sent: string, stands: string, why: string][] = [
-  [PEM, `${LEFT}\n`, 'a key'],
-  [PEM.replaceAll('PRIVATE', 'RSA PRIVATE'), `${of('RSA PRIVATE KEY')}#\n`, 'an older form'],
+  [PEM, `${KEY}\n`, 'a key'],
+  [
+    PEM.replaceAll('PRIVATE', 'RSA PRIVATE'),
+    `${KEY.replaceAll('PRIVATE', 'RSA PRIVATE')}\n`,
+    'an older form',
+  ],
   [
     PEM.replaceAll('PRIVATE', 'ENCRYPTED PRIVATE'),
-    `${of('ENCRYPTED PRIVATE KEY')}#\n`,
+    `${KEY.replaceAll('PRIVATE', 'ENCRYPTED PRIVATE')}\n`,
     'one that is encrypted',
   ],
   [
     PEM.replace('-----\n', '-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n'),
-    `${MARK}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n#\n`,
+    `${MARK}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n#\n-----END PRIVATE KEY-----\n`,
     'one that is encrypted, of old, of which header lines are told',
   ],
-  [`${PEM}${CERTIFICATE}`, `${LEFT}\n${CERTIFICATE}`, 'a bundle, of which the rest is told'],
-  [`${CERTIFICATE}${PEM}${PEM}`, `${CERTIFICATE}${LEFT}\n${LEFT}\n`, 'two keys at the end'],
+  [`${PEM}${CERTIFICATE}`, `${KEY}\n${CERTIFICATE}`, 'a bundle, of which the rest is told'],
+  [`${CERTIFICATE}${PEM}${PEM}`, `${CERTIFICATE}${KEY}\n${KEY}\n`, 'two keys at the end'],
   [PEM.slice(0, 90), LEFT, 'one that is cut off'],
-  [PEM.replaceAll('\n', '\r\n'), `${LEFT}\r\n`, 'other line ends'],
-  [PEM.replaceAll('\n', ' '), `${LEFT} `, 'blanks for line ends'],
-  [JSON.stringify({ key: PEM }), `{"key":"${LEFT}\\n"}`, 'one within JSON'],
-  [`no "${PEM}" here`, `no "${LEFT}\n" here`, 'one in quotes'],
+  [PEM.replaceAll('\n', '\r\n'), `${KEY.replace('\n', '\r\n')}\r\n`, 'other line ends'],
+  [PEM.replaceAll('\n', ' '), `${KEY.replace('\n', ' ')} `, 'blanks for line ends'],
+  [JSON.stringify({ key: PEM }), JSON.stringify({ key: `${KEY}\n` }), 'one within JSON'],
+  [`no "${PEM}" here`, `no "${KEY}\n" here`, 'one in quotes'],
   [`${MARK}${BODY}`, LEFT, 'as little as is taken for one'],
   [`${MARK}${BODY.slice(1)}`, `${MARK}${BODY.slice(1)}`, 'less than that, which is told'],
   [`${MARK},admin`, `${MARK},admin`, 'a list after the words, which is told'],

@@ -1,12 +1,12 @@
 import { concealPrivateKeys } from './private-keys.ts';
-import { Hashes, Told, UNTOLD } from './told.ts';
+import { Hashes, Told } from './told.ts';
 
 /**
  * What is a token by its form, wherever it stands in a record's JSON text: people send tokens in the
  * place of names, accessors, lease ids and whatever else is recorded as it came.
  *
- * A token of the broker's API is told by its id, which is no secret. Forms of old are as short as names
- * are: they count where a text or a segment of a path begins with them and has nothing after them. What
+ * A token of the broker's API has its id, which is no secret, before its hash; names may have that form, too.
+ * Forms of old are as short as names are: they count where a text or a segment of a path begins with them and has nothing after them. What
  * authorizes a session has no form but its alphabet and its length, which nothing else has.
  */
 const FORMS =
@@ -31,38 +31,67 @@ const TEXTS = /"((?:[^"\\]|\\.)*)"/g;
 /**
  * Of the record of a change: a hash in the place of each token and private key, and nothing is left out without one.
  * Users in URLs are names there; passwords in them are stored as they are told.
+ *
+ * @param onPrivateKey called where something is hidden as a private key, before anything else is done
  */
-export function concealDone(json: string, hash: (token: string) => string): string {
+export function concealDone(
+  json: string,
+  hash: (token: string) => string,
+  onPrivateKey: () => void = () => {},
+): string {
   const hashes = new Hashes(hash);
-  return concealTokens(concealPrivateKeys(json, hashes), hash, hashes);
+  const told = concealPrivateKeys(json, hashes, 'as-sent');
+  if (told !== json) onPrivateKey();
+  return concealTokens(told, hash, hashes);
 }
 
 /**
  * As {@link concealTokens}; of private keys in PEM the hash of their letters, and of URLs and
- * addresses not what is there to be let in.
+ * addresses that of what is there to be let in.
  */
 export function concealSecrets(json: string, hash: (token: string) => string): string {
   const hashes = new Hashes(hash);
-  let told = concealPrivateKeys(json, hashes);
-  if (told.includes('@')) told = told.replace(URL_PASSWORDS, `://${UNTOLD}@`);
-  if (told.includes(ADDRESS)) told = told.replace(ADDRESSES, concealAddresses);
+  let told = concealPrivateKeys(json, hashes, 'letters');
+  if (told.includes('@')) told = concealUrls(told, hashes);
+  if (told.includes(ADDRESS)) told = concealAddresses(told, hashes);
   return concealTokens(told, hash, hashes);
 }
 
-function concealAddresses(member: string): string {
-  const texts = member.slice(ADDRESS.length);
-  return ADDRESS + texts.replace(TEXTS, (_, text: string) => `"${concealAddress(text)}"`);
+function concealUrls(json: string, hashes: Hashes): string {
+  const told = new Told(json, hashes);
+  for (const { 0: found, index } of json.matchAll(URL_PASSWORDS)) {
+    const from = index + '://'.length;
+    const end = index + found.length - '@'.length;
+    told.hide(from, end, json.slice(from, end));
+  }
+  return told.whole();
+}
+
+function concealAddresses(json: string, hashes: Hashes): string {
+  const told = new Told(json, hashes);
+  for (const { 0: member, index } of json.matchAll(ADDRESSES)) {
+    const from = index + ADDRESS.length;
+    for (const { 1: text = '', index: at } of member.slice(ADDRESS.length).matchAll(TEXTS)) {
+      concealAddress(told, from + at + '"'.length, text);
+    }
+  }
+  return told.whole();
 }
 
 /** @param text as JSON has it */
-function concealAddress(text: string): string {
+function concealAddress(told: Told, from: number, text: string): void {
   // Of a file: a socket's.
-  if (text.startsWith('/')) return text;
+  if (text.startsWith('/')) return;
   const host = text.lastIndexOf('@');
-  const reached = host < 0 ? text : UNTOLD + text.slice(host);
-  const [from = reached] = reached.split(/[?#]/, 1);
-  return from === reached ? reached : reached.slice(0, from.length + 1) + UNTOLD;
+  if (host > 0) told.hide(from, from + host, unescaped(text.slice(0, host)));
+  const mark = host + 1 + text.slice(host + 1).search(/[?#]|$/);
+  if (mark + 1 < text.length) {
+    told.hide(from + mark + 1, from + text.length, unescaped(text.slice(mark + 1)));
+  }
 }
+
+/** As it was sent, so that it is found by its hash. */
+const unescaped = (text: string): string => String(JSON.parse(`"${text}"`));
 
 /**
  * A record's text with a hash in the place of each token.
@@ -81,8 +110,7 @@ export function concealTokens(
   const told = new Told(json, hashes);
   for (const { 0: token, 1: id, index } of json.matchAll(FORMS)) {
     const end = index + token.length;
-    if (id === undefined) told.hide(index, end, token);
-    else told.put(index, end, `${id}_${UNTOLD}`);
+    told.hide(id === undefined ? index : index + id.length + '_'.length, end, token);
   }
   return told.whole();
 }

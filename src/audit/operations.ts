@@ -13,7 +13,7 @@ import {
 import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
 import { UNTOLD } from './told.ts';
 import type { AuditTrail } from './trail.ts';
-import { refuseUntold } from './untold.ts';
+import { refusePrivateKey, refuseUntold } from './untold.ts';
 
 /** Notes wait this long at most, in milliseconds, so that many become durable with one sync. */
 const GROUP_TIME = 25;
@@ -146,7 +146,9 @@ export function createTrail(options: TrailOptions): AuditTrail {
     entryOf: (caller) => {
       refuseUntold(caller.record);
       const record = buildRecord(caller, options.now(), { status: 'done' });
-      return { audit: concealDone(record, options.hash) };
+      // Which field has it is looked for only then: a text may be long.
+      const onPrivateKey = () => refusePrivateKey(caller.record);
+      return { audit: concealDone(record, options.hash, onPrivateKey) };
     },
     async note(caller, end) {
       if (isStuck()) await recover();

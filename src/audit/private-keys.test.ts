@@ -25,7 +25,7 @@ const labels = [
 for (const label of labels) {
   test(`a private key is hidden after ${label}, and the words are told`, () => {
     const sent = PEM.replaceAll('PRIVATE KEY', label);
-    assert.equal(tell(sent), `-----BEGIN ${label}-----<${KEY}>`);
+    assert.equal(tell(sent), `-----BEGIN ${label}-----<${KEY}>\n-----END ${label}-----`);
   });
 }
 
@@ -34,7 +34,7 @@ test('a private key is hidden in the form of programs for SSH', () => {
   const head = `---- BEGIN ${label} ----\nComment: "me, at\n home"\n`;
   assert.equal(
     tell(`${head}${LINE}\n${LAST}\n---- END ${label} ----\n`),
-    `${head}<${LINE + LAST}>\n`,
+    `${head}<${LINE + LAST}>\n---- END ${label} ----\n`,
   );
 });
 
@@ -89,7 +89,7 @@ const headers = [
 for (const header of headers) {
   test(`a private key is hidden after header lines, which are told: ${JSON.stringify(header)}`, () => {
     const head = `${MARK}\n${header}\n\n`;
-    assert.equal(tell(`${head}${LINE}\n${LAST}\n${END}`), `${head}<${LINE + LAST}>`);
+    assert.equal(tell(`${head}${LINE}\n${LAST}\n${END}`), `${head}<${LINE + LAST}>\n${END}`);
   });
 }
 
@@ -224,18 +224,20 @@ test('of the keys and tokens of one record no more than 4096 have hashes of thei
 });
 
 const addresses: [sent: unknown, told: unknown][] = [
-  ['u:p@h:1', '…@h:1'],
+  ['u:p@h:1', '<u:p>@h:1'],
+  ['u@h@i:1?a#b', '<u@h>@i:1?<a#b>'],
+  ['@h?', '@h?'],
   [
     ['h:1', 'u:p@h:1'],
-    ['h:1', '…@h:1'],
+    ['h:1', '<u:p>@h:1'],
   ],
   [
     [['h'], ['x', 'u:p w@h?a']],
-    [['h'], ['x', '…@h?…']],
+    [['h'], ['x', '<u:p w>@h?<a>']],
   ],
   [
     ['/run/a@b', 'h?x'],
-    ['/run/a@b', 'h?…'],
+    ['/run/a@b', 'h?<x>'],
   ],
 ];
 for (const [sent, stands] of addresses) {

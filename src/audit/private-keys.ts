@@ -29,45 +29,47 @@ interface Body {
   line: number;
 }
 
+/** What of a key is hashed: its letters alone, so that the hash is one for a key however it was sent, or also what stands between them. */
+type Hashed = 'letters' | 'as-sent';
+
 /**
  * A record's text with a hash in the place of each private key's letters: bundles that begin with one are sent where
- * chains are wanted. The hash is of the letters alone, so that it is one for a key however it was sent. What no key
- * has is told, or the words before a key would hide what comes after them: header lines, too, and names.
+ * chains are wanted. What no key has is told, or the words before a key would hide what comes after them: header
+ * lines, too, and names, and the words at its end.
  *
  * @param json a record
  */
-export function concealPrivateKeys(json: string, hashes: Hashes): string {
+export function concealPrivateKeys(json: string, hashes: Hashes, hashed: Hashed): string {
   if (!json.includes(MARK)) return json;
   const told = new Told(json, hashes);
   const beginnings = [...json.matchAll(BEGINNINGS)];
   for (const [at, { 0: words, index }] of beginnings.entries()) {
     // Nothing is read twice, however many beginnings there are.
     const end = beginnings[at + 1]?.index ?? json.length;
-    concealOne(told, new Reader(json, index + words.length, end));
+    const reader = new Reader(json, index + words.length, end);
+    for (const { from, end, letters } of bodiesOf(reader)) {
+      told.hide(from, end, hashed === 'letters' ? letters : json.slice(from, end));
+    }
   }
   return told.whole();
 }
 
 /** Whether something of a JSON text would be concealed as a private key. */
 export function holdsPrivateKey(json: string): boolean {
-  return concealPrivateKeys(json, new Hashes(() => UNTOLD)) !== json;
+  return concealPrivateKeys(json, new Hashes(() => UNTOLD), 'letters') !== json;
 }
 
-/** @param reader after the words that say that a key begins */
-function concealOne(told: Told, reader: Reader): void {
+/** What is hidden after the words that say that a key begins. */
+function* bodiesOf(reader: Reader): Generator<Body> {
   const from = reader.at;
   const found = findBody(reader);
   if (!found) return;
   const { body, isFirst } = found;
-  told.hide(isFirst ? from : body.from, body.end, body.letters);
+  yield isFirst ? { ...body, from } : body;
   let line: Body | undefined = body;
-  while (line) {
-    if (reader.match(END)) {
-      told.put(line.end, reader.at, '');
-      return;
-    }
+  while (line && !reader.isAt(END)) {
     line = toItem(reader) ? readItem(reader) : undefined;
-    if (line) told.hide(line.from, line.end, line.letters);
+    if (line) yield line;
   }
 }
 

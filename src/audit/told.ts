@@ -3,7 +3,7 @@ export const UNTOLD = '…';
 
 /**
  * So many different secrets of one record have each a hash of their own, which takes some microseconds. The first of
- * those beyond has the hash of all of these, with commas between.
+ * those beyond has the hash of all of these, with commas between; a comma in one of them, and a backslash, has a backslash before it.
  */
 const MOST_HASHED = 4096;
 
@@ -27,7 +27,7 @@ export class Hashes {
   }
 
   ofAll(secrets: readonly string[]): string {
-    return this.#hash(secrets.join());
+    return this.#hash(secrets.map((secret) => secret.replaceAll(/[\\,]/g, '\\$&')).join());
   }
 }
 

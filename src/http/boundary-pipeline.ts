@@ -126,7 +126,7 @@ async function answer(
     ...trace.record,
     route: route.id,
     operation: route.access === 'public' ? 'update' : route.access.action,
-    path: withoutSecret(path.slice('/v1/'.length)),
+    path: path.slice('/v1/'.length),
   };
   if (app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
   const given = header(request, 'x-correlation-id');
@@ -171,11 +171,6 @@ async function answer(
 function queryOf(url: string): URLSearchParams {
   const mark = url.indexOf('?');
   return new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
-}
-
-/** A path for the record: who gives a whole token for its id has not given it away by that. */
-function withoutSecret(path: string): string {
-  return path.replace(/\b(at_[A-Za-z0-9]+)_[^/:]+/g, '$1_…');
 }
 
 function originOf(app: App, request: HttpRequest): CorsVerdict {

@@ -52,6 +52,68 @@ test('a change with the words and letters of a private key where none is taken i
   for (const record of await recordsOf(client)) assert.doesNotMatch(record, /A{24}/);
 });
 
+/** Two of each, which differ only in what stands in no record. */
+const ALIKE: readonly [one: string, other: string][] = [
+  ['at_1234567890_s1adminadmin', 'at_1234567890_s1readerreader'],
+  ['heartbeat_collectors_s1administrators', 'heartbeat_collectors_s1readonlyone'],
+  [`hvs.${'a'.repeat(20)}`, `hvs.${'b'.repeat(20)}`],
+];
+
+const CHANGES: [what: string, change: (name: string) => [string, string, object?]][] = [
+  ['a policy', (name) => ['PUT', `sys/policies/acl/${name}`, { policy: 'path "a" {}' }]],
+  ["a token's policies", (name) => ['POST', 'auth/token/create', { policies: [name] }]],
+  ["a token's metadata", (name) => ['POST', 'auth/token/create', { meta: { who: name } }]],
+  [
+    "names of a token's metadata",
+    (name) => ['POST', 'auth/token/create', { meta: { [name]: '' } }],
+  ],
+  ['an entity', (name) => ['POST', 'identity/entity', { name }]],
+  ['a user', (name) => ['POST', `auth/up/users/${name}`, { password: 'x', token_policies: name }]],
+  ['a user who is removed', (name) => ['DELETE', `auth/up/users/${name}`]],
+  ['domains of a role', (name) => ['POST', 'demo/roles/web', { allowed_domains: [`${name}.x`] }]],
+  ['a group of the broker', (name) => ['POST', 'groups', { scope_id: 'global', name }]],
+  ['its description', (name) => ['POST', 'groups', { scope_id: 'global', description: name }]],
+];
+
+test('no two changes have the same record where names look like tokens', async (t) => {
+  const { client } = await startBroker(t);
+  await client.call('POST', 'sys/auth/up', { type: 'userpass' });
+  for (const [what, change] of CHANGES) {
+    for (const pair of ALIKE) {
+      const told: string[] = [];
+      for (const name of pair) {
+        const [method, path, body] = change(name);
+        const { status, text } = await client.call(method, path, body);
+        assert.ok(status < 300, `${what}: ${status} ${text}`);
+        const { request } = JSON.parse((await recordsOf(client)).at(-1) ?? '');
+        told.push(JSON.stringify([request.path, request.data]));
+      }
+      assert.notEqual(told[0], told[1], what);
+    }
+  }
+});
+
+const HASH = `hmac-sha256:${'0a'.repeat(32)}`;
+
+test('a change with a hash as records have it is refused, and what has a name that is refused can be removed', async (t) => {
+  const client = await startTestServer(t);
+  const near = HASH.slice(0, -1);
+  for (const [what, change] of CHANGES.slice(0, 5)) {
+    for (const [name, isRefused] of [
+      [HASH, true],
+      [near, false],
+    ] as const) {
+      const { status, text } = await client.call(...change(name));
+      assert.equal(status === 400, isRefused, `${what}: ${text}`);
+    }
+  }
+  assert.equal((await client.call('POST', `identity/entity/name/${HASH}`, {})).status, 400);
+  assert.equal((await client.call('POST', `identity/entity/name/x${near}`, {})).status, 200);
+  for (const name of [HASH, encodeURIComponent(around('').join(''))]) {
+    assert.equal((await client.call('DELETE', `identity/entity/name/${name}`)).status, 204);
+  }
+});
+
 const told: [what: string, method: string, path: string, body: object, stands: string][] = [
   [
     'the words alone',
