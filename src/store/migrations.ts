@@ -42,6 +42,7 @@ import { liveSessions } from './migrations/0059-live-sessions.ts';
 import { sessionsOfSets } from './migrations/0060-sessions-of-sets.ts';
 import { replacedSeals } from './migrations/0064-replaced-seals.ts';
 import { everybodysRoles } from './migrations/0065-everybodys-roles.ts';
+import { notedOnce } from './migrations/0066-noted-once.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -94,6 +95,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sessionsOfSets,
   replacedSeals,
   everybodysRoles,
+  notedOnce,
 ];
 
 /**

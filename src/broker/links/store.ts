@@ -1,5 +1,8 @@
-import { build, type Db, prepared } from '../../store/database.ts';
+import { sql } from 'kysely';
+import { aside } from '../../store/aside.ts';
+import { build, compiled, type Db, prepared } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
+import { namedIn } from '../../store/named-in.ts';
 import { type Write, write } from '../../store/write.ts';
 
 // What binds two resources: a row for each link, which goes with either of them.
@@ -98,7 +101,7 @@ interface Inside {
   container_id?: string;
 }
 
-/** Ids of one statement: making one for each of thousands would hold everybody up. */
+/** Ids that a statement has as parameters: with one for each of thousands it would hold everybody up. */
 const IDS_AT_ONCE = 500;
 
 /** Ids in as many lists as there are statements of them. */
@@ -108,22 +111,27 @@ export const inPieces = (ids: readonly string[]): (readonly string[])[] =>
   );
 
 /** Links a resource to others, each as {@link insertLink} does. @param links.to_ids each named once */
-export function insertLinks({ to_ids, ...link }: Links, inside: Inside = {}): Write[] {
-  return inPieces(to_ids).map((ids) => insertSome({ ...link, to_ids: ids }, inside));
+export function insertLinks(links: Links, inside: Inside = {}): Write[] {
+  const { length } = links.to_ids;
+  if (length === 0) return [];
+  return [length > IDS_AT_ONCE ? insertMany(links, inside) : insertSome(links, inside)];
 }
 
 /** Takes links of a resource away, each of which must be there. */
 export function deleteLinks({ from_id, kind, to_ids }: Links): Write[] {
-  return inPieces(to_ids).map((ids) =>
-    write(
-      build
-        .deleteFrom('resource_link')
-        .where('from_id', '=', from_id)
-        .where('kind', '=', kind)
-        .where('to_id', 'in', ids),
-      { rows: ids.length },
-    ),
-  );
+  const { length: rows } = to_ids;
+  if (rows === 0) return [];
+  const links = build
+    .deleteFrom('resource_link')
+    .where('from_id', '=', from_id)
+    .where('kind', '=', kind);
+  const named =
+    rows > IDS_AT_ONCE
+      ? // No join, whose order PostgreSQL would choose by how many links it takes there to be: the ids
+        // become a table, in which each link of the resource is looked up.
+        links.where(sql<boolean>`(to_id in ${namedIn(to_ids)}) is true`)
+      : links.where('to_id', 'in', to_ids);
+  return [write(named, { rows })];
 }
 
 /**
@@ -155,6 +163,22 @@ function insertSome(link: Links, inside: Inside): Write {
     build.insertInto('resource_link').columns(['from_id', 'kind', 'to_id']).expression(there),
     { rows: link.to_ids.length },
   );
+}
+
+/** As {@link insertSome}: each is looked up by its key, however many PostgreSQL takes to be named. */
+function insertMany({ from_id, kind, to_ids }: Links, inside: Inside): Write {
+  let found = build
+    .selectFrom('resource')
+    .select('resource.id')
+    .where('resource.id', '=', sql.ref<string>('named.key'));
+  if (inside.scope_id !== undefined) found = found.where(aside('scope_id'), '=', inside.scope_id);
+  if (inside.container_id !== undefined) {
+    found = found.where(aside('container_id'), '=', inside.container_id);
+  }
+  const there = sql`select ${from_id}, ${kind}, named.key
+    from ${namedIn(to_ids)} as named where (${found}) is not null`;
+  const insert = sql`insert into resource_link (from_id, kind, to_id) ${there}`;
+  return write(compiled(insert), { rows: to_ids.length });
 }
 
 export function deleteLink(link: { from_id: string; kind: LinkKind; to_id: string }): Write {
