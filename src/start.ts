@@ -122,6 +122,7 @@ function buildApp(
     onError: (err) => log.error({ err }, 'audit records wait to be written'),
   });
   closers.push(() => audit.close());
+  const newId = (): string => randomUUID();
   return {
     config,
     store,
@@ -134,9 +135,9 @@ function buildApp(
     endDependants,
     now,
     randomBytes: random,
-    newId: () => randomUUID(),
+    newId,
     async commit(caller: Caller, effects) {
-      await commitFor(store, caller, [...effects, audit.entryOf(caller)]);
+      await commitFor({ store, now, newId }, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     async commitOnce(caller, effects) {

@@ -178,6 +178,7 @@ test('a row that is merged with what was sent is never written by an upsert: see
 /** What is written without a record of its own, and why that is enough. */
 const UNRECORDED: Readonly<Record<string, string>> = {
   'src/access/lockout/operations.ts': 'the log-in that failed has its record',
+  'src/access/precedence/operations.ts': 'that a request goes first, and that it is done',
   'src/access/standing/operations.ts': 'the record is in the set that is given to it',
   'src/access/tokens/authentication/operations.ts': 'the request that takes a use has its record',
   'src/access/tokens/ending/operations.ts': 'what is removed there was ended, and that recorded',

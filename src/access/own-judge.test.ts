@@ -78,6 +78,26 @@ test('permissions that were changed meanwhile are asked anew', async () => {
   assert.equal((await judge.judge(denies, [joined('a')])).allowed, false);
 });
 
+test('what has passed is not judged again by the very same rules, and is by all that are others', async () => {
+  const [own, maker] = [compile(stanza('entity/id/+', DENIED)), compile(stanza('*', ''))];
+  const equal = compile(stanza('entity/id/+', DENIED));
+  const cases: [what: string, Acl, isSame: boolean][] = [
+    ['made anew of the same tables', boundAcl({ ...own }, { ...maker }), true],
+    ['without what bounds it', { ...own }, false],
+    ['by other tables that say the same', boundAcl(equal, maker), false],
+    ['bounded once more', boundAcl(boundAcl(own, maker), maker), false],
+    ['in another order', boundAcl(maker, own), false],
+  ];
+  for (const [what, acl, isSame] of cases) {
+    const budget = { left: 1_000_000 };
+    const judge = new OwnJudge({ parameters: { policies: ['x'] }, reader, budget });
+    assert.equal(await judge.judge(boundAcl(own, maker), [joined('a')]), ALLOWED);
+    const before = budget.left;
+    assert.equal(await judge.judge(acl, [joined('a')]), ALLOWED);
+    assert.equal(budget.left === before, isSame, what);
+  }
+});
+
 test('what has passed takes nothing more of the budget, also when it is planned anew', async () => {
   const acl = nineTimes(() => compile(stanza('entity/id/+', DENIED)));
   const judge = new OwnJudge({ parameters: { policies: longField }, reader });

@@ -116,8 +116,10 @@ export class OwnJudge {
   }
 
   #begin(acl: Acl): void {
-    if (this.#acl === acl) return;
+    const before = this.#acl;
     this.#acl = acl;
+    // Most changes are about others: then the rules are the very same.
+    if (before && isSame(before, acl)) return;
     this.#verdicts = new Map();
     this.#passed = new Map();
   }
@@ -173,6 +175,14 @@ export class OwnJudge {
     this.#picked.set(key, made);
     return made;
   }
+}
+
+function isSame(before: Acl, { root, tables }: Acl): boolean {
+  return (
+    before.root === root &&
+    before.tables.length === tables.length &&
+    before.tables.every((table, at) => table === tables[at])
+  );
 }
 
 function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {

@@ -34,6 +34,7 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     wait_for_reads: false,
     onError: () => {},
   });
+  const newId = (): string => randomUUID();
   const app: App = {
     config: devConfig(DEV_DEFAULTS),
     store,
@@ -46,9 +47,9 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     endDependants,
     now,
     randomBytes: random,
-    newId: () => randomUUID(),
+    newId,
     async commit(caller, effects) {
-      await commitFor(store, caller, [...effects, audit.entryOf(caller)]);
+      await commitFor({ store, now, newId }, caller, [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     async commitOnce(caller, effects) {

@@ -14,6 +14,8 @@ export class CommitHolder {
     | { path: string; what: 'change' | 'record'; reached(): void; gone: Promise<void> }
     | undefined;
 
+  #pressed: { path: string; press(attempt: number): Promise<void>; attempts: number } | undefined;
+
   /** Gives a server its store. */
   readonly over = (real: Store): Store => ({
     ...real,
@@ -26,9 +28,28 @@ export class CommitHolder {
         held.reached();
         await held.gone;
       }
+      const pressed = this.#pressed;
+      if (pressed && what === 'change' && effects.some((one) => pathOf(one) === pressed.path)) {
+        pressed.attempts += 1;
+        await pressed.press(pressed.attempts);
+      }
       return real.commit(effects);
     },
   });
+
+  /**
+   * Has something done whenever a request to this path is about to write.
+   *
+   * @returns ends that, and says how often it was
+   */
+  press(path: string, press: (attempt: number) => Promise<void>): () => number {
+    const pressed = { path, press, attempts: 0 };
+    this.#pressed = pressed;
+    return () => {
+      this.#pressed = undefined;
+      return pressed.attempts;
+    };
+  }
 
   /** Holds the next write set, or the next record alone, of a request to this path. */
   hold(path: string, what: 'change' | 'record' = 'change'): HeldCommit {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { eachPlace, type Place } from './engines.ts';
 import { CommitHolder } from './held-commit.ts';
 import { TransactionHolder } from './held-transaction.ts';
@@ -222,6 +223,64 @@ export function contestAll(name: string, cases: readonly ContestCase[]): void {
           );
         });
       }
+    }
+  });
+}
+
+/** A request, and what others change while it is under way. */
+export interface Pressed {
+  request: Contender;
+  /** Whatever changes what is permitted; a group of somebody else's unless given. */
+  change?(attempt: number): Contender;
+  /** What is to be seen of the answer, where it is not that all was done. */
+  judge?(answered: { reply: Reply; attempts: number }): void;
+}
+
+export interface PressedCase {
+  name: string;
+  setUp(bench: Bench): Promise<Pressed>;
+}
+
+/** Milliseconds for a change of others to be done, on any machine; those that wait take longer. */
+const QUICK_MS = 150;
+/** An attempt or two are lost before others wait, and one to whoever was writing by then. */
+const FEW_ATTEMPTS = 5;
+
+/** Runs each request while others change what is permitted whenever it is about to write. */
+export function pressAll(name: string, cases: readonly PressedCase[]): void {
+  eachPlace(name, (newPlace) => {
+    let bench: Bench;
+    const stops: (() => Promise<void>)[] = [];
+    before(async () => {
+      bench = await openBench(await newPlace(), (stop) => stops.push(stop));
+    });
+    after(async () => {
+      for (const stop of stops.reverse()) await stop();
+    });
+    for (const { name, setUp } of cases) {
+      test(name, async () => {
+        const { request, change, judge } = await ready(bench, setUp);
+        const others = `others-${bench.next()}`;
+        const changes: Promise<Reply>[] = [];
+        const release = bench.holder.press(request.path, async (attempt) => {
+          const path = `identity/group/name/${others}`;
+          const body = { metadata: { attempt: String(attempt) } };
+          const by = change?.(attempt) ?? { method: 'POST', path, body };
+          const changed = send(bench.remover, by);
+          changes.push(changed);
+          await Promise.race([changed, delay(QUICK_MS)]);
+        });
+        const reply = await send(bench.maker, request).catch((error: unknown) => {
+          release();
+          throw error;
+        });
+        const attempts = release();
+        for (const changed of changes) await must(changed);
+        if (judge) return judge({ reply, attempts });
+        assert.ok(reply.status < 300, `${reply.status} ${reply.text}`);
+        assert.ok(attempts > 1, 'nobody was quicker');
+        assert.ok(attempts <= FEW_ATTEMPTS, `${attempts} attempts`);
+      });
     }
   });
 }

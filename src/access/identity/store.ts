@@ -35,6 +35,17 @@ export function listEntityNames(db: Db, last: Named | undefined): Promise<Named[
   return listNamed(db, 'identity_entity', last);
 }
 
+/** What entities are called, by their ids, as far as they are there. */
+export async function listNamesOfEntities(
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await inBlocks(ids, (some) =>
+    db.selectFrom('identity_entity').select(['id', 'name']).where('id', 'in', some).execute(),
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 /** Groups in the order of their names, a page of them after the last one. */
 export function listGroupNames(db: Db, last: Named | undefined): Promise<Named[]> {
   return listNamed(db, 'identity_group', last);

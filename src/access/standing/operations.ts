@@ -2,6 +2,7 @@ import { type App, perApp } from '../../app.ts';
 import { addEnded, type EndedCounts } from '../../core/ended-counts.ts';
 import { Failure } from '../../core/failure.ts';
 import { Lines } from '../../core/line.ts';
+import type { Hold } from '../../core/right-of-way.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
@@ -10,6 +11,7 @@ import { type AccessVerdict, TOO_MUCH } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { OwnPath } from '../name-form.ts';
 import { OwnJudge } from '../own-judge.ts';
+import { type Ground, goFirst, letFirst } from '../precedence/operations.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
@@ -61,17 +63,11 @@ const ATTEMPTS = 50;
  *   write set's own
  */
 export async function commitFor(
-  store: Pick<Store, 'commit' | 'refreshConfig'>,
+  ground: Ground,
   caller: Caller,
   effects: readonly Effect[],
 ): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await commitOnceFor(store, caller, effects);
-    } catch (error) {
-      if (!(error instanceof JudgedAnew) || attempt === ATTEMPTS) throw error;
-    }
-  }
+  return settle(ground, caller, () => commitOnceFor(ground.store, caller, effects), 1);
 }
 
 /** A refused write set of a request that may go on, by what is permitted now. */
@@ -87,14 +83,16 @@ class JudgedAnew extends Failure {
  * @throws Failure `conflict` also when what is permitted was changed, and the request still is
  */
 export async function commitOnceFor(
-  store: Pick<Store, 'commit' | 'refreshConfig'>,
+  store: Store,
   caller: Caller,
   effects: readonly Effect[],
 ): Promise<void> {
   const { standing } = caller;
+  const changes = bumpsPermission(effects);
+  if (changes) await letFirst(store);
   if (!standing) return store.commit(effects);
   try {
-    return await store.commit([...standing.guards(bumpsPermission(effects)), ...effects]);
+    return await store.commit([...standing.guards(changes), ...effects]);
   } catch (error) {
     if (!isConflict(error)) throw error;
     await store.refreshConfig();
@@ -203,16 +201,56 @@ export interface Planned<Result> {
 /** Each but the last means that somebody else's change of what was read was durable. */
 const PLANS = 8;
 
+/** After so many attempts that others were quicker than, these wait for the next ones. */
+const LOSSES = 2;
+
 /** Lets so many conflicts pass, and those that only had the request judged again besides. */
-function patience(plans: number): (error: unknown) => void {
-  let left = plans;
-  let all = ATTEMPTS;
-  return (error) => {
+class Patience {
+  #plans: number;
+  #all = ATTEMPTS;
+
+  constructor(plans: number) {
+    this.#plans = plans;
+  }
+
+  /** Whether a request that goes on has to go first. */
+  get isWorn(): boolean {
+    return this.#all <= ATTEMPTS - LOSSES;
+  }
+
+  bear(error: unknown): void {
     if (!isConflict(error)) throw error;
-    all -= 1;
-    if (!(error instanceof JudgedAnew)) left -= 1;
-    if (left === 0 || all === 0) throw error;
+    this.#all -= 1;
+    if (!(error instanceof JudgedAnew)) this.#plans -= 1;
+    if (this.#plans === 0 || this.#all === 0) throw error;
+  }
+}
+
+/** What an attempt has come to; undefined after a conflict that may pass. */
+type Tried<Result> = { done: Result } | undefined;
+
+/**
+ * Tries on while there is patience. Judging and planning at length gives way to others, and so to those who change
+ * what is permitted: whoever came too late for them again and again goes first.
+ */
+async function tryOn<Result>(
+  ground: Ground,
+  caller: Caller,
+  attempt: () => Promise<Tried<Result>>,
+  patience: Patience,
+): Promise<Result> {
+  const first = async (hold: Hold): Promise<Tried<Result>> => {
+    // What was permitted before it was this request's turn may be outdated by now.
+    await ground.store.refreshConfig();
+    caller.standing = await caller.standing?.renew();
+    let tried = await attempt();
+    while (!tried && !hold.isOver) tried = await attempt();
+    return tried;
   };
+  for (;;) {
+    const tried = await (patience.isWorn ? goFirst(ground, first) : attempt());
+    if (tried) return tried.done;
+  }
 }
 
 /**
@@ -221,19 +259,22 @@ function patience(plans: number): (error: unknown) => void {
  * @param plans how often at most, not counting those by which the request was judged again
  * @throws Failure `conflict` after so many
  */
-export async function settle<Result>(
+export function settle<Result>(
+  ground: Ground,
+  caller: Caller,
   attempt: () => Promise<Result>,
   plans: number,
 ): Promise<Result> {
-  let bear: ReturnType<typeof patience> | undefined;
-  for (;;) {
+  const patience = new Patience(plans);
+  const tryOnce = async (): Promise<Tried<Result>> => {
     try {
-      return await attempt();
+      return { done: await attempt() };
     } catch (error) {
-      bear ??= patience(plans);
-      bear(error);
+      patience.bear(error);
+      return undefined;
     }
-  }
+  };
+  return tryOn(ground, caller, tryOnce, patience);
 }
 
 /**
@@ -252,9 +293,8 @@ export async function commitPlanned<Result>(
 ): Promise<Result> {
   let wasThere = caller.found ?? false;
   const noted = { ...caller.record.outcome };
-  const bear = patience(PLANS);
-  /** @returns undefined after a conflict that may pass */
-  const attempt = async (): Promise<{ done: Result } | undefined> => {
+  const patience = new Patience(PLANS);
+  const attempt = async (): Promise<Tried<Result>> => {
     // What an attempt before has noted has not come to pass.
     caller.record.outcome = { ...noted };
     const { effects, result, found, outcome, beforehand } = await plan();
@@ -268,19 +308,16 @@ export async function commitPlanned<Result>(
       await app.commitOnce(caller, effects);
       return { done: result };
     } catch (error) {
-      bear(error);
+      patience.bear(error);
       return undefined;
     }
   };
-  const first = await attempt();
-  if (first) return first.done;
+  const tried = await attempt();
+  if (tried) return tried.done;
   // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
-  return linesOf(app).wait(`${caller.mount.id} ${caller.record.path}`, async () => {
-    for (;;) {
-      const next = await attempt();
-      if (next) return next.done;
-    }
-  });
+  return linesOf(app).wait(`${caller.mount.id} ${caller.record.path}`, () =>
+    tryOn(app, caller, attempt, patience),
+  );
 }
 
 const linesOf = perApp(() => new Lines());

@@ -124,13 +124,18 @@ async function entityPolicies(app: App, entity_id: string): Promise<readonly str
 export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
   // Another first log-in of the same name may make its entity in the meantime, somebody may change the
   // entity, or tune the mount.
-  return settle(async () => {
-    const person = await ensureEntityForAlias(app, caller.mount, input.alias);
-    // Whoever has more policies than are read gets no token that could not be used. Who is new has
-    // none, and is not to be remembered as somebody who is not there.
-    if (!person.is_new) await listEntityPolicies(app, person.entity.id);
-    return logInAs(app, caller, input, person);
-  }, LOG_INS);
+  return settle(
+    app,
+    caller,
+    async () => {
+      const person = await ensureEntityForAlias(app, caller.mount, input.alias);
+      // Whoever has more policies than are read gets no token that could not be used. Who is new has
+      // none, and is not to be remembered as somebody who is not there.
+      if (!person.is_new) await listEntityPolicies(app, person.entity.id);
+      return logInAs(app, caller, input, person);
+    },
+    LOG_INS,
+  );
 }
 
 const LOG_INS = 3;

@@ -104,12 +104,17 @@ export async function authorizeSession(
   let { target } = request;
   let isFirst = true;
   try {
-    return await settle(async () => {
-      if (!isFirst) target = await requireUnchangedPlace(app, caller, target);
-      isFirst = false;
-      const session = await planSession(app, caller, { ...request, target });
-      return commitSession(app, caller, { ...request, target }, session);
-    }, ATTEMPTS);
+    return await settle(
+      app,
+      caller,
+      async () => {
+        if (!isFirst) target = await requireUnchangedPlace(app, caller, target);
+        isFirst = false;
+        const session = await planSession(app, caller, { ...request, target });
+        return commitSession(app, caller, { ...request, target }, session);
+      },
+      ATTEMPTS,
+    );
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
     await requireUnchangedPlace(app, caller, target);

@@ -58,6 +58,8 @@ export async function issueCertificate(
   input: IssueRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
   return settle(
+    app,
+    caller,
     async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
     ATTEMPTS,
   );
@@ -73,12 +75,17 @@ export async function signCsr(
   input: SignRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
   const judgeNames = judgeBringing(caller);
-  return settle(async () => {
-    const ground = await readGround(app, caller, input);
-    const { plan, ...subject } = await decideSign(app, caller, input, ground);
-    judgeNames(() => namesOfCsr(ground.role, input, plan.names));
-    return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
-  }, ATTEMPTS);
+  return settle(
+    app,
+    caller,
+    async () => {
+      const ground = await readGround(app, caller, input);
+      const { plan, ...subject } = await decideSign(app, caller, input, ground);
+      judgeNames(() => namesOfCsr(ground.role, input, plan.names));
+      return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
+    },
+    ATTEMPTS,
+  );
 }
 
 /**

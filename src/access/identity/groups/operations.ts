@@ -33,7 +33,6 @@ import {
 import {
   deleteGroup,
   findAliasOfGroup,
-  findEntityById,
   findGroupAlias,
   findGroupAliasById,
   findGroupById,
@@ -41,6 +40,7 @@ import {
   insertGroup,
   listGroupNames,
   listNamesOfGroups as listNamesById,
+  listNamesOfEntities,
   type Named,
   updateGroup,
 } from '../store.ts';
@@ -152,13 +152,13 @@ async function planMembers(
     );
   }
   // Their ids were judged before anything was read: what is not there is told to those who may name it.
-  const members: OwnPath[] = [];
-  for (const id of new Set(entities)) {
-    const entity = await findEntityById(app.db, id);
-    if (!entity) throw new Failure('invalid', `member_entity_ids: there is no entity "${id}"`);
-    members.push(...ownPaths(caller, 'entity', { name: entity.name }, JOINED));
+  const ids = [...new Set(entities)];
+  const names = await listNamesOfEntities(app.db, ids);
+  const missing = ids.find((id) => !names.has(id));
+  if (missing !== undefined) {
+    throw new Failure('invalid', `member_entity_ids: there is no entity "${missing}"`);
   }
-  await refuseDeniedNow(caller, members);
+  await refuseDeniedNow(caller, pathsOfNames(caller, names, JOINED));
   if (groups) {
     checkMemberGroups(await readGroupTree(app), group.id, groups);
     await refuseDeniedNow(caller, await pathsOfGroups(app, caller, groups, JOINED));
@@ -168,6 +168,10 @@ async function planMembers(
     ...(entities ? replaceMembers(group.id, 'entity', entities) : []),
     ...(groups ? replaceMembers(group.id, 'group', groups) : []),
   ];
+}
+
+function pathsOfNames(caller: Caller, names: ReadonlyMap<string, string>, sense: Sense): OwnPath[] {
+  return [...names.values()].flatMap((name) => ownPaths(caller, 'entity', { name }, sense));
 }
 
 /** Names alone, by which they are not known before. */
@@ -202,13 +206,8 @@ async function refuseDeniedLeaving(
     );
     return gone;
   };
-  for (const member of entities ? await leaving('entity', entities) : []) {
-    const entity = await findEntityById(app.db, member);
-    await refuseDeniedNow(
-      caller,
-      entity ? ownPaths(caller, 'entity', { name: entity.name }, CONCERNED) : [],
-    );
-  }
+  const names = entities && (await listNamesOfEntities(app.db, await leaving('entity', entities)));
+  if (names) await refuseDeniedNow(caller, pathsOfNames(caller, names, CONCERNED));
   const gone = groups ? await leaving('group', groups) : [];
   await refuseDeniedNow(caller, await pathsOfGroups(app, caller, gone, CONCERNED));
 }
