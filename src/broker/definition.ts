@@ -50,7 +50,7 @@ export interface Definition {
   type: ResourceTypeName;
   /** Field that says where an item lies: `scope_id`, `host_catalog_id`, … */
   containerField: string;
-  /** Field that is named where there is too much for a new item, if not that. */
+  /** Field that is named where there is too much for a new item or a change, if not that. */
   boundedField?: string;
   /** Top-level fields that requests can carry besides the common ones. */
   fields: z.ZodRawShape;

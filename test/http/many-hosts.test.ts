@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { MOST_ALIASES_OF_TARGET, MOST_SETS_OF_HOST } from '../../src/broker/org-bounds/bounds.ts';
 import { eachPlace } from '../support/engines.ts';
+import { CommitHolder } from '../support/held-commit.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Broker, refusedFields, startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -16,13 +17,14 @@ const STATIC = { type: 'static' };
 eachPlace('what is linked with one thing', (newPlace) => {
   let broker: Broker;
   let host_catalog_id = '';
+  const holder = new CommitHolder();
   const stops: (() => unknown)[] = [];
   after(async () => {
     for (const stop of stops.reverse()) await stop();
   });
   before(async () => {
     const test = { after: (stop: () => Promise<void>) => stops.push(stop) };
-    broker = await startBroker(test, { place: await newPlace() });
+    broker = await startBroker(test, { place: await newPlace(), store: holder.over });
     host_catalog_id = await broker.make('host-catalogs', { scope_id: broker.project, ...STATIC });
   });
 
@@ -116,6 +118,32 @@ eachPlace('what is linked with one thing', (newPlace) => {
     assert.equal((await admin('PATCH', `aliases/${made?.textAt('id')}`, same)).status, 200);
     assert.equal((await admin('DELETE', `aliases/${made?.textAt('id')}`)).status, 204);
     assert.equal((await change({ destination_id: target })).status, 200);
+  });
+
+  test('an alias that another was faster than is not moved to the target, and told so by its field', async () => {
+    const { make, admin, project: scope_id } = broker;
+    const with_aliases = Array.from({ length: MOST_ALIASES_OF_TARGET - 1 }, (_, at) => ({
+      scope_id: 'global',
+      value: `of${at}.test`,
+    }));
+    const tcp = { scope_id, type: 'tcp', attributes: { default_port: 22 } };
+    const destination_id = await make('targets', { ...tcp, name: 'nearly full', with_aliases });
+    const free = (value: string): Promise<string> =>
+      make('aliases', { scope_id: 'global', type: 'target', value });
+    const [slow, fast] = [await free('slow.test'), await free('fast.test')];
+    const move = (id: string): Promise<Reply> =>
+      admin('PATCH', `aliases/${id}`, { version: 1, destination_id });
+    const held = holder.hold(`aliases/${slow}`);
+    const late = move(slow);
+    await held.reached;
+    assert.equal((await move(fast)).status, 200);
+    held.letGo();
+    const refused = await late;
+    assert.equal(refused.status, 400, refused.text);
+    assert.deepEqual(Object.keys(refusedFields(refused)), ['destination_id']);
+    assert.match(refusedFields(refused).destination_id ?? '', /at most 100 aliases/);
+    const kept = await admin('GET', `aliases/${slow}`);
+    assert.deepEqual([kept.field('version'), kept.field('destination_id')], [1, undefined]);
   });
 
   /** Puts copies of a host into the sets that it is in. */

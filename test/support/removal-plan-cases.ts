@@ -89,7 +89,6 @@ export const removalReadsOf = (ids: readonly string[]): Read[] => [
 export const removalWritesOf = async (ids: readonly string[]): Promise<Case[]> => [
   ['scopes that go', /resource_scope/, removeResources({ scope_ids: SCOPES }, 1)],
   ['the tokens of scopes that go', /resource_scope/, [revokeTokensIn(SCOPES)]],
-  ['log-ins of scopes', /resource_scope/, await endLogIns(clock, { scope_ids: SCOPES })],
   ['log-ins by a method', /link_to/, await endLogIns(clock, { auth_method_id: 'am_1' })],
   ['a resource and what it holds', /resource_1 \(id=/, removeResources({ id: 'id-3' }, 1)],
   ['some resources', /resource_1 \(id=/, removeResources({ ids }, 1)],

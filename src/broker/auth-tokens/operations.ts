@@ -146,7 +146,7 @@ export async function endLogIns(app: Pick<App, 'now'>, of: LogInsOf): Promise<Ef
   ];
 }
 
-/** As {@link endLogIns}, of scopes that go: the log-ins themselves go with them. */
+/** What {@link endLogIns} does besides, of scopes that go: the log-ins themselves go with them. */
 export function revokeTokensIn(scope_ids: readonly string[]): Effect {
   return deleteTreesOf(tokenRowsOf({ scope_ids }));
 }

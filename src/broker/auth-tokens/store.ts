@@ -101,7 +101,7 @@ export const tokensEnded = ({ token_ids, ended_by }: TokensEnded) =>
     .where('token.id', 'in', token_ids)
     .where('token.expires_at', '<=', ended_by);
 
-/** Which log-ins are meant: those through some accounts, of a user or whoever they are, or of whole scopes. */
+/** Which log-ins are meant: those through some accounts, or of a user, whoever they are. */
 export type LogInsOf =
   | { ids: readonly string[] }
   | { account_ids: readonly string[] }
@@ -109,8 +109,12 @@ export type LogInsOf =
   | { auth_method_id: string }
   | { user_ids: readonly string[] }
   | { entity_id: string }
-  | { alias_ids: Expression<string> }
-  | { scope_ids: readonly string[] };
+  | { alias_ids: Expression<string> };
+
+/** Those of whole scopes: with these go their sessions and whatever else lies there. */
+export interface LogInsIn {
+  scope_ids: readonly string[];
+}
 
 /** Whom of the broker's users an entity is. */
 export const usersOf = (entity_id: string) =>
@@ -144,7 +148,7 @@ export const usersNamed = (alias_ids: Expression<string>): Ids =>
   );
 
 /** The ids of log-ins, as a question to be answered when a write set runs. */
-export function logInsOf(of: LogInsOf): Ids {
+export function logInsOf(of: LogInsOf | LogInsIn): Ids {
   const log_ins = build
     .selectFrom('resource')
     .select('resource.id')
@@ -181,7 +185,7 @@ export const accountsOf = (auth_method_id: string): Ids =>
   );
 
 /** The keys of their tokens' rows. */
-export function tokenRowsOf(of: LogInsOf): Ids {
+export function tokenRowsOf(of: LogInsOf | LogInsIn): Ids {
   const rows = build
     .selectFrom('resource')
     .select((row) => row.ref('unique_key').$notNull().as('id'))

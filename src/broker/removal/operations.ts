@@ -6,7 +6,7 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import type { AuthTokenBody } from '../auth-tokens/auth-token.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
-import { type LogInsOf, listIdsByToken } from '../auth-tokens/store.ts';
+import { type LogInsIn, type LogInsOf, listIdsByToken } from '../auth-tokens/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { LinkKind } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
@@ -72,7 +72,7 @@ async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]
 export async function endLogInsBeforehand(
   app: App,
   work: EndingWork,
-  of: LogInsOf,
+  of: LogInsOf | LogInsIn,
 ): Promise<EndedCounts> {
   const own = await listAmong(app.db, of, work.own_log_in_ids);
   if (own.length > 0) await endSessionsBeforehand(app, work, { log_in_ids: own });

@@ -1,7 +1,14 @@
 import { aside } from '../../store/aside.ts';
 import { build, type Db } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
-import { accountsOf, type LogInsOf, logInsOf, usersNamed, usersOf } from '../auth-tokens/store.ts';
+import {
+  accountsOf,
+  type LogInsIn,
+  type LogInsOf,
+  logInsOf,
+  usersNamed,
+  usersOf,
+} from '../auth-tokens/store.ts';
 import type { LinkKind } from '../links/store.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Ids, idsOf as idsIn } from '../resources/removals/store.ts';
@@ -12,7 +19,7 @@ import { type Ids, idsOf as idsIn } from '../resources/removals/store.ts';
 const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
 
 /** Whose log-ins are meant, where it is said by users. */
-function ownersOf(of: LogInsOf): readonly string[] | Ids | undefined {
+function ownersOf(of: LogInsOf | LogInsIn): readonly string[] | Ids | undefined {
   if ('user_ids' in of) return of.user_ids;
   if ('entity_id' in of) return idsIn(usersOf(of.entity_id));
   return 'alias_ids' in of ? usersNamed(of.alias_ids) : undefined;
@@ -21,7 +28,7 @@ function ownersOf(of: LogInsOf): readonly string[] | Ids | undefined {
 /** Log-ins that end, but for those that the removal itself goes by. */
 export async function listLogInsOf(
   db: Db,
-  of: LogInsOf,
+  of: LogInsOf | LogInsIn,
   { but, limit }: { but: readonly string[]; limit: number },
 ): Promise<string[]> {
   // A list of none is no list to PostgreSQL; nothing has this id.
@@ -51,7 +58,11 @@ export async function listLogInsOf(
 }
 
 /** Those of some log-ins that end. */
-export async function listAmong(db: Db, of: LogInsOf, ids: readonly string[]): Promise<string[]> {
+export async function listAmong(
+  db: Db,
+  of: LogInsOf | LogInsIn,
+  ids: readonly string[],
+): Promise<string[]> {
   if (ids.length === 0) return [];
   const some = db.selectFrom('resource').select('id').where('id', 'in', ids);
   return idsOf(await some.where('id', 'in', logInsOf(of)).execute());

@@ -90,7 +90,7 @@ export async function createResource(
     ]);
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    if (isBound(error.message)) refuseField(definition.boundedField ?? 'scope_id', error.message);
+    refuseBound(definition, error);
     // Refused by a guard or by a key: what it was to lie in may be gone.
     if (!(await findResource(app.db, resource.container_id))) {
       throw new Failure('not_found', 'Resource not found.');
@@ -154,7 +154,21 @@ export async function updateResource(
     ...(mask.includes('name') ? { name: item.name?.trim() ?? null } : {}),
     ...(mask.includes('description') ? { description: item.description?.trim() ?? null } : {}),
   };
-  return commitChange(app, caller, definition, resource, item.version ?? 0, { ...texts, ...plan });
+  try {
+    return await commitChange(app, caller, definition, resource, item.version ?? 0, {
+      ...texts,
+      ...plan,
+    });
+  } catch (error) {
+    refuseBound(definition, error);
+    throw error;
+  }
+}
+
+/** @throws Failure `invalid` naming what there is too much for, where a write set was refused for a bound */
+function refuseBound({ boundedField = 'scope_id' }: Definition, error: unknown): void {
+  if (!(error instanceof Failure) || !isBound(error.message)) return;
+  refuseField(boundedField, error.message);
 }
 
 /**

@@ -9,6 +9,7 @@ import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
+import { isBound } from '../org-bounds/bounds.ts';
 import { faultOfOrg, holdNumberOf, holdPrincipals, orgOf } from '../org-bounds/store.ts';
 import { omitEmpty, type Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
@@ -276,8 +277,10 @@ async function commitRole(
   try {
     return await commit(holdRoom(place));
   } catch (error) {
-    // Others may have taken the room meanwhile.
-    if (error instanceof Failure && error.kind === 'conflict') await requireRoom();
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    // Others may have taken the room meanwhile, and some of them have given it up again.
+    await requireRoom();
+    if (isBound(error.message)) refuseField(field, error.message);
     throw error;
   }
 }
