@@ -1,5 +1,5 @@
 import { expressionBuilder, sql } from 'kysely';
-import { saveAsRead } from '../store/as-read.ts';
+import { holdAsRead, saveAsRead } from '../store/as-read.ts';
 import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { listInParts, PAGE } from '../store/in-pages.ts';
@@ -119,21 +119,12 @@ export function settingsTagOf(mount: Mount): string | undefined {
   return tags.get(mount);
 }
 
-const holdBody = preparedHold<{ id: string; body_tag: string }>(
-  (from, { id, body_tag }) =>
-    from
-      .selectFrom('mount')
-      .select('id')
-      .where('id', '=', id)
-      .where('body_tag', '=', body_tag)
-      .forShare(),
-  { rows: 1, conflict: 'the mount was tuned or removed in the meantime' },
-);
-
 /** Refuses its write set unless a mount, as it was read, has the settings that it had. */
 export function holdSettings(mount: Mount): Write[] {
   const body_tag = settingsTagOf(mount);
-  return body_tag === undefined ? [] : [holdBody({ id: mount.id, body_tag })];
+  if (body_tag === undefined) return [];
+  const changed = 'the mount was tuned or removed in the meantime';
+  return [holdAsRead('mount', { key: { id: mount.id }, read: { body_tag } }, changed)];
 }
 
 /** The text that a mount is stored as. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Client } from 'pg';
 import { eachEngine, eachPlace } from '../../test/support/engines.ts';
 import { Failure } from '../core/failure.ts';
-import { deleteAsRead, saveAsRead } from './as-read.ts';
+import { deleteAsRead, holdAsRead, saveAsRead } from './as-read.ts';
 import { build } from './database.ts';
 import type { Store } from './store.ts';
 import { type Write, write } from './write.ts';
@@ -16,6 +16,7 @@ const save = (read: string | undefined, body: string): Write =>
     next: { body },
   });
 const remove = (body: string): Write => deleteAsRead('token_role', { key, read: { body } });
+const hold = (body: string): Write => holdAsRead('token_role', { key, read: { body } });
 const place = (body: string): Write =>
   write(build.insertInto('token_role').values({ ...key, body }), { rows: 1 });
 
@@ -34,6 +35,7 @@ const granted: Attempt[] = [
   ['a row that is what was read, changed', 'old', save('old', 'new'), 'new'],
   ['a row that is what was read, written as it was', 'old', save('old', 'old'), 'old'],
   ['a row that is what was read, removed', 'old', remove('old'), undefined],
+  ['a row that is what was read, held', 'old', hold('old'), 'old'],
 ];
 const refused: Attempt[] = [
   ['a row that has come, not overwritten', 'theirs', save(undefined, 'new'), 'theirs'],
@@ -41,6 +43,8 @@ const refused: Attempt[] = [
   ['a row that is gone, not made again', undefined, save('old', 'new'), undefined],
   ['a row that has changed, not removed', 'theirs', remove('old'), 'theirs'],
   ['a row that is gone, not removed again', undefined, remove('old'), undefined],
+  ['a row that has changed, not held for what it was', 'theirs', hold('old'), 'theirs'],
+  ['a row that is gone, not held', undefined, hold('old'), undefined],
 ];
 
 eachEngine('a row that is written as it was read', (open) => {

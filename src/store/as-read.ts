@@ -45,6 +45,18 @@ export function deleteAsRead<Name extends keyof Tables, Key extends keyof Tables
   return { sql: `delete from "${table}" where ${where}`, parameters, rows: 1, conflict };
 }
 
+/** Refuses its write set unless a row, which stays as it is, still is what it was: see `held.ts`. */
+export function holdAsRead<Name extends keyof Tables, Key extends keyof Tables[Name] & string>(
+  table: Name,
+  { key, read }: AsRead<Tables[Name], Key>,
+  conflict?: string,
+): Write {
+  const parameters: Value[] = [];
+  const where = conditions({ ...key, ...requireSome(read) }, parameters);
+  const sql = `select 1 from "${table}" where ${where} for share`;
+  return { sql, parameters, rows: 1, ...(conflict !== undefined && { conflict }) };
+}
+
 function insertion(table: string, row: object): Pick<Write, 'sql' | 'parameters'> {
   const columns = Object.keys(row);
   const names = columns.map((name) => `"${name}"`).join(', ');

@@ -259,7 +259,7 @@ export async function createSecretId(
     if (known && isUsable(known, now)) throw new Failure('conflict', KNOWN);
     const secret = { ...planned, ...named, role: role.name, expires_at };
     const effects = [
-      holdApprole({ ...key, role_id: role.role_id, body_tag: role.body_tag }),
+      holdApprole(key, role),
       ...(known ? [deleteSecretId(known)] : []),
       insertSecretId({ ...secret, uses_left: planned.num_uses }),
     ];
@@ -440,8 +440,7 @@ async function checkMachine(
     alias: role_id,
   };
   if (!known || !isFromNear) return undefined;
-  const { body_tag } = known;
-  const held = holdApprole({ mount_id, name, role_id, body_tag });
+  const held = holdApprole({ mount_id, name }, known);
   if (!rules.bind_secret_id) return { ...of_role, effects: [held] };
   if (input.secret_id === '' || secret?.role !== name) return undefined;
   caller.record.outcome.secret_id_accessor = secret.accessor;
@@ -470,8 +469,7 @@ export async function findApproleSettings(
 ): Promise<{ settings: TokenSettings; held: Write } | undefined> {
   const role = await findApprole(app.db, { mount_id, name: meta?.role_name ?? '' });
   if (!role) return undefined;
-  const { name, role_id, body_tag, rules } = role;
-  return { settings: rules, held: holdApprole({ mount_id, name, role_id, body_tag }) };
+  return { settings: role.rules, held: holdApprole({ mount_id, name: role.name }, role) };
 }
 
 /** Takes as long as reading a role from its row does. */

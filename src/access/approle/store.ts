@@ -1,4 +1,4 @@
-import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
+import { deleteAsRead, holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
@@ -25,23 +25,12 @@ export interface StoredApprole {
 }
 
 /** Refuses its write set unless a role is what it was when it was read. */
-export const holdApprole = preparedHold<{
-  mount_id: string;
-  name: string;
-  role_id: string;
-  body_tag: string;
-}>(
-  (from, p) =>
-    from
-      .selectFrom('approle_role')
-      .select('name')
-      .where('mount_id', '=', p.mount_id)
-      .where('name', '=', p.name)
-      .where('role_id', '=', p.role_id)
-      .where('body_tag', '=', p.body_tag)
-      .forShare(),
-  { rows: 1 },
-);
+export function holdApprole(
+  { mount_id, name }: RoleKey,
+  { role_id, body_tag }: Pick<StoredApprole, 'role_id' | 'body_tag'>,
+): Write {
+  return holdAsRead('approle_role', { key: { mount_id, name }, read: { role_id, body_tag } });
+}
 
 /** Refuses its write set unless a secret ID is there, and the same. */
 export const holdSecretId = preparedHold<{ id: string; accessor: string }>(

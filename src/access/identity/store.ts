@@ -1,5 +1,5 @@
 import { Breath } from '../../core/breath.ts';
-import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
+import { deleteAsRead, holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
@@ -83,19 +83,9 @@ export function insertEntity(entity: Entity): Write {
 }
 
 /** Refuses its write set unless an entity still is what it was. */
-export const holdEntity: (entity: Pick<Entity, 'id' | 'version'>) => Write = (() => {
-  const hold = preparedHold<{ id: string; version: number }>(
-    (from, { id, version }) =>
-      from
-        .selectFrom('identity_entity')
-        .select('id')
-        .where('id', '=', id)
-        .where('version', '=', version)
-        .forShare(),
-    { rows: 1, conflict: CHANGED },
-  );
-  return ({ id, version }) => hold({ id, version });
-})();
+export function holdEntity({ id, version }: Pick<Entity, 'id' | 'version'>): Write {
+  return holdAsRead('identity_entity', { key: { id }, read: { version } }, CHANGED);
+}
 
 /** @param entity as read, with its new values; refused when its version is no longer that */
 export function updateEntity(entity: Entity): Write {
@@ -190,19 +180,9 @@ export function updateGroup(group: Group): Write {
 }
 
 /** Refuses its write set unless a group still is what it was. */
-export const holdGroup: (group: Pick<Group, 'id' | 'version'>) => Write = (() => {
-  const hold = preparedHold<{ id: string; version: number }>(
-    (from, { id, version }) =>
-      from
-        .selectFrom('identity_group')
-        .select('id')
-        .where('id', '=', id)
-        .where('version', '=', version)
-        .forShare(),
-    { rows: 1, conflict: CHANGED },
-  );
-  return ({ id, version }) => hold({ id, version });
-})();
+export function holdGroup({ id, version }: Pick<Group, 'id' | 'version'>): Write {
+  return holdAsRead('identity_group', { key: { id }, read: { version } }, CHANGED);
+}
 
 /** As {@link deleteEntity}; its members and its alias go with it. */
 export function deleteGroup({ id, name }: Pick<Group, 'id' | 'name'>): Write {

@@ -152,7 +152,7 @@ export async function findUserSettings(
 ): Promise<{ settings: TokenSettings; held: Write } | undefined> {
   const name = meta?.username ?? '';
   const stored = await findStoredUser(app.db, mount_id, name);
-  return stored && { settings: parseUser(stored), held: holdUser({ mount_id, name, ...stored }) };
+  return stored && { settings: parseUser(stored), held: holdUser({ mount_id, name }, stored) };
 }
 
 const WRONG = 'invalid username or password';
@@ -204,7 +204,7 @@ function finderOf(
       display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
       meta: { username: name },
       alias: name,
-      effects: [...proved.effects, holdUser({ mount_id, name, ...stored })],
+      effects: [...proved.effects, holdUser({ mount_id, name }, stored)],
     };
   };
 }

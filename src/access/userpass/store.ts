@@ -1,6 +1,5 @@
-import { saveAsRead } from '../../store/as-read.ts';
+import { holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
-import { preparedHold } from '../../store/held.ts';
 import { keyPages } from '../../store/key-page.ts';
 import { type Write, write } from '../../store/write.ts';
 import { storedUser, type User } from './user.ts';
@@ -44,20 +43,12 @@ export function parseUser({ body }: StoredUser): User {
 }
 
 /** Refuses its write set unless a user is what it was. */
-export const holdUser = preparedHold<
-  Omit<StoredUser, 'body'> & { mount_id: string; name: string } & Record<string, string>
->(
-  (from, p) =>
-    from
-      .selectFrom('userpass_user')
-      .select('name')
-      .where('mount_id', '=', p.mount_id)
-      .where('name', '=', p.name)
-      .where('password_hash', '=', p.password_hash)
-      .where('body_tag', '=', p.body_tag)
-      .forShare(),
-  { rows: 1 },
-);
+export function holdUser(
+  key: { mount_id: string; name: string },
+  { password_hash, body_tag }: Omit<StoredUser, 'body'>,
+): Write {
+  return holdAsRead('userpass_user', { key, read: { password_hash, body_tag } });
+}
 
 /** Names of a mount's users, a page of them. */
 export const listUserNames = keyPages('userpass_user', 'name', ['mount_id']);

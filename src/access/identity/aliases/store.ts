@@ -1,5 +1,5 @@
 import { type Expression, sql } from 'kysely';
-import { saveAsRead } from '../../../store/as-read.ts';
+import { holdAsRead, saveAsRead } from '../../../store/as-read.ts';
 import { build, type Db, prepared } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
 import { PAGE } from '../../../store/in-pages.ts';
@@ -9,29 +9,10 @@ import { type Alias, nameKey } from '../entity.ts';
 
 const CHANGED = 'it was changed by somebody else in the meantime; read it again';
 
-const holdKnownAlias = preparedHold<{
-  id: string;
-  entity_id: string;
-  mount_accessor: string;
-  name_key: string;
-  moves: number;
-}>(
-  (from, p) =>
-    from
-      .selectFrom('identity_alias')
-      .select('id')
-      .where('id', '=', p.id)
-      .where('entity_id', '=', p.entity_id)
-      .where('mount_accessor', '=', p.mount_accessor)
-      .where('name_key', '=', p.name_key)
-      .where('moves', '=', p.moves)
-      .forShare(),
-  { rows: 1, conflict: CHANGED },
-);
-
 /** Refuses its write set unless somebody still is called so by a mount. */
 export function holdAlias({ id, entity_id, mount_accessor, name, moves }: Alias): Write {
-  return holdKnownAlias({ id, entity_id, mount_accessor, name_key: nameKey(name), moves });
+  const read = { entity_id, mount_accessor, name_key: nameKey(name), moves };
+  return holdAsRead('identity_alias', { key: { id }, read }, CHANGED);
 }
 
 /** What waits for log-ins that are being made by an alias, and keeps others from being made. */

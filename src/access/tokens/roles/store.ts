@@ -1,6 +1,5 @@
-import { saveAsRead } from '../../../store/as-read.ts';
+import { holdAsRead, saveAsRead } from '../../../store/as-read.ts';
 import { build, type Db } from '../../../store/database.ts';
-import { preparedHold } from '../../../store/held.ts';
 import { keyPages } from '../../../store/key-page.ts';
 import { type Write, write } from '../../../store/write.ts';
 import { storedTokenRole, type TokenRole } from './role.ts';
@@ -16,16 +15,11 @@ export async function findTokenRole(db: Db, name: string): Promise<TokenRole | u
 }
 
 /** Refuses its write set unless a role is what it was. */
-export const holdTokenRole = preparedHold<{ name: string; body_tag: string }>(
-  (from, { name, body_tag }) =>
-    from
-      .selectFrom('token_role')
-      .select('name')
-      .where('name', '=', name)
-      .where('body_tag', '=', body_tag)
-      .forShare(),
-  { rows: 1, conflict: 'the role was changed in the meantime' },
-);
+export function holdTokenRole(role: { name: string; body_tag: string }): Write {
+  const { name, body_tag } = role;
+  const changed = 'the role was changed in the meantime';
+  return holdAsRead('token_role', { key: { name }, read: { body_tag } }, changed);
+}
 
 export async function findStoredTokenRole(
   db: Db,

@@ -1,3 +1,4 @@
+import { holdAsRead } from '../../../store/as-read.ts';
 import { aside } from '../../../store/aside.ts';
 import { build } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
@@ -19,16 +20,9 @@ const hold = preparedHold<{ id: string }>(
 );
 
 /** As {@link holdResource}, and nobody changes it either: refused if it has another version. */
-export const holdVersion = preparedHold<{ id: string; version: number }>(
-  (from, { id, version }) =>
-    from
-      .selectFrom('resource')
-      .select('id')
-      .where('id', '=', id)
-      .where('version', '=', version)
-      .forShare(),
-  { rows: 1 },
-);
+export function holdVersion({ id, version }: { id: string; version: number }): Write {
+  return holdAsRead('resource', { key: { id }, read: { version } });
+}
 
 /** Refuses its write set unless some resources are there, and whose they are known to be. */
 export function holdResources(ids: readonly string[], owner_id?: string): Write[] {
