@@ -12,13 +12,8 @@ import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities/
 import { writeGroupAlias } from './group-aliases/operations.ts';
 import { listGroupIds, listNamesOfGroups, writeGroup } from './groups/operations.ts';
 import { listMembers, replaceMembers } from './memberships/store.ts';
-import {
-  ensureEntityForAlias,
-  findEntity,
-  listEntityPolicies,
-  readPermissions,
-} from './operations.ts';
-import { insertEntity, insertGroup, updateEntity } from './store.ts';
+import { ensureEntityForAlias, listEntityPolicies, readPermissions } from './operations.ts';
+import { findEntityById, insertEntity, insertGroup, updateEntity } from './store.ts';
 
 /** A list that is given page by page, put together. */
 async function wholeOf({ long_list }: Answer) {
@@ -45,7 +40,7 @@ eachEngine('identity', (open) => {
     const again = await ensureEntityForAlias(app, mount, 'ANN');
     assert.equal(again.entity.id, first.entity.id);
     assert.equal(again.is_new, false);
-    assert.equal(await findEntity(app, second.entity.id), undefined);
+    assert.equal(await findEntityById(app.db, second.entity.id), undefined);
   });
 
   test('an entity gets the policies of its groups, and never root', async () => {
@@ -80,7 +75,7 @@ eachEngine('identity', (open) => {
       app.commit(testCaller(mount), [updateEntity({ ...entity, policies: ['x'] })]),
       /changed by somebody else/,
     );
-    assert.equal((await findEntity(app, entity.id))?.disabled, true);
+    assert.equal((await findEntityById(app.db, entity.id))?.disabled, true);
   });
 
   test('a group of more members than one statement writes has all of them, or none', async () => {

@@ -75,11 +75,6 @@ export interface Permissions {
   identity_policies: readonly string[];
 }
 
-/** The entity as it is now, whatever was cached. */
-export async function findEntity(app: App, id: string): Promise<Entity | undefined> {
-  return findEntityById(app.db, id);
-}
-
 /**
  * Policies that an entity has by itself and by its groups; none when there is no such entity.
  *

@@ -6,7 +6,6 @@ import { copyRow, numbered } from '../../../test/support/many-rows.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { runIfFree } from '../../jobs.ts';
-import { countTurns } from '../turns/operations.ts';
 import { lockoutJobs } from './jobs.ts';
 import { attemptLogIn, planUnlock, readLockedNames } from './operations.ts';
 import { addFailure } from './store.ts';
@@ -19,8 +18,37 @@ const bob = { ...ann, record: { ...ann.record, remote_address: '192.0.2.2' } };
 const wrong = async () => undefined;
 const right = async () => 'ann';
 
-const countWaiting = (app: App): number => countTurns(app).waiting;
-const countRunning = (app: App): number => countTurns(app).running;
+/** Says when something has come about so often. */
+function times(count: number): { note(): void; reached: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let noted = 0;
+  const note = (): void => {
+    noted += 1;
+    if (noted === count) resolve();
+  };
+  return { note, reached: promise };
+}
+
+/** What callers have who are counted once they wait for their turn: their clients may go meanwhile. */
+function whoWait(count: number): { onGone(): () => void; reached: Promise<void> } {
+  const { note, reached } = times(count);
+  const onGone = () => {
+    note();
+    return () => {};
+  };
+  return { onGone, reached };
+}
+
+/** A check that goes on until it is let go; two of them take all places. */
+function heldCheck(): { check(): Promise<undefined>; letGo(): void; bothBegun: Promise<void> } {
+  const gate = Promise.withResolvers<undefined>();
+  const begun = times(2);
+  const check = (): Promise<undefined> => {
+    begun.note();
+    return gate.promise;
+  };
+  return { check, letGo: () => gate.resolve(undefined), bothBegun: begun.reached };
+}
 
 eachEngine('failed log-ins', (open) => {
   test('five lock a name, four do not, and a success forgets them', async () => {
@@ -131,18 +159,19 @@ eachEngine('failed log-ins', (open) => {
       order.push(who);
       return who;
     };
-    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const held = gates.map((gate, n) =>
-      attemptLogIn(app, ann, { method_id: 'm', name: `held${n}` }, () => gate.promise),
+    const { check, letGo, bothBegun } = heldCheck();
+    const held = Array.from({ length: 2 }, (_, n) =>
+      attemptLogIn(app, ann, { method_id: 'm', name: `held${n}` }, check),
     );
-    while (countRunning(app) < 2) await new Promise(setImmediate);
+    await bothBegun;
+    const { onGone, reached: allWait } = whoWait(51);
     const flood = Array.from({ length: 50 }, (_, n) =>
-      attemptLogIn(app, ann, { method_id: 'm', name: `n${n}` }, checking('flood')),
+      attemptLogIn(app, { ...ann, onGone }, { method_id: 'm', name: `n${n}` }, checking('flood')),
     );
-    const right = attemptLogIn(app, bob, name, checking('bob'));
+    const right = attemptLogIn(app, { ...bob, onGone }, name, checking('bob'));
     // All of them have read what failed under their names and wait for a hash.
-    while (countWaiting(app) < 51) await new Promise(setImmediate);
-    for (const gate of gates) gate.resolve();
+    await allWait;
+    letGo();
     assert.equal((await right)?.found, 'bob');
     await Promise.all([...held, ...flood]);
     assert.ok(order.indexOf('bob') <= 2, `checked as number ${order.indexOf('bob') + 1}`);
@@ -150,16 +179,16 @@ eachEngine('failed log-ins', (open) => {
 
   test('a check whose client has gone is never begun', async () => {
     const { app } = await openTestApp(await open());
-    const gate = Promise.withResolvers<void>();
+    const { check, letGo, bothBegun } = heldCheck();
     const held = Array.from({ length: 2 }, (_, n) =>
-      attemptLogIn(app, ann, { method_id: 'm', name: `held${n}` }, () => gate.promise),
+      attemptLogIn(app, ann, { method_id: 'm', name: `held${n}` }, check),
     );
-    while (countRunning(app) < 2) await new Promise(setImmediate);
-    let leave = (): void => {};
+    await bothBegun;
+    const waiting = Promise.withResolvers<() => void>();
     const leaving = {
       ...ann,
-      onGone: (listener: () => void) => {
-        leave = listener;
+      onGone: (leave: () => void) => {
+        waiting.resolve(leave);
         return () => {};
       },
     };
@@ -168,10 +197,10 @@ eachEngine('failed log-ins', (open) => {
       checks += 1;
       return 'ann';
     });
-    while (countWaiting(app) < 1) await new Promise(setImmediate);
+    const leave = await waiting.promise;
     leave();
     await assert.rejects(attempt, { kind: 'unavailable' });
-    gate.resolve();
+    letGo();
     await Promise.all(held);
     assert.equal(checks, 0);
     assert.equal((await attemptLogIn(app, ann, name, right))?.found, 'ann');
@@ -181,20 +210,16 @@ eachEngine('failed log-ins', (open) => {
     const { app } = await openTestApp(await open());
     // As another node does: what is under way here is known to nobody there.
     const other = { ...app };
-    const gate = Promise.withResolvers<void>();
+    const { check, letGo, bothBegun } = heldCheck();
     const begun: Promise<unknown>[] = [];
-    const late = async () => {
-      await gate.promise;
-      return undefined;
-    };
     // Two are hashed at once; both have read that nothing stands against the name.
-    for (let n = 0; n < 2; n++) begun.push(attemptLogIn(other, ann, name, late));
-    while (countRunning(other) < 2) await new Promise(setImmediate);
+    for (let n = 0; n < 2; n++) begun.push(attemptLogIn(other, ann, name, check));
+    await bothBegun;
     for (let n = 0; n < 5; n++) await attemptLogIn(app, bob, name, wrong);
     assert.equal(await attemptLogIn(app, bob, name, right), undefined, 'locked');
     await app.store.commit([planUnlock(app, name)]);
     for (let n = 0; n < 3; n++) assert.equal(await attemptLogIn(app, bob, name, wrong), undefined);
-    gate.resolve();
+    letGo();
     await Promise.all(begun);
     assert.equal(
       (await attemptLogIn(app, bob, name, right))?.found,
@@ -284,20 +309,21 @@ eachEngine('failed log-ins', (open) => {
   test('strangers who wait under a name keep nobody waiting who has logged in with it', async () => {
     const { app } = await openTestApp(await open());
     await attemptLogIn(app, ann, name, right);
-    const slow = () => new Promise<undefined>((resolve) => setTimeout(resolve, 20, undefined));
-    // More than may be checked, and more than may wait for those.
+    const { check, letGo } = heldCheck();
+    // Five may be checked, 64 may wait for those, and the others are refused.
+    const refused = times(90 - 5 - 64);
     const strangers = Array.from({ length: 90 }, (_, at) => {
       const record = { ...ann.record, remote_address: `198.51.${at}.2` };
-      return attemptLogIn(app, { ...ann, record }, name, slow).catch(() => 'refused');
+      return attemptLogIn(app, { ...ann, record }, name, check).catch(refused.note);
     });
-    while (countRunning(app) < 2) await new Promise(setImmediate);
-    const [proved, elsewhere] = await Promise.all([
-      attemptLogIn(app, ann, name, right),
-      attemptLogIn(app, bob, name, right).catch((error) => error.kind),
-    ]);
-    assert.equal(proved?.found, 'ann');
-    // Refused for want of a place, or waiting until the name is locked.
-    assert.ok([undefined, 'rate_limited'].includes(elsewhere), 'from elsewhere one is one of them');
+    await refused.reached;
+    const elsewhere = attemptLogIn(app, bob, name, right);
+    await assert.rejects(elsewhere, { kind: 'rate_limited' }, 'from elsewhere one is one of them');
+    const { onGone, reached: isWaiting } = whoWait(1);
+    const proved = attemptLogIn(app, { ...ann, onGone }, name, right);
+    await isWaiting;
+    letGo();
+    assert.equal((await proved)?.found, 'ann');
     await Promise.all(strangers);
   });
 

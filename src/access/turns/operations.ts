@@ -122,12 +122,6 @@ const REFUSED_AFTER_MS = 500;
 /** Refusals that are held back at once; what is more hears them at once. */
 const MAX_REFUSED_LATER = 2_000;
 
-/** How many passwords are being checked, and how many wait for it. */
-export function countTurns(app: App): { running: number; waiting: number } {
-  const { running, waiting } = passwordTurnsOf(app);
-  return { running, waiting };
-}
-
 // A key takes a thread for tens of milliseconds up to tens of seconds. Of the eight threads one
 // is left to everything else, and one of these three to whoever else wants a key.
 const keyTurnsOf = perApp(

@@ -316,7 +316,7 @@ export async function revokeSessionCredentials(
   }
 }
 
-/** Injected credentials of a session, for the worker that carries it. */
+/** Injected credentials of a session, for the worker that carries it; until workers carry any, tests alone ask. */
 export async function readInjectedCredentials(
   app: App,
   session_id: string,

@@ -29,7 +29,7 @@ export function takeP256Key(app: App): BareEcKey {
   return bareKeyOf(stockOf(app).take() ?? makePairs(1));
 }
 
-/** P-256 keys that lie ready. */
+/** P-256 keys that lie ready. Asked by tests alone: nothing else shows that none is left in memory by a seal. */
 export function countReadyPairs(app: App): number {
   return stockOf(app).size;
 }
