@@ -44,6 +44,7 @@ import {
   tellRefused,
   traceInput,
   tracePath,
+  traceUnchecked,
 } from './request-record.ts';
 import type { Answer, AnyRoute, Capability, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
@@ -194,7 +195,7 @@ async function answer(
   const fields = await readFields(request, route, method, query);
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
-  traceInput(trace, input);
+  traceUnchecked(trace, input);
   const budget: Comparisons = { left: MOST_COMPARISONS };
   let own: OwnJudge | undefined;
   const caller: Caller = {
@@ -231,6 +232,7 @@ async function answer(
     return again;
   });
   if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
+  traceInput(trace, input);
   const result = await route.run(app, caller, input);
   const dressed = dress(caller, route, result, { fields, params: match.params });
   const sent = await wrapIfAsked(app, caller, result, dressed);

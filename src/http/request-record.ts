@@ -1,4 +1,4 @@
-import { ZodError } from 'zod';
+import { ZodError, type z } from 'zod';
 import type { Caller, RecordFacts, TokenFacts } from '../access/caller.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import type { App } from '../app.ts';
@@ -17,7 +17,7 @@ export interface RecordedRoute {
   readonly id: string;
   readonly method: string;
   readonly access: unknown;
-  readonly input?: { readonly shape: Readonly<Record<string, unknown>> };
+  readonly input?: { readonly shape: Readonly<Record<string, z.ZodType>> };
   readonly body?: 'json' | 'bytes';
   readonly path: string;
   readonly audit?: readonly string[];
@@ -38,6 +38,8 @@ export interface Trace {
   unknown_token: Uint8Array | undefined;
   /** Once the request is read whole. */
   caller: Caller | undefined;
+  /** What came with it, as long as nobody has looked whether it is as declared. */
+  unchecked: Readonly<Record<string, unknown>> | undefined;
 }
 
 export const OPERATION: Record<Method, Capability> = {
@@ -65,6 +67,7 @@ export function startTrace(request_id: string, remote_address: string): Trace {
     token: undefined,
     unknown_token: undefined,
     caller: undefined,
+    unchecked: undefined,
   };
 }
 
@@ -92,31 +95,47 @@ export function tracePath(
 
 /** Keeps of the input what the route's declaration lets into records. */
 export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>>): void {
+  trace.unchecked = undefined;
+  // What nobody reads is as it came.
+  const tell: Tell = (value, schema) => (schema ? value : recordable([], value));
+  trace.record.request = factsOf(trace.route, input, { tell, tellWithin: (value) => value });
+}
+
+/** As {@link traceInput}, of what is still to be checked: that is told only as it is declared, if it is refused before. */
+export function traceUnchecked(trace: Trace, input: Readonly<Record<string, unknown>>): void {
+  trace.unchecked = input;
+}
+
+function uncheckedFacts({ route, unchecked = {} }: Trace): Record<string, unknown> {
+  const tell: Tell = (value, schema) => recordable(schema ? [schema] : [], value);
+  return factsOf(route, unchecked, { tell, tellWithin: (value) => recordable([], value) });
+}
+
+/** @param schema undefined: no endpoint reads the field */
+type Tell = (value: unknown, schema: z.ZodType | undefined) => unknown;
+
+function factsOf(
+  { audit = [], audit_within = {}, input: declared }: Partial<RecordedRoute> = {},
+  input: Readonly<Record<string, unknown>>,
+  { tell, tellWithin }: { tell: Tell; tellWithin(value: unknown): unknown },
+): Record<string, unknown> {
+  const shape = declared?.shape ?? {};
   const facts: Record<string, unknown> = {};
-  for (const name of trace.route?.audit ?? []) {
+  for (const name of audit) {
     if (input[name] === undefined) continue;
-    // What nobody reads is as it came.
-    const isRead = Object.hasOwn(trace.route?.input?.shape ?? {}, name);
-    facts[name] = isRead ? input[name] : recordable([], input[name]);
+    facts[name] = tell(input[name], Object.hasOwn(shape, name) ? shape[name] : undefined);
   }
-  for (const [name, within] of Object.entries(trace.route?.audit_within ?? {})) {
+  for (const [name, within] of Object.entries(audit_within)) {
     const value = input[name];
-    if (isObject(value)) facts[name] = pick(value, within);
+    if (!isObject(value)) continue;
+    const sent = within.filter((field) => value[field] !== undefined);
+    facts[name] = Object.fromEntries(sent.map((field) => [field, tellWithin(value[field])]));
   }
-  trace.record.request = facts;
+  return facts;
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function pick(
-  value: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): Record<string, unknown> {
-  const picked: Record<string, unknown> = {};
-  for (const name of names) if (value[name] !== undefined) picked[name] = value[name];
-  return picked;
-}
 
 /** @throws Failure `unavailable` when it cannot be recorded: nothing is answered then */
 export async function recordDone(app: App, caller: Caller, route: RecordedRoute): Promise<void> {
@@ -136,6 +155,7 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   if (app.barrier.sealed && !(route?.while_sealed && isWrite)) return;
   // What is not as declared may be anything, a secret in the wrong field too.
   if (error instanceof ZodError) trace.record.request = {};
+  else if (trace.unchecked) trace.record.request = uncheckedFacts(trace);
   const { record } = trace;
   if (Object.keys(record.ended_before).length > 0)
     record.outcome.ended_before = record.ended_before;
