@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { IdentityFacts } from '../core/identity-template.ts';
 import {
-  type AccessRequest,
-  compileAcl,
-  judgeAccess,
+  capabilitiesAt,
+  compiledAcl,
+  judgedAccess,
   mayBeAllowed,
-  type Operation,
-} from './acl.ts';
-import { listCapabilities } from './grants.ts';
+} from '../../test/support/judged.ts';
+import type { IdentityFacts } from '../core/identity-template.ts';
+import type { AccessRequest, Operation } from './acl.ts';
 import { hasAccessBeneath } from './grants-beneath.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
@@ -30,7 +29,7 @@ function aclOf(...texts: (string | Record<string, string>)[]) {
   const policies = texts.map((text) =>
     parsePolicy(typeof text === 'string' ? text : policyText(text)),
   );
-  return compileAcl(policies, NOW);
+  return compiledAcl(policies, NOW);
 }
 
 const OPERATIONS: Record<string, Operation> = {
@@ -51,7 +50,7 @@ function judge(
   const [verb = '', path = ''] = request.split(' ');
   const operation = OPERATIONS[verb];
   assert.ok(operation);
-  return judgeAccess(acl, { path, operation, sudoRequired: false, ...more }).allowed;
+  return judgedAccess(acl, { path, operation, sudoRequired: false, ...more }).allowed;
 }
 
 const paths: [rules: Record<string, string>, request: string, allowed: boolean, rule: string][] = [
@@ -278,15 +277,15 @@ test('the same pattern in two policies: united, and a deny in either wins', () =
   }
 });
 
-test('duplicate stanzas in one policy are merged like those of two', () => {
+test('duplicate stanzas in one policy are merged like those of two', async () => {
   const acl = aclOf('path "x" { policy = "read" } path "x" { capabilities = ["delete"] }');
-  assert.deepEqual(listCapabilities(acl, 'x'), ['delete', 'list', 'read']);
+  assert.deepEqual(await capabilitiesAt(acl, 'x'), ['delete', 'list', 'read']);
 });
 
 test('the root policy allows everything, beside any deny', async () => {
-  const acl = compileAcl([parsePolicy('path "*" { policy = "deny" }'), ROOT_POLICY], NOW);
+  const acl = compiledAcl([parsePolicy('path "*" { policy = "deny" }'), ROOT_POLICY], NOW);
   assert.equal(judge(acl, 'DELETE pki/root', { sudoRequired: true }), true);
-  assert.deepEqual(listCapabilities(acl, 'x'), ['root']);
+  assert.deepEqual(await capabilitiesAt(acl, 'x'), ['root']);
   assert.equal(await hasAccessBeneath(acl, 'pki/', new RuleWalk()), true);
 });
 
@@ -391,7 +390,7 @@ test('what an identity is called never acts as a wildcard', () => {
       groups: [],
     };
     const policy = parsePolicy(`path "${path}" { capabilities = ["read"] }`);
-    return compileAcl([expandPolicy(policy, identity)], NOW);
+    return compiledAcl([expandPolicy(policy, identity)], NOW);
   };
   const own = 'home/{{identity.entity.name}}';
   assert.equal(judge(acl(own, 'alice'), 'GET home/alice'), true);
@@ -425,8 +424,8 @@ const capabilities: [rules: Record<string, string>, path: string, expected: stri
   [{ x: 'scan' }, 'x', ['scan']],
 ];
 for (const [rules, path, expected] of capabilities) {
-  test(`capabilities of ${path} under ${JSON.stringify(rules)}: ${expected.join(', ')}`, () => {
-    assert.deepEqual(listCapabilities(aclOf(rules), path), expected);
+  test(`capabilities of ${path} under ${JSON.stringify(rules)}: ${expected.join(', ')}`, async () => {
+    assert.deepEqual(await capabilitiesAt(aclOf(rules), path), expected);
   });
 }
 
@@ -486,7 +485,7 @@ test('before its fields are known, a request is stopped by what no field can cha
   assert.equal(may('pki/root', 'delete', true), false);
   assert.equal(may('pki/keys', 'list'), false);
   assert.equal(
-    mayBeAllowed(compileAcl([ROOT_POLICY], NOW), {
+    mayBeAllowed(compiledAcl([ROOT_POLICY], NOW), {
       path: 'x',
       operation: 'update',
       sudoRequired: true,
@@ -542,11 +541,11 @@ const spellings: [
 ]; // biome-ignore format: one rule a line
 
 for (const [rules, request, formed, allowed, rule] of spellings) {
-  test(`${request} under ${JSON.stringify(rules)}: ${rule}`, () => {
+  test(`${request} under ${JSON.stringify(rules)}: ${rule}`, async () => {
     const more = formed ? { formed } : {};
     assert.equal(judge(aclOf(rules), request, more), allowed);
     const [verb = '', path = ''] = request.split(' ');
-    const told = listCapabilities(aclOf(rules), path, formed);
+    const told = await capabilitiesAt(aclOf(rules), path, formed);
     assert.equal(told.includes(OPERATIONS[verb] ?? ''), allowed);
   });
 }

@@ -1,3 +1,4 @@
+import { doInTurns, SharedSteps, type Soon, type Steps } from '../core/steps.ts';
 import { canonicalNames, type FormedSegment, foldingNames } from './name-form.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import {
@@ -13,8 +14,8 @@ import {
   bitOf,
   compileTable,
   DENY,
-  findListRule,
   findRule,
+  findRuleAtOnce,
   foldNames,
   type Rule,
   type RuleTable,
@@ -77,9 +78,9 @@ export const OPERATION_BITS: Readonly<Record<Operation, number>> = {
  * @param policies templates expanded (`expandPolicy`)
  * @param now Unix seconds, to leave out stanzas that have run out
  */
-export function compileAcl(policies: readonly Policy[], now: number): Acl {
+export function* compileAcl(policies: readonly Policy[], now: number): Steps<Acl> {
   const root = policies.some((policy) => policy.root);
-  const { table, valid_until } = compileTable(policies, now);
+  const { table, valid_until } = yield* compileTable(policies, now);
   return { root, tables: [table], valid_until, size: table.size };
 }
 
@@ -87,18 +88,20 @@ export function compileAcl(policies: readonly Policy[], now: number): Acl {
 export function boundAcl(own: Acl, bound: Acl): Acl {
   if (bound.root) return own;
   if (own.root) return bound;
+  const others = bound.tables.filter((table) => !own.tables.includes(table));
   return {
     root: false,
-    tables: [...own.tables, ...bound.tables],
+    tables: [...own.tables, ...others],
     valid_until: Math.min(own.valid_until, bound.valid_until),
-    size: own.size + bound.size,
+    size: others.reduce((sum, { size }) => sum + size, own.size),
   };
 }
 
 /** Reading a rule anew takes as long as so many comparisons. */
 const FOLDING = 10;
 
-const spelt = new WeakMap<RuleTable, Map<string, RuleTable>>();
+/** Tables with names in their one spelling, by the places of those names. */
+const spelt = new WeakMap<RuleTable, Map<string, SharedSteps<RuleTable>>>();
 
 /**
  * The same rules with names in their one spelling where a path has names of more than one: a rule
@@ -106,24 +109,32 @@ const spelt = new WeakMap<RuleTable, Map<string, RuleTable>>();
  *
  * @param effort what making them takes is taken from it; they are kept
  */
-export function canonicalTable(
+export function* canonicalTable(
   table: RuleTable,
   path: string,
   formed: readonly FormedSegment[],
   effort?: Comparisons,
-): RuleTable {
+): Steps<RuleTable> {
   const folding = foldingNames(path, formed);
   if (folding.length === 0) return table;
-  const known = spelt.get(table) ?? new Map<string, RuleTable>();
+  const known = spelt.get(table) ?? new Map<string, SharedSteps<RuleTable>>();
   spelt.set(table, known);
-  const key = folding.map(({ at }) => at).join();
-  const found = known.get(key);
-  if (found) return found;
+  const key = placesOf(folding);
+  const found = known.get(key) ?? new SharedSteps(foldNames(table, folding));
+  known.set(key, found);
+  if (found.value) return found.value;
   if (effort) effort.left -= FOLDING * table.size;
-  const made = foldNames(table, folding);
-  known.set(key, made);
-  return made;
+  return yield* found.wait();
 }
+
+/** The same where it is made already; undefined where it is not. */
+function findSpelt(table: RuleTable, { path, formed }: Asked): RuleTable | undefined {
+  if (!formed || formed.length === 0) return table;
+  const folding = foldingNames(path, formed);
+  return folding.length === 0 ? table : spelt.get(table)?.get(placesOf(folding))?.value;
+}
+
+const placesOf = (folding: readonly FormedSegment[]): string => folding.map(({ at }) => at).join();
 
 export const ALLOWED: AccessVerdict = { allowed: true };
 
@@ -143,29 +154,34 @@ export type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoR
  * Says whether a caller may do what a request asks for (contract 5.2 to 5.4); {@link TOO_MUCH} when
  * nothing is left of its budget, which all tables and guards have in common.
  */
-export function judgeAccess(acl: Acl, request: AccessRequest): AccessVerdict {
+export function judgeAccess(acl: Acl, request: AccessRequest): Soon<AccessVerdict> {
   const { budget = { left: MOST_COMPARISONS } } = request;
   const judged = request.budget ? request : { ...request, budget };
-  const verdict = judgeAll(acl, judged, judgeRule, NO_RULE, budget);
-  return budget.left < 0 ? TOO_MUCH : verdict;
+  return judgeAll(acl, judged, judgeRule, budget);
 }
 
 /**
  * Says whether any request for this could be allowed, whatever its fields. To be asked before a
  * body is read, so that nobody makes the server read what they may not send.
+ *
+ * @param budget of the request, as {@link judgeAccess} has it
  */
-export function mayBeAllowed(acl: Acl, request: Asked): boolean {
-  return judgeAll(acl, request, judgeGrant).allowed;
+export function judgeGrants(acl: Acl, request: Asked, budget: Comparisons): Soon<AccessVerdict> {
+  return judgeAll(acl, request, judgeGrant, budget);
 }
 
 /**
  * Whether a policy denies a path in so many words, one of the caller's or of those that bound the
- * caller: that nothing grants it is no denial.
+ * caller, or it takes too long to know: that nothing grants it is no denial.
  */
-export function isDenied(acl: Acl, asked: Pick<AccessRequest, 'path' | 'formed'>): boolean {
+export async function isDenied(
+  acl: Acl,
+  asked: Pick<AccessRequest, 'path' | 'formed'>,
+  budget: Comparisons,
+): Promise<boolean> {
   const request: Asked = { ...asked, operation: 'update', sudoRequired: false };
   const denies = (rule: Rule): AccessVerdict => (rule.granted & DENY ? DENIED : ALLOWED);
-  return !judgeAll(acl, request, denies, ALLOWED).allowed;
+  return !(await judgeAll(acl, request, denies, budget, ALLOWED)).allowed;
 }
 
 export const DENIED = refuse('a policy denies this path');
@@ -173,44 +189,68 @@ export const DENIED = refuse('a policy denies this path');
 /** The fields of a request, and the wrapping that it asks for. */
 export type SentWith = Pick<AccessRequest, 'parameters' | 'reader' | 'wrapTtl' | 'budget'>;
 
+/** A verdict of one rule about a request. */
+type Judge<Request> = (rule: Rule, request: Request) => AccessVerdict;
+
 /**
- * Has every rule judge that decides about a request.
+ * Has every rule judge that decides about a request: at once where that is little, as it mostly is.
  *
+ * @param budget what finding the rules takes is taken from it; once nothing is left the verdict is
+ *   {@link TOO_MUCH}, whatever a rule would have said
  * @param without the verdict of policies that have no rule for it
- * @param effort what finding the rules takes is taken from it
  */
 export function judgeAll<Request extends Asked>(
   acl: Acl,
   request: Request,
-  judge: (rule: Rule, request: Request) => AccessVerdict,
+  judge: Judge<Request>,
+  budget: Comparisons,
   without = NO_RULE,
-  effort?: Comparisons,
-): AccessVerdict {
+): Soon<AccessVerdict> {
   if (acl.root) return ALLOWED;
-  const { operation, formed } = request;
-  const hasNames = formed !== undefined && formed.length > 0;
-  const named = hasNames ? canonicalNames(request.path, formed) : request.path;
-  const isList = operation === 'list';
-  // `a/` and `a` are one path to every other operation: a slash must not find another rule.
-  const path = isList ? named : withoutSlash(named);
   const { tables } = acl;
   for (let at = 0; at < tables.length; at++) {
-    const written = tables[at] ?? tables[0];
-    const table = hasNames ? canonicalTable(written, request.path, formed) : written;
-    // Whoever counts the effort goes by that, whatever is answered.
-    if (effort && effort.left < 0) return NO_RULE;
-    const rule = isList ? findListRule(table, path, effort) : findRule(table, path, effort);
+    const table = findSpelt(tables[at] ?? tables[0], request);
+    if (!table?.isPlain) {
+      return doInTurns(judgeInSteps(tables.slice(at), request, judge, budget, without));
+    }
+    const rule = findRuleAtOnce(table, pathOf(request), request.operation === 'list', budget);
     const verdict = rule ? judge(rule, request) : without;
+    if (budget.left < 0) return TOO_MUCH;
     if (!verdict.allowed) return verdict;
-    if (table.guards.lengths.length === 0) continue;
-    for (const guard of walkGuards(table, path, isList, effort)) {
-      if (effort && effort.left < 0) return NO_RULE;
-      if (!guard) continue;
-      const guarded = judge(guard, request);
+  }
+  return ALLOWED;
+}
+
+function* judgeInSteps<Request extends Asked>(
+  tables: readonly RuleTable[],
+  request: Request,
+  judge: Judge<Request>,
+  budget: Comparisons,
+  without: AccessVerdict,
+): Steps<AccessVerdict> {
+  const { path, operation, formed = [] } = request;
+  const asked = pathOf(request);
+  const isList = operation === 'list';
+  for (const written of tables) {
+    const table = yield* canonicalTable(written, path, formed, budget);
+    const rule = yield* findRule(table, asked, isList, budget);
+    const verdict = rule ? judge(rule, request) : without;
+    if (budget.left < 0) return TOO_MUCH;
+    if (!verdict.allowed) return verdict;
+    for (const guard of walkGuards(table, asked, isList, budget)) {
+      yield;
+      const guarded = guard ? judge(guard, request) : ALLOWED;
+      if (budget.left < 0) return TOO_MUCH;
       if (!guarded.allowed) return guarded;
     }
   }
   return ALLOWED;
+}
+
+/** `a/` and `a` are one path to every operation but lists: a slash must not find another rule. */
+function pathOf({ path, operation, formed }: Asked): string {
+  const named = formed && formed.length > 0 ? canonicalNames(path, formed) : path;
+  return operation === 'list' ? named : withoutSlash(named);
 }
 
 /**
@@ -218,12 +258,11 @@ export function judgeAll<Request extends Asked>(
  * conditions on the fields that they would be sent in. A rule that does not speak of a field says
  * nothing about them: policies that let a CSR be sent and nothing else go on as they were.
  */
-export function judgeBrought(acl: Acl, request: AccessRequest): AccessVerdict {
+export function judgeBrought(acl: Acl, request: AccessRequest): Soon<AccessVerdict> {
   const { parameters = {}, reader, budget = { left: MOST_COMPARISONS } } = request;
   const fields = readFields(parameters, reader);
   const judge = (rule: Rule): AccessVerdict => judgeNamedFields(rule, fields, budget);
-  const verdict = judgeAll(acl, request, judge, NO_RULE, budget);
-  return budget.left < 0 ? TOO_MUCH : verdict;
+  return judgeAll(acl, request, judge, budget);
 }
 
 function judgeNamedFields(rule: Rule, fields: SentFields, budget: Comparisons): AccessVerdict {

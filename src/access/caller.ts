@@ -1,5 +1,6 @@
 import type { EndedCounts } from '../core/ended-counts.ts';
 import type { IdentityFacts } from '../core/identity-template.ts';
+import type { Soon } from '../core/steps.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AccessRequest, Acl } from './acl.ts';
 import type { OwnJudge } from './own-judge.ts';
@@ -82,7 +83,7 @@ export interface Caller {
    *
    * @param list what they come to; not called for those who may do anything
    */
-  readonly mayBring?: (list: () => Readonly<Record<string, unknown>>) => boolean;
+  readonly mayBring?: (list: () => Readonly<Record<string, unknown>>) => Soon<boolean>;
   /** Judges by the paths of what the request names or finds; absent where no policies are asked. */
   readonly own?: () => OwnJudge;
   /**

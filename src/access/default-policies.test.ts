@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { capabilitiesAt, compiledAcl } from '../../test/support/judged.ts';
 import type { IdentityFacts } from '../core/identity-template.ts';
-import { compileAcl } from './acl.ts';
 import { DEFAULT_POLICY, RESPONSE_WRAPPING_POLICY } from './default-policies.ts';
-import { listCapabilities } from './grants.ts';
 import { expandPolicy, parsePolicy } from './policy.ts';
 
 const ALICE: IdentityFacts = {
@@ -11,9 +10,13 @@ const ALICE: IdentityFacts = {
   groups: [],
 };
 
-function capabilitiesOf(text: string, path: string, identity?: IdentityFacts): string {
-  const acl = compileAcl([expandPolicy(parsePolicy(text), identity)], 0);
-  return listCapabilities(acl, path).join(' ');
+async function capabilitiesOf(
+  text: string,
+  path: string,
+  identity?: IdentityFacts,
+): Promise<string> {
+  const acl = compiledAcl([expandPolicy(parsePolicy(text), identity)], 0);
+  return (await capabilitiesAt(acl, path)).join(' ');
 }
 
 const defaults: [path: string, capabilities: string][] = [
@@ -40,18 +43,18 @@ const defaults: [path: string, capabilities: string][] = [
   ['pki/ca', 'deny'],
 ];
 for (const [path, capabilities] of defaults) {
-  test(`the default policy: ${path} ${capabilities}`, () => {
-    assert.equal(capabilitiesOf(DEFAULT_POLICY, path, ALICE), capabilities);
+  test(`the default policy: ${path} ${capabilities}`, async () => {
+    assert.equal(await capabilitiesOf(DEFAULT_POLICY, path, ALICE), capabilities);
   });
 }
 
-test('without an identity the default policy opens no entity', () => {
-  assert.equal(capabilitiesOf(DEFAULT_POLICY, 'identity/entity/id/e-1'), 'deny');
+test('without an identity the default policy opens no entity', async () => {
+  assert.equal(await capabilitiesOf(DEFAULT_POLICY, 'identity/entity/id/e-1'), 'deny');
 });
 
-test('a wrapping token fetches its answer and does nothing else', () => {
-  assert.equal(capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'sys/wrapping/unwrap'), 'update');
-  assert.equal(capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'cubbyhole/response'), 'create read');
-  assert.equal(capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'cubbyhole/other'), 'deny');
-  assert.equal(capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'sys/wrapping/rewrap'), 'deny');
+test('a wrapping token fetches its answer and does nothing else', async () => {
+  assert.equal(await capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'sys/wrapping/unwrap'), 'update');
+  assert.equal(await capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'cubbyhole/response'), 'create read');
+  assert.equal(await capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'cubbyhole/other'), 'deny');
+  assert.equal(await capabilitiesOf(RESPONSE_WRAPPING_POLICY, 'sys/wrapping/rewrap'), 'deny');
 });

@@ -1,5 +1,5 @@
 import type { Acl } from './acl.ts';
-import { SOME, walkGranted } from './grants.ts';
+import { SOME, walkGrantedAt } from './grants.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
 import {
   DENY,
@@ -49,7 +49,7 @@ async function findAccessBeneath(acl: Acl, prefix: string, walk: RuleWalk): Prom
       if (walk.isDue) await walk.rest();
       if (path === undefined || tried.has(path)) continue;
       tried.add(path);
-      if ((await walkGranted(acl, path, walk)) !== 0) return true;
+      if ((await walkGrantedAt(acl, path, walk)) !== 0) return true;
     }
   }
   return false;

@@ -1,24 +1,19 @@
 import { Failure } from '../core/failure.ts';
+import type { Steps } from '../core/steps.ts';
 import { type Acl, canonicalTable } from './acl.ts';
 import { canonicalNames, type FormedSegment } from './name-form.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
 import { CAPABILITIES } from './policy.ts';
-import {
-  DENY,
-  findListRule,
-  findRule,
-  listAll,
-  type Rule,
-  type RuleTable,
-  walkGuards,
-} from './rule-table.ts';
-import type { RuleWalk } from './rule-walk.ts';
+import { DENY, findRule, listAll, type Rule, type RuleTable, walkGuards } from './rule-table.ts';
+import { RuleWalk } from './rule-walk.ts';
 import type { Comparisons } from './value-set.ts';
 
-/** A table for a path, which may have names of more than one spelling. */
-type TableFor = (table: RuleTable, effort: Comparisons | undefined) => RuleTable;
-
-const asWritten: TableFor = (table) => table;
+/** A path, with its names in their one spelling, and as it was written. */
+interface AskedPath {
+  named: string;
+  written: string;
+  formed: readonly FormedSegment[];
+}
 
 /**
  * What a path's rule grants, as `sys/capabilities` words it: sorted names, `["root"]` for a root
@@ -27,41 +22,21 @@ const asWritten: TableFor = (table) => table;
  * @param path as the client wrote it; a leading slash is taken off
  * @param formed counted without that slash
  */
-export function listCapabilities(
-  acl: Acl,
-  path: string,
-  formed: readonly FormedSegment[] = [],
-): string[] {
-  if (acl.root) return ['root'];
-  const { named, tableFor } = spelling(path, formed);
-  const steps = findGranted(acl, named, tableFor);
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  return wordsOf(step.value);
-}
-
-/** The same, one of many that a request asks about: `["deny"]` once that has come to its bound. */
-export async function walkCapabilities(
+export async function listCapabilities(
   acl: Acl,
   path: string,
   walk: RuleWalk,
   formed: readonly FormedSegment[] = [],
 ): Promise<string[]> {
   if (acl.root) return ['root'];
-  const { named, tableFor } = spelling(path, formed);
-  return wordsOf(await walkGranted(acl, named, walk, tableFor));
+  const written = path.startsWith('/') ? path.slice(1) : path;
+  const asked = { written, formed, named: canonicalNames(written, formed) };
+  return wordsOf(await walkGranted(acl, asked, walk));
 }
 
-function spelling(
-  path: string,
-  formed: readonly FormedSegment[],
-): { named: string; tableFor: TableFor } {
-  const bare = path.startsWith('/') ? path.slice(1) : path;
-  const tableFor: TableFor =
-    formed.length === 0
-      ? asWritten
-      : (table, effort) => canonicalTable(table, bare, formed, effort);
-  return { named: canonicalNames(bare, formed), tableFor };
+/** Whether what is reserved to sudo may be done at a path; not where that takes too long to know. */
+export async function maySudo(acl: Acl, path: string): Promise<boolean> {
+  return acl.root || (await listCapabilities(acl, path, new RuleWalk())).includes('sudo');
 }
 
 /**
@@ -70,19 +45,18 @@ function spelling(
  */
 function* findGranted(
   { tables }: Acl,
-  path: string,
-  tableFor: TableFor,
-  effort?: Comparisons,
-): Generator<void, number> {
+  { named, written, formed }: AskedPath,
+  effort: Comparisons,
+): Steps<number> {
   let granted = -1;
-  for (const written of tables) {
-    const table = tableFor(written, effort);
-    if (effort) effort.left -= TABLE;
+  for (const one of tables) {
+    const table = yield* canonicalTable(one, written, formed, effort);
+    effort.left -= TABLE;
     yield;
-    granted &= grantOf(findDeciding(table, path, effort));
+    granted &= grantOf(yield* findDeciding(table, named, effort));
     if (granted === 0) return 0;
     if (table.guards.lengths.length === 0) continue;
-    for (const guard of walkGuards(table, path, path.endsWith('/'), effort)) {
+    for (const guard of walkGuards(table, named, named.endsWith('/'), effort)) {
       if (guard) granted &= grantOf(guard);
       if (granted === 0) return 0;
       yield;
@@ -94,8 +68,12 @@ function* findGranted(
 /** Asking a table takes as long as so many comparisons, whatever it has. */
 const TABLE = 5;
 
-function findDeciding(table: RuleTable, path: string, effort?: Comparisons): Rule | undefined {
-  return path.endsWith('/') ? findListRule(table, path, effort) : findRule(table, path, effort);
+function findDeciding(
+  table: RuleTable,
+  path: string,
+  effort: Comparisons,
+): Steps<Rule | undefined> {
+  return findRule(table, path, path.endsWith('/'), effort);
 }
 
 function grantOf(rule: Rule | undefined): number {
@@ -103,20 +81,24 @@ function grantOf(rule: Rule | undefined): number {
 }
 
 /** The same in turns; 0 as well once the walk has come to its bound. */
-export async function walkGranted(
-  acl: Acl,
-  path: string,
-  walk: RuleWalk,
-  tableFor = asWritten,
-): Promise<number> {
-  const steps = findGranted(acl, path, tableFor, walk.effort);
+async function walkGranted(acl: Acl, asked: AskedPath, walk: RuleWalk): Promise<number> {
+  return (await walkSteps(findGranted(acl, asked, walk.effort), walk)) ?? 0;
+}
+
+/** Undefined once the walk has come to its bound. */
+async function walkSteps<Of>(steps: Steps<Of>, walk: RuleWalk): Promise<Of | undefined> {
   let step = steps.next();
   while (!step.done) {
-    if (walk.isSpent) return 0;
+    if (walk.isSpent) return undefined;
     if (walk.isDue) await walk.rest();
     step = steps.next();
   }
-  return walk.isSpent ? 0 : step.value;
+  return walk.isSpent ? undefined : step.value;
+}
+
+/** Of a path without names of more than one spelling. */
+export function walkGrantedAt(acl: Acl, path: string, walk: RuleWalk): Promise<number> {
+  return walkGranted(acl, { named: path, written: path, formed: [] }, walk);
 }
 
 function wordsOf(granted: number): string[] {
@@ -147,8 +129,9 @@ export async function listGrants(
   const grantedAt = async (path: string): Promise<number | undefined> => {
     if (known.has(path)) return known.get(path);
     // What the caller's own policies say nothing of is granted by nothing else.
-    const isSpokenOf = findDeciding(own, path, walk.effort) !== undefined;
-    const granted = isSpokenOf ? await walkGranted(acl, path, walk) : undefined;
+    const rule = await walkSteps(findDeciding(own, path, walk.effort), walk);
+    const isSpokenOf = rule !== undefined;
+    const granted = isSpokenOf ? await walkGrantedAt(acl, path, walk) : undefined;
     known.set(path, granted);
     return granted;
   };

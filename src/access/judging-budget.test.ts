@@ -4,18 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cpuOf } from '../../test/support/cpu-time.ts';
+import { compiledAcl, judgedAccess, judgedBrought } from '../../test/support/judged.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { duration, list, stringMap, text } from '../core/fields.ts';
-import {
-  type AccessRequest,
-  type Acl,
-  ALLOWED,
-  boundAcl,
-  compileAcl,
-  judgeAccess,
-  judgeBrought,
-  TOO_MUCH,
-} from './acl.ts';
+import { type AccessRequest, type Acl, ALLOWED, boundAcl, TOO_MUCH } from './acl.ts';
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
 import { parsePolicy } from './policy.ts';
@@ -33,7 +25,7 @@ function compile(conditions: readonly string[], tables: number): Acl {
   const policies = conditions.map((each) =>
     parsePolicy(`path "a" { capabilities = ["update"] ${each} }`),
   );
-  return Array.from({ length: tables }, () => compileAcl(policies, 0)).reduce(boundAcl);
+  return Array.from({ length: tables }, () => compiledAcl(policies, 0)).reduce(boundAcl);
 }
 
 type Fields = Record<string, unknown>;
@@ -103,7 +95,7 @@ for (const [what, conditions, fields, one, nine] of CASES) {
         const asked = request(fields());
         let verdict = ALLOWED;
         const judging = cpuOf(() => {
-          verdict = judgeAccess(acl, asked);
+          verdict = judgedAccess(acl, asked);
         });
         assert.deepEqual(verdict, isJudged ? ALLOWED : TOO_MUCH);
         return { judging };
@@ -117,9 +109,9 @@ test('tables, what is brought in another form, and own paths take from one budge
   const asked = request({ names: people.slice(0, 3000) });
   const left = (): number => asked.budget?.left ?? 0;
   const before = [left()];
-  assert.equal(judgeAccess(acl, asked), ALLOWED);
+  assert.equal(judgedAccess(acl, asked), ALLOWED);
   before.push(left());
-  assert.equal(judgeBrought(acl, asked), ALLOWED);
+  assert.equal(judgedBrought(acl, asked), ALLOWED);
   before.push(left());
   const judge = new OwnJudge(asked);
   assert.equal(await judge.judge(acl, [{ path: 'a', alike: ['names'] }]), ALLOWED);
@@ -133,8 +125,8 @@ test('tables, what is brought in another form, and own paths take from one budge
   while (left() > 0)
     await judge.judge(compile([denied('names', ends)], 1), [{ path: 'a', alike: ['names'] }]);
   assert.equal(await judge.judge(acl, [{ path: 'a', alike: ['names'] }]), TOO_MUCH);
-  assert.equal(judgeAccess(acl, asked), TOO_MUCH);
-  assert.equal(judgeBrought(acl, asked), TOO_MUCH);
+  assert.equal(judgedAccess(acl, asked), TOO_MUCH);
+  assert.equal(judgedBrought(acl, asked), TOO_MUCH);
 });
 
 test('what was sent is read once, wherever it is judged', () => {
@@ -148,7 +140,7 @@ test('what was sent is read once, wherever it is judged', () => {
   };
   const asked = { ...request({ names: people }), reader: counting };
   const acl = compile([denied('names', '"x"')], 9);
-  assert.equal(judgeAccess(acl, asked), ALLOWED);
-  assert.equal(judgeBrought(acl, asked), ALLOWED);
+  assert.equal(judgedAccess(acl, asked), ALLOWED);
+  assert.equal(judgedBrought(acl, asked), ALLOWED);
   assert.equal(readings, 1);
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cpuUntil } from '../../test/support/cpu-time.ts';
+import { compiledAcl } from '../../test/support/judged.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { longestTurn } from '../../test/support/turns.ts';
 import { list } from '../core/fields.ts';
-import { type Acl, ALLOWED, boundAcl, compileAcl, TOO_MUCH } from './acl.ts';
+import { type Acl, ALLOWED, boundAcl, TOO_MUCH } from './acl.ts';
 import type { OwnPath } from './name-form.ts';
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
@@ -15,7 +16,7 @@ const THOUSAND = Array.from({ length: 1000 }, (_, at) => at.toString(36));
 
 const stanza = (path: string, rule: string): string =>
   `path "${path}" { capabilities = ["update"] ${rule} }`;
-const compile = (text: string): Acl => compileAcl([parsePolicy(text)], 0);
+const compile = (text: string): Acl => compiledAcl([parsePolicy(text)], 0);
 /** As of a token that was made eight tokens down. */
 const nineTimes = (acl: () => Acl): Acl => Array.from({ length: 9 }, acl).reduce(boundAcl);
 
@@ -85,7 +86,8 @@ test('what has passed is not judged again by the very same rules, and is by all 
     ['made anew of the same tables', boundAcl({ ...own }, { ...maker }), true],
     ['without what bounds it', { ...own }, false],
     ['by other tables that say the same', boundAcl(equal, maker), false],
-    ['bounded once more', boundAcl(boundAcl(own, maker), maker), false],
+    ['bounded once more by the same', boundAcl(boundAcl(own, maker), maker), true],
+    ['bounded once more by others', boundAcl(boundAcl(own, maker), equal), false],
     ['in another order', boundAcl(maker, own), false],
   ];
   for (const [what, acl, isSame] of cases) {

@@ -1,4 +1,5 @@
 import { Breath } from '../core/breath.ts';
+import type { Soon } from '../core/steps.ts';
 import {
   type AccessVerdict,
   type Acl,
@@ -66,7 +67,7 @@ export class OwnJudge {
     return this.#each(acl, paths, senseKey, (own, key) => {
       const judge = (rule: Rule): AccessVerdict => this.#byRule(rule, own, key);
       const asked: Asked = { ...own, operation: operationOf(own), sudoRequired: false };
-      return judgeAll(acl, asked, judge, ALLOWED, this.#budget);
+      return judgeAll(acl, asked, judge, this.#budget, ALLOWED);
     });
   }
 
@@ -77,20 +78,14 @@ export class OwnJudge {
     paths: readonly string[],
   ): Promise<AccessVerdict> {
     const { wrapTtl } = this.#sent;
-    const asked = { operation, sudoRequired: false, wrapTtl, budget: this.#budget };
+    const budget = this.#budget;
+    const asked = { operation, sudoRequired: false, wrapTtl, budget };
     const owns = paths.map((path) => ({ path }));
     return this.#each(
       acl,
       owns,
       () => operation,
-      (own) =>
-        judgeAll(
-          acl,
-          { ...asked, ...own },
-          (rule, each) => judgeRule(rule, each),
-          undefined,
-          this.#budget,
-        ),
+      (own) => judgeAll(acl, { ...asked, ...own }, judgeRule, budget),
     );
   }
 
@@ -99,7 +94,7 @@ export class OwnJudge {
     acl: Acl,
     paths: readonly Own[],
     keyOf: (own: Own) => string,
-    judge: (own: Own, key: string) => AccessVerdict,
+    judge: (own: Own, key: string) => Soon<AccessVerdict>,
   ): Promise<AccessVerdict> {
     this.#begin(acl);
     for (const own of paths) {
@@ -108,7 +103,8 @@ export class OwnJudge {
       const passed = this.#passed.get(key) ?? new Set<string>();
       if (passed.has(own.path)) continue;
       this.#budget.left -= PATH * acl.tables.length;
-      const verdict = this.#budget.left < 0 ? TOO_MUCH : judge(own, key);
+      const judged = this.#budget.left < 0 ? TOO_MUCH : judge(own, key);
+      const verdict = judged instanceof Promise ? await judged : judged;
       if (!verdict.allowed) return this.#budget.left < 0 ? TOO_MUCH : verdict;
       this.#passed.set(key, passed.add(own.path));
     }

@@ -70,6 +70,19 @@ export function judgeTokenRules(policies: readonly Policy[]): string | undefined
   );
 }
 
+/**
+ * What the policies of a token, and of those that it was made from, may be worth together, as
+ * ordinary rules go. Those that differ each judge every request of it.
+ */
+const MOST_WITH_BOUNDS = 16_000;
+
+/** Says why a token that was made from others is granted nothing at all; undefined: it is granted. */
+export function judgeBoundRules(size: number): string | undefined {
+  return size > MOST_WITH_BOUNDS
+    ? `permission denied: the policies of the token and of those it was made from are worth ${size} paths in all, at most ${MOST_WITH_BOUNDS} are read`
+    : undefined;
+}
+
 function judge(what: string, found: number, most: number): string | undefined {
   return found > most
     ? `permission denied: the token's policies have ${found} ${what} in all, at most ${most} are read`

@@ -1,3 +1,4 @@
+import { doAll, type Steps } from '../core/steps.ts';
 import { canonicalPattern, type FormedSegment } from './name-form.ts';
 import { mergeParameters } from './parameter-rules.ts';
 import {
@@ -19,7 +20,7 @@ import {
 } from './policy.ts';
 import { countConditions } from './policy-limits.ts';
 import type { Comparisons } from './value-set.ts';
-import { findFirst, listMatching } from './wild-index.ts';
+import { countCandidates, findFirst, prepareIndex, walkMatching } from './wild-index.ts';
 
 /** One set of policies, merged. */
 export interface RuleTable {
@@ -27,6 +28,8 @@ export interface RuleTable {
   readonly wild: Heads<WildRule>;
   /** What takes something away at a place that nobody knows; mostly nothing. */
   readonly guards: Heads<Guard>;
+  /** Any path is judged by few of its rules, and none of them is a guard. */
+  readonly isPlain: boolean;
   /** About how many ordinary rules it is worth in memory: a long path or many conditions are more than one. */
   readonly size: number;
 }
@@ -62,6 +65,8 @@ export interface Guard extends WildRule {
   /** With its slots; the pattern matches whatever could fill them. */
   form: string;
   slots: readonly SlottedSegment[];
+  /** Has wildcards however its slots are filled. */
+  isWild: boolean;
 }
 
 export function bitOf(capability: PolicyCapability): number {
@@ -78,15 +83,16 @@ export const DENY = bitOf('deny');
  * @param now Unix seconds, to leave out stanzas that have run out
  * @returns also from when on a stanza has run out, so that the table must be compiled anew
  */
-export function compileTable(
+export function* compileTable(
   policies: readonly Policy[],
   now: number,
-): { table: RuleTable; valid_until: number } {
+): Steps<{ table: RuleTable; valid_until: number }> {
   const groups = new Map<string, Rule[]>();
   const guards = new Map<string, Rule[]>();
   let valid_until = Number.POSITIVE_INFINITY;
   for (const { rules } of policies) {
     for (const stanza of rules) {
+      yield;
       if (stanza.expiration !== undefined) {
         if (stanza.expiration <= now) continue;
         valid_until = Math.min(valid_until, stanza.expiration);
@@ -97,7 +103,8 @@ export function compileTable(
       if (reachesBare(stanza)) addTo(place, withoutSlash(form), ruleOf(stanza));
     }
   }
-  return { table: indexRules(mergeGroups(groups), mergeGroups(guards)), valid_until };
+  const merged = yield* mergeGroups(groups);
+  return { table: yield* indexRules(merged, yield* mergeGroups(guards)), valid_until };
 }
 
 /**
@@ -118,32 +125,52 @@ function addTo<Of>(groups: Map<string, Of[]>, key: string, one: Of): void {
   else groups.set(key, [one]);
 }
 
-function indexRules(
+function* indexRules(
   merged: ReadonlyMap<string, Rule>,
   guarding: ReadonlyMap<string, Rule>,
-): RuleTable {
+): Steps<RuleTable> {
   const exact = new Map<string, Rule>();
   const wild: WildRule[] = [];
   for (const [form, rule] of merged) {
+    yield;
     const pattern = compilePattern(form);
     if (pattern) wild.push({ pattern, rule });
     else exact.set(form, rule);
   }
-  const guards = [...guarding].flatMap(([form, rule]) => {
+  const guards: Guard[] = [];
+  for (const [form, rule] of guarding) {
+    yield;
     const pattern = compilePattern(widenForm(form));
-    return pattern ? [{ form, slots: slotsOf(form), pattern, rule }] : [];
-  });
-  const size = Math.ceil(weighRules(merged) + weighRules(guarding));
-  return { exact, wild: byHeads(wild), guards: byHeads(guards), size };
+    const isWild = compilePattern(form) !== undefined;
+    if (pattern) guards.push({ form, slots: slotsOf(form), isWild, pattern, rule });
+  }
+  const size = Math.ceil((yield* weighRules(merged)) + (yield* weighRules(guarding)));
+  const heads = yield* byHeads(wild);
+  const isPlain = guards.length === 0 && isShort(heads);
+  return { exact, wild: heads, guards: yield* byHeads(guards), isPlain, size };
+}
+
+/** As many heads and patterns are looked at in some hundredths of a millisecond. */
+const FEW_HEADS = 64;
+const FEW_PATTERNS = 256;
+
+function isShort({ byHead, lengths }: Heads<WildRule>): boolean {
+  if (lengths.length > FEW_HEADS) return false;
+  const most = new Map<number, number>();
+  for (const [{ length }, bucket] of byHead) {
+    most.set(length, Math.max(most.get(length) ?? 0, countCandidates(bucket)));
+  }
+  return most.values().reduce((sum, each) => sum + each, 0) <= FEW_PATTERNS;
 }
 
 /** Characters of a path, and conditions, that take about as much memory as an ordinary rule. */
 const CHARACTERS_OF_RULE = 256;
 const CONDITIONS_OF_RULE = 8;
 
-function weighRules(rules: ReadonlyMap<string, Rule>): number {
+function* weighRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
   let weight = 0;
   for (const [form, rule] of rules) {
+    yield;
     weight += 1;
     if (form.length > CHARACTERS_OF_RULE) weight += form.length / CHARACTERS_OF_RULE;
     weight += countConditions(rule) / CONDITIONS_OF_RULE;
@@ -151,14 +178,62 @@ function weighRules(rules: ReadonlyMap<string, Rule>): number {
   return weight;
 }
 
-function byHeads<Of extends WildRule>(rules: readonly Of[]): Heads<Of> {
-  const byHead = new Map<string, Of[]>();
-  for (const rule of rules) addTo(byHead, rule.pattern.head, rule);
-  for (const bucket of byHead.values()) {
-    bucket.sort((a, b) => comparePrecedence(a.pattern, b.pattern));
+function* byHeads<Of extends WildRule>(rules: readonly Of[]): Steps<Heads<Of>> {
+  const groups = new Map<string, Of[]>();
+  for (const rule of rules) {
+    addTo(groups, rule.pattern.head, rule);
+    yield;
+  }
+  const byHead = new Map<string, readonly Of[]>();
+  for (const [head, bucket] of groups) {
+    const sorted = yield* sortRules(bucket);
+    yield* prepareIndex(sorted);
+    byHead.set(head, sorted);
   }
   const lengths = [...new Set([...byHead.keys()].map((head) => head.length))];
   return { byHead, lengths: lengths.sort((a, b) => b - a) };
+}
+
+/** So many are sorted in one step. */
+const SORTED_AT_ONCE = 128;
+
+/** The deciding one first. */
+function* sortRules<Of extends WildRule>(rules: readonly Of[]): Steps<readonly Of[]> {
+  let runs: Of[][] = [];
+  for (let at = 0; at < rules.length; at += SORTED_AT_ONCE) {
+    runs.push(rules.slice(at, at + SORTED_AT_ONCE).sort(byPrecedence));
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: Of[][] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      merged.push(yield* mergeSorted(runs[at] ?? [], runs[at + 1] ?? []));
+    }
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function byPrecedence(a: WildRule, b: WildRule): number {
+  return comparePrecedence(a.pattern, b.pattern);
+}
+
+function* mergeSorted<Of extends WildRule>(
+  some: readonly Of[],
+  others: readonly Of[],
+): Steps<Of[]> {
+  const merged: Of[] = [];
+  let next = 0;
+  for (const one of some) {
+    for (let other = others[next]; other && byPrecedence(other, one) < 0; other = others[next]) {
+      merged.push(other);
+      next += 1;
+      yield;
+    }
+    merged.push(one);
+    yield;
+  }
+  return [...merged, ...others.slice(next)];
 }
 
 /** Every rule with a wildcard, in no order. */
@@ -170,21 +245,40 @@ export function listAll<Of extends WildRule>({ byHead }: Heads<Of>): Of[] {
  * The same rules with some names of their paths in their one spelling: the table itself where every
  * name is written so, as most are.
  */
-export function foldNames(table: RuleTable, folding: readonly FormedSegment[]): RuleTable {
+export function* foldNames(table: RuleTable, folding: readonly FormedSegment[]): Steps<RuleTable> {
+  const rules = yield* foldRules(listRules(table), folding);
+  const guards = yield* foldRules(listGuards(table), folding);
+  const isSame = !rules.differs && !guards.differs;
+  return isSame
+    ? table
+    : yield* indexRules(yield* mergeGroups(rules.groups), yield* mergeGroups(guards.groups));
+}
+
+/** A rule by the form of its path. */
+type Formed = readonly [form: string, rule: Rule];
+
+function* listRules({ exact, wild }: RuleTable): Generator<Formed> {
+  yield* exact;
+  for (const { pattern, rule } of listAll(wild)) yield [pattern.form, rule];
+}
+
+function* listGuards({ guards }: RuleTable): Generator<Formed> {
+  for (const { form, rule } of listAll(guards)) yield [form, rule];
+}
+
+function* foldRules(
+  rules: Iterable<Formed>,
+  folding: readonly FormedSegment[],
+): Steps<{ groups: Map<string, Rule[]>; differs: boolean }> {
   let differs = false;
-  const fold = (rules: readonly [form: string, rule: Rule][]): Map<string, Rule> => {
-    const groups = new Map<string, Rule[]>();
-    for (const [form, rule] of rules) {
-      const canonical = canonicalPattern(form, folding);
-      differs ||= canonical !== form;
-      addTo(groups, canonical, rule);
-    }
-    return mergeGroups(groups);
-  };
-  const wild = listAll(table.wild).map(({ pattern, rule }): [string, Rule] => [pattern.form, rule]);
-  const rules = fold([...table.exact, ...wild]);
-  const guards = fold(listAll(table.guards).map(({ form, rule }) => [form, rule]));
-  return differs ? indexRules(rules, guards) : table;
+  const groups = new Map<string, Rule[]>();
+  for (const [form, rule] of rules) {
+    yield;
+    const canonical = canonicalPattern(form, folding);
+    differs ||= canonical !== form;
+    addTo(groups, canonical, rule);
+  }
+  return { groups, differs };
 }
 
 const NOTHING: ParameterRules = new Map();
@@ -218,9 +312,12 @@ function ruleOf(stanza: PathRule): Rule {
   };
 }
 
-function mergeGroups(groups: ReadonlyMap<string, readonly Rule[]>): Map<string, Rule> {
+function* mergeGroups(groups: ReadonlyMap<string, readonly Rule[]>): Steps<Map<string, Rule>> {
   const merged = new Map<string, Rule>();
-  for (const [form, rules] of groups) merged.set(form, mergeRules(rules));
+  for (const [form, rules] of groups) {
+    yield;
+    merged.set(form, mergeRules(rules));
+  }
   return merged;
 }
 
@@ -257,38 +354,51 @@ function choose(
 /**
  * The one rule that decides about a path: an exact one, or the best of those with wildcards.
  *
+ * @param isList a list's path ends in a slash; only exact rules may leave it out (contract 5.3). What
+ *   denies the path without it denies its list, too, unless a rule of higher rank is about the list
  * @param effort what that takes is taken from it
  */
-export function findRule(table: RuleTable, path: string, effort?: Comparisons): Rule | undefined {
-  return table.exact.get(path) ?? findWild(table, path, effort)?.rule;
-}
-
-/**
- * A list's path ends in a slash; only exact rules may leave it out (contract 5.3). What denies
- * the path without it denies its list, too, unless a rule of higher rank is about the list.
- */
-export function findListRule(
+export function* findRule(
   table: RuleTable,
   path: string,
+  isList: boolean,
   effort?: Comparisons,
-): Rule | undefined {
+): Steps<Rule | undefined> {
+  if (!isList) return table.exact.get(path) ?? (yield* findWild(table, path, effort))?.rule;
   const bare = withoutSlash(path);
   const exact = table.exact.get(`${bare}/`) ?? table.exact.get(bare);
   if (exact) return exact;
-  const [lists, whole] = [findWild(table, `${bare}/`, effort), findWild(table, bare, effort)];
+  const lists = yield* findWild(table, `${bare}/`, effort);
+  const whole = yield* findWild(table, bare, effort);
   if (!lists || !whole || !(whole.rule.granted & DENY)) return lists?.rule;
   return comparePrecedence(whole.pattern, lists.pattern) <= 0 ? whole.rule : lists.rule;
 }
 
-function findWild(table: RuleTable, path: string, effort?: Comparisons): WildRule | undefined {
+/** The same at once, of a table that is plain. */
+export function findRuleAtOnce(
+  table: RuleTable,
+  path: string,
+  isList: boolean,
+  effort: Comparisons,
+): Rule | undefined {
+  return (
+    (isList ? undefined : table.exact.get(path)) ?? doAll(findRule(table, path, isList, effort))
+  );
+}
+
+function* findWild(
+  table: RuleTable,
+  path: string,
+  effort?: Comparisons,
+): Steps<WildRule | undefined> {
   const { byHead, lengths } = table.wild;
   if (effort) effort.left -= weighHeads(lengths, path);
   for (const length of lengths) {
     if (length > path.length) continue;
     const bucket = byHead.get(path.slice(0, length));
-    if (!bucket) continue;
-    const found = findFirst(bucket, path, effort);
+    const found = bucket && (yield* findFirst(bucket, path, effort));
     if (found) return found;
+    yield;
   }
   return undefined;
 }
@@ -320,7 +430,7 @@ export function* walkGuards(
   effort?: Comparisons,
 ): Generator<Rule | undefined, void> {
   if (!isList) {
-    yield* rulesAt(table, path, decidingAt(table, path, effort), effort);
+    yield* rulesAt(table, path, yield* decidingAt(table, path, effort), effort);
     return;
   }
   const bare = withoutSlash(path);
@@ -329,15 +439,15 @@ export function* walkGuards(
     yield* rulesAt(table, slashed, 'exact', effort);
     return;
   }
-  const deciding = table.exact.has(bare) ? 'exact' : decidingAt(table, slashed, effort);
+  const deciding = table.exact.has(bare) ? 'exact' : yield* decidingAt(table, slashed, effort);
   yield* rulesAt(table, slashed, deciding, effort);
   for (const whole of guardsAt(table, bare, deciding, effort)) {
     yield whole && (whole.exact || whole.rule.granted & DENY) ? whole.rule : undefined;
   }
 }
 
-function decidingAt(table: RuleTable, path: string, effort?: Comparisons): Deciding {
-  return table.exact.has(path) ? 'exact' : findWild(table, path, effort)?.pattern;
+function* decidingAt(table: RuleTable, path: string, effort?: Comparisons): Steps<Deciding> {
+  return table.exact.has(path) ? 'exact' : (yield* findWild(table, path, effort))?.pattern;
 }
 
 interface Obeyed {
@@ -347,9 +457,9 @@ interface Obeyed {
 }
 
 /** Comparing what is written around the slots of a guard takes as long as so many comparisons. */
-const SLOTS = 2;
+const SLOTS = 4;
 /** And so does filling them in, and reading what comes of it. */
-const FILLING = 10;
+const FILLING = 60;
 
 function* rulesAt(
   table: RuleTable,
@@ -371,8 +481,16 @@ function* guardsAt(
   for (const length of guards.lengths) {
     const bucket = length <= path.length && guards.byHead.get(path.slice(0, length));
     if (!bucket) continue;
-    for (const guard of listMatching(bucket, path, effort)) {
+    for (const guard of walkMatching(bucket, path, effort)) {
+      if (!guard) {
+        yield undefined;
+        continue;
+      }
       if (effort) effort.left -= SLOTS + (path.length >> 4);
+      if (deciding === 'exact' && guard.isWild) {
+        yield undefined;
+        continue;
+      }
       const filled = fillFromPath(guard.form, guard.slots, segments);
       if (filled !== undefined && effort) effort.left -= FILLING + (filled.length >> 5);
       yield filled === undefined ? undefined : obeyedAs(guard, filled, deciding);

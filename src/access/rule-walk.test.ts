@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cpuUntil } from '../../test/support/cpu-time.ts';
+import { capabilitiesAt, compiledAcl } from '../../test/support/judged.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { longestTurn } from '../../test/support/turns.ts';
 import { Failure } from '../core/failure.ts';
-import { type Acl, boundAcl, compileAcl } from './acl.ts';
-import { listCapabilities, listGrants, walkCapabilities } from './grants.ts';
+import { type Acl, boundAcl } from './acl.ts';
+import { listCapabilities, listGrants } from './grants.ts';
 import { hasAccessBeneath } from './grants-beneath.ts';
 import { expandPolicy, type Policy, parsePolicy } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
@@ -33,7 +34,7 @@ function policyOf(stanza: (n: number) => string): Policy {
 
 /** A token that was made by way of so many others which had the same. */
 const aclOf = (policy: Policy, tables: number): Acl =>
-  Array.from({ length: tables }, () => compileAcl([policy], 0)).reduce((own, bound) =>
+  Array.from({ length: tables }, () => compiledAcl([policy], 0)).reduce((own, bound) =>
     boundAcl(own, bound),
   );
 
@@ -92,7 +93,7 @@ const WORK: [what: string, work: (acl: Acl, walk: RuleWalk) => Promise<unknown>]
   [
     'many paths are asked about',
     async (acl, walk) => {
-      for (let at = 0; at < 256; at++) await walkCapabilities(acl, `a/${'b'.repeat(at)}`, walk);
+      for (let at = 0; at < 256; at++) await listCapabilities(acl, `a/${'b'.repeat(at)}`, walk);
     },
   ],
 ];
@@ -125,7 +126,7 @@ const spent = (): RuleWalk => {
   return walk;
 };
 const two = (own: string, bound: string): Acl =>
-  boundAcl(compileAcl([parsePolicy(own)], 0), compileAcl([parsePolicy(bound)], 0));
+  boundAcl(compiledAcl([parsePolicy(own)], 0), compiledAcl([parsePolicy(bound)], 0));
 
 test('a list of grants that would take too long is refused, and not answered without its denials', async () => {
   const acl = two(`${read('a/*')} ${deny('a/b')}`, read('*'));
@@ -145,8 +146,8 @@ test('what could not be judged any more counts as nothing, and is judged by the 
   assert.equal(await hasAccessBeneath(acl, 'a/', new RuleWalk()), true);
   // What is known needs no judging.
   assert.equal(await hasAccessBeneath(acl, 'a/', spent()), true);
-  assert.deepEqual(await walkCapabilities(acl, 'a/b', spent()), ['deny']);
-  assert.deepEqual(await walkCapabilities(acl, 'a/b', new RuleWalk()), ['read']);
+  assert.deepEqual(await listCapabilities(acl, 'a/b', spent()), ['deny']);
+  assert.deepEqual(await listCapabilities(acl, 'a/b', new RuleWalk()), ['read']);
 });
 
 test('nothing more is judged for somebody who has gone', async () => {
@@ -168,8 +169,8 @@ test('ten thousand names of five made one from the other are listed, and whoever
   assert.equal(exact.size, TOKEN_LIMITS.stanzas);
   for (const path of ['a/7', 'a/x', '/a/7', 'a/7/']) {
     assert.deepEqual(
-      await walkCapabilities(acl, path, new RuleWalk()),
-      listCapabilities(acl, path),
+      await listCapabilities(acl, path, new RuleWalk()),
+      await capabilitiesAt(acl, path),
     );
   }
 });
@@ -197,7 +198,7 @@ const BENEATH: [rules: string, prefix: string, shown: boolean][] = [
 for (const [rules, prefix, shown] of BENEATH) {
   test(`${prefix} is ${shown ? 'shown' : 'hidden'} under ${rules}, among others in any order`, async () => {
     const others = ['a/b', 'z/*', 'pj/+', 'pkz/+/x', 'auth/a', 'auth/z/*'].map(read).join(' ');
-    const acl = compileAcl([parsePolicy(`${others} ${rules}`)], 0);
+    const acl = compiledAcl([parsePolicy(`${others} ${rules}`)], 0);
     assert.equal(await hasAccessBeneath(acl, prefix, new RuleWalk()), shown);
   });
 }

@@ -7,8 +7,9 @@ import type { Comparisons } from './value-set.ts';
  */
 const MOST_EFFORT = 2_000_000;
 
-/** Less is done sooner than the clock is read. More are left where something is made at first use, which is not counted. */
-const STEP = 16;
+/** Less, and fewer steps, are done sooner than the clock is read. */
+const LITTLE = 16;
+const STEPS = 8;
 
 /**
  * One request that looks through all the rules of a token, each of which may be judged by all others:
@@ -20,6 +21,7 @@ export class RuleWalk {
   readonly #breath = new Breath();
   readonly #requireThere: () => void;
   #seen = MOST_EFFORT;
+  #steps = 0;
 
   /** @param requireThere throws when nobody waits for the answer any more */
   constructor(requireThere: () => void = () => {}) {
@@ -33,8 +35,10 @@ export class RuleWalk {
 
   /** Whether it is time to rest. Asked between two steps, each of which takes far less than a millisecond. */
   get isDue(): boolean {
-    if (this.#seen - this.effort.left < STEP) return false;
+    this.#steps += 1;
+    if (this.#seen - this.effort.left < LITTLE && this.#steps < STEPS) return false;
     this.#seen = this.effort.left;
+    this.#steps = 0;
     return this.#breath.isDue;
   }
 

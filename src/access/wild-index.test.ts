@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { doAll } from '../core/steps.ts';
 import {
   ANY_REST,
   ANY_SEGMENT,
@@ -7,7 +8,7 @@ import {
   compilePattern,
   matchesTail,
 } from './path-pattern.ts';
-import { findFirst } from './wild-index.ts';
+import { findFirst, walkMatching } from './wild-index.ts';
 
 /** The same numbers at every run. */
 function dice(seed: number): (sides: number) => number {
@@ -42,7 +43,11 @@ test('what is looked up is what is found by trying one rule after the other', ()
       const segments = Array.from({ length: roll(6) }, () => WORDS[roll(6)] ?? '');
       const path = `head/${segments.join('/')}`;
       const expected = bucket.find(({ pattern }) => matchesTail(pattern, path));
-      assert.equal(findFirst(bucket, path), expected, path);
+      assert.equal(doAll(findFirst(bucket, path)), expected, path);
+      const matching = [...walkMatching(bucket, path)].filter((one) => one !== undefined);
+      const all = bucket.filter(({ pattern }) => matchesTail(pattern, path));
+      assert.deepEqual(new Set(matching), new Set(all), path);
+      assert.equal(matching.length, all.length);
       if (expected) found++;
     }
   }
@@ -58,7 +63,7 @@ test('patterns of many segments are told apart by whichever differs', () => {
     });
     const path = `x/${Array.from({ length: 10 }, (_, at) => (at === differing ? 'm77' : 'same')).join('/')}`;
     const effort = { left: 1000 };
-    assert.equal(findFirst(bucket, path, effort), bucket[77]);
+    assert.equal(doAll(findFirst(bucket, path, effort)), bucket[77]);
     assert.ok(effort.left > 900, `${1000 - effort.left} were looked at`);
   }
 });

@@ -1,3 +1,4 @@
+import { doAll, type Steps } from '../core/steps.ts';
 import { ANY_SEGMENT, matchesTail, type WildPattern } from './path-pattern.ts';
 import type { Comparisons } from './value-set.ts';
 
@@ -13,6 +14,8 @@ interface Shelf {
   length: number | undefined;
   /** Places in the bucket by those characters, in its order. */
   byText: Map<string, number[]>;
+  /** The longest list of them. */
+  most: number;
 }
 
 interface Index {
@@ -31,55 +34,91 @@ const indices = new WeakMap<readonly Wild[], Index>();
  *
  * @param bucket patterns of one head, in the order of precedence; never changed afterwards
  * @param path begins with that head
- * @param effort one for each pattern that is looked at is taken from it
+ * @param effort what looking at a pattern takes is taken from it
  */
-export function findFirst<Rule extends Wild>(
+export function* findFirst<Rule extends Wild>(
   bucket: readonly Rule[],
   path: string,
   effort?: Comparisons,
-): Rule | undefined {
-  if (effort) effort.left -= Math.min(bucket.length, FEW);
-  if (bucket.length <= FEW) return bucket.find(({ pattern }) => matchesTail(pattern, path));
-  const index = indexOf(bucket);
-  let best = bucket.length;
-  const look = (places: readonly number[]): void => {
-    if (effort) effort.left -= places.length;
-    for (const place of places) {
-      if (place >= best) return;
-      const candidate = bucket[place];
-      if (candidate && matchesTail(candidate.pattern, path)) best = place;
-    }
-  };
-  const segments = segmentsAfterHead(bucket, path);
-  if (effort) effort.left -= index.shelves.length;
-  for (const shelf of index.shelves) {
-    const places = placesOn(shelf, segments);
-    if (places) look(places);
+): Steps<Rule | undefined> {
+  if (bucket.length <= FEW) {
+    if (effort) effort.left -= bucket.length;
+    return bucket.find(({ pattern }) => matchesTail(pattern, path));
   }
-  look(index.others);
+  let best = bucket.length;
+  for (const places of candidatesAt(bucket, path, effort)) {
+    for (const place of places) {
+      if (place >= best) break;
+      yield;
+      if (matchesAt(bucket, place, path, effort)) best = place;
+    }
+  }
   return bucket[best];
 }
 
-/** All rules of a bucket that match a path, as {@link findFirst} has it; in no order. */
-export function listMatching<Rule extends Wild>(
+/**
+ * All rules of a bucket that match a path, as {@link findFirst} has it, in no order; and undefined for
+ * each that does not.
+ */
+export function* walkMatching<Rule extends Wild>(
   bucket: readonly Rule[],
   path: string,
   effort?: Comparisons,
-): Rule[] {
-  if (effort) effort.left -= Math.min(bucket.length, FEW);
-  const isMatch = ({ pattern }: Rule): boolean => matchesTail(pattern, path);
-  if (bucket.length <= FEW) return bucket.filter(isMatch);
+): Generator<Rule | undefined, void> {
+  const groups = bucket.length <= FEW ? [bucket.keys()] : candidatesAt(bucket, path, effort);
+  for (const places of groups) {
+    for (const place of places) {
+      yield matchesAt(bucket, place, path, effort) ? bucket[place] : undefined;
+    }
+  }
+}
+
+/** Places of those that could match, each group in order. */
+function candidatesAt(
+  bucket: readonly Wild[],
+  path: string,
+  effort: Comparisons | undefined,
+): readonly (readonly number[])[] {
   const { shelves, others } = indexOf(bucket);
   const segments = segmentsAfterHead(bucket, path);
-  const places = [...shelves.flatMap((shelf) => placesOn(shelf, segments) ?? []), ...others];
-  if (effort) effort.left -= shelves.length + places.length;
-  return places.flatMap((place) => bucket[place] ?? []).filter(isMatch);
+  if (effort) effort.left -= shelves.length;
+  return [...shelves.flatMap((shelf) => [placesOn(shelf, segments) ?? []]), others];
+}
+
+function matchesAt(
+  bucket: readonly Wild[],
+  place: number,
+  path: string,
+  effort: Comparisons | undefined,
+): boolean {
+  const { pattern } = bucket[place] ?? {};
+  if (!pattern) return false;
+  if (effort) effort.left -= 1 + (pattern.tail.length >> 1);
+  return matchesTail(pattern, path);
+}
+
+/** How many patterns of a bucket may have to be looked at for one path. */
+export function countCandidates(bucket: readonly Wild[]): number {
+  if (bucket.length <= FEW) return bucket.length;
+  const { shelves, others } = indexOf(bucket);
+  return shelves.reduce((sum, { most }) => sum + most, shelves.length + others.length);
+}
+
+/**
+ * Makes the index of a bucket, so that nobody who asks has to wait for it.
+ *
+ * @param bucket as of {@link findFirst}
+ */
+export function* prepareIndex(bucket: readonly Wild[]): Steps<void> {
+  if (bucket.length > FEW) indices.set(bucket, yield* makeIndex(bucket));
 }
 
 function indexOf(bucket: readonly Wild[]): Index {
-  const index = indices.get(bucket) ?? makeIndex(bucket);
-  indices.set(bucket, index);
-  return index;
+  const known = indices.get(bucket);
+  if (known) return known;
+  const made = doAll(makeIndex(bucket));
+  indices.set(bucket, made);
+  return made;
 }
 
 function segmentsAfterHead(bucket: readonly Wild[], path: string): string[] {
@@ -116,9 +155,10 @@ function* marksOf({ tail, open }: WildPattern): Generator<Mark, void> {
  * as nobody knows which tell patterns apart, and there may be a million characters of them: they are
  * counted by a number made of their text. That some share a number costs time and nothing else.
  */
-function makeIndex(bucket: readonly Wild[]): Index {
+function* makeIndex(bucket: readonly Wild[]): Steps<Index> {
   const counts = new Uint32Array(COUNTERS);
   for (const { pattern } of bucket) {
+    yield;
     for (const mark of marksOf(pattern)) {
       const counter = counterOf(mark);
       counts[counter] = (counts[counter] ?? 0) + 1;
@@ -127,11 +167,12 @@ function makeIndex(bucket: readonly Wild[]): Index {
   const shelves = new Map<number, Filed[]>();
   const others: number[] = [];
   for (const [place, { pattern }] of bucket.entries()) {
+    yield;
     const mark = findRarest(pattern, counts);
     if (mark) addTo(shelves, shelfOf(mark), { mark, place });
     else others.push(place);
   }
-  return shelve([...shelves.values()], others);
+  return yield* shelve([...shelves.values()], others);
 }
 
 /** A pattern under one of its marks. */
@@ -145,7 +186,7 @@ const shelfOf = ({ at, length = LONGEST }: Mark): number => at * (LONGEST + 1) +
 
 const LONGEST = 1 << 20;
 
-function shelve(groups: readonly (readonly Filed[])[], others: number[]): Index {
+function* shelve(groups: readonly (readonly Filed[])[], others: number[]): Steps<Index> {
   const shelves: Shelf[] = [];
   for (const group of groups) {
     const [first] = group;
@@ -155,8 +196,12 @@ function shelve(groups: readonly (readonly Filed[])[], others: number[]): Index 
       continue;
     }
     const byText = new Map<string, number[]>();
-    for (const { mark, place } of group) addTo(byText, mark.text, place);
-    shelves.push({ at: first.mark.at, length: first.mark.length, byText });
+    for (const { mark, place } of group) {
+      yield;
+      addTo(byText, mark.text, place);
+    }
+    const most = Math.max(...[...byText.values()].map(({ length }) => length));
+    shelves.push({ at: first.mark.at, length: first.mark.length, byText, most });
   }
   return { shelves, others: others.sort((one, other) => one - other) };
 }

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import {
   type AccessRequest,
+  type AccessVerdict,
   type Acl,
+  ALLOWED,
   judgeAccess,
   judgeBrought,
-  mayBeAllowed,
+  judgeGrants,
 } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { FormedSegment } from '../access/name-form.ts';
@@ -23,6 +25,7 @@ import { requireRoomToWrap } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
 import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
+import type { Soon } from '../core/steps.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
@@ -161,7 +164,8 @@ async function answer(
         : await authenticate(app, text, request.remote_address);
   trace.token = known?.token;
   if (known) noteAccount(known.token.entity_id || known.token.policies.join());
-  if (known) rememberSealer(app, known);
+  const remembering = known && rememberSealer(app, known);
+  if (remembering) await remembering;
   if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
     forgetSealer(app, text);
     trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
@@ -174,9 +178,8 @@ async function answer(
   if (!mount || !match || !route || !method) {
     // What is not there is told only to those who might have used it.
     const operation = OPERATION[method ?? 'GET'];
-    if (known && !judgeAccess(known.acl, { ...asked, operation, sudoRequired: false }).allowed) {
-      throw new Failure('forbidden', 'permission denied');
-    }
+    const request = { ...asked, operation, sudoRequired: false };
+    if (known) requireAllowed(await judgeAccess(known.acl, request));
     if (!mount) throw unrouted(path);
     throw match
       ? new Failure('unsupported', 'unsupported operation')
@@ -189,14 +192,15 @@ async function answer(
   }
 
   traceInput(trace, match.params);
-  if (known && !mayBePermitted(known.acl, route, asked)) {
-    throw new Failure('forbidden', 'permission denied');
+  const budget: Comparisons = { left: MOST_COMPARISONS };
+  if (known) {
+    const granted = judgeGranted(known.acl, route, { ...asked, budget });
+    requireAllowed(granted instanceof Promise ? await granted : granted);
   }
   const fields = await readFields(request, route, method, query);
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
   traceUnchecked(trace, input);
-  const budget: Comparisons = { left: MOST_COMPARISONS };
   let own: OwnJudge | undefined;
   const caller: Caller = {
     request_id,
@@ -429,14 +433,21 @@ interface Permission {
 }
 
 /** Whether a request could be permitted: asked before its body is read. */
-function mayBePermitted(acl: Acl, { access }: AnyRoute, asked: AskedPath): boolean {
-  if (access === 'public') return true;
+function judgeGranted(
+  acl: Acl,
+  { access }: AnyRoute,
+  { budget, ...asked }: AskedPath & Pick<Permission, 'budget'>,
+): Soon<AccessVerdict> {
+  if (access === 'public') return ALLOWED;
   const { capability, sudo, exists } = access;
+  const judge = (operation: Capability): Soon<AccessVerdict> =>
+    judgeGrants(acl, { ...asked, operation, sudoRequired: sudo ?? false }, budget);
+  if (!exists) return judge(capability);
   // Whether the thing is there is asked once, right before it counts.
-  const operations: Capability[] = exists ? ['create', capability] : [capability];
-  return operations.some((operation) =>
-    mayBeAllowed(acl, { ...asked, operation, sudoRequired: sudo ?? false }),
-  );
+  const created = judge('create');
+  const orElse = (verdict: AccessVerdict): Soon<AccessVerdict> =>
+    verdict.allowed ? verdict : judge(capability);
+  return created instanceof Promise ? created.then(orElse) : orElse(created);
 }
 
 /** Judges what a permitted request brings in another form than its fields. */
@@ -445,13 +456,14 @@ function mayBring(
   route: AnyRoute,
   asked: AskedPath & Pick<Permission, 'budget'>,
   list: () => Readonly<Record<string, unknown>>,
-): boolean {
+): Soon<boolean> {
   if (route.access === 'public' || !acl || acl.root) return true;
   const { capability, sudo = false } = route.access;
   const reader = readerOf(route);
   const parameters = list();
   const request = { ...asked, operation: capability, sudoRequired: sudo, parameters, reader };
-  return judgeBrought(acl, request).allowed;
+  const verdict = judgeBrought(acl, request);
+  return verdict instanceof Promise ? verdict.then(({ allowed }) => allowed) : verdict.allowed;
 }
 
 /** A whole request as policies judge it. */
@@ -481,7 +493,8 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
   if (permitted.acl !== acl || permitted.operation !== operation) {
     const { fields, budget } = asked;
     const sent = { asked: asked.asked, fields, budget, wrap_ttl: caller.wrap_ttl };
-    requireAllowed(judgeAccess(acl, accessRequest(route, sent, { operation, sudo })));
+    const verdict = judgeAccess(acl, accessRequest(route, sent, { operation, sudo }));
+    requireAllowed(verdict instanceof Promise ? await verdict : verdict);
     if (route.sets_also) await requireElsewhere(caller, route, asked);
     Object.assign(permitted, { acl, operation });
   }

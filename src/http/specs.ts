@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Acl } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
-import { walkCapabilities } from '../access/grants.ts';
+import { listCapabilities } from '../access/grants.ts';
 import { hasAccessBeneath } from '../access/grants-beneath.ts';
 import { RuleWalk } from '../access/rule-walk.ts';
 import { askerOf } from '../access/turns/operations.ts';
@@ -232,7 +232,7 @@ async function mayUse(
   if (open >= 0) {
     return hasAccessBeneath(acl, path.slice(0, path.lastIndexOf('/', open) + 1), walk);
   }
-  const granted = await walkCapabilities(acl, path, walk);
+  const granted = await listCapabilities(acl, path, walk);
   if (granted.includes('root')) return true;
   if (route.access.sudo && !granted.includes('sudo')) return false;
   return (

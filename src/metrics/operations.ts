@@ -63,7 +63,7 @@ export async function readMetrics(
   caller: Caller,
   input: { format: '' | 'prometheus' },
 ): Promise<Answer> {
-  if (!app.config.telemetry.unauthenticated_metrics_access && !mayRead(caller)) {
+  if (!app.config.telemetry.unauthenticated_metrics_access && !(await mayRead(caller))) {
     throw new Failure('forbidden', 'permission denied');
   }
   const { since, durations } = metersOf(app);
@@ -83,8 +83,9 @@ export async function readMetrics(
   return { bare: describeMetrics(samples, timings, { now: app.now(), since }) };
 }
 
-function mayRead({ acl, asked }: Caller): boolean {
-  return acl !== undefined && asked !== undefined && judgeAccess(acl, asked).allowed;
+async function mayRead({ acl, asked }: Caller): Promise<boolean> {
+  if (!acl || !asked) return false;
+  return (await judgeAccess(acl, asked)).allowed;
 }
 
 async function collect(app: App): Promise<Sample[]> {

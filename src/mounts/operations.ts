@@ -1,7 +1,7 @@
 import { type Acl, judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import type { EndingPages } from '../access/ended.ts';
-import { listCapabilities } from '../access/grants.ts';
+import { maySudo } from '../access/grants.ts';
 import { hasAccessBeneath } from '../access/grants-beneath.ts';
 import { endLeasesOfRevoked, expireOfMountBeforehand } from '../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../access/leases/store.ts';
@@ -196,14 +196,14 @@ const bytesOf = (mount: Mount): number => Buffer.byteLength(bodyOf(mount));
 /** @throws Failure `invalid` when there is no room for so much more */
 async function planRoom(app: App, caller: Caller, kind: MountKind, more: Size): Promise<Write[]> {
   if (more.count <= 0 && more.bytes <= 0) return [];
-  const isOperator = mayMountAnywhere(caller, kind);
+  const isOperator = await mayMountAnywhere(caller, kind);
   requireRoom(kind, await measureMounts(app.db, kind), more, isOperator);
   const { count, bytes } = boundsOf(isOperator);
   return [holdRoom(kind, { ...(more.count > 0 && { count }), ...(more.bytes > 0 && { bytes }) })];
 }
 
-function mayMountAnywhere({ acl }: Caller, kind: MountKind): boolean {
-  return acl !== undefined && (acl.root || listCapabilities(acl, PLACES[kind]).includes('sudo'));
+async function mayMountAnywhere({ acl }: Caller, kind: MountKind): Promise<boolean> {
+  return acl !== undefined && (await maySudo(acl, PLACES[kind]));
 }
 
 /** Removes a mount; data under its id is out of reach at once, and deleted soon after. */
@@ -539,7 +539,7 @@ export async function readVisibleMount(
     if (!`${wanted}/`.startsWith(path)) continue;
     const verdict =
       caller.acl &&
-      judgeAccess(caller.acl, { path: wanted, operation: 'read', sudoRequired: false });
+      (await judgeAccess(caller.acl, { path: wanted, operation: 'read', sudoRequired: false }));
     if (verdict?.allowed || (caller.acl && (await hasAccessBeneath(caller.acl, path, walk)))) {
       return { data: { ...describeMount(mount), path: mount.path } };
     }

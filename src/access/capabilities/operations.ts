@@ -1,10 +1,11 @@
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import { doAll } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
 import { type Acl, compileAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { walkCapabilities } from '../grants.ts';
+import { listCapabilities } from '../grants.ts';
 import { readPermissions } from '../identity/operations.ts';
 import type { FormedSegment } from '../name-form.ts';
 import { whileThere } from '../presence.ts';
@@ -59,8 +60,10 @@ async function describeAll(
 ): Promise<Answer> {
   const permissions = await readPermissions(app, token);
   // Its entity is disabled or gone: it may do nothing at all.
-  return describe(app, caller, permissions?.acl ?? compileAcl([], 0), paths);
+  return describe(app, caller, permissions?.acl ?? NOTHING_GRANTED, paths);
 }
+
+const NOTHING_GRANTED = doAll(compileAcl([], 0));
 
 /** Clients ask about what one page shows, which is some dozens. */
 const MOST_PATHS = 256;
@@ -95,7 +98,7 @@ async function walkPaths(
   for (const path of paths) {
     await breath.take();
     const formed = acl.root ? [] : await names.find(path.replace(/^\//, ''));
-    found.push([path, await walkCapabilities(acl, path, walk, formed)]);
+    found.push([path, await listCapabilities(acl, path, walk, formed)]);
     if (walk.isSpent) throw tooLong(found.length - 1);
   }
   return found;

@@ -6,6 +6,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { deleteAliasesOfMount } from '../../mounts/remains/operations.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
+import { writePolicy } from '../policies/operations.ts';
 import { listAliasIds } from './aliases/operations.ts';
 import { findAlias, insertAlias } from './aliases/store.ts';
 import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities/operations.ts';
@@ -242,5 +243,38 @@ eachEngine('identity', (open) => {
     }
     await writeGroup(app, caller, { ...top, policies: [] });
     assert.equal((await listEntityPolicies(app, entity.id)).length, 600);
+  });
+
+  test('a token and those it was made from have no more policies together than are read', async () => {
+    const { app } = await openTestApp(await open());
+    const caller = testCaller(await requireTestMount(app, 'auth/token/'));
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    for (const name of names) {
+      const rules = Array.from({ length: 2000 }, (_, at) => `path "${name}/${at}" {}`);
+      await writePolicy(app, caller, { name, text: rules.join('\n') });
+    }
+    await writePolicy(app, caller, { name: 'f', text: 'path "a/f" { policy = "read" }' });
+    const boundBy = (...ceilings: string[][]) => ({
+      policies: [...names, 'f'].slice(1),
+      entity_id: '',
+      bounds: {
+        ceilings: ceilings.map((policies) => ({ policies, entity_id: '' })),
+        entity_policies: [],
+      },
+    });
+    const three = names.slice(0, 3);
+    const within = await readPermissions(app, boundBy(three, ['f']));
+    assert.equal(within?.acl.tables.length, 3);
+    const forbidden = (error: unknown) =>
+      error instanceof Failure &&
+      error.kind === 'forbidden' &&
+      /are worth \d+ paths in all, at most 16000/.test(error.message);
+    for (let turn = 0; turn < 2; turn++) {
+      await assert.rejects(readPermissions(app, boundBy(three, names)), forbidden);
+    }
+    // Once others are fewer it has what it had.
+    await writePolicy(app, caller, { name: 'a', text: '# none' });
+    await writePolicy(app, caller, { name: 'b', text: '# none' });
+    assert.equal((await readPermissions(app, boundBy(three, names)))?.acl.tables.length, 3);
   });
 });

@@ -13,6 +13,7 @@ import type { Caller } from '../caller.ts';
 import type { EndingPages } from '../ended.ts';
 import { loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/operations.ts';
+import { judgeBoundRules } from '../policy-limits.ts';
 import { commitPage } from '../standing/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
@@ -106,8 +107,14 @@ const LARGEST_PART = 1 / 2;
 const weighPerson = ({ person }: { person: Person | undefined }): number =>
   person ? jsonBytes(person) : 0;
 
-const weighPermissions = ({ permissions }: { permissions: Permissions | undefined }): number =>
+const weighPermissions = ({ permissions }: Known): number =>
   RULE_BYTES * (permissions?.acl.size ?? 0);
+
+/** Permissions, or why there are none although there is somebody. */
+interface Known {
+  permissions: Permissions | undefined;
+  excess?: string;
+}
 
 /**
  * What a token is permitted at this moment.
@@ -133,36 +140,35 @@ export async function readPermissions(
   // A policy's name may hold whatever would separate it from the next one.
   const key = JSON.stringify([entity_id, restricted, policies, bounds, alias]);
   const load = () => loadPermissions(app, token);
-  const { permissions } =
-    known.find(key) ?? (await known.get(key, async () => ({ permissions: await load() })));
+  const found = known.find(key) ?? (await known.get(key, load));
   // A stanza may have run out since.
-  const isCurrent = !permissions || Math.floor(app.now() / 1000) < permissions.acl.valid_until;
-  return isCurrent ? permissions : load();
+  const now = Math.floor(app.now() / 1000);
+  const isCurrent = !found.permissions || now < found.permissions.acl.valid_until;
+  const { permissions, excess } = isCurrent ? found : await load();
+  if (excess !== undefined) throw new Failure('forbidden', excess);
+  return permissions;
 }
 
-async function loadPermissions(app: App, token: BoundedToken): Promise<Permissions | undefined> {
-  if (token.entity_id === '') return { acl: await readBoundAcl(app, token), ...NOBODY };
-  // Remembered also when it is refused: whoever has too many policies asks again at once.
-  const person = await findPerson(app, token.entity_id);
-  if (!person || person.entity.disabled || !standsAs(person, token.alias)) return undefined;
-  return {
-    acl: await readBoundAcl(app, token, person),
-    identity: person.facts,
-    identity_policies: token.restricted ? [] : requirePolicies(person),
-  };
-}
-
-const NOBODY = { identity: undefined, identity_policies: [] };
-
-/** What a token's own policies allow, and no more than those from which it was made. */
-async function readBoundAcl(app: App, token: BoundedToken, person?: Person): Promise<Acl> {
-  const sets = listPolicySets(token, person ? requirePolicies(person) : []);
+/** Remembered also when it is refused: whoever has too many policies asks again at once. */
+async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
+  const person = token.entity_id === '' ? undefined : await findPerson(app, token.entity_id);
+  const isNobody = !person || person.entity.disabled || !standsAs(person, token.alias);
+  if (token.entity_id !== '' && isNobody) return { permissions: undefined };
   const acls: Acl[] = [];
-  for (const { policies, entity_id } of sets) {
+  for (const { policies, entity_id } of listPolicySets(
+    token,
+    person ? requirePolicies(person) : [],
+  )) {
     const of = entity_id === token.entity_id ? person : await findPerson(app, entity_id);
     acls.push(await readAcl(app, policies, of?.facts));
+    const excess = judgeBoundRules(acls.reduce(boundAcl).size);
+    if (excess !== undefined) return { permissions: undefined, excess };
   }
-  return acls.reduce(boundAcl);
+  // What its own policies allow, and no more than those from which it was made.
+  const acl = acls.reduce(boundAcl);
+  if (!person) return { permissions: { acl, identity: undefined, identity_policies: [] } };
+  const identity_policies = token.restricted ? [] : requirePolicies(person);
+  return { permissions: { acl, identity: person.facts, identity_policies } };
 }
 
 async function loadPerson(app: App, id: string): Promise<Person | undefined> {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { judgedAccess } from '../../../test/support/judged.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Store } from '../../store/store.ts';
-import { judgeAccess } from '../acl.ts';
 import { POLICY_LIMITS } from '../policy-limits.ts';
 import { listPolicies, readAcl, readPolicy, removePolicy, writePolicy } from './operations.ts';
 
@@ -104,7 +104,7 @@ eachEngine('policies', (open) => {
       operation: 'read',
       sudoRequired: false,
     } as const;
-    const may = async () => judgeAccess(await readAcl(app, ['default'], undefined), look).allowed;
+    const may = async () => judgedAccess(await readAcl(app, ['default'], undefined), look).allowed;
     assert.equal(await may(), true);
     await writePolicy(app, caller, { name: 'default', text: POLICY });
     assert.equal(await may(), false);
@@ -114,7 +114,7 @@ eachEngine('policies', (open) => {
     const { app } = await openServer(open);
     const acl = await readAcl(app, ['nobody'], undefined);
     const look = { path: 'pki/roles/web', operation: 'read', sudoRequired: false } as const;
-    assert.equal(judgeAccess(acl, look).allowed, false);
+    assert.equal(judgedAccess(acl, look).allowed, false);
   });
 
   test('more than a policy may have is refused when it is written', async () => {
@@ -157,10 +157,10 @@ eachEngine('policies', (open) => {
     await writePolicy(app, caller, { name: 'p69999', text: POLICY });
     const names = Array.from({ length: 70_000 }, (_, at) => `p${at}`);
     const look = { path: 'pki/roles/web', operation: 'read', sudoRequired: false } as const;
-    assert.equal(judgeAccess(await readAcl(app, names, undefined), look).allowed, true);
-    assert.equal(judgeAccess(await readAcl(app, names.slice(1), undefined), look).allowed, true);
+    assert.equal(judgedAccess(await readAcl(app, names, undefined), look).allowed, true);
+    assert.equal(judgedAccess(await readAcl(app, names.slice(1), undefined), look).allowed, true);
     assert.equal(
-      judgeAccess(await readAcl(app, names.slice(0, -1), undefined), look).allowed,
+      judgedAccess(await readAcl(app, names.slice(0, -1), undefined), look).allowed,
       false,
     );
   });
@@ -181,12 +181,12 @@ eachEngine('policies', (open) => {
     assert.equal(await read(person('ann')), ofAnn);
     const ofBob = await read(person('bob'));
     const look = (path: string) => ({ path, operation: 'read', sudoRequired: false }) as const;
-    assert.equal(judgeAccess(ofBob, look('secret/bob')).allowed, true);
-    assert.equal(judgeAccess(ofBob, look('secret/ann')).allowed, false);
+    assert.equal(judgedAccess(ofBob, look('secret/bob')).allowed, true);
+    assert.equal(judgedAccess(ofBob, look('secret/ann')).allowed, false);
     // Gone and written anew within the same second, with the same version.
     await removePolicy(app, caller, { name: 'mine' });
     await writePolicy(app, caller, { name: 'mine', text: 'path "a" { capabilities = ["read"] }' });
-    assert.equal(judgeAccess(await read(), look('pki/roles/web')).allowed, false);
-    assert.equal(judgeAccess(await read(person('bob')), look('a')).allowed, true);
+    assert.equal(judgedAccess(await read(), look('pki/roles/web')).allowed, false);
+    assert.equal(judgedAccess(await read(person('bob')), look('a')).allowed, true);
   });
 });

@@ -6,6 +6,7 @@ import type { IdentityFacts } from '../../core/identity-template.ts';
 import { Kept, LastOf, textBytes } from '../../core/kept.ts';
 import type { KeyPage } from '../../core/key-list.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import { doInTurns } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { type Acl, compileAcl, RULE_BYTES } from '../acl.ts';
@@ -109,7 +110,7 @@ async function compile(
   if (before && now < before.acl.valid_until && isSame(before.policies, policies)) {
     return before.acl;
   }
-  const acl = compileAcl(policies, now);
+  const acl = await doInTurns(compileAcl(policies, now));
   kept.set(place, { policies, acl });
   return acl;
 }

@@ -3,6 +3,7 @@ import { addEnded, type EndedCounts } from '../../core/ended-counts.ts';
 import { Failure } from '../../core/failure.ts';
 import { Lines } from '../../core/line.ts';
 import type { Hold } from '../../core/right-of-way.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
@@ -113,7 +114,14 @@ export function judgeWith(caller: Caller, judge: () => void): void {
   judgeAgainWith(caller, judge);
 }
 
-function judgeAgainWith(caller: Caller, judge: () => void | Promise<void>): void {
+/** The same of a verdict that may take its turns. */
+export async function judgeSlowlyWith(caller: Caller, judge: () => Promise<void>): Promise<void> {
+  await judge();
+  judgeAgainWith(caller, judge);
+}
+
+/** Of a verdict that is given already. */
+export function judgeAgainWith(caller: Caller, judge: () => Soon<void>): void {
   const also = (standing: Standing): Standing => ({
     ...standing,
     renew: async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { capabilitiesAt, compiledAcl, judgedAccess } from '../../../test/support/judged.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { type Acl, boundAcl, compileAcl, judgeAccess } from '../acl.ts';
-import { listCapabilities } from '../grants.ts';
+import { type Acl, boundAcl } from '../acl.ts';
 import { expandPolicy, parsePolicy } from '../policy.ts';
 import { type BoundedToken, listPolicySets, type Making, planBounds } from './bounds.ts';
 
@@ -208,7 +208,7 @@ function aclOf(policies: ReadonlyMap<string, string>, token: BoundedToken, given
   return listPolicySets(token, token.entity_id === '' ? [] : given)
     .map(({ policies: names, entity_id }) => {
       const facts = entity_id === '' ? undefined : FACTS;
-      return compileAcl(
+      return compiledAcl(
         names.map((name) => expandPolicy(parsed(name), facts)),
         0,
       );
@@ -218,16 +218,16 @@ function aclOf(policies: ReadonlyMap<string, string>, token: BoundedToken, given
 
 const PATHS = ['a', 'b', 'a/a', 'a/b', 'b/a', 'xq/a', 'a/xq', 'a/b/a', 'a/xq/b', 'q/b/b'];
 
-function allowedTo(acl: Acl): Set<string> {
+async function allowedTo(acl: Acl): Promise<Set<string>> {
   const allowed = new Set<string>();
   for (const path of PATHS) {
-    for (const word of listCapabilities(acl, path)) allowed.add(`${path} can ${word}`);
+    for (const word of await capabilitiesAt(acl, path)) allowed.add(`${path} can ${word}`);
     for (const operation of ['create', 'read', 'update', 'delete', 'list', 'patch'] as const) {
       for (const sent of [{}, { p: '1' }, { p: '2' }, { q: '1', limit: 3 }]) {
         for (const wrapTtl of [undefined, 5, 15, 25]) {
           for (const sudoRequired of [false, true]) {
             const asked = { path, operation, parameters: sent, wrapTtl, sudoRequired };
-            if (judgeAccess(acl, asked).allowed) allowed.add(JSON.stringify(asked));
+            if (judgedAccess(acl, asked).allowed) allowed.add(JSON.stringify(asked));
           }
         }
       }
@@ -237,7 +237,7 @@ function allowedTo(acl: Acl): Set<string> {
   return allowed;
 }
 
-test('a token is allowed nothing that its maker is not, whatever the policies and makings', () => {
+test('a token is allowed nothing that its maker is not, whatever the policies and makings', async () => {
   let compared = 0;
   let narrowed = 0;
   for (let seed = 1; seed <= 150; seed++) {
@@ -254,12 +254,12 @@ test('a token is allowed nothing that its maker is not, whatever the policies an
       entity_id: pick(4) === 0 ? '' : 'e-1',
       restricted: pick(4) === 0,
     };
-    let before = allowedTo(aclOf(texts, parent, given));
+    let before = await allowedTo(aclOf(texts, parent, given));
     for (let step = 0; step < 3; step++) {
       const policies = parent.policies.filter(() => pick(4) > 0);
       const making = { parent, policies, entity_policies: given, is_orphan: pick(3) === 0 };
       const child = childOf({ ...making, any_policy: false, may_leave: false });
-      const now = allowedTo(aclOf(texts, child, given));
+      const now = await allowedTo(aclOf(texts, child, given));
       assert.deepEqual(
         [...now].filter((one) => !before.has(one)),
         [],

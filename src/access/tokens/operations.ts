@@ -8,7 +8,7 @@ import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Acl } from '../acl.ts';
 import type { Caller, TokenFacts } from '../caller.ts';
-import { listCapabilities } from '../grants.ts';
+import { maySudo } from '../grants.ts';
 import { nameKey } from '../identity/entity.ts';
 import { ensureEntityForAlias, listEntityPolicies, pagesOf } from '../identity/operations.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
@@ -63,7 +63,7 @@ export async function createToken(
       wish,
       parent,
       entity_policies: await entityPolicies(app, parent.entity_id),
-      sudo: acl.root || listCapabilities(acl, path).includes('sudo'),
+      sudo: await maySudo(acl, path),
       orphan: input.orphan,
       role,
       ...effectiveLeaseTtls(mount.config),

@@ -4,13 +4,14 @@ import type { Answer, WrapInfo } from '../../http/route.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
-import { isDenied, judgeAccess, mayBeAllowed } from '../acl.ts';
+import { isDenied, judgeAccess, judgeGrants } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { commitPlanned, footingOf, judgeWith } from '../standing/operations.ts';
+import { commitPlanned, footingOf, judgeSlowlyWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { deleteBare } from '../tokens/ending/store.ts';
 import { mintToken, nowSeconds } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
+import { MOST_COMPARISONS } from '../value-set.ts';
 import {
   deleteRanOut,
   findLivingWrappedBy,
@@ -135,21 +136,23 @@ function unusable(): Failure {
  * The endpoints are open to whoever has a wrapping token. Who comes with a token of their own
  * besides, must be allowed to use them.
  */
-function requirePermission(caller: Caller): void {
-  judgeWith(caller, () => {
+function requirePermission(caller: Caller): Promise<void> {
+  return judgeSlowlyWith(caller, async () => {
     const { acl, asked } = caller;
-    if (!acl || !asked || judgeAccess(acl, asked).allowed) return;
+    if (!acl || !asked || (await judgeAccess(acl, asked)).allowed) return;
     throw new Failure('forbidden', 'permission denied');
   });
 }
 
 /** As {@link requirePermission}, but that what no policy grants is open all the same, as upstream. */
-function refuseForbidden(caller: Caller): void {
-  judgeWith(caller, () => {
+function refuseForbidden(caller: Caller): Promise<void> {
+  return judgeSlowlyWith(caller, async () => {
     const { acl, asked } = caller;
     if (!acl || !asked) return;
-    const isAllowed = !mayBeAllowed(acl, asked) || judgeAccess(acl, asked).allowed;
-    if (isAllowed && !isDenied(acl, asked)) return;
+    const budget = asked.budget ?? { left: MOST_COMPARISONS };
+    const granted = await judgeGrants(acl, asked, budget);
+    const isAllowed = !granted.allowed || (await judgeAccess(acl, asked)).allowed;
+    if (isAllowed && !(await isDenied(acl, asked, budget))) return;
     throw new Failure('forbidden', 'permission denied');
   });
 }
@@ -195,7 +198,7 @@ export async function wrapData(caller: Caller, data: Record<string, unknown>): P
 
 /** Hands out the original answer, once. */
 export async function unwrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
-  requirePermission(caller);
+  await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
   // Opened first: an answer that cannot be read is not thrown away.
   const raw = openWrapped(app, row);
@@ -205,7 +208,7 @@ export async function unwrap(app: App, caller: Caller, input: { token: string })
 
 /** Puts an answer under a new token with a life of the same length; the old one is gone. */
 export async function rewrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
-  requirePermission(caller);
+  await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
   const { creation_path, ttl, wrapped_accessor, mount_id, maker } = row;
   const given = { creation_path, ttl, wrapped_accessor, mount_id, maker };
@@ -222,7 +225,7 @@ export async function lookUpWrapping(
   caller: Caller,
   input: { token: string },
 ): Promise<Answer> {
-  refuseForbidden(caller);
+  await refuseForbidden(caller);
   const row = await requireWrapped(app, input.token);
   return {
     flat: true,

@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../../access/caller.ts';
 import { planLease } from '../../access/leases/operations.ts';
-import { judgeWith, settle } from '../../access/standing/operations.ts';
+import { judgeAgainWith, settle } from '../../access/standing/operations.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
@@ -81,7 +82,8 @@ export async function signCsr(
     async () => {
       const ground = await readGround(app, caller, input);
       const { plan, ...subject } = await decideSign(app, caller, input, ground);
-      judgeNames(() => namesOfCsr(ground.role, input, plan.names));
+      const judging = judgeNames(() => namesOfCsr(ground.role, input, plan.names));
+      if (judging) await judging;
       return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
     },
     ATTEMPTS,
@@ -92,18 +94,21 @@ export async function signCsr(
  * Judges names as if they had been sent as fields, whatever form they come in; those of the last plan
  * again whenever the request is judged again.
  */
-function judgeBringing(caller: Caller): (names: NamesBrought) => void {
+function judgeBringing(caller: Caller): (names: NamesBrought) => Soon<void> {
   let brought: NamesBrought | undefined;
-  const judge = (): void => {
-    if (brought && caller.mayBring?.(brought) === false) {
-      throw new Failure('forbidden', 'permission denied');
-    }
+  const judge = (): Soon<void> => {
+    const may = brought && caller.mayBring?.(brought);
+    return may instanceof Promise ? may.then(requireBrought) : requireBrought(may);
   };
-  judgeWith(caller, judge);
+  judgeAgainWith(caller, judge);
   return (names) => {
     brought = names;
-    judge();
+    return judge();
   };
+}
+
+function requireBrought(may: boolean | undefined): void {
+  if (may === false) throw new Failure('forbidden', 'permission denied');
 }
 
 type NamesBrought = Parameters<NonNullable<Caller['mayBring']>>[0];

@@ -1,4 +1,4 @@
-import { judgeAccess } from '../../access/acl.ts';
+import { judgeAccess, refuse } from '../../access/acl.ts';
 import type { TokenFacts } from '../../access/caller.ts';
 import { readPermissions } from '../../access/identity/operations.ts';
 import { readPermissionVersion } from '../../access/standing/operations.ts';
@@ -10,6 +10,7 @@ import type { Token } from '../../access/tokens/token.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { onceAtATime } from '../../core/once-at-a-time.ts';
+import type { Soon } from '../../core/steps.ts';
 
 /**
  * Who may seal this node while the database cannot be asked. Sealing is what remains to be done in an
@@ -39,7 +40,7 @@ const AT_ONCE = 200;
 
 async function maySeal(app: App, token: Token): Promise<boolean> {
   const permissions = await readPermissions(app, token);
-  return permissions !== undefined && judgeAccess(permissions.acl, SEAL).allowed;
+  return permissions !== undefined && (await judgeAccess(permissions.acl, SEAL)).allowed;
 }
 
 /** What this node has ended itself, or heard of, while there is a database to ask. */
@@ -78,17 +79,27 @@ const MOST = 4096;
 const SEAL = { path: 'sys/seal', operation: 'update', sudoRequired: true, parameters: {} } as const;
 
 /** Keeps in mind whether a token that the database knew may seal. */
-export function rememberSealer(app: App, known: Authenticated): void {
+export function rememberSealer(app: App, known: Authenticated): Soon<void> {
+  const { may, others } = sealersOf(app);
+  const { id } = known.token;
+  const judged_at = may.get(id)?.judged_at ?? others.get(id) ?? -Infinity;
+  if (app.now() - judged_at >= JUDGED) return judgeSealer(app, known);
+}
+
+async function judgeSealer(app: App, known: Authenticated): Promise<void> {
   const { token, acl, permission_version: version } = known;
   const { may, others } = sealersOf(app);
   const { id } = token;
   const now = app.now();
-  if (now - (may.get(id)?.judged_at ?? others.get(id) ?? -Infinity) < JUDGED) return;
   may.delete(id);
   others.delete(id);
   // One that is counted, or that ends with another, cannot be judged by itself.
   const isLasting = token.num_uses === 0 && token.type === 'service';
-  if (isLasting && judgeAccess(acl, SEAL).allowed) {
+  const verdict = isLasting ? judgeAccess(acl, SEAL) : refuse('it does not last');
+  const isHeld = !(verdict instanceof Promise);
+  const { allowed } = isHeld ? verdict : await verdict;
+  // It may have ended while it was judged.
+  if (allowed && (isHeld || (await findToken(app.db, id)))) {
     makeRoom(may);
     may.set(id, { token, judged_at: now, version });
   } else {

@@ -21,11 +21,12 @@ export async function mayIssue(
 ): Promise<boolean> {
   const permissions = await readPermissions(app, saved_by);
   if (!permissions) return false;
-  return judgeAccess(permissions.acl, {
+  const verdict = await judgeAccess(permissions.acl, {
     path: `${fullPath(asked.mount)}issue/${asked.role}`,
     operation: 'update',
     sudoRequired: false,
     parameters: asked.fields,
     reader,
-  }).allowed;
+  });
+  return verdict.allowed;
 }

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import {
+  type AccessRequest,
+  type AccessVerdict,
+  type Acl,
+  type Asked,
+  compileAcl,
+  judgeAccess,
+  judgeBrought,
+  judgeGrants,
+} from '../../src/access/acl.ts';
+import { listCapabilities } from '../../src/access/grants.ts';
+import type { FormedSegment } from '../../src/access/name-form.ts';
+import type { Policy } from '../../src/access/policy.ts';
+import { RuleWalk } from '../../src/access/rule-walk.ts';
+import { MOST_COMPARISONS } from '../../src/access/value-set.ts';
+import { doAll, type Soon } from '../../src/core/steps.ts';
+
+export function compiledAcl(policies: readonly Policy[], now: number): Acl {
+  return doAll(compileAcl(policies, now));
+}
+
+/** For policies of a few rules: those are judged at once. */
+export function atOnce<Of>(soon: Soon<Of>): Of {
+  assert.ok(!(soon instanceof Promise), 'it takes turns');
+  return soon;
+}
+
+export function judgedAccess(acl: Acl, request: AccessRequest): AccessVerdict {
+  return atOnce(judgeAccess(acl, request));
+}
+
+export function judgedBrought(acl: Acl, request: AccessRequest): AccessVerdict {
+  return atOnce(judgeBrought(acl, request));
+}
+
+export function mayBeAllowed(acl: Acl, asked: Asked): boolean {
+  return atOnce(judgeGrants(acl, asked, { left: MOST_COMPARISONS })).allowed;
+}
+
+export function capabilitiesAt(
+  acl: Acl,
+  path: string,
+  formed?: readonly FormedSegment[],
+): Promise<string[]> {
+  return listCapabilities(acl, path, new RuleWalk(), formed);
+}
