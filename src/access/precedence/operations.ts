@@ -27,7 +27,7 @@ interface Precedence {
 
 const known = new WeakMap<Store, Precedence>();
 
-export function precedenceOf(store: Store): Precedence {
+function precedenceOf(store: Store): Precedence {
   const found = known.get(store);
   if (found) return found;
   const made = { here: new RightOfWay(LONGEST_MS), elsewhere: new LeaseWatch() };
