@@ -100,6 +100,29 @@ test('what has passed is not judged again by the very same rules, and is by all 
   }
 });
 
+test('what passes by rules that are replaced meanwhile has not passed by the next ones', async () => {
+  const judge = new OwnJudge({ parameters: { policies: longField }, reader });
+  const paths = THOUSAND.map(joined);
+  const last = `entity/id/${THOUSAND.at(-1)}`;
+  const denying = compile(
+    `${stanza('entity/id/+', DENIED)}\npath "${last}" { capabilities = ["deny"] }`,
+  );
+  let next: Promise<unknown> | undefined;
+  // It is the turn of the other judging whenever a path is asked for.
+  const asked = {
+    *[Symbol.iterator]() {
+      for (const path of paths) {
+        next ??= judge.judge(denying, paths.slice(0, 1));
+        yield path;
+      }
+    },
+  };
+  const all = Object.assign([...paths], asked);
+  assert.equal(await judge.judge(compile(thousandDenied('')), all), ALLOWED);
+  await next;
+  assert.equal((await judge.judge(denying, paths)).allowed, false);
+});
+
 test('what has passed takes nothing more of the budget, also when it is planned anew', async () => {
   const acl = nineTimes(() => compile(stanza('entity/id/+', DENIED)));
   const judge = new OwnJudge({ parameters: { policies: longField }, reader });

@@ -97,16 +97,18 @@ export class OwnJudge {
     judge: (own: Own, key: string) => Soon<AccessVerdict>,
   ): Promise<AccessVerdict> {
     this.#begin(acl);
+    // Of these permissions, whatever is judged by others meanwhile.
+    const all = this.#passed;
     for (const own of paths) {
       if (this.#breath.isDue) await this.#breath.take();
       const key = keyOf(own);
-      const passed = this.#passed.get(key) ?? new Set<string>();
+      const passed = all.get(key) ?? new Set<string>();
       if (passed.has(own.path)) continue;
       this.#budget.left -= PATH * acl.tables.length;
       const judged = this.#budget.left < 0 ? TOO_MUCH : judge(own, key);
       const verdict = judged instanceof Promise ? await judged : judged;
       if (!verdict.allowed) return this.#budget.left < 0 ? TOO_MUCH : verdict;
-      this.#passed.set(key, passed.add(own.path));
+      all.set(key, passed.add(own.path));
     }
     return this.#budget.left < 0 ? TOO_MUCH : ALLOWED;
   }
