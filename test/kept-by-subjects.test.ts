@@ -8,12 +8,8 @@ import type { App } from '../src/app.ts';
 import { readAuthority, readEverybody } from '../src/broker/authority/operations.ts';
 import { readScopeTree } from '../src/broker/tree/operations.ts';
 import { readWorkers } from '../src/broker/workers/registry/operations.ts';
-import {
-  findMountByAccessor,
-  findMountById,
-  readListed,
-  readMounts,
-} from '../src/mounts/operations.ts';
+import { readListed } from '../src/mounts/listing/operations.ts';
+import { findMountByAccessor, findMountById, readMounts } from '../src/mounts/operations.ts';
 import { readAuthority as readIssuers } from '../src/pki/authority/operations.ts';
 import { cacheConfig } from '../src/store/config-cache.ts';
 import { createDb } from '../src/store/database.ts';

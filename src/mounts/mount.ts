@@ -48,3 +48,14 @@ export function effectiveLeaseTtls(config: MountConfig): { default_ttl: number; 
 export function fullPath(mount: Pick<Mount, 'kind' | 'path'>): string {
   return mount.kind === 'auth' ? `auth/${mount.path}` : mount.path;
 }
+
+/** What a path in a request names. */
+export interface Place {
+  kind: MountKind;
+  path: string;
+}
+
+/** With the slash at its end that mounts are kept with. */
+export function placeOf({ kind, path }: Place): Place {
+  return { kind, path: `${path.replace(/\/$/, '')}/` };
+}

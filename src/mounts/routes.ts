@@ -4,20 +4,18 @@ import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import { flag, integer, optional, stringMap, text } from '../core/fields.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../http/route.ts';
+import { enableMount, tuneMount } from './changes/operations.ts';
 import { leaseTtl, mountPath, settingList } from './field-kinds.ts';
-import type { MountKind } from './mount.ts';
 import {
   describeMounts,
-  disableMount,
-  enableMount,
   listVisibleMounts,
   readMount,
-  readRemount,
   readTune,
   readVisibleMount,
-  remount,
-  tuneMount,
-} from './operations.ts';
+} from './listing/operations.ts';
+import type { MountKind } from './mount.ts';
+import { readRemount, remount } from './moves/operations.ts';
+import { disableMount } from './removal/operations.ts';
 import type { MountSettings } from './rules.ts';
 
 const path = text().describe('Where the engine is mounted, with or without a trailing slash.');

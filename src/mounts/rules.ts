@@ -1,6 +1,14 @@
 import { Failure } from '../core/failure.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
-import { type Mount, type MountConfig, type MountKind, SYSTEM_LEASE_TTL } from './mount.ts';
+import {
+  fullPath,
+  type Mount,
+  type MountConfig,
+  type MountKind,
+  type Place,
+  placeOf,
+  SYSTEM_LEASE_TTL,
+} from './mount.ts';
 
 /** Engine types that can be mounted, by kind. */
 export const SECRET_TYPES = ['pki'] as const;
@@ -74,6 +82,24 @@ export function requireEngineType(kind: MountKind, type: string): void {
       `plugin not found in the catalog: ${type}; type is one of ${known.join(', ')}`,
     );
   }
+}
+
+/** @throws Failure `invalid` for a mount that is there from the first start */
+export function requireRemovable(mount: Mount): void {
+  if (['sys/', 'identity/', 'cubbyhole/', 'auth/token/'].includes(fullPath(mount))) {
+    throw new Failure('invalid', `cannot unmount "${fullPath(mount)}": it belongs to the server`);
+  }
+}
+
+/** What a request hears that wants a path which is taken, or lies around or beneath one that is. */
+export function refusePathInUse(path: string): Failure {
+  return new Failure('invalid', `path is already in use at ${path}`);
+}
+
+/** What a request hears about the settings of a mount that is not there. */
+export function refuseToTune(input: Place): Failure {
+  const path = fullPath(placeOf(input));
+  return new Failure('invalid', `tune of path "${path}" failed: no mount entry found`);
 }
 
 /** Settings as requests carry them; what is absent stays as it is. */

@@ -6,7 +6,7 @@ import { noteToken } from '../access/tokens/recorded.ts';
 import { type App, perApp } from '../app.ts';
 import type { RecordedRequest } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
-import { planFirstMounts } from '../mounts/operations.ts';
+import { planFirstMounts } from '../mounts/changes/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { Barrier } from './barrier.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from './envelope.ts';

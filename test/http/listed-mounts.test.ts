@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { listVisibleMounts, tuneMount } from '../../src/mounts/operations.ts';
+import { tuneMount } from '../../src/mounts/changes/operations.ts';
+import { listVisibleMounts } from '../../src/mounts/listing/operations.ts';
 import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
 import { insertMount } from '../../src/mounts/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';

@@ -5,8 +5,9 @@ import { commitFor, commitOnceFor } from '../../src/access/standing/operations.t
 import type { App } from '../../src/app.ts';
 import { createTrail, hashSecret } from '../../src/audit/operations.ts';
 import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';
+import { planFirstMounts } from '../../src/mounts/changes/operations.ts';
 import type { Mount } from '../../src/mounts/mount.ts';
-import { planFirstMounts, readMounts } from '../../src/mounts/operations.ts';
+import { readMounts } from '../../src/mounts/operations.ts';
 import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
 import { endDependants, leaseKinds, planDependants } from '../../src/routes.ts';
 import { Barrier } from '../../src/seal/barrier.ts';

@@ -11,7 +11,8 @@ import { insertRevocation } from '../../pki/revocation/store.ts';
 import { compiled } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type Effect, write } from '../../store/write.ts';
-import { disableMount, enableMount } from '../operations.ts';
+import { enableMount } from '../changes/operations.ts';
+import { disableMount } from '../removal/operations.ts';
 import { deleteAliasesOfMount, deleteAllRemains } from './operations.ts';
 import { insertRemovedMount, LEASES, listRemains, listRemovedMounts, REMAINS } from './store.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dressAnswer } from '../http/wire/vault.ts';
-import { type Listing, presentMounts, type Said } from './listing.ts';
+import { dressAnswer } from '../../http/wire/vault.ts';
+import { type Listing, presentMounts, type Said } from './answer.ts';
 
 const said = (count: number, length: number, prefix = 'p'): Said =>
   Array.from({ length: count }, (_, at) => {

@@ -1,0 +1,79 @@
+import type { Caller } from '../../access/caller.ts';
+import type { EndingPages } from '../../access/ended.ts';
+import { endLeasesOfRevoked } from '../../access/leases/ending/operations.ts';
+import { commitPage, commitPlanned } from '../../access/standing/operations.ts';
+import { removeEndedOfMount } from '../../access/tokens/ending/operations.ts';
+import type { App } from '../../app.ts';
+import type { Answer } from '../../http/route.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import type { Effect } from '../../store/write.ts';
+import { type Mount, type Place, placeOf } from '../mount.ts';
+import { deleteAliasesOfMount } from '../remains/operations.ts';
+import { insertRemovedMount } from '../remains/store.ts';
+import { requireRemovable } from '../rules.ts';
+import { deleteMount, findStoredMount } from '../store.ts';
+
+/** Removes a mount; data under its id is out of reach at once, and deleted soon after. */
+export async function disableMount(app: App, caller: Caller, input: Place): Promise<Answer> {
+  const removed = await commitPlanned<Mount | undefined>(app, caller, async () => {
+    const stored = await findStoredMount(app.db, placeOf(input));
+    if (!stored) return { effects: [], result: undefined };
+    const { mount } = stored;
+    requireRemovable(mount);
+    return {
+      effects: await planRemoval(app, mount),
+      result: mount,
+      beforehand: async () => {
+        if (mount.kind === 'auth')
+          await app.endDependants(app, pagesOf(app, caller), { auth_mount: mount });
+      },
+    };
+  });
+  if (removed?.kind === 'auth') {
+    await deleteAliasesOfMount(app, afterwards(app, caller), removed.accessor);
+    await endRevoked(app, caller, removed.id);
+  }
+  return {};
+}
+
+/** How what ends before a removal or a move is ended. Log-ins that came by a mount end with it at once, and none of them before. */
+export function pagesOf(app: App, caller: Caller): EndingPages {
+  return {
+    commit: (effects, ended) => commitPage(app, caller, effects, ended),
+    own_token_ids: [],
+  };
+}
+
+/** What follows from a removal that is durable: whoever asked for it may have come in by what is gone. */
+const afterwards = (app: App, caller: Caller) => ({
+  commit: (effects: readonly Effect[]): Promise<void> =>
+    commitPage(app, { ...caller, standing: undefined }, effects, {}),
+});
+
+/** As much as a request may take of what is dead already; the jobs end the rest. */
+async function endRevoked(app: App, caller: Caller, mount_id: string): Promise<void> {
+  try {
+    await removeEndedOfMount(app, mount_id);
+    await endLeasesOfRevoked(app, caller);
+  } catch (err) {
+    app.log.warn({ err }, 'what hung on a removed mount is ended later');
+  }
+}
+
+/**
+ * Whoever came in by a mount is nobody without it: tokens and leases are judged with their mount,
+ * and their rows are removed later, however many they are. What whoever came in was called is deleted
+ * before that is answered, when nobody can come in any more.
+ */
+async function planRemoval(app: App, mount: Mount): Promise<Effect[]> {
+  return [
+    deleteMount(mount),
+    ...(mount.kind === 'auth' ? await app.planDependants(app, { auth_mount: mount }) : []),
+    insertRemovedMount({
+      id: mount.id,
+      accessor: mount.accessor,
+      removed_at: Math.floor(app.now() / 1000),
+    }),
+    ...bumpPermissionVersion(),
+  ];
+}
