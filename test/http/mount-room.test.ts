@@ -46,6 +46,15 @@ test('a mount has at most a thousand issuers, and one more when one is removed',
   await must(call('POST', 'many/keys/generate/internal', { key_type: 'ec' }));
 });
 
+test('nobody is held up while the lists of a thousand issuers are made', async () => {
+  await makeMount(client, 'lists');
+  await copyIssuer(client, 'lists', MOST - 1);
+  await holdsNobodyUp(async () => {
+    const rotated = await must(call('GET', 'lists/crl/rotate'));
+    assert.equal(rotated.field('data.success'), true);
+  });
+});
+
 test('a mount has at most a thousand keys, those of roots counted', async () => {
   await makeMount(client, 'keys');
   await copyKey(client, 'keys', MOST - 2);

@@ -1,6 +1,7 @@
 import type { Caller } from '../../access/caller.ts';
 import { commitPlanned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import {
   chooseSignatureAlgorithm,
@@ -366,11 +367,14 @@ export async function rotateCrls(app: App, caller: Caller) {
   const mount_id = caller.mount.id;
   const authority = await readAuthority(app, mount_id);
   const warnings: string[] = [];
-  const done = new Set<string>();
+  const done = new Set<Issuer>();
+  const breath = new Breath();
   for (const issuer of authority.issuers.values()) {
+    if (done.has(issuer)) continue;
+    // It looks at all issuers, of which there may be a thousand.
+    await breath.take();
     const issuers = planClass(authority, issuer);
-    if (done.has(issuers.id)) continue;
-    done.add(issuers.id);
+    for (const member of issuers.members) done.add(member);
     if (!issuers.signer) {
       if (issuers.members.some(({ key_id }) => authority.keys.has(key_id))) {
         warnings.push(
