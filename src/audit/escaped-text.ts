@@ -1,6 +1,5 @@
 /** As they stand, and as URLs have them. */
 const BACKSLASHES = /(?:\\|%(?:25)*5C)+/iy;
-const DIGITS = /[0-9A-Fa-f]+/y;
 /** What is seen as nothing or as a blank, of all scripts. */
 const UNSEEN = /[\s\p{Cc}\p{Cf}]/u;
 
@@ -14,7 +13,7 @@ export class Reader {
   readonly #end: number;
   at: number;
   kind: Kind = 'none';
-  /** What is read at present, as it is when nothing escapes it. */
+  /** What is read at present, if something escapes it. */
   unit = '';
   /** Where the next begins. */
   next: number;
@@ -36,10 +35,10 @@ export class Reader {
       this.next = at;
       return;
     }
-    const char = this.#text.charAt(at);
-    if (char === '\\') this.kind = this.#readEscape(at);
-    else if (char === '%') this.kind = this.#readPercent(at);
-    else this.kind = this.#take(char);
+    const code = this.#text.charCodeAt(at);
+    if (code === BACKSLASH) this.kind = this.#readEscape(at);
+    else if (code === PERCENT) this.kind = this.#readPercent(at);
+    else this.kind = kindOf(code);
   }
 
   step(): void {
@@ -52,6 +51,15 @@ export class Reader {
 
   is(...kinds: readonly Kind[]): boolean {
     return kinds.includes(this.kind);
+  }
+
+  /** Goes over a letter and those right after it that nothing escapes. */
+  takeLetters(): string {
+    const { at, unit, next } = this;
+    let end = next;
+    while (end < this.#end && kindOf(this.#text.charCodeAt(end)) === 'letter') end += 1;
+    this.go(end);
+    return unit === '' ? this.#text.slice(at, end) : unit + this.#text.slice(next, end);
   }
 
   /** Goes over what the expression matches here. */
@@ -75,12 +83,12 @@ export class Reader {
 
   #take(char: string): Kind {
     this.unit = char;
-    return kindOf(char);
+    return kindOf(char.charCodeAt(0));
   }
 
   #readEscape(from: number): Kind {
     BACKSLASHES.lastIndex = from;
-    const at = from + (BACKSLASHES.exec(this.#text)?.[0].length ?? 1);
+    const at = BACKSLASHES.test(this.#text) ? BACKSLASHES.lastIndex : from + 1;
     const char = at < this.#end ? this.#text.charAt(at) : '';
     this.next = Math.min(at + char.length, this.#end);
     if (char === 'n' || char === 'r') return 'line';
@@ -93,28 +101,48 @@ export class Reader {
   #readPercent(from: number): Kind {
     let at = from + 1;
     while (this.#text.startsWith('25', at)) at += 2;
-    const isBackslash = /^5c$/i.test(this.#text.slice(at, at + 2));
+    const isBackslash = this.#text.charAt(at) === '5' && /[Cc]/.test(this.#text.charAt(at + 1));
     return isBackslash ? this.#readEscape(from) : this.#readCode(at, 2);
   }
 
   #readCode(at: number, length: number): Kind {
     const end = at + length;
-    const digits = this.#text.slice(at, end);
-    DIGITS.lastIndex = 0;
-    if (end > this.#end || DIGITS.exec(digits)?.[0].length !== length) return 'other';
+    if (end > this.#end) return 'other';
+    let code = 0;
+    for (let digit = at; digit < end; digit += 1) {
+      code = code * 16 + digitOf(this.#text.charCodeAt(digit));
+    }
+    if (Number.isNaN(code)) return 'other';
     this.next = end;
-    return this.#take(String.fromCharCode(Number.parseInt(digits, 16)));
+    return this.#take(String.fromCharCode(code));
   }
 }
 
-/** Of the characters that most texts are made of, since they are looked up for each. */
-const KINDS: readonly Kind[] = Array.from({ length: 128 }, (_, code) =>
-  judgeKind(String.fromCharCode(code)),
+const BACKSLASH = 0x5c;
+const PERCENT = 0x25;
+
+/** Of hexadecimal digits; of everything else none. */
+const digitOf = (code: number): number => DIGITS[code] ?? Number.NaN;
+const DIGITS: readonly number[] = Array.from({ length: 103 }, (_, code) =>
+  Number(`0x${String.fromCharCode(code)}`),
 );
 
-const kindOf = (char: string): Kind => KINDS[char.charCodeAt(0)] ?? judgeKind(char);
+/** By their codes, since they are looked up for each. */
+const KINDS: readonly Kind[] = Array.from({ length: 128 }, (_, code) => judgeKind(code));
 
-function judgeKind(char: string): Kind {
+function kindOf(code: number): Kind {
+  const known = KINDS[code];
+  if (known !== undefined) return known;
+  const kind = OTHERS.get(code) ?? judgeKind(code);
+  OTHERS.set(code, kind);
+  return kind;
+}
+
+/** Of other scripts, as far as they have been seen: no more than there are. */
+const OTHERS = new Map<number, Kind>();
+
+function judgeKind(code: number): Kind {
+  const char = String.fromCharCode(code);
   if (/[A-Za-z0-9+/=]/.test(char)) return 'letter';
   if (char === '"') return 'quote';
   if (char === ',') return 'comma';

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { spendsAtMost } from '../../test/support/cpu-time.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import { createTrail } from './operations.ts';
 
@@ -21,12 +23,12 @@ const requestOf = (text: string): never =>
   }) as never;
 
 /** A trail above a store that takes what it is given once `write` is called. */
-function trailOf() {
+function trailOf(hash = (secret: string): string => secret) {
   const held: (() => void)[] = [];
   const commit = () => new Promise<void>((resolve) => held.push(resolve));
   const trail = createTrail({
     store: { commit } as never,
-    hash: (secret) => secret,
+    hash,
     now: () => 0,
     wait_for_reads: false,
     onError: () => {},
@@ -73,3 +75,79 @@ test('room that records took is free again once they are written', async () => {
     await closed;
   }
 });
+
+const TOKEN = `hvs.${'Ab'.repeat(12)}`;
+const KEY = `-----BEGIN PRIVATE KEY-----${'Ab'.repeat(32)}`;
+
+test('of a secret that a record of a stranger is too long for there is no part', async () => {
+  const records: string[] = [];
+  const commit = async (writes: { audit: string }[]) => {
+    records.push(...writes.map(({ audit }) => audit));
+  };
+  const trail = createTrail({
+    store: { commit } as never,
+    hash: () => '#',
+    now: () => (at += 10_000),
+    wait_for_reads: false,
+    onError: () => {},
+  });
+  let at = 0;
+  const rest = '/x'.repeat(2000);
+  for (const secret of [TOKEN, KEY, `at_1234567890_s1${'Ab'.repeat(12)}`]) {
+    for (let before = 200; before < 256; before += 1) {
+      const text = `${'y/'.repeat(before / 2)}${before % 2 ? 'z' : ''}${secret}${rest}`;
+      const request: object = requestOf(text);
+      trail.refuse({ ...request, request_id: text } as never, { status: 'refused', error: text });
+    }
+  }
+  await trail.close();
+  assert.ok(records.length >= 3 * 56, `${records.length} records`);
+  for (const record of records) {
+    const { request, response } = JSON.parse(record);
+    for (const text of [request.path, response.error]) assert.doesNotMatch(text, /Ab/);
+  }
+});
+
+const B = '-----BEGIN PRIVATE KEY-----';
+const items = (item: (at: string) => string, count = 10_000): string[] =>
+  Array.from({ length: count }, (_, at) => item(String(at).padStart(10, '0')));
+
+/** About a megabyte each, as endpoints take them. */
+const LONG: [what: string, request: object][] = [
+  ['letters with blanks', { list: [B, ...items(() => 'A '.repeat(50))] }],
+  ['letters with blanks that are no key', { list: [B, 'a: b', ...items(() => 'A '.repeat(50))] }],
+  ['one text of letters with blanks', { text: B + 'A '.repeat(1 << 19) }],
+  ['one text of letters with line ends', { text: B + 'A\n'.repeat(1 << 18) }],
+  ['one text that is escaped', { text: B + '%41'.repeat(350_000) }],
+  ['header lines', { list: [B, ...items(() => `a: ${'b '.repeat(48)}`)] }],
+  ['words of keys', { list: items(() => `${B}A A A`.repeat(3)) }],
+  ['names like tokens', { list: items((at) => `at_${at}_s1abcdefgh.at_${at}_s1bcdefghi`) }],
+  ['near names', { list: [...items(() => 'at_'.repeat(30)), TOKEN] }],
+  ['tokens', { list: items((at) => `hvs.${'A'.repeat(60)}${at}`) }],
+  ['near tokens', { list: [...items(() => `hvs.${'A'.repeat(19)}.`.repeat(4)), TOKEN] }],
+  ['long runs', { list: items((at) => `${'A'.repeat(199)}.${at}`, 5_000) }],
+  ['URLs', { list: items(() => '://a:b@'.repeat(13)) }],
+  ['parts of signed tokens', { list: items(() => 'eyJhbGciOiJIUzI1NiJ9.'.repeat(4)) }],
+  ['near hashes', { list: items(() => `hmac-sha256:${'a'.repeat(63)}.`) }],
+  ['short texts', { list: items(() => 'a', 100_000) }],
+  ['lists in lists', { list: items(() => 'a', 100_000).map((text) => [[text]]) }],
+  ['names of fields', { map: Object.fromEntries(items((at) => at).map((name) => [name, ''])) }],
+];
+
+for (const [what, sent] of LONG) {
+  test(`a record of a megabyte takes no long turn: ${what}`, async () => {
+    const { trail } = trailOf((secret) => createHmac('sha256', 'k').update(secret).digest('hex'));
+    const whole: { record: object } = requestOf('x');
+    const request = { ...whole, record: { ...whole.record, request: sent } };
+    await spendsAtMost(60, () => {
+      try {
+        trail.entryOf(request as never);
+      } catch (error) {
+        assert.match(String(error), /private key/);
+      }
+    });
+    await spendsAtMost(60, () => {
+      trail.note(request as never, { status: 'refused', error: 'x' });
+    });
+  });
+}

@@ -165,7 +165,10 @@ export function createTrail(options: TrailOptions): AuditTrail {
       const isRoom = !isFull();
       const { remote_address, route } = request.record;
       if (tally.take(now, { remote_address, kind: kindOf(request), route }, isRoom)) {
-        hold(concealSecrets(buildStrangerRecord(request, now, end), options.hash));
+        const record = buildStrangerRecord(request, now, end, (text) =>
+          String(JSON.parse(concealSecrets(JSON.stringify(text), options.hash))),
+        );
+        hold(concealSecrets(record, options.hash));
         schedule().catch(() => {});
       } else if (!tallying) {
         tallying = { since: now, timer: setTimeout(recordCounts, COUNT_TIME) };

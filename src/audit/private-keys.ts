@@ -1,5 +1,5 @@
 import { Reader } from './escaped-text.ts';
-import { Hashes, Told, UNTOLD } from './told.ts';
+import { type Hashes, Told } from './told.ts';
 
 /**
  * Where a private key begins and where it ends, in PEM (RFC 7468), in OpenPGP's armour (RFC 9580 §6.2) and in the form
@@ -17,7 +17,6 @@ const LEAST = 24;
 /** So many lines are header lines at most. */
 const MOST_LINES = 1000;
 
-const LETTERS = /[A-Za-z0-9+/=]+/y;
 /** The name of a header line; more is said there of a key, in the clear. */
 const HEADER = /[A-Za-z][\w .-]{0,63}:/y;
 /** Letters of base64, with line ends and blanks wherever they like. */
@@ -40,13 +39,8 @@ type Hashed = 'letters' | 'as-sent';
  * @param json a record
  */
 export function concealPrivateKeys(json: string, hashes: Hashes, hashed: Hashed): string {
-  if (!json.includes(MARK)) return json;
   const told = new Told(json, hashes);
-  const beginnings = [...json.matchAll(BEGINNINGS)];
-  for (const [at, { 0: words, index }] of beginnings.entries()) {
-    // Nothing is read twice, however many beginnings there are.
-    const end = beginnings[at + 1]?.index ?? json.length;
-    const reader = new Reader(json, index + words.length, end);
+  for (const reader of readersOf(json)) {
     for (const { from, end, letters } of bodiesOf(reader)) {
       told.hide(from, end, hashed === 'letters' ? letters : json.slice(from, end));
     }
@@ -56,7 +50,21 @@ export function concealPrivateKeys(json: string, hashes: Hashes, hashed: Hashed)
 
 /** Whether something of a JSON text would be concealed as a private key. */
 export function holdsPrivateKey(json: string): boolean {
-  return concealPrivateKeys(json, new Hashes(() => UNTOLD), 'letters') !== json;
+  for (const reader of readersOf(json)) {
+    if (!bodiesOf(reader).next().done) return true;
+  }
+  return false;
+}
+
+/** One for each of the words that say that a key begins, after them. */
+function* readersOf(json: string): Generator<Reader> {
+  if (!json.includes(MARK)) return;
+  const beginnings = [...json.matchAll(BEGINNINGS)];
+  for (const [at, { 0: words, index }] of beginnings.entries()) {
+    // Nothing is read twice, however many beginnings there are.
+    const end = beginnings[at + 1]?.index ?? json.length;
+    yield new Reader(json, index + words.length, end);
+  }
 }
 
 /** What is hidden after the words that say that a key begins. */
@@ -102,21 +110,22 @@ function readBody(reader: Reader): Body {
   const parts: string[] = [];
   const body: Body = { from: reader.at, end: reader.at, letters: '', line: reader.at };
   for (;;) {
-    if (reader.is('letter')) {
-      if (parts.length === 0) body.from = reader.at;
-      const escaped = reader.unit;
-      const run = reader.match(LETTERS);
-      if (run === undefined) reader.step();
-      parts.push(run ?? escaped);
-      body.end = reader.at;
-    } else if (reader.is('line')) {
-      reader.step();
-      body.line = reader.at;
-    } else if (reader.is('blank')) {
-      reader.step();
-    } else {
-      body.letters = parts.join('');
-      return body;
+    switch (reader.kind) {
+      case 'letter':
+        if (parts.length === 0) body.from = reader.at;
+        parts.push(reader.takeLetters());
+        body.end = reader.at;
+        break;
+      case 'line':
+        reader.step();
+        body.line = reader.at;
+        break;
+      case 'blank':
+        reader.step();
+        break;
+      default:
+        body.letters = parts.join('');
+        return body;
     }
   }
 }

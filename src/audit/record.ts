@@ -111,20 +111,25 @@ const lengthOf = (value: unknown): number => (JSON.stringify(value) ?? '').lengt
 const STRANGER_LIMIT = 2048;
 const STRANGER_PATH = 256;
 
-/** As {@link buildRecord}, of a request by somebody unknown: what they sent cannot make it long. */
+/**
+ * As {@link buildRecord}, of a request by somebody unknown: what they sent cannot make it long.
+ *
+ * @param conceal what is done with a text before it is cut: of a secret that is cut neither half is known by its form
+ */
 export function buildStrangerRecord(
   request: RecordedRequest,
   now: number,
   end: RecordedEnd,
+  conceal: (text: string) => string,
 ): string {
   const whole = buildRecord(request, now, end);
   if (Buffer.byteLength(whole) <= STRANGER_LIMIT) return whole;
   const record = {
     ...request.record,
-    path: request.record.path.slice(0, STRANGER_PATH),
+    path: conceal(request.record.path).slice(0, STRANGER_PATH),
     request: {},
   };
-  const error = end.error?.slice(0, STRANGER_PATH);
+  const error = end.error === undefined ? undefined : conceal(end.error).slice(0, STRANGER_PATH);
   return buildRecord({ ...request, record }, now, error === undefined ? end : { ...end, error });
 }
 
