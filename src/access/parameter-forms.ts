@@ -1,10 +1,18 @@
-import { parseDuration } from '../core/durations.ts';
 import { foldName } from '../core/fold.ts';
-import { parseTimestamp } from '../core/timestamps.ts';
-import { parseIpAddress } from '../x509/ip-addresses.ts';
-import { parseSerial } from '../x509/serial.ts';
-import type { ParameterValue } from './policy.ts';
-import { isGlob } from './value-set.ts';
+import type { Steps } from '../core/steps.ts';
+import { NamedValues } from './named-values.ts';
+import type { Stride } from './stride.ts';
+import { type Items, TextItems } from './text-items.ts';
+import type { Comparisons } from './value-set.ts';
+import {
+  FOREIGN,
+  instantsIn,
+  listItems,
+  MAX_ITEMS,
+  mayBeValue,
+  textOf,
+  valuesIn,
+} from './value-texts.ts';
 
 /** How the endpoint that is asked reads its fields. */
 export interface ParameterReader {
@@ -25,212 +33,214 @@ export const NO_READER: ParameterReader = {
   namesOf: (name) => [name],
 };
 
-/** A parameter as it was sent, and as the endpoint reads it. */
-export interface Sent {
+/** Filing an item of a list takes as long as so many comparisons. */
+const ITEM = 8;
+/** And one that stays where it is in its text. */
+const TEXT_ITEM = 2;
+/** Reading one that looks like an address or a serial number. */
+const VALUE = 20;
+/** Converting a name in another script. */
+const CONVERTING = 150;
+
+/** A parameter as it was sent, and as the endpoint reads it; each form is made when it is first asked for. */
+export class Sent {
   /** With the letter case that it came in. */
-  written: string;
+  readonly written: string;
   /** Lower case. */
-  name: string;
+  readonly name: string;
   /** All names of its field, lower case. */
-  names: readonly string[];
-  value: unknown;
+  readonly names: readonly string[];
+  readonly value: unknown;
+  /** What rules name of it. */
+  readonly named: NamedValues;
+  /** Of a field that the endpoint knows. */
+  readonly #reader: ParameterReader | undefined;
+  #read: { of: unknown } | undefined;
+  #items: Map<string, Items | undefined> | undefined;
+  #forms: Forms | undefined;
+  #instants: ReadonlySet<string> | undefined;
+  #foreign: number | undefined;
+  #isPaid = false;
+
+  /**
+   * @param written with the letter case that it came in
+   * @param unknown what rules name of all fields that the endpoint does not know
+   */
+  constructor(written: string, value: unknown, reader: ParameterReader, unknown: NamedValues) {
+    const isKnown = reader.knows(written);
+    this.written = written;
+    this.value = value;
+    this.name = written.toLowerCase();
+    this.names = isKnown ? reader.namesOf(written).map((name) => name.toLowerCase()) : [this.name];
+    this.#reader = isKnown ? reader : undefined;
+    this.named = isKnown ? new NamedValues((named) => reader.read(written, named)) : unknown;
+  }
+
   /** Undefined for what the endpoint does not know or refuses. */
-  readonly read: unknown;
-  /** What a value of the policy would be read as. */
-  readNamed(named: ParameterValue): unknown;
+  get read(): unknown {
+    this.#read ??= {
+      of: this.#isLong() ? undefined : this.#reader?.read(this.written, this.value),
+    };
+    return this.#read.of;
+  }
+
+  /** A text of more items than are looked at passes by no list: it need not be read. */
+  #isLong(): boolean {
+    return (this.itemsIn(this.value)?.length ?? 0) > MAX_ITEMS;
+  }
+
   /** The items of a text that it is or is read as, as {@link listItems} has it. */
-  itemsIn(text: unknown): readonly unknown[] | undefined;
-  readonly forms: Forms;
-  /** The lengths of time and the times that it may stand for. */
-  readonly instants: ReadonlySet<string>;
-  /** How many of its texts take long to read: names in other scripts, in whichever form. */
-  readonly foreign: number;
-}
-
-/** All names of the field that is written so, lower case. */
-export function namesSent(written: string, reader: ParameterReader = NO_READER): string[] {
-  const names = reader.knows(written) ? reader.namesOf(written) : [written];
-  return names.map((name) => name.toLowerCase());
-}
-
-/** @param written with the letter case that it came in */
-export function readSent(written: string, value: unknown, reader: ParameterReader): Sent {
-  const known = reader.knows(written);
-  let read: { of: unknown } | undefined;
-  let forms: Forms | undefined;
-  let instants: ReadonlySet<string> | undefined;
-  const meanings = new Map<ParameterValue, unknown>();
-  const items = new Map<unknown, readonly unknown[] | undefined>();
-  let foreign: number | undefined;
-  return {
-    written,
-    name: written.toLowerCase(),
-    names: namesSent(written, reader),
-    value,
-    get read() {
-      read ??= { of: known ? reader.read(written, value) : undefined };
-      return read.of;
-    },
-    readNamed(named) {
-      if (known && !meanings.has(named)) meanings.set(named, reader.read(written, named));
-      return meanings.get(named);
-    },
-    itemsIn(text) {
-      if (!items.has(text)) items.set(text, listItems(text));
-      return items.get(text);
-    },
-    get forms() {
-      forms ??= formsOf(value, this.read, (text) => reader.also(written, text));
-      return forms;
-    },
-    get instants() {
-      instants ??= instantsOf([value, this.read]);
-      return instants;
-    },
-    get foreign() {
-      foreign ??= known ? countForeign(value) : 0;
-      return foreign;
-    },
-  };
-}
-
-/** Another script's own letters, or what stands for them in ASCII. */
-export const FOREIGN = /[^\x20-\x7e]|xn--/i;
-
-function countForeign(value: unknown): number {
-  const items = Array.isArray(value) ? value : (listItems(value) ?? [value]);
-  return items.filter((item) => typeof item === 'string' && FOREIGN.test(item)).length;
-}
-
-/** The items of a text that can be read as a list; undefined for any other value. */
-export function listItems(sent: unknown): readonly unknown[] | undefined {
-  if (typeof sent !== 'string') return undefined;
-  const text = sent.trim();
-  if (text.startsWith('[') && text.endsWith(']')) {
-    const parsed = parseList(text);
-    if (parsed) return parsed.map(trimmed);
+  itemsIn(text: unknown): Items | undefined {
+    if (typeof text !== 'string') return undefined;
+    this.#items ??= new Map();
+    if (!this.#items.has(text)) this.#items.set(text, listItems(text));
+    return this.#items.get(text);
   }
-  return text.includes(',') ? text.split(',', MAX_ITEMS + 1).map(trimmed) : undefined;
-}
 
-/** No field takes a list of more items, and looking at each takes time: a text of more never passes. */
-export const MAX_ITEMS = 10_000;
-
-function parseList(text: string): unknown[] | undefined {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return Array.isArray(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
+  /** Undefined when there are more than can be looked at, or than are paid for. */
+  forms(budget: Comparisons): Forms | undefined {
+    this.#forms ??= this.#makeForms(budget);
+    return this.#forms;
   }
-}
 
-const trimmed = (value: unknown): unknown => (typeof value === 'string' ? value.trim() : value);
+  #makeForms(budget: Comparisons): Forms | undefined {
+    const { value, read } = this;
+    const forms = new Forms(value, read);
+    // Mostly it is read as it was sent.
+    for (const whole of value === read ? [value] : [value, read]) {
+      const items: Items | undefined = Array.isArray(whole) ? whole : this.itemsIn(whole);
+      const count = items?.length ?? 0;
+      budget.left -= 1 + (items instanceof TextItems ? TEXT_ITEM : ITEM) * count;
+      if (count > MAX_ITEMS || budget.left < 0) return undefined;
+      forms.add(whole);
+      if (items instanceof TextItems) forms.addItems(items);
+      else if (items) for (let at = 0; at < count; at++) forms.add(items.at(at));
+    }
+    this.#addMore(forms);
+    return forms;
+  }
 
-export const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string'
-    ? value
-    : typeof value === 'number' || typeof value === 'boolean'
-      ? String(value)
-      : undefined;
-
-/** A text, and the same without the dot that may end a name of a host. */
-export function spellingsOf(text: string): string[] {
-  return text.length > 1 && text.endsWith('.') ? [text, text.slice(0, -1)] : [text];
-}
-
-/** What has many texts for one value: addresses and serial numbers. */
-const VALUES: readonly ((text: string) => Uint8Array | undefined)[] = [parseIpAddress, parseSerial];
-
-const readAsHex = (parse: (typeof VALUES)[number], text: string): string | undefined =>
-  parse(text)?.toHex();
-
-/** A value's texts in lower case, those of its items too, and the lists that it is or is read as. */
-export interface Forms {
-  /** Undefined when there are more than can be looked at. */
-  texts: ReadonlySet<string> | undefined;
-  lists: readonly (readonly unknown[])[];
-  /** Of the list that is read. */
-  items: ReadonlySet<unknown>;
-  /** Whether one of the texts is the address, or the serial number, that another text is. */
-  hasValue(wanted: string): boolean;
-}
-
-const TOO_MANY: Forms = {
-  texts: undefined,
-  lists: [],
-  items: new Set(),
-  hasValue: () => true,
-};
-
-function formsOf(value: unknown, read: unknown, also: (text: string) => readonly string[]): Forms {
-  const sent = new Set<string>();
-  const lists: (readonly unknown[])[] = [];
-  for (const whole of [value, read]) {
-    const items = Array.isArray(whole) ? whole : listItems(whole);
-    if (items && items.length > MAX_ITEMS) return TOO_MANY;
-    if (Array.isArray(whole)) lists.push(whole);
-    for (const each of [whole, ...(items ?? [])]) {
+  #addMore(forms: Forms): void {
+    const { read } = this;
+    const reader = this.#reader;
+    if (!reader) return;
+    for (const each of Array.isArray(read) ? read : [read]) {
       const text = textOf(each);
-      if (text !== undefined) sent.add(foldName(text));
+      if (text !== undefined) for (const other of reader.also(this.written, text)) forms.add(other);
     }
   }
-  for (const each of Array.isArray(read) ? read : [read]) {
-    const text = textOf(each);
-    if (text === undefined) continue;
-    for (const other of also(text)) sent.add(foldName(other));
+
+  /** The lengths of time and the times that it may stand for. */
+  get instants(): ReadonlySet<string> {
+    this.#instants ??= instantsOf([this.value, this.read]);
+    return this.#instants;
   }
-  const texts = new Set(sent);
-  for (const text of sent) for (const spelling of spellingsOf(text.trim())) texts.add(spelling);
-  const items = new Set<unknown>(Array.isArray(read) ? read : []);
-  return { texts, lists, items, hasValue: findValues(sent) };
+
+  /** How many of its texts take long to read: names in other scripts, in whichever form. */
+  get foreign(): number {
+    this.#foreign ??= this.#reader ? this.#countForeign() : 0;
+    return this.#foreign;
+  }
+
+  #countForeign(): number {
+    const { value } = this;
+    const items: Items = Array.isArray(value) ? value : (this.itemsIn(value) ?? [value]);
+    let count = 0;
+    for (let at = 0; at < items.length; at++) {
+      const item = items.at(at);
+      if (typeof item === 'string' && FOREIGN.test(item)) count += 1;
+    }
+    return count;
+  }
+
+  /** Those names are converted for a rule: they are not for the next. */
+  payForeign(budget: Comparisons): void {
+    if (!this.#isPaid) budget.left -= CONVERTING * this.foreign;
+    this.#isPaid = true;
+  }
 }
 
-/** Reads thousands of texts only once a rule names something of the kind. */
-function findValues(texts: ReadonlySet<string>): Forms['hasValue'] {
-  const known = new Map<(typeof VALUES)[number], ReadonlySet<string | undefined>>();
-  return (wanted) =>
-    VALUES.some((parse) => {
-      const value = readAsHex(parse, wanted);
-      if (value === undefined) return false;
-      const own =
-        known.get(parse) ?? new Set([...texts].map((text) => readAsHex(parse, text.trim())));
-      known.set(parse, own);
-      return own.has(value);
-    });
-}
+/** A value's texts in lower case, those of its items too, and the lists that it is or is read as. */
+export class Forms {
+  readonly lists: readonly (readonly unknown[])[];
+  readonly #read: unknown;
+  readonly #texts = new Set<string>();
+  readonly #inTexts: TextItems[] = [];
+  #items: ReadonlySet<unknown> | undefined;
+  #values: ReadonlySet<string> | undefined;
 
-/** What of a value named stands for one item: itself, and what the endpoint would read of it. */
-export function itemsNamed(named: ParameterValue, { readNamed }: Sent): unknown[] {
-  const meant = readNamed(named);
-  const [item, ...more]: unknown[] = Array.isArray(meant) ? meant : [meant];
-  const isOne = item !== undefined && more.length === 0 && item !== named;
-  // A pattern that is read as one stays one: `*.bücher.example` is a pattern of A-labels.
-  if (isGlob(named))
-    return isOne && isGlob(item) && sameEnds(named, item) ? [named, item] : [named];
-  return isOne ? [named, item] : [named];
-}
+  constructor(value: unknown, read: unknown) {
+    this.#read = read;
+    this.lists = [value, read].filter((whole) => Array.isArray(whole));
+  }
 
-function sameEnds(one: string, other: string): boolean {
-  return one.startsWith('*') === other.startsWith('*') && one.endsWith('*') === other.endsWith('*');
-}
+  add(one: unknown): void {
+    const text = textOf(one);
+    if (text === undefined) return;
+    const folded = foldName(text);
+    if (this.#isThere(folded)) return;
+    this.#texts.add(folded);
+    this.#texts.add(folded.trim());
+  }
 
-/** How lengths of time, and times, are written: `1h` and 3600, `…T12:00:00Z` and `…+01:00`. */
-const INSTANTS = [parseDuration, parseTimestamp];
+  addItems(items: TextItems): void {
+    const folded = foldName(items.text);
+    // Letters fold one by one, and none to a comma or a blank.
+    this.#inTexts.push(folded === items.text ? items : new TextItems(folded, items.length));
+  }
 
-function instantsIn(text: string): string[] {
-  return INSTANTS.flatMap((parse, kind) => {
-    const instant = parse(text);
-    return instant === undefined ? [] : [`${kind} ${instant}`];
-  });
+  /** Whether it is one of the texts, or one of them but for the dot that may end a name of a host. */
+  has(text: string): boolean {
+    return this.#isThere(text) || (text !== '' && this.#isThere(`${text}.`));
+  }
+
+  #isThere(text: string): boolean {
+    return this.#texts.has(text) || this.#inTexts.some((items) => items.has(text));
+  }
+
+  /** All texts, also without the dot at their end. */
+  *distinct(): Generator<string, void, undefined> {
+    for (const text of this.#all()) {
+      yield text;
+      if (text.length > 1 && text.endsWith('.')) yield text.slice(0, -1);
+    }
+  }
+
+  *#all(): Generator<string, void, undefined> {
+    yield* this.#texts;
+    for (const items of this.#inTexts) yield* items.distinct();
+  }
+
+  /** Whether it is one of the list that is read. */
+  hasItem(item: unknown): boolean {
+    this.#items ??= new Set(Array.isArray(this.#read) ? this.#read : []);
+    return this.#items.has(item);
+  }
+
+  /** Whether one of the texts is the address, or the serial number, that another text is. */
+  hasValue(value: string): boolean {
+    return this.#values?.has(value) ?? true;
+  }
+
+  /** To be done before {@link hasValue}: thousands of texts are read only once a rule names something of the kind. */
+  *readValues(budget: Comparisons, stride: Stride): Steps<undefined> {
+    if (this.#values) return;
+    const found = new Set<string>();
+    for (const each of this.#all()) {
+      while (stride.isOver) yield;
+      budget.left -= 1;
+      const text = each.trim();
+      if (!mayBeValue(text)) continue;
+      budget.left -= VALUE;
+      // Too many of them: as if each were there.
+      if (budget.left < 0) return;
+      for (const value of valuesIn(text)) found.add(value);
+    }
+    this.#values = found;
+  }
 }
 
 function instantsOf(values: readonly unknown[]): ReadonlySet<string> {
   const texts = values.map((each) => (typeof each === 'boolean' ? '' : textOf(each)?.trim()));
   return new Set(texts.flatMap((text) => (text ? instantsIn(text) : [])));
-}
-
-/** Whether a value is the same length of time, or time. */
-export function isSameInstant(named: string, sent: Sent): boolean {
-  return named !== '' && instantsIn(named).some((instant) => sent.instants.has(instant));
 }

@@ -1,19 +1,11 @@
-import { foldName } from '../core/fold.ts';
-import {
-  FOREIGN,
-  isSameInstant,
-  itemsNamed,
-  MAX_ITEMS,
-  NO_READER,
-  type ParameterReader,
-  readSent,
-  type Sent,
-  spellingsOf,
-  textOf,
-} from './parameter-forms.ts';
+import { doAll, type Steps } from '../core/steps.ts';
+import { walkAllowed } from './allowed-values.ts';
+import { walkDenied } from './denied-values.ts';
+import { NamedValues } from './named-values.ts';
+import { NO_READER, type ParameterReader, Sent } from './parameter-forms.ts';
 import type { ParameterRules, ParameterValue } from './policy.ts';
-import { holdsEntries, isSame } from './same-value.ts';
-import { type Comparisons, isGlob, MOST_COMPARISONS, ValueSet } from './value-set.ts';
+import { Stride } from './stride.ts';
+import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
 
 /** The three conditions on parameters of a rule; names in lower case. */
 export interface ParameterConditions {
@@ -52,33 +44,60 @@ export interface SentFields {
   readonly each: readonly Sent[];
   /** All names that were sent, lower case. */
   readonly names: ReadonlySet<string>;
+  /** By each of their names, lower case. */
+  readonly byName: ReadonlyMap<string, readonly Sent[]>;
 }
 
 class LazyFields implements SentFields {
-  readonly parameters: Readonly<Record<string, unknown>>;
   readonly reader: ParameterReader;
+  #parameters: Readonly<Record<string, unknown>> | undefined;
   #each: readonly Sent[] | undefined;
   #names: ReadonlySet<string> | undefined;
+  #byName: ReadonlyMap<string, readonly Sent[]> | undefined;
 
   constructor(
-    parameters: Readonly<Record<string, unknown>>,
     reader: ParameterReader,
-    each?: readonly Sent[],
+    of: { parameters?: Readonly<Record<string, unknown>>; each?: readonly Sent[] },
   ) {
-    this.parameters = parameters;
     this.reader = reader;
-    this.#each = each;
+    this.#parameters = of.parameters;
+    this.#each = of.each;
+  }
+
+  get parameters(): Readonly<Record<string, unknown>> {
+    this.#parameters ??= Object.fromEntries(
+      this.each.map(({ written, value }) => [written, value]),
+    );
+    return this.#parameters;
   }
 
   get each(): readonly Sent[] {
+    if (this.#each) return this.#each;
     const { parameters, reader } = this;
-    this.#each ??= Object.keys(parameters).map((name) => readSent(name, parameters[name], reader));
+    const unknown = new NamedValues();
+    this.#each = Object.keys(parameters).map(
+      (name) => new Sent(name, parameters[name], reader, unknown),
+    );
     return this.#each;
   }
 
   get names(): ReadonlySet<string> {
     this.#names ??= new Set(Object.keys(this.parameters).map((name) => name.toLowerCase()));
     return this.#names;
+  }
+
+  get byName(): ReadonlyMap<string, readonly Sent[]> {
+    if (this.#byName) return this.#byName;
+    const byName = new Map<string, Sent[]>();
+    for (const sent of this.each) {
+      for (const name of sent.names) {
+        const known = byName.get(name);
+        if (known) known.push(sent);
+        else byName.set(name, [sent]);
+      }
+    }
+    this.#byName = byName;
+    return byName;
   }
 }
 
@@ -91,7 +110,7 @@ export function readFields(
 ): SentFields {
   const before = known.get(parameters);
   if (before?.reader === reader) return before;
-  const fields = new LazyFields(parameters, reader);
+  const fields = new LazyFields(reader, { parameters });
   known.set(parameters, fields);
   return fields;
 }
@@ -101,9 +120,7 @@ export function pickFields(
   { each, reader }: SentFields,
   isWanted: (sent: Sent) => boolean,
 ): SentFields {
-  const wanted = each.filter(isWanted);
-  const parameters = Object.fromEntries(wanted.map(({ written, value }) => [written, value]));
-  return new LazyFields(parameters, reader, wanted);
+  return new LazyFields(reader, { each: each.filter(isWanted) });
 }
 
 /** As {@link judgeParameters}; when nothing is left of the budget, the answer says nothing. */
@@ -112,63 +129,133 @@ export function judgeFields(
   fields: SentFields,
   budget: Comparisons,
 ): string | undefined {
-  const { allowed_parameters, denied_parameters, required_parameters } = rule;
-  budget.left -= required_parameters.length;
-  const missing = required_parameters.find((wanted) => !isThere(wanted, fields));
-  if (missing !== undefined) return `parameter "${missing}" is required`;
-  if (denied_parameters.size + allowed_parameters.size === 0) return undefined;
+  return doAll(walkFields(rule, fields, budget));
+}
 
-  const sent = fields.each;
-  budget.left -= FIELD * sent.length;
-  if (budget.left < 0) return TOO_MANY_COMPARISONS;
-  if (denied_parameters.has('*') && sent.length > 0) return 'no parameter is allowed';
-  if (countForeign(rule, sent) > MOST_FOREIGN) {
-    return `more than ${MOST_FOREIGN} names in other scripts are not compared`;
-  }
-  payForeign(rule, sent, budget);
-  for (const each of sent) {
-    if (budget.left < 0) return TOO_MANY_COMPARISONS;
-    const rules = each.names.flatMap((name) => denied_parameters.get(name) ?? []);
-    const any = each.names.some((name) => denied_parameters.get(name)?.length === 0);
-    if (any || isDenied(rules, each, budget)) {
-      return `parameter "${each.name}" is denied`;
-    }
-  }
-
-  if (allowed_parameters.size === 0) return undefined;
-  const others = allowed_parameters.has('*');
-  for (const each of sent) {
-    if (budget.left < 0) return TOO_MANY_COMPARISONS;
-    const rules = each.names.flatMap((name) => {
-      const values = allowed_parameters.get(name);
-      return values ? [values] : [];
-    });
-    if (rules.length === 0 && !others) return `parameter "${each.name}" is not allowed`;
-    const isBeyond = (values: readonly ParameterValue[]): boolean =>
-      values.length > 0 && !isAllowed(values, each, budget);
-    if (rules.some(isBeyond)) return `parameter "${each.name}" is not allowed with this value`;
-  }
-  return undefined;
+/** {@link judgeFields}, for whoever lets others go first in between: fields and values may be thousands. */
+export function* walkFields(
+  rule: ParameterConditions,
+  fields: SentFields,
+  budget: Comparisons,
+): Steps<string | undefined> {
+  const stride = new Stride(budget);
+  const because =
+    (yield* walkRequired(rule, fields, budget, stride)) ??
+    (yield* walkValues(rule, fields, budget, stride));
+  return because ?? (budget.left < 0 ? TOO_MANY_COMPARISONS : undefined);
 }
 
 const TOO_MANY_COMPARISONS = 'comparing the parameters takes too long';
 
-/** Looking for what a rule says of a parameter takes as long as so many comparisons. */
-const FIELD = 4;
+/** Looking for a parameter that a rule speaks of takes as long as so many comparisons. */
+const FINDING = 5;
+/** And filing one under its name, once for all rules. */
+const FIELD = 8;
+
+function* walkRequired(
+  { required_parameters }: ParameterConditions,
+  fields: SentFields,
+  budget: Comparisons,
+  stride: Stride,
+): Steps<string | undefined> {
+  for (const wanted of required_parameters) {
+    while (stride.isOver) yield;
+    budget.left -= FINDING;
+    if (!isThere(wanted, fields)) return `parameter "${wanted}" is required`;
+  }
+  return undefined;
+}
+
+function* walkValues(
+  rule: ParameterConditions,
+  fields: SentFields,
+  budget: Comparisons,
+  stride: Stride,
+): Steps<string | undefined> {
+  const { allowed_parameters, denied_parameters } = rule;
+  if (denied_parameters.size + allowed_parameters.size === 0) return undefined;
+  if (denied_parameters.has('*') && fields.each.length > 0) return 'no parameter is allowed';
+  const sent = listNamed(rule, fields, budget);
+  if (budget.left < 0) return TOO_MANY_COMPARISONS;
+  const compared = sent.filter((each) => isCompared(rule, each));
+  if (compared.reduce((sum, { foreign }) => sum + foreign, 0) > MOST_FOREIGN) {
+    return `more than ${MOST_FOREIGN} names in other scripts are not compared`;
+  }
+  for (const each of compared) each.payForeign(budget);
+  for (const each of sent) {
+    while (stride.isOver) yield;
+    if (budget.left < 0) return TOO_MANY_COMPARISONS;
+    for (const values of valuesOf(denied_parameters, each)) {
+      const isDenied = values.length === 0 || (yield* walkDenied(values, each, budget, stride));
+      if (isDenied) return `parameter "${each.name}" is denied`;
+    }
+  }
+  if (allowed_parameters.size === 0) return undefined;
+  const other = allowed_parameters.has('*')
+    ? undefined
+    : yield* walkOthers(rule, fields, budget, stride);
+  if (other) return `parameter "${other.name}" is not allowed`;
+  for (const each of sent) {
+    while (stride.isOver) yield;
+    if (budget.left < 0) return TOO_MANY_COMPARISONS;
+    for (const values of valuesOf(allowed_parameters, each)) {
+      const isAllowed = values.length === 0 || (yield* walkAllowed(values, each, budget, stride));
+      if (!isAllowed) return `parameter "${each.name}" is not allowed with this value`;
+    }
+  }
+  return undefined;
+}
+
+/** What a rule says of the field, by each of its names. */
+function valuesOf(rules: ParameterRules, { names }: Sent): (readonly ParameterValue[])[] {
+  return names.flatMap((name) => {
+    const values = rules.get(name);
+    return values ? [values] : [];
+  });
+}
+
+const filed = new WeakSet<SentFields>();
+
+/** The fields that a rule speaks of: those of a long body are found by its names. */
+function listNamed(
+  { allowed_parameters, denied_parameters }: ParameterConditions,
+  fields: SentFields,
+  budget: Comparisons,
+): readonly Sent[] {
+  if (!filed.has(fields)) {
+    filed.add(fields);
+    budget.left -= FIELD * fields.each.length;
+  }
+  const found = new Set<Sent>();
+  for (const rules of [denied_parameters, allowed_parameters]) {
+    budget.left -= rules.size;
+    for (const name of rules.keys()) {
+      for (const each of fields.byName.get(name) ?? []) found.add(each);
+    }
+  }
+  budget.left -= FINDING * found.size;
+  return [...found];
+}
+
+/** The first field that a rule does not speak of. */
+function* walkOthers(
+  { allowed_parameters }: ParameterConditions,
+  { each }: SentFields,
+  budget: Comparisons,
+  stride: Stride,
+): Steps<Sent | undefined> {
+  for (const sent of each) {
+    while (stride.isOver) yield;
+    budget.left -= 2;
+    if (!sent.names.some((name) => allowed_parameters.has(name))) return sent;
+  }
+  return undefined;
+}
 
 /** Each is converted to be compared, in which time nobody else is served. */
 const MOST_FOREIGN = 2_000;
 
-/** Converting a name in another script takes as long as so many comparisons. */
-const CONVERTING = 150;
-
-/** Names in other scripts in all the fields whose values are compared. */
-function countForeign(rule: ParameterConditions, sent: readonly Sent[]): number {
-  let count = 0;
-  for (const each of sent) if (isCompared(rule, each)) count += each.foreign;
-  return count;
-}
-
+/** Whether the values of a field are compared. */
 function isCompared(
   { allowed_parameters, denied_parameters }: ParameterConditions,
   { names }: Sent,
@@ -177,17 +264,6 @@ function isCompared(
     (name) =>
       (denied_parameters.get(name)?.length ?? 0) + (allowed_parameters.get(name)?.length ?? 0) > 0,
   );
-}
-
-/** Those that were converted for a rule: they are not for the next. */
-const converted = new WeakSet<Sent>();
-
-function payForeign(rule: ParameterConditions, sent: readonly Sent[], budget: Comparisons): void {
-  for (const each of sent) {
-    if (converted.has(each) || !isCompared(rule, each)) continue;
-    budget.left -= CONVERTING * each.foreign;
-    converted.add(each);
-  }
 }
 
 /**
@@ -216,149 +292,3 @@ export function mergeParameters(all: readonly ParameterRules[]): ParameterRules 
 }
 
 const NO_PARAMETERS: ParameterRules = new Map();
-
-/** Reading a value that a rule names takes as long as comparing this many texts. */
-const READING = 100;
-
-/** Takes what reading values that a rule names costs; below zero: they are not to be read. */
-function payReading(
-  all: readonly ParameterValue[],
-  budget: Comparisons,
-  reading = READING,
-): boolean {
-  for (const named of all) {
-    budget.left -= reading;
-    if (typeof named === 'string') budget.left -= lengthOf(named);
-    if (budget.left < 0 || (isList(named) && !payReading(named, budget, 1))) return false;
-  }
-  return budget.left >= 0;
-}
-
-/** Letters of other scripts are converted, which takes long. */
-const lengthOf = (text: string): number =>
-  FOREIGN.test(text) ? 8 * text.length : text.length >> 2;
-
-/**
- * Whether what the endpoint reads is what it would read of a value named, or a list of such. What
- * it refuses to read is compared as it was sent.
- */
-function isAllowed(allowed: readonly ParameterValue[], sent: Sent, budget: Comparisons): boolean {
-  const { read, readNamed, value } = sent;
-  if (read === undefined) return isNamed(allowed, value, sent, budget);
-  if (allowed.includes('*') || areAmong(allowed, read, budget)) return true;
-  if (!payReading(allowed, budget, 2 * READING)) return false;
-  if (allowed.some((named) => isSame(readNamed(named), read, budget))) return true;
-  if (budget.left < 0) return false;
-  const items = allowed.flatMap((named) => itemsNamed(named, sent));
-  if (!Array.isArray(read)) return isNamed(items, textOf(read) ?? read, sent, budget);
-  if (read.length === 0 || read.length > MAX_ITEMS) return false;
-  const named = namedBy(items, budget);
-  return read.every((item) => named(item) === true);
-}
-
-/** Whether what is read is a text that is named word for word, or a list of such. */
-function areAmong(allowed: readonly ParameterValue[], read: unknown, budget: Comparisons): boolean {
-  const texts: readonly unknown[] = Array.isArray(read) ? read : [read];
-  budget.left -= allowed.length + (texts.length >> 3);
-  if (budget.left < 0) return false;
-  const named = new Set<unknown>(allowed);
-  return texts.length > 0 && texts.every((text) => typeof text === 'string' && named.has(text));
-}
-
-/**
- * Whether a value is among those named. A text may be read as a list later, `a,b` or
- * `["a","b"]`, so a pattern lets such a text pass only where some pattern fits each item of it:
- * `*.example.com` must not let in `evil.test,www.example.com`.
- */
-function isNamed(
-  allowed: readonly unknown[],
-  value: unknown,
-  sent: Sent,
-  budget: Comparisons,
-): boolean {
-  const named = namedBy(allowed, budget);
-  const items = sent.itemsIn(value);
-  if (items === undefined) return named(value) === true;
-  if (typeof value === 'string' && (allowed.includes(value) || allowed.includes('*'))) return true;
-  return items.length <= MAX_ITEMS && items.every((item) => named(item) === true);
-}
-
-/** Filing a value that a rule names takes as long as so many comparisons. */
-const FILING = 8;
-
-/** Whether a value is one of those that rules name; a list is compared whole, element by element. */
-function namedBy(
-  all: readonly unknown[],
-  budget: Comparisons,
-): (sent: unknown) => boolean | undefined {
-  const named = all.filter((each) => typeof each === 'string');
-  budget.left -= FILING * all.length;
-  for (const { length } of named) budget.left -= length >> 3;
-  if (budget.left < 0) return () => undefined;
-  const texts = new ValueSet(named);
-  const others = all.filter((each) => typeof each !== 'string');
-  return (sent) => {
-    if (typeof sent === 'string') return texts.has(sent, budget);
-    const isOne = others.some((each) => isSame(each, sent, budget));
-    return isOne || budget.left >= 0 ? isOne : undefined;
-  };
-}
-
-/**
- * Also true if an element of a list is what a rule names, or an item of a text that can be
- * read as one: otherwise a denied value would be let in by a bracket, a comma or a blank beside
- * it. Upper case, another form of the same length of time and another way to write the same
- * boolean or number are no ways around a denial either.
- */
-function isDenied(rules: readonly ParameterValue[], sent: Sent, budget: Comparisons): boolean {
-  if (rules.length === 0) return false;
-  const { texts } = sent.forms;
-  if (!texts) return true;
-  if (!payReading(rules, budget)) return true;
-  if (rules.some((named) => isDeniedAlone(named, sent, texts, budget))) return true;
-  if (budget.left < 0) return true;
-  const globs = rules.filter(isGlob);
-  if (globs.length === 0) return false;
-  const patterns = new ValueSet(globs.flatMap((named) => textsNamed(named, sent)));
-  return texts.values().some((each) => patterns.has(each, budget) !== false);
-}
-
-/** {@link isDenied}, but for what a pattern fits. */
-function isDeniedAlone(
-  named: ParameterValue,
-  sent: Sent,
-  texts: ReadonlySet<string>,
-  budget: Comparisons,
-): boolean {
-  const { lists, hasValue } = sent.forms;
-  if (isList(named)) {
-    return lists.some((list) => isSame(named, list, budget)) || isReadAs(named, sent, budget);
-  }
-  const wanted = textOf(named);
-  if (wanted === undefined) return sent.value === null;
-  const isThere = (text: string): boolean =>
-    spellingsOf(text).some((each) => texts.has(each)) || hasValue(text);
-  if (!isGlob(named) && textsNamed(named, sent).some(isThere)) return true;
-  return isSameInstant(wanted, sent) || isReadAs(named, sent, budget);
-}
-
-const textsNamed = (named: ParameterValue, sent: Sent): string[] =>
-  itemsNamed(named, sent).flatMap((item) => {
-    const text = textOf(item);
-    return text === undefined ? [] : [foldName(text)];
-  });
-
-/** Whether what is read is what the endpoint would read of a value named. */
-function isReadAs(named: ParameterValue, sent: Sent, budget: Comparisons): boolean {
-  const { read, readNamed } = sent;
-  if (read === undefined) return false;
-  const meant = readNamed(named);
-  if (meant === undefined) return false;
-  if (isSame(meant, read, budget) || holdsEntries(read, meant, budget)) return true;
-  if (isList(named) || !Array.isArray(meant) || !Array.isArray(read)) return false;
-  return meant.length === 1 && sent.forms.items.has(meant[0]);
-}
-
-function isList(value: ParameterValue): value is readonly ParameterValue[] {
-  return Array.isArray(value);
-}

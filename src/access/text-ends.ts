@@ -14,7 +14,8 @@ const CUTTING = 10;
 /** Another one in each process, so that nobody can write texts that seem to be ends. */
 const FACTOR = 2 * randomInt(2 ** 20, 2 ** 30) + 1;
 
-function addTo(sum: number, code: number): number {
+/** Goes on with a number made of the characters of a text. */
+export function mixCode(sum: number, code: number): number {
   const product = Math.imul(sum ^ code, FACTOR);
   return product ^ (product >>> 15);
 }
@@ -69,7 +70,7 @@ export class TextEnds {
     const last = text.length - 1;
     let after = sum;
     for (let at = from; at < to; at++) {
-      after = addTo(after, text.charCodeAt(this.#isEnding ? last - at : at));
+      after = mixCode(after, text.charCodeAt(this.#isEnding ? last - at : at));
     }
     return after;
   }

@@ -1,4 +1,6 @@
+import type { Steps } from '../core/steps.ts';
 import { FEW_STEPS, findText } from '../core/text-search.ts';
+import type { Stride } from './stride.ts';
 import { TextEnds } from './text-ends.ts';
 
 /** How many more comparisons a judgement may take; below zero: it came to no end. */
@@ -42,20 +44,44 @@ export class ValueSet {
 
   /** Says whether a text is named or fits a pattern; undefined when that would take too long. */
   has(text: string, budget: Comparisons): boolean | undefined {
+    const found = this.#hasEnds(text, budget);
+    if (found !== false) return found;
+    for (const piece of this.#pieces) {
+      const isFound = hasPiece(text, piece, budget);
+      if (isFound !== false) return isFound;
+    }
+    return false;
+  }
+
+  /** {@link has}: a long text is searched for one piece at a step. */
+  *walk(text: string, budget: Comparisons, stride: Stride): Steps<boolean | undefined> {
+    const found = this.#hasEnds(text, budget);
+    if (found !== false) return found;
+    for (const piece of this.#pieces) {
+      while (stride.isOver) yield;
+      const isFound = hasPiece(text, piece, budget);
+      if (isFound !== false) return isFound;
+    }
+    return false;
+  }
+
+  #hasEnds(text: string, budget: Comparisons): boolean | undefined {
     budget.left -= 1;
     if (budget.left < 0) return undefined;
     if (this.#whole.has(text)) return true;
     budget.left -= this.#endings.costOf(text) + this.#beginnings.costOf(text);
     if (budget.left < 0) return undefined;
     const hasEnd = this.#endings.has(text, budget) || this.#beginnings.has(text, budget);
-    if (hasEnd || budget.left < 0) return hasEnd || undefined;
-    for (const piece of this.#pieces) {
-      budget.left -= costOfSearch(text, piece);
-      if (budget.left < 0) return undefined;
-      if (findText(text, piece) >= 0) return true;
-    }
-    return false;
+    return hasEnd || budget.left >= 0 ? hasEnd : undefined;
   }
+}
+
+/** Longer texts are searched in steps. */
+export const LONG_TEXT = 16_384;
+
+function hasPiece(text: string, piece: string, budget: Comparisons): boolean | undefined {
+  budget.left -= costOfSearch(text, piece);
+  return budget.left < 0 ? undefined : findText(text, piece) >= 0;
 }
 
 function costOfSearch({ length }: string, piece: string): number {
