@@ -97,6 +97,15 @@ export function boundAcl(own: Acl, bound: Acl): Acl {
   };
 }
 
+/** Whether what one judges is judged by the very same rules of the other. */
+export function hasSameRules(one: Acl, other: Acl): boolean {
+  return (
+    one.root === other.root &&
+    one.tables.length === other.tables.length &&
+    one.tables.every((table, at) => table === other.tables[at])
+  );
+}
+
 /** Reading a rule anew takes as long as so many comparisons. */
 const FOLDING = 10;
 

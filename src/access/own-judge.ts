@@ -6,6 +6,7 @@ import {
   ALLOWED,
   type Asked,
   DENIED,
+  hasSameRules,
   judgeAll,
   judgeList,
   judgeRule,
@@ -117,7 +118,7 @@ export class OwnJudge {
     const before = this.#acl;
     this.#acl = acl;
     // Most changes are about others: then the rules are the very same.
-    if (before && isSame(before, acl)) return;
+    if (before && hasSameRules(before, acl)) return;
     this.#verdicts = new Map();
     this.#passed = new Map();
   }
@@ -173,14 +174,6 @@ export class OwnJudge {
     this.#picked.set(key, made);
     return made;
   }
-}
-
-function isSame(before: Acl, { root, tables }: Acl): boolean {
-  return (
-    before.root === root &&
-    before.tables.length === tables.length &&
-    before.tables.every((table, at) => table === tables[at])
-  );
 }
 
 function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {

@@ -4,6 +4,7 @@ import {
   type AccessVerdict,
   type Acl,
   ALLOWED,
+  hasSameRules,
   judgeAccess,
   judgeBrought,
   judgeGrants,
@@ -490,7 +491,8 @@ async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permissi
   const found = exists && (await exists(app, caller, asked.params));
   const operation = found === false ? ('create' as const) : capability;
   const { acl, permitted } = asked;
-  if (permitted.acl !== acl || permitted.operation !== operation) {
+  const isJudged = permitted.acl !== undefined && hasSameRules(permitted.acl, acl);
+  if (!isJudged || permitted.operation !== operation) {
     const { fields, budget } = asked;
     const sent = { asked: asked.asked, fields, budget, wrap_ttl: caller.wrap_ttl };
     const verdict = judgeAccess(acl, accessRequest(route, sent, { operation, sudo }));
