@@ -307,7 +307,7 @@ function asksForList(query: URLSearchParams): boolean {
   if (asked === null || asked === '') return false;
   if (/^(1|t|true)$/i.test(asked)) return true;
   if (/^(0|f|false)$/i.test(asked)) return false;
-  throw new Failure('invalid', `query parameter "list" must be true or false, not "${asked}"`);
+  throw new Failure('invalid', 'query parameter "list" must be true or false');
 }
 
 function chooseRoute(match: Match, method: Method | undefined): AnyRoute | undefined {

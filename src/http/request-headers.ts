@@ -68,10 +68,8 @@ export function refuseNamespace(request: Headed): void {
   for (const value of valuesOf(request, 'x-vault-namespace')) {
     const namespace = value.replace(/^\/|\/$/g, '');
     if (namespace !== '' && namespace !== 'root') {
-      throw new Failure(
-        'not_found',
-        `no namespace "${namespace}": this server has the root namespace only`,
-      );
+      // Not repeated: any text may stand in a header, and the words are recorded.
+      throw new Failure('not_found', 'no such namespace: this server has the root namespace only');
     }
   }
 }

@@ -38,6 +38,8 @@ export interface Trace {
   unknown_token: Uint8Array | undefined;
   /** Once the request is read whole. */
   caller: Caller | undefined;
+  /** A path that leads nowhere, which may hold anything. */
+  unknown_path: string | undefined;
   /** What came with it, as long as nobody has looked whether it is as declared. */
   unchecked: Readonly<Record<string, unknown>> | undefined;
 }
@@ -67,6 +69,7 @@ export function startTrace(request_id: string, remote_address: string): Trace {
     token: undefined,
     unknown_token: undefined,
     caller: undefined,
+    unknown_path: undefined,
     unchecked: undefined,
   };
 }
@@ -85,6 +88,7 @@ export function tracePath(
   const { mount, route, method, path } = found;
   trace.route = route;
   if (mount) trace.mount = mount;
+  if (!found.isKnown) trace.unknown_path = path;
   trace.record = {
     ...trace.record,
     route: route?.id ?? '',
@@ -160,7 +164,7 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   if (Object.keys(record.ended_before).length > 0)
     record.outcome.ended_before = record.ended_before;
   concealMistaken(app, trace);
-  const end = concealPlaces(app, trace, endOf(error));
+  const end = concealPlaces(app, trace, withoutPath(trace, endOf(error)));
   if (token) await app.audit.note(caller ?? trace, end);
   else if (route && isPublicRead(route) && !isRecordedRead(app, route)) app.audit.count(route.id);
   else app.audit.refuse(trace, end);
@@ -170,6 +174,13 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
 export function tellRefused({ caller, record }: Trace): string | undefined {
   // What follows from a change that is durable is no part of its refusal.
   return caller?.recorded ? undefined : tellEnded(record.ended_before);
+}
+
+/** Of a path that leads nowhere the refusal says in records what the record's path does. */
+function withoutPath({ unknown_path, record }: Trace, end: RecordedEnd): RecordedEnd {
+  if (unknown_path === undefined || end.error === undefined) return end;
+  const error = end.error.replaceAll(`"${unknown_path}"`, () => `"${record.path}"`);
+  return { ...end, error };
 }
 
 function concealMistaken(app: App, { route, record }: Trace): void {

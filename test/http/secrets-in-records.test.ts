@@ -208,3 +208,74 @@ for (const [why, requestFor, told] of MIX_UPS) {
     assert.ok(records.includes(stands), records);
   });
 }
+
+const PASSWORD = 'Tr0ub4dor-4711';
+type Sent = [
+  method: string,
+  path: string,
+  body?: object | undefined,
+  headers?: Record<string, string>,
+];
+
+/** Where nothing of the kind is expected; each is refused or without effect. */
+const ANYWHERE: [where: string, request: Sent][] = [
+  ['a path that leads nowhere', ['GET', `nowhere/${PASSWORD}`]],
+  ['a path that leads nowhere in a mount', ['GET', `demo/${PASSWORD}`]],
+  ['a path that leads nowhere in a log-in', ['POST', `auth/people/log-in/ann/${PASSWORD}`, {}]],
+  ['a path that is nothing of the system', ['POST', `sys/${PASSWORD}/x`, {}]],
+  ['a path of another method', ['POST', `identity/entity/id/x/${PASSWORD}`, {}]],
+  ['a query for lists', ['GET', `sys/mounts?list=${PASSWORD}`]],
+  ['a query', ['GET', `sys/mounts?password=${PASSWORD}&${PASSWORD}=`]],
+  ['a namespace', ['GET', 'sys/mounts', undefined, { 'x-vault-namespace': PASSWORD }]],
+  ['a time of wrapping', ['GET', 'sys/mounts', undefined, { 'x-vault-wrap-ttl': PASSWORD }]],
+  ['a form of wrapping', ['GET', 'sys/mounts', undefined, { 'x-vault-wrap-format': PASSWORD }]],
+  ['a header of no meaning', ['GET', 'sys/mounts', undefined, { 'x-password': PASSWORD }]],
+  ['a correlation', ['GET', 'users', undefined, { 'x-correlation-id': PASSWORD }]],
+  ['a wrapping token', ['POST', 'sys/wrapping/unwrap', { token: PASSWORD }]],
+  ['a share', ['POST', 'sys/unseal', { key: PASSWORD }]],
+  ['a share of a root token', ['POST', 'sys/generate-root/update', { key: PASSWORD, nonce: 'x' }]],
+  ['a share of a new key', ['POST', 'sys/rekey/update', { key: PASSWORD, nonce: 'x' }]],
+  ['a request to sign', ['POST', 'demo/sign/web', { csr: PASSWORD }]],
+  ['a bundle', ['POST', 'demo/config/ca', { pem_bundle: PASSWORD }]],
+  [
+    'a chosen secret ID',
+    ['POST', 'auth/machines/role/web/custom-secret-id', { secret_id: [PASSWORD] }],
+  ],
+  ['a secret ID', ['POST', 'auth/machines/login', { role_id: 'x', secret_id: PASSWORD }]],
+  ["a user's password", ['POST', 'auth/people/users/ann', { password: { [PASSWORD]: PASSWORD } }]],
+  ["a token's text", ['POST', 'auth/token/create', { id: [PASSWORD] }]],
+  ['a token to look up', ['POST', 'auth/token/lookup', { token: PASSWORD }]],
+  [
+    'a log-in of the broker',
+    ['POST', 'auth-methods/ampw_1234567890:authenticate', { attributes: { password: PASSWORD } }],
+  ],
+  [
+    "a store's token",
+    [
+      'POST',
+      'credential-stores',
+      { type: 'vault', scope_id: 'x', attributes: { token: PASSWORD } },
+    ],
+  ],
+];
+
+test('a password is in no record, in whatever place that is none of its own or that is', async () => {
+  const who = { root: {}, 'somebody of the broker': { authorization: `Bearer ${admin_token}` } };
+  for (const [where, [method, path, body, headers]] of ANYWHERE) {
+    for (const [name, credentials] of Object.entries(who)) {
+      const asked = { headers: { ...headers, ...credentials } };
+      const as = name === 'root' ? asked : { ...asked, token: '' };
+      const records = await recordsOf(() => call(method, path, body, as));
+      assert.doesNotMatch(records, new RegExp(PASSWORD), `${where} by ${name}`);
+    }
+    const { token, headers: place } = asStranger();
+    const sent = { token, headers: { ...headers, ...place } };
+    const records = await recordsOf(() => call(method, path, body, sent));
+    assert.doesNotMatch(records, new RegExp(PASSWORD), `${where} by nobody`);
+  }
+});
+
+test('of a path that leads nowhere its refusal is recorded without it', async () => {
+  const records = await recordsOf(() => call('GET', 'nowhere/else'));
+  assert.match(records, /no handler for route \\"…\\"/);
+});
