@@ -1,5 +1,5 @@
 import type { Job } from '../../jobs.ts';
-import { tidySecretIds } from './operations.ts';
+import { tidySecretIds } from './secret-ids/operations.ts';
 
 export const approleJobs: readonly Job[] = [
   // Nobody can log in with one that has run out; this gives back the room.

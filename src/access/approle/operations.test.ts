@@ -7,19 +7,15 @@ import type { Answer } from '../../http/route.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect } from '../../store/write.ts';
 import { ensureEntityForAlias } from '../identity/operations.ts';
+import { logInWithSecretId } from './log-in/operations.ts';
+import { readApprole, readRoleId, removeApprole, writeApprole, writeRoleId } from './operations.ts';
 import {
   createSecretId,
   destroySecretIdAccessor,
   listSecretIdAccessors,
-  logInWithSecretId,
   lookUpSecretId,
-  readApprole,
-  readRoleId,
-  removeApprole,
   tidySecretIds,
-  writeApprole,
-  writeRoleId,
-} from './operations.ts';
+} from './secret-ids/operations.ts';
 
 const ROLE = { role_name: 'ci' };
 const WISH = { metadata: '', cidr_list: [], token_bound_cidrs: [] };

@@ -1,12 +1,9 @@
-import { type App, perApp } from '../../app.ts';
-import { hashSecret } from '../../audit/operations.ts';
+import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
-import { type KeyPage, listKeys, listMatching } from '../../core/key-list.ts';
-import { partyOf } from '../../core/party.ts';
+import { listKeys } from '../../core/key-list.ts';
 import type { Answer } from '../../http/route.ts';
-import type { Turn } from '../../jobs.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
@@ -15,59 +12,37 @@ import { nameKey } from '../identity/entity.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
 import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { commitPage, commitPlanned, type Planned } from '../standing/operations.ts';
-import { areWithin, judgeAddress } from '../tokens/addresses.ts';
-import { nowSeconds } from '../tokens/minting/operations.ts';
-import { logInIfFound, type SucceededLogIn } from '../tokens/operations.ts';
 import type { TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
-import { startWalk } from '../walks/operations.ts';
 import { type Approle, checkApprole, describeApprole, storedApprole } from './role.ts';
 import {
-  describeSecretId,
-  isUsable,
-  planSecretId,
-  type SecretId,
-  type SecretIdBody,
-  type SecretIdWish,
-} from './secret-id.ts';
-import {
+  DELETED_AT_ONCE,
   deleteApprole,
-  deleteExpiredSecretIds,
-  deleteSecretId,
   deleteSecretIdsOfRole,
-  deleteSpentSecretId,
   findApprole,
-  findApproleById,
-  findSecretId,
-  findSecretIdByAccessor,
   holdApprole,
-  holdSecretId,
-  insertSecretId,
   listApproles,
-  listExpiredSecretIds,
   listIdsLike,
   listIdsOfRole,
-  listSecretIds,
   type RoleKey,
   type StoredApprole,
   saveApprole,
-  useSecretId,
 } from './store.ts';
-import { Throttle } from './throttle.ts';
 
 type SentRole = { [Name in keyof Approle]?: Approle[Name] | undefined };
-interface RoleName {
+export interface RoleName {
   role_name: string;
 }
 
-/** One text for everything that is wrong with a log-in: which half it was is nobody's business. */
-const REFUSED = 'invalid role or secret ID';
-
-function keyOf(caller: Caller, input: RoleName): RoleKey {
+export function keyOf(caller: Caller, input: RoleName): RoleKey {
   return { mount_id: caller.mount.id, name: foldName(input.role_name) };
 }
 
-async function requireRole(app: App, caller: Caller, input: RoleName): Promise<StoredApprole> {
+export async function requireRole(
+  app: App,
+  caller: Caller,
+  input: RoleName,
+): Promise<StoredApprole> {
   const role = await findApprole(app.db, keyOf(caller, input));
   if (!role) throw new Failure('not_found', '');
   return role;
@@ -132,8 +107,8 @@ export async function removeApprole(app: App, caller: Caller, input: RoleName): 
 /** Less than a page of them goes with the role: whoever else writes would wait for it. */
 async function deleteSecretIdsBeforehand(app: App, caller: Caller, key: RoleKey): Promise<void> {
   for (;;) {
-    const ids = await listIdsOfRole(app.db, key, DELETED);
-    if (ids.length < DELETED) return;
+    const ids = await listIdsOfRole(app.db, key, DELETED_AT_ONCE);
+    if (ids.length < DELETED_AT_ONCE) return;
     await commitPage(app, caller, [deleteSecretIdsOfRole(key, ids)], { secret_ids: ids.length });
   }
 }
@@ -232,236 +207,6 @@ async function planNamesake(
   };
 }
 
-/** The key of a secret ID's row; one text may be in use on several mounts. */
-function secretKey(app: App, mount_id: string, secret_id: string): string {
-  return app.barrier.hmac('token', `secret-id:${mount_id}:${secret_id}`).toString('base64url');
-}
-
-/** @param input.secret_id a text of the operator's choice; random when empty */
-export async function createSecretId(
-  app: App,
-  caller: Caller,
-  input: RoleName & SecretIdWish & { secret_id: string },
-): Promise<Answer> {
-  const key = keyOf(caller, input);
-  const now = nowSeconds(app);
-  const secret_id = input.secret_id || app.newId();
-  const named = {
-    id: secretKey(app, key.mount_id, secret_id),
-    accessor: app.newId(),
-    mount_id: key.mount_id,
-  };
-  const body = await commitPlanned<SecretIdBody>(app, caller, async () => {
-    const role = await requireRole(app, caller, input);
-    const planned = planSecretId(role.rules, input, now);
-    const expires_at = planned.ttl > 0 ? now + planned.ttl : undefined;
-    const known = await findSecretId(app.db, named.id);
-    if (known && isUsable(known, now)) throw new Failure('conflict', KNOWN);
-    const secret = { ...planned, ...named, role: role.name, expires_at };
-    const effects = [
-      holdApprole(key, role),
-      ...(known ? [deleteSecretId(known)] : []),
-      insertSecretId({ ...secret, uses_left: planned.num_uses }),
-    ];
-    const outcome = { secret_id_accessor: named.accessor };
-    return { effects, result: planned, outcome };
-  });
-  return {
-    data: {
-      secret_id,
-      secret_id_accessor: named.accessor,
-      secret_id_num_uses: body.num_uses,
-      secret_id_ttl: body.ttl,
-    },
-  };
-}
-
-const KNOWN = 'the secret ID exists already';
-
-export async function createCustomSecretId(
-  app: App,
-  caller: Caller,
-  input: RoleName & SecretIdWish & { secret_id: string },
-): Promise<Answer> {
-  if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
-  return createSecretId(app, caller, input);
-}
-
-export async function listSecretIdAccessors(
-  app: App,
-  caller: Caller,
-  input: RoleName,
-): Promise<Answer> {
-  await requireRole(app, caller, input);
-  const key = keyOf(caller, input);
-  const now = nowSeconds(app);
-  const walk = startWalk(app, caller);
-  const read = async (page: KeyPage) => {
-    const { rows, more } = await walk(() => listSecretIds(app.db, key, page));
-    return { rows: rows.map((secret) => ({ key: secret.accessor, secret })), more };
-  };
-  return listKeys((page) => listMatching(read, ({ secret }) => isUsable(secret, now), page), {});
-}
-
-/** Secret IDs that one write set deletes. */
-const DELETED = 500;
-
-/** Deletes secret IDs that have run out; those that are spent go with their last log-in. */
-export async function tidySecretIds(app: App, turn: Turn): Promise<void> {
-  while (!turn.stopping) {
-    const now = nowSeconds(app);
-    const ids = await listExpiredSecretIds(app.db, now, DELETED);
-    if (ids.length === 0) return;
-    await turn.commit([deleteExpiredSecretIds(ids, now)], { removed: ids.length });
-  }
-}
-
-async function findOfRole(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id: string },
-): Promise<SecretId | undefined> {
-  const secret = await findSecretId(app.db, secretKey(app, caller.mount.id, input.secret_id));
-  const found = secret?.role === keyOf(caller, input).name ? secret : undefined;
-  Object.assign(
-    caller.record.outcome,
-    found
-      ? { secret_id_accessor: found.accessor }
-      : { secret_id: hashSecret(app, input.secret_id) },
-  );
-  return found;
-}
-
-async function requireOfRole(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id_accessor: string },
-): Promise<SecretId> {
-  const { mount_id, name } = keyOf(caller, input);
-  const secret = await findSecretIdByAccessor(app.db, input.secret_id_accessor);
-  caller.record.recognised = secret !== undefined;
-  if (secret?.mount_id === mount_id && secret.role === name) return secret;
-  throw new Failure('not_found', 'failed to find accessor entry for secret_id_accessor');
-}
-
-export async function lookUpSecretId(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id: string },
-): Promise<Answer> {
-  const secret = await findOfRole(app, caller, input);
-  return secret && isUsable(secret, nowSeconds(app)) ? { data: describeSecretId(secret) } : {};
-}
-
-export async function destroySecretId(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id: string },
-): Promise<Answer> {
-  const secret = await findOfRole(app, caller, input);
-  if (secret) await app.commit(caller, [deleteSecretId(secret)]);
-  return {};
-}
-
-export async function lookUpSecretIdAccessor(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id_accessor: string },
-): Promise<Answer> {
-  return { data: describeSecretId(await requireOfRole(app, caller, input)) };
-}
-
-export async function destroySecretIdAccessor(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id_accessor: string },
-): Promise<Answer> {
-  const secret = await requireOfRole(app, caller, input);
-  await app.commit(caller, [deleteSecretId(secret)]);
-  return {};
-}
-
-const throttleOf = perApp(() => new Throttle());
-
-/**
- * Logs a machine in with the ID of its role and a secret ID, unless too many failed of late. All
- * that a refusal depends on is what was sent: it is the same for a role that is not there.
- */
-export async function logInWithSecretId(
-  app: App,
-  caller: Caller,
-  input: { role_id: string; secret_id: string },
-): Promise<Answer> {
-  if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
-  const throttle = throttleOf(app);
-  const key = throttleKey(caller, input.role_id);
-  const answer = throttle.isOpen(key, nowSeconds(app))
-    ? await logInIfFound(app, caller, () => checkMachine(app, caller, input))
-    : undefined;
-  if (answer) return answer;
-  throttle.fail(key, nowSeconds(app));
-  throw new Failure('invalid', input.secret_id === '' ? 'missing secret_id' : REFUSED);
-}
-
-/** What comes from one address for one role; a text that is no role's must not take up room. */
-function throttleKey(caller: Caller, role_id: string): string {
-  return `${caller.mount.id} ${partyOf(caller.record.remote_address)} ${role_id.slice(0, 64)}`;
-}
-
-/** What a role that is not there is looked at as, so that it takes as long. */
-const NO_ROLE: StoredApprole = {
-  name: '',
-  role_id: '',
-  role_id_key: null,
-  body_tag: '',
-  rules: storedApprole.parse({}),
-};
-
-/** Finds out whose log-in it is, by the same steps whether there is such a role or not. */
-async function checkMachine(
-  app: App,
-  caller: Caller,
-  input: { role_id: string; secret_id: string },
-): Promise<SucceededLogIn | undefined> {
-  const mount_id = caller.mount.id;
-  const [known, secret] = [
-    await findApproleById(app.db, mount_id, input.role_id),
-    await findSecretId(app.db, secretKey(app, mount_id, input.secret_id)),
-  ];
-  caller.record.recognised = known !== undefined;
-  const { name, role_id, rules } = known ?? readAgain(NO_ROLE);
-  const { remote_address } = caller.record;
-  const isNear = (cidrs: readonly string[]) => judgeAddress(cidrs, remote_address);
-  const isFromNear = isNear(rules.secret_id_bound_cidrs) && isNear(rules.token_bound_cidrs);
-  const of_role = {
-    settings: rules,
-    display_name: 'approle',
-    meta: { role_name: name },
-    alias: role_id,
-  };
-  if (!known || !isFromNear) return undefined;
-  const held = holdApprole({ mount_id, name }, known);
-  if (!rules.bind_secret_id) return { ...of_role, effects: [held] };
-  if (input.secret_id === '' || secret?.role !== name) return undefined;
-  caller.record.outcome.secret_id_accessor = secret.accessor;
-  if (!isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
-  const bound = secret.token_bound_cidrs;
-  // The role may have been narrowed since.
-  if (!areWithin(bound, rules.token_bound_cidrs)) return undefined;
-  return {
-    ...of_role,
-    settings: bound.length > 0 ? { ...rules, token_bound_cidrs: bound } : rules,
-    meta: { ...secret.metadata, ...of_role.meta },
-    // Counted with the token it is spent on, so that the last use is given to one of two.
-    effects: [
-      held,
-      ...(secret.num_uses > 0
-        ? [useSecretId(secret, REFUSED), deleteSpentSecretId(secret)]
-        : [holdSecretId({ id: secret.id, accessor: secret.accessor })]),
-    ],
-  };
-}
-
 /** What a role gives to log-ins by now, and what holds it; undefined once the role is gone. */
 export async function findApproleSettings(
   app: App,
@@ -470,9 +215,4 @@ export async function findApproleSettings(
   const role = await findApprole(app.db, { mount_id, name: meta?.role_name ?? '' });
   if (!role) return undefined;
   return { settings: role.rules, held: holdApprole({ mount_id, name: role.name }, role) };
-}
-
-/** Takes as long as reading a role from its row does. */
-function readAgain(role: StoredApprole): StoredApprole {
-  return { ...role, rules: storedApprole.parse(JSON.parse(JSON.stringify(role.rules))) };
 }

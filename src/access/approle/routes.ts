@@ -2,17 +2,10 @@ import { z } from 'zod';
 import { duration, integer, optional, text } from '../../core/fields.ts';
 import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { blockList, policyList } from '../tokens/field-kinds.ts';
+import { logInWithSecretId } from './log-in/operations.ts';
 import {
-  createCustomSecretId,
-  createSecretId,
-  destroySecretId,
-  destroySecretIdAccessor,
   isApprole,
   listApproleNames,
-  listSecretIdAccessors,
-  logInWithSecretId,
-  lookUpSecretId,
-  lookUpSecretIdAccessor,
   readApprole,
   readRoleId,
   removeApprole,
@@ -21,6 +14,15 @@ import {
 } from './operations.ts';
 import { approleFields, approlePatch } from './role.ts';
 import { metadataText } from './secret-id.ts';
+import {
+  createCustomSecretId,
+  createSecretId,
+  destroySecretId,
+  destroySecretIdAccessor,
+  listSecretIdAccessors,
+  lookUpSecretId,
+  lookUpSecretIdAccessor,
+} from './secret-ids/operations.ts';
 
 const role_name = text().describe('Name of the role; upper case counts as lower case.');
 const role_id = text('').describe('What a machine names the role by when it logs in.');

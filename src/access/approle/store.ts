@@ -152,6 +152,9 @@ export async function listIdsOfRole(
   return (await of.where('role', '=', name).limit(limit).execute()).map(({ id }) => id);
 }
 
+/** Secret IDs that one write set deletes. */
+export const DELETED_AT_ONCE = 500;
+
 /** Deletes those of some secret IDs that are a role's: a text may be another's by now. */
 export function deleteSecretIdsOfRole({ mount_id, name }: RoleKey, ids: readonly string[]): Write {
   const of = build.deleteFrom('approle_secret_id').where('id', 'in', ids);

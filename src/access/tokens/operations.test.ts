@@ -13,17 +13,14 @@ import { authenticate, authenticateAgain } from './authentication/operations.ts'
 import type { TokenWish } from './creation.ts';
 import { tidyTokens } from './ending/operations.ts';
 import { createRootToken } from './minting/operations.ts';
+import { createToken, lookUpAccessor, lookUpSelf, lookUpToken } from './operations.ts';
+import { renewSelf } from './renewal/operations.ts';
 import {
-  createToken,
-  lookUpAccessor,
-  lookUpSelf,
-  lookUpToken,
   revokeByAccessor,
   revokeByText,
   revokeOrphan,
   revokeSelf,
-} from './operations.ts';
-import { renewSelf } from './renewal/operations.ts';
+} from './revocation/operations.ts';
 import { writeTokenRole } from './roles/operations.ts';
 
 const WISH: TokenWish = {

@@ -11,12 +11,14 @@ import {
   lookUpAccessor,
   lookUpSelf,
   lookUpToken,
+} from './operations.ts';
+import { renewByAccessor, renewByText, renewSelf } from './renewal/operations.ts';
+import {
   revokeByAccessor,
   revokeByText,
   revokeOrphan,
   revokeSelf,
-} from './operations.ts';
-import { renewByAccessor, renewByText, renewSelf } from './renewal/operations.ts';
+} from './revocation/operations.ts';
 import { tokenRoleRoutes } from './roles/routes.ts';
 
 const anything = z.record(z.string(), z.unknown());

@@ -12,7 +12,7 @@ import { endLeasesOfRevoked } from '../leases/ending/operations.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
-import { logInIfFound, type SucceededLogIn } from '../tokens/operations.ts';
+import { logInIfFound, type SucceededLogIn } from '../tokens/log-in/operations.ts';
 import { checkTokenSettings, type TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
 import { hashInTurn } from '../turns/operations.ts';

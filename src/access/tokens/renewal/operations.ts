@@ -13,13 +13,9 @@ import { describeAuth } from '../answers.ts';
 import { isLiving, requirePresented } from '../authentication/operations.ts';
 import { planLifetime } from '../lifetime.ts';
 import { nowSeconds } from '../minting/operations.ts';
-import {
-  identityPolicies,
-  planRevocation,
-  requireByAccessor,
-  requireLiving,
-} from '../operations.ts';
+import { identityPolicies, requireByAccessor, requireLiving } from '../operations.ts';
 import { noteToken } from '../recorded.ts';
+import { planRevocation } from '../revocation/operations.ts';
 import { findStoredTokenRole, holdTokenRole } from '../roles/store.ts';
 import { findToken, renewToken } from '../store.ts';
 import type { Token } from '../token.ts';

@@ -1,0 +1,110 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { Answer } from '../../../http/route.ts';
+import { effectiveLeaseTtls } from '../../../mounts/mount.ts';
+import { presentMount } from '../../../mounts/operations.ts';
+import { holdSettings } from '../../../mounts/store.ts';
+import type { Effect } from '../../../store/write.ts';
+import type { Caller } from '../../caller.ts';
+import { nameKey } from '../../identity/entity.ts';
+import { ensureEntityForAlias, listEntityPolicies } from '../../identity/operations.ts';
+import { settle } from '../../standing/operations.ts';
+import { mintToken, nowSeconds } from '../minting/operations.ts';
+import { answerMinted } from '../operations.ts';
+import { noteToken } from '../recorded.ts';
+import { type LogIn, planLogIn } from '../settings.ts';
+
+/**
+ * Makes the token of a log-in that has succeeded, together with the effects it had. It stands
+ * for the entity that the mount means by `alias`; whoever comes for the first time gets one.
+ */
+export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
+  // Another first log-in of the same name may make its entity in the meantime, somebody may change the
+  // entity, or tune the mount.
+  return settle(
+    app,
+    caller,
+    async () => {
+      const person = await ensureEntityForAlias(app, caller.mount, input.alias);
+      // Whoever has more policies than are read gets no token that could not be used. Who is new has
+      // none, and is not to be remembered as somebody who is not there.
+      if (!person.is_new) await listEntityPolicies(app, person.entity.id);
+      return logInAs(app, caller, input, person);
+    },
+    LOG_INS,
+  );
+}
+
+const LOG_INS = 3;
+
+/**
+ * As {@link logIn}, of somebody who is found again when what lets them in was changed by somebody else
+ * meanwhile: nobody who came rightly is told that they did not.
+ *
+ * @param find reads what lets them in whenever it is called; undefined: nothing does
+ * @returns undefined when nothing lets them in, or whom it stands for may not come in
+ * @throws Failure `unavailable` when it is changed again and again
+ */
+export async function logInIfFound(
+  app: App,
+  caller: Caller,
+  find: () => Promise<SucceededLogIn | undefined>,
+): Promise<Answer | undefined> {
+  for (let left = LOG_INS; left > 0; left -= 1) {
+    const found = await find();
+    if (!found) return undefined;
+    try {
+      return await logIn(app, caller, found);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (error.kind === 'forbidden') return undefined;
+      if (error.kind !== 'conflict') throw error;
+    }
+  }
+  throw new Failure('unavailable', 'what this log-in rests on is being changed; try again');
+}
+
+/** Somebody who has proved to be who they say. */
+export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
+  /** What the mount calls whoever logs in. */
+  alias: string;
+  effects?: readonly Effect[];
+}
+
+async function logInAs(
+  app: App,
+  caller: Caller,
+  input: SucceededLogIn,
+  { entity, alias, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
+): Promise<Answer> {
+  if (entity.disabled) throw new Failure('forbidden', 'permission denied');
+  const mount = await presentMount(app, caller.mount);
+  const { token: plan, warnings } = planLogIn({
+    ...input,
+    entity_id: entity.id,
+    alias: {
+      id: alias.id,
+      mount_accessor: alias.mount_accessor,
+      name_key: nameKey(alias.name),
+      ...(alias.moves === 0 ? {} : { moves: alias.moves }),
+    },
+    remote_address: caller.record.remote_address,
+    path: caller.record.path,
+    mount: {
+      id: mount.id,
+      token_type: mount.config.token_type,
+      ...effectiveLeaseTtls(mount.config),
+    },
+    now: nowSeconds(app),
+  });
+  const minted = mintToken(app, plan);
+  noteToken(caller, minted.token);
+  // In the order in which a removal takes them: the account, then what it is called.
+  await app.commitOnce(caller, [
+    ...holdSettings(mount),
+    ...(input.effects ?? []),
+    ...effects,
+    ...minted.effects,
+  ]);
+  return answerMinted(app, minted, warnings);
+}

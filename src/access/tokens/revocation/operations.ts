@@ -1,0 +1,99 @@
+import type { App } from '../../../app.ts';
+import { Failure } from '../../../core/failure.ts';
+import type { Answer } from '../../../http/route.ts';
+import type { Effect } from '../../../store/write.ts';
+import type { Caller } from '../../caller.ts';
+import { pagesOf } from '../../identity/operations.ts';
+import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
+import { isLiving } from '../authentication/operations.ts';
+import { removeEnded } from '../ending/operations.ts';
+import { deleteBare } from '../ending/store.ts';
+import { openBatchToken, tokenId } from '../minting/operations.ts';
+import { requireAuthenticated, requireByAccessor } from '../operations.ts';
+import { noteToken } from '../recorded.ts';
+import { deleteAlone, deleteTree, ENDED, findToken } from '../store.ts';
+
+/** Revokes a token and all that descend from it; one that is unknown is as good as revoked. */
+export async function revokeByText(
+  app: App,
+  caller: Caller,
+  input: { token: string },
+): Promise<Answer> {
+  if (input.token === '') throw new Failure('invalid', 'missing token');
+  const id = tokenId(app, input.token);
+  noteToken(caller, { id });
+  if (openBatchToken(app, input.token)) throw unrevocable();
+  return revoke(app, caller, id);
+}
+
+export async function revokeSelf(app: App, caller: Caller): Promise<Answer> {
+  const { token } = requireAuthenticated(caller);
+  if (token.type === 'batch') throw unrevocable();
+  return revoke(app, caller, token.id);
+}
+
+export async function revokeByAccessor(
+  app: App,
+  caller: Caller,
+  input: { accessor: string },
+): Promise<Answer> {
+  const token = await requireByAccessor(app, input.accessor);
+  return revoke(app, caller, token.id);
+}
+
+/** Revokes a token and leaves its children, as orphans. */
+export async function revokeOrphan(
+  app: App,
+  caller: Caller,
+  input: { token: string },
+): Promise<Answer> {
+  if (input.token === '') throw new Failure('invalid', 'missing token');
+  const id = tokenId(app, input.token);
+  noteToken(caller, { id });
+  if (openBatchToken(app, input.token)) throw unrevocable();
+  const token = await findToken(app.db, id);
+  // The children of one that is dead are dead, and stay so.
+  const isThere = token && (await isLiving(app, { ...token, num_uses: 0 }));
+  if (!isThere) throw new Failure('invalid', 'token to revoke not found');
+  return revoke(app, caller, id, deleteAlone(id));
+}
+
+/**
+ * What hung on the token is dead with it, and what others keep of it ends in the same write set. As much of that as a request may take is ended before
+ * this is answered, the rest by the jobs.
+ */
+async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): Promise<Answer> {
+  const token = await findToken(app.db, id);
+  noteToken(caller, token ?? { id });
+  const stands = (token?.entity_id ?? '') !== '';
+  const of = { token_ids: [id], ended_by: ENDED };
+  if (stands) await app.endDependants(app, await pagesOf(app, caller), of);
+  await app.commit(caller, await planRevocation(app, id, marks));
+  try {
+    const left = await removeEnded(app, [id]);
+    await endLeasesOfRevoked(app, caller, left);
+  } catch (err) {
+    app.log.warn({ err }, 'what hung on a revoked token is ended later');
+  }
+  return {};
+}
+
+function unrevocable(): Failure {
+  return new Failure('invalid', 'batch tokens cannot be revoked: they end with their TTL');
+}
+
+/** The effects that end a token and all that descend from it, with what others keep of it. */
+export async function planRevocation(
+  app: App,
+  id: string,
+  marks: Effect[] = [deleteTree(id)],
+): Promise<Effect[]> {
+  const of = { token_ids: [id], ended_by: ENDED };
+  const ended = (await standsForSomebody(app, id)) ? await app.planDependants(app, of) : [];
+  return [...marks, ...ended, deleteBare({ id })];
+}
+
+/** Nobody but an entity has anything by a token that is kept elsewhere. */
+async function standsForSomebody(app: App, id: string): Promise<boolean> {
+  return ((await findToken(app.db, id))?.entity_id ?? '') !== '';
+}
