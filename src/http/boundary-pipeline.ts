@@ -14,7 +14,7 @@ import { type Action, ownAction } from '../broker/grants/actions.ts';
 import type { GrantVerdict } from '../broker/grants/decision.ts';
 import { type Identified, identify } from '../broker/identity/operations.ts';
 import { isIdOf } from '../broker/resource-types.ts';
-import { visibleFields } from '../broker/resources/operations.ts';
+import { visibleFields } from '../broker/resources/answers/operations.ts';
 import { noteAccount } from '../core/asking.ts';
 import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';

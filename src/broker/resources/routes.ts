@@ -24,10 +24,10 @@ import { parsePaging } from '../lists/query.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf, parseId, RESOURCE_TYPES } from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';
+import { describeResource } from './answers/operations.ts';
 import {
   createResource,
   deleteResource,
-  describeResource,
   requireResource,
   updateResource,
   wordsOf,

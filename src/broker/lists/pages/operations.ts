@@ -7,7 +7,7 @@ import type { Definition } from '../../definition.ts';
 import { refuseField } from '../../field-errors.ts';
 import { FilterMeter } from '../../filter/meter.ts';
 import type { Resource } from '../../resource.ts';
-import { describeResources, visibleFields } from '../../resources/operations.ts';
+import { describeResources, visibleFields } from '../../resources/answers/operations.ts';
 import { BAD_LIST, type ListQuery } from '../query.ts';
 import type { Sight } from '../sight/operations.ts';
 import { listInContainers, listNamed, listOwnedIn } from '../store.ts';
