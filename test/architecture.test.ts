@@ -189,7 +189,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/broker/workers/own/operations.ts': 'that a worker is heard of',
   'src/cli/operator/restore.ts': 'the record is in the set',
   'src/jobs.ts': 'who has a job',
-  'src/pki/crl/operations.ts': 'a list of revocations that were recorded',
+  'src/pki/crl/publishing/operations.ts': 'a list of revocations that were recorded',
   'src/store/lease.ts': 'who has a job',
 };
 

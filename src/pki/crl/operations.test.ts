@@ -15,7 +15,8 @@ import { readAuthority } from '../authority/operations.ts';
 import { rootFields } from '../issuers/root.ts';
 import { insertRevocation } from '../revocation/store.ts';
 import { generateRoot } from '../roots/operations.ts';
-import { readCrl, rotateCrls, writeCrlConfig } from './operations.ts';
+import { readCrl, rotateCrls } from './operations.ts';
+import { writeCrlConfig } from './settings/operations.ts';
 
 /** The same server on another connection: a second node, or the first one after a restart. */
 function asNode(app: App, store: Store): App {

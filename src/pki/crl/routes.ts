@@ -6,13 +6,8 @@ import { text } from '../../core/fields.ts';
 import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { derBody, pemBody } from './bodies.ts';
 import { crlConfigSchema, crlPatchSchema } from './config.ts';
-import {
-  type PublishedCrl,
-  readCrl,
-  readCrlConfig,
-  rotateCrls,
-  writeCrlConfig,
-} from './operations.ts';
+import { type PublishedCrl, readCrl, rotateCrls } from './operations.ts';
+import { readCrlConfig, writeCrlConfig } from './settings/operations.ts';
 
 const DER_TYPE = 'application/pkix-crl';
 const PEM_TYPE = 'application/x-pem-file';

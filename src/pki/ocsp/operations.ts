@@ -25,7 +25,7 @@ import { type Authority, findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { crlSeconds } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
-import { readCrlConfig } from '../crl/operations.ts';
+import { readCrlConfig } from '../crl/settings/operations.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Key } from '../keys/key.ts';
 import { signWithKey } from '../keys/operations.ts';

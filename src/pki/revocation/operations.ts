@@ -20,7 +20,8 @@ import {
   type StoredCertificate,
 } from '../certificates/store.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
-import { readCrlConfig, scheduleCrl } from '../crl/operations.ts';
+import { scheduleCrl } from '../crl/operations.ts';
+import { readCrlConfig } from '../crl/settings/operations.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import { findRevocation, insertRevocation, listRevocations } from './store.ts';
 
