@@ -12,6 +12,9 @@ import { Hashes, Told } from './told.ts';
 const FORMS =
   /hv[sbr]\.[\w-]{20,}|r_1[1-9A-HJ-NP-Za-km-z]{60,}|(?<![0-9A-Za-z])[1-9A-HJ-NP-Za-km-z]{200,}|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]{8,}|[sbr]\.(?<=["/][sbr]\.)[A-Za-z0-9]{24,}(?=["/:?])/g;
 
+/** As {@link FORMS}, of any length: a refusal's words repeat the beginning of a long text, which may end within a token. */
+const CUT_FORMS = /hv[sbr]\.[\w-]+|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]+/g;
+
 /** Each form but the one without marks has one of these. */
 const MARKS = /hv[sbr]\.|r_1|_s1|["/][sbr]\./;
 /** The shortest text that is a token by its alphabet and length alone. */
@@ -93,6 +96,13 @@ function concealAddress(told: Told, from: number, text: string): void {
 /** As it was sent, so that it is found by its hash. */
 const unescaped = (text: string): string => String(JSON.parse(`"${text}"`));
 
+/** A refusal's words with a hash in the place of each token and of each beginning of one. */
+export function concealCut(words: string, hash: (token: string) => string): string {
+  const told = new Told(words, new Hashes(hash));
+  hideTokens(told, words, CUT_FORMS);
+  return told.whole();
+}
+
 /**
  * A record's text with a hash in the place of each token.
  *
@@ -108,11 +118,15 @@ export function concealTokens(
   // Most records have none. To see that by the forms alone takes ten times as long.
   if (!MARKS.test(json) && !hasLongRun(json)) return json;
   const told = new Told(json, hashes);
-  for (const { 0: token, 1: id, index } of json.matchAll(FORMS)) {
+  hideTokens(told, json, FORMS);
+  return told.whole();
+}
+
+function hideTokens(told: Told, text: string, forms: RegExp): void {
+  for (const { 0: token, 1: id, index } of text.matchAll(forms)) {
     const end = index + token.length;
     told.hide(id === undefined ? index : index + id.length + '_'.length, end, token);
   }
-  return told.whole();
 }
 
 /** Whether there are as many letters and digits in a row. Such a run covers one of the places looked at. */

@@ -1,13 +1,14 @@
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
-import { concealDone, concealSecrets } from './conceal.ts';
+import { concealCut, concealDone, concealSecrets } from './conceal.ts';
 import {
   buildBriefRecord,
   buildCountRecord,
   buildRecord,
   buildStrangerRecord,
   hashText,
+  type RecordedEnd,
   type RecordedRequest,
 } from './record.ts';
 import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
@@ -74,6 +75,9 @@ export function createTrail(options: TrailOptions): AuditTrail {
     waiting.push(record);
     characters += record.length;
   }
+
+  const withoutTokens = (end: RecordedEnd): RecordedEnd =>
+    end.error === undefined ? end : { ...end, error: concealCut(end.error, options.hash) };
 
   function letGo(records: readonly string[]): void {
     for (const record of records) characters -= record.length;
@@ -155,7 +159,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
       if (isStuck()) {
         throw new Failure('unavailable', 'audit records cannot be written at present');
       }
-      hold(concealSecrets(buildBriefRecord(caller, options.now(), end), options.hash));
+      const record = buildBriefRecord(caller, options.now(), withoutTokens(end));
+      hold(concealSecrets(record, options.hash));
       const durable = schedule();
       if (options.wait_for_reads) await durable;
       else durable.catch(() => {});
@@ -165,7 +170,7 @@ export function createTrail(options: TrailOptions): AuditTrail {
       const isRoom = !isFull();
       const { remote_address, route } = request.record;
       if (tally.take(now, { remote_address, kind: kindOf(request), route }, isRoom)) {
-        const record = buildStrangerRecord(request, now, end, (text) =>
+        const record = buildStrangerRecord(request, now, withoutTokens(end), (text) =>
           String(JSON.parse(concealSecrets(JSON.stringify(text), options.hash))),
         );
         hold(concealSecrets(record, options.hash));
@@ -176,7 +181,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
       }
     },
     keep(request, end) {
-      hold(concealSecrets(buildRecord(request, options.now(), end), options.hash));
+      const record = buildRecord(request, options.now(), withoutTokens(end));
+      hold(concealSecrets(record, options.hash));
       schedule().catch(() => {});
     },
     count(route) {

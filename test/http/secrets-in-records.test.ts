@@ -279,3 +279,32 @@ test('of a path that leads nowhere its refusal is recorded without it', async ()
   const records = await recordsOf(() => call('GET', 'nowhere/else'));
   assert.match(records, /no handler for route \\"…\\"/);
 });
+
+/** Endpoints whose refusals repeat the beginning of what is wrong. */
+const REPEATING: ((text: string) => Request)[] = [
+  (text) => ['POST', 'demo/issue/web', { common_name: 'a.example', alt_names: `${text} !` }],
+  (text) => ['POST', 'demo/issue/web', { common_name: 'a.example', uri_sans: text }],
+  (text) => ['POST', 'demo/roles/web', { ext_key_usage_oids: text }],
+  (text) => ['POST', 'demo/revoke', { serial_number: text }],
+  (text) => ['PUT', 'sys/policies/acl/x', { policy: `"${text}" {}` }],
+  (text) => ['GET', `users?scope_id=global&filter=${encodeURIComponent(`"${text}" == `)}`],
+];
+
+test('no part of a token is in the record of a refusal that repeats the beginning of a text', async () => {
+  await call('POST', 'demo/roles/web', { allow_any_name: true });
+  for (const [kind, token] of TOKENS) {
+    const begins = /^at_\w+_s1....|^hv[sb]\...../.exec(token)?.[0] ?? '';
+    const secret = begins.slice(-4);
+    assert.equal(secret.length, 4, kind);
+    for (const request of REPEATING) {
+      for (const most of [64, 100, 128, 256]) {
+        for (const room of [1, 6, 12, 20]) {
+          const before = '-'.repeat(Math.max(0, most - begins.length - room));
+          const asked = request(before + token);
+          const records = await recordsOf(() => ask(asked));
+          assert.ok(!records.includes(begins), `${asked.slice(0, 2)}: ${records}`);
+        }
+      }
+    }
+  }
+});
