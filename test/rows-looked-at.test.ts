@@ -1,10 +1,11 @@
-// What ends sessions looks at those that end, not at those that have ended or are others', however many there
-// are of them: on PostgreSQL, which says how many rows it has looked at.
+// What ends sessions looks at those that end, not at those that have ended or are others', and a page of tokens at
+// those above them, however many there are of all: on PostgreSQL, which says how many rows it has looked at.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { Client } from 'pg';
+import { listDead } from '../src/access/tokens/store.ts';
 import { endLogIns, revokeTokensIn } from '../src/broker/auth-tokens/operations.ts';
 import { removeResources } from '../src/broker/resources/removals/store.ts';
 import {
@@ -13,12 +14,14 @@ import {
   listSessionsOf,
   type PagedLoss,
 } from '../src/broker/sessions/ending/store.ts';
-import { createDb } from '../src/store/database.ts';
+import { createDb, type Db } from '../src/store/database.ts';
 import { BY_INDEX } from '../src/store/postgres-session.ts';
 import type { Effect } from '../src/store/write.ts';
 import { eachPlace } from './support/engines.ts';
 
 const MANY = 20_000;
+/** Tokens that are looked up at once. */
+const PAGE = 500;
 /** Sessions that go on and end by each of the losses. */
 const LIVE = 3;
 
@@ -58,6 +61,9 @@ const OTHERS = [
    values ('a_1', 'e_1', 'ampw_1', 'u_1', 'u_1', 0, 1, 1, '{}')`,
   `insert into token (id, accessor, mount_id, alias_id, expires_at, uses_left, body)
    select 'k_' || i, 'k_' || i, 'm_' || i, 'a_' || i, 5, 0, '{}' from generate_series(1, ${MANY}) i`,
+  // Children of one, in the order of their ids: PostgreSQL would rather go through them than look for each.
+  `insert into token (id, accessor, mount_id, alias_id, parent_id, expires_at, uses_left, body)
+   select 'child_' || (100000 + i), 'child_' || i, '', '', 'k_9999', 9, 0, '{}' from generate_series(1, ${MANY}) i`,
   `insert into resource_link (from_id, kind, to_id) values ('s_1', 'host-set-host', 'h_1'), ('s_2', 'host-set-host', 'h_1')`,
   // Log-ins of others, each by an account of its own.
   `insert into resource (id, type, subtype, scope_id, container_id, owner_id, unique_key, version, created_ms, updated_ms, body)
@@ -123,12 +129,21 @@ interface Step {
   Plans?: Step[];
 }
 
-function countRows(step: Step): number {
+function countRows(step: Step | undefined): number {
+  if (!step) return 0;
   const { 'Actual Rows': rows, 'Actual Loops': loops, Plans: below = [] } = step;
   const passed =
     (step['Rows Removed by Filter'] ?? 0) + (step['Rows Removed by Index Recheck'] ?? 0);
   const own = step['Relation Name'] === undefined ? 0 : (rows + passed) * loops;
   return own + below.reduce((sum, one) => sum + countRows(one), 0);
+}
+
+/** A database whose rows are asked for by this. */
+function readBy(all: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>): Db {
+  const some = async (text: string, parameters: readonly unknown[]) => {
+    return { rows: await all(text, parameters), bytes: 0, more: false };
+  };
+  return createDb({ all, some, first: async () => undefined, close: async () => {} });
 }
 
 eachPlace('among many sessions', (newPlace, engine) => {
@@ -168,6 +183,19 @@ eachPlace('among many sessions', (newPlace, engine) => {
     });
   }
 
+  test('a page of tokens looks at them and at those above them', async () => {
+    const ids = Array.from({ length: PAGE }, (_, at) => `child_${100_001 + at}`);
+    const steps: Step[] = [];
+    const all = async (text: string, parameters: readonly unknown[]): Promise<unknown[]> => {
+      steps.push(await run(text, parameters));
+      return [];
+    };
+    await listDead(readBy(all), ids, 5);
+    assert.equal(steps.length, 1);
+    const looked = countRows(steps[0]);
+    assert.ok(looked >= PAGE && looked <= 5 * PAGE, String(looked));
+  });
+
   for (const [what, ends, last, page] of LOSSES) {
     test(`few are looked at by what ends with ${what}`, async () => {
       for (const { sql: text, parameters } of cancelAffected(last, 5)) {
@@ -183,16 +211,12 @@ eachPlace('among many sessions', (newPlace, engine) => {
         steps.push(await run(text, parameters));
         return [];
       };
-      const some = async (text: string, parameters: readonly unknown[]) => {
-        return { rows: await all(text, parameters), bytes: 0, more: false };
-      };
-      const db = createDb({ all, some, first: async () => undefined, close: async () => {} });
-      await listSessionsOf(db, page, 500);
+      await listSessionsOf(readBy(all), page, 500);
       assert.deepEqual(
         steps.map((step) => step['Actual Rows']),
         [ends],
       );
-      const looked = steps.map(countRows);
+      const looked = steps.map((step) => countRows(step));
       assert.ok(Math.max(...looked) <= 20 * LIVE, String(looked));
     });
   }
