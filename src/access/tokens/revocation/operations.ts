@@ -19,11 +19,7 @@ export async function revokeByText(
   caller: Caller,
   input: { token: string },
 ): Promise<Answer> {
-  if (input.token === '') throw new Failure('invalid', 'missing token');
-  const id = tokenId(app, input.token);
-  noteToken(caller, { id });
-  if (openBatchToken(app, input.token)) throw unrevocable();
-  return revoke(app, caller, id);
+  return revoke(app, caller, requireRevocable(app, caller, input.token));
 }
 
 export async function revokeSelf(app: App, caller: Caller): Promise<Answer> {
@@ -47,10 +43,7 @@ export async function revokeOrphan(
   caller: Caller,
   input: { token: string },
 ): Promise<Answer> {
-  if (input.token === '') throw new Failure('invalid', 'missing token');
-  const id = tokenId(app, input.token);
-  noteToken(caller, { id });
-  if (openBatchToken(app, input.token)) throw unrevocable();
+  const id = requireRevocable(app, caller, input.token);
   const token = await findToken(app.db, id);
   // The children of one that is dead are dead, and stay so.
   const isThere = token && (await isLiving(app, { ...token, num_uses: 0 }));
@@ -76,6 +69,15 @@ async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): P
     app.log.warn({ err }, 'what hung on a revoked token is ended later');
   }
   return {};
+}
+
+/** The id of a token that a request names by its text, whether it is there or not. */
+function requireRevocable(app: App, caller: Caller, text: string): string {
+  if (text === '') throw new Failure('invalid', 'missing token');
+  const id = tokenId(app, text);
+  noteToken(caller, { id });
+  if (openBatchToken(app, text)) throw unrevocable();
+  return id;
 }
 
 function unrevocable(): Failure {
