@@ -3,11 +3,11 @@ import { canonicalNames, type FormedSegment, foldingNames } from './name-form.ts
 import type { ParameterReader } from './parameter-forms.ts';
 import {
   hasConditions,
-  judgeFields,
-  judgeParameters,
+  type ParameterConditions,
   pickFields,
   readFields,
   type SentFields,
+  walkFields,
 } from './parameter-rules.ts';
 import type { Policy } from './policy.ts';
 import {
@@ -198,8 +198,15 @@ export const DENIED = refuse('a policy denies this path');
 /** The fields of a request, and the wrapping that it asks for. */
 export type SentWith = Pick<AccessRequest, 'parameters' | 'reader' | 'wrapTtl' | 'budget'>;
 
-/** A verdict of one rule about a request. */
-type Judge<Request> = (rule: Rule, request: Request) => AccessVerdict;
+/** What a rule says of a request: at once, or in steps where that goes by its fields. */
+export type Judged = AccessVerdict | Steps<AccessVerdict>;
+type Judge<Request> = (rule: Rule, request: Request) => Judged;
+
+export const isVerdict = (judged: Judged): judged is AccessVerdict => 'allowed' in judged;
+
+export function* settle(judged: Judged): Steps<AccessVerdict> {
+  return isVerdict(judged) ? judged : yield* judged;
+}
 
 /**
  * Has every rule judge that decides about a request: at once where that is little, as it mostly is.
@@ -223,11 +230,25 @@ export function judgeAll<Request extends Asked>(
       return doInTurns(judgeInSteps(tables.slice(at), request, judge, budget, without));
     }
     const rule = findRuleAtOnce(table, pathOf(request), request.operation === 'list', budget);
-    const verdict = rule ? judge(rule, request) : without;
+    const judged = rule ? judge(rule, request) : without;
+    if (!isVerdict(judged)) {
+      const rest = judgeInSteps(tables.slice(at + 1), request, judge, budget, without);
+      return doInTurns(judgeBoth(judged, rest, budget));
+    }
     if (budget.left < 0) return TOO_MUCH;
-    if (!verdict.allowed) return verdict;
+    if (!judged.allowed) return judged;
   }
   return ALLOWED;
+}
+
+function* judgeBoth(
+  first: Steps<AccessVerdict>,
+  rest: Steps<AccessVerdict>,
+  budget: Comparisons,
+): Steps<AccessVerdict> {
+  const verdict = yield* first;
+  if (budget.left < 0) return TOO_MUCH;
+  return verdict.allowed ? yield* rest : verdict;
 }
 
 function* judgeInSteps<Request extends Asked>(
@@ -243,12 +264,12 @@ function* judgeInSteps<Request extends Asked>(
   for (const written of tables) {
     const table = yield* canonicalTable(written, path, formed, budget);
     const rule = yield* findRule(table, asked, isList, budget);
-    const verdict = rule ? judge(rule, request) : without;
+    const verdict = rule ? yield* settle(judge(rule, request)) : without;
     if (budget.left < 0) return TOO_MUCH;
     if (!verdict.allowed) return verdict;
     for (const guard of walkGuards(table, asked, isList, budget)) {
       yield;
-      const guarded = guard ? judge(guard, request) : ALLOWED;
+      const guarded = guard ? yield* settle(judge(guard, request)) : ALLOWED;
       if (budget.left < 0) return TOO_MUCH;
       if (!guarded.allowed) return guarded;
     }
@@ -270,15 +291,24 @@ function pathOf({ path, operation, formed }: Asked): string {
 export function judgeBrought(acl: Acl, request: AccessRequest): Soon<AccessVerdict> {
   const { parameters = {}, reader, budget = { left: MOST_COMPARISONS } } = request;
   const fields = readFields(parameters, reader);
-  const judge = (rule: Rule): AccessVerdict => judgeNamedFields(rule, fields, budget);
+  const judge = (rule: Rule): Judged => judgeNamedFields(rule, fields, budget);
   return judgeAll(acl, request, judge, budget);
 }
 
-function judgeNamedFields(rule: Rule, fields: SentFields, budget: Comparisons): AccessVerdict {
+function judgeNamedFields(rule: Rule, fields: SentFields, budget: Comparisons): Judged {
   const { allowed_parameters, denied_parameters } = rule;
   if (allowed_parameters.size === 0 && denied_parameters.size === 0) return ALLOWED;
   const named = pickNamed(rule, fields, budget);
-  const because = judgeFields({ ...rule, required_parameters: [] }, named, budget);
+  return judgeInFields({ ...rule, required_parameters: [] }, named, budget);
+}
+
+/** As conditions on fields have it. */
+export function* judgeInFields(
+  rule: ParameterConditions,
+  fields: SentFields,
+  budget: Comparisons,
+): Steps<AccessVerdict> {
+  const because = yield* walkFields(rule, fields, budget);
   return because === undefined ? ALLOWED : refuse(because);
 }
 
@@ -294,7 +324,7 @@ export function pickNamed(
   );
 }
 
-export function judgeRule(rule: Rule, request: AccessRequest): AccessVerdict {
+export function judgeRule(rule: Rule, request: AccessRequest): Judged {
   const verdict = judgeGrant(rule, request);
   return verdict.allowed ? judgeConditions(rule, request) : verdict;
 }
@@ -307,27 +337,23 @@ function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdi
   return ALLOWED;
 }
 
-function judgeConditions(rule: Rule, request: AccessRequest): AccessVerdict {
+function judgeConditions(rule: Rule, request: AccessRequest): Judged {
   const { wrapTtl, operation } = request;
   const unwrapped = judgeWrapping(rule, wrapTtl);
   if (!unwrapped.allowed || operation === 'delete') return unwrapped;
   if (operation === 'list') return judgeList(rule, request);
-  const because = judgeSent(rule, request);
-  return because === undefined ? ALLOWED : refuse(because);
+  return judgeSent(rule, request);
 }
 
-export function judgeList(rule: Rule, sent: SentWith): AccessVerdict {
-  const because = judgePage(rule.pagination_limit, sent) ?? judgeListParameters(rule, sent);
-  return because === undefined ? ALLOWED : refuse(because);
+export function judgeList(rule: Rule, sent: SentWith): Judged {
+  const because = judgePage(rule.pagination_limit, sent);
+  return because === undefined ? judgeListParameters(rule, sent) : refuse(because);
 }
 
-function judgeSent(
-  rule: Rule,
-  { parameters = {}, reader, budget }: AccessRequest,
-): string | undefined {
-  if (!hasConditions(rule)) return undefined;
+function judgeSent(rule: Rule, { parameters = {}, reader, budget }: AccessRequest): Judged {
+  if (!hasConditions(rule)) return ALLOWED;
   // They are read once, however many tables and guards have a rule about them.
-  return judgeFields(rule, readFields(parameters, reader), budget ?? { left: MOST_COMPARISONS });
+  return judgeInFields(rule, readFields(parameters, reader), budget ?? { left: MOST_COMPARISONS });
 }
 
 export function judgeWrapping(
@@ -358,13 +384,11 @@ function judgePage(
  * Lists mostly have no fields, and rules on parameters are written for what else a path is asked
  * for: they bound a list by the fields that it has.
  */
-function judgeListParameters(
-  rule: Rule,
-  { parameters = {}, reader, budget }: SentWith,
-): string | undefined {
-  if (!reader || !hasConditions(rule)) return undefined;
+function judgeListParameters(rule: Rule, { parameters = {}, reader, budget }: SentWith): Judged {
+  if (!reader || !hasConditions(rule)) return ALLOWED;
   const known = Object.entries(parameters).filter(([name]) => reader.knows(name));
   const required_parameters = rule.required_parameters.filter((name) => reader.knows(name));
   const conditions = { ...rule, required_parameters };
-  return judgeParameters(conditions, Object.fromEntries(known), reader, budget);
+  const fields = readFields(Object.fromEntries(known), reader);
+  return judgeInFields(conditions, fields, budget ?? { left: MOST_COMPARISONS });
 }

@@ -3,11 +3,19 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cpuOf } from '../../test/support/cpu-time.ts';
-import { compiledAcl, judgedAccess, judgedBrought } from '../../test/support/judged.ts';
+import { cpuUntil } from '../../test/support/cpu-time.ts';
+import { compiledAcl } from '../../test/support/judged.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { duration, list, stringMap, text } from '../core/fields.ts';
-import { type AccessRequest, type Acl, ALLOWED, boundAcl, TOO_MUCH } from './acl.ts';
+import {
+  type AccessRequest,
+  type Acl,
+  ALLOWED,
+  boundAcl,
+  judgeAccess,
+  judgeBrought,
+  TOO_MUCH,
+} from './acl.ts';
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
 import { parsePolicy } from './policy.ts';
@@ -94,8 +102,8 @@ for (const [what, conditions, fields, one, nine] of CASES) {
         // In a new object each time: what was read of another is kept.
         const asked = request(fields());
         let verdict = ALLOWED;
-        const judging = cpuOf(() => {
-          verdict = judgedAccess(acl, asked);
+        const judging = await cpuUntil(async () => {
+          verdict = await judgeAccess(acl, asked);
         });
         assert.deepEqual(verdict, isJudged ? ALLOWED : TOO_MUCH);
         return { judging };
@@ -109,9 +117,9 @@ test('tables, what is brought in another form, and own paths take from one budge
   const asked = request({ names: people.slice(0, 3000) });
   const left = (): number => asked.budget?.left ?? 0;
   const before = [left()];
-  assert.equal(judgedAccess(acl, asked), ALLOWED);
+  assert.equal(await judgeAccess(acl, asked), ALLOWED);
   before.push(left());
-  assert.equal(judgedBrought(acl, asked), ALLOWED);
+  assert.equal(await judgeBrought(acl, asked), ALLOWED);
   before.push(left());
   const judge = new OwnJudge(asked);
   assert.equal(await judge.judge(acl, [{ path: 'a', alike: ['names'] }]), ALLOWED);
@@ -125,11 +133,11 @@ test('tables, what is brought in another form, and own paths take from one budge
   while (left() > 0)
     await judge.judge(compile([denied('names', ends)], 1), [{ path: 'a', alike: ['names'] }]);
   assert.equal(await judge.judge(acl, [{ path: 'a', alike: ['names'] }]), TOO_MUCH);
-  assert.equal(judgedAccess(acl, asked), TOO_MUCH);
-  assert.equal(judgedBrought(acl, asked), TOO_MUCH);
+  assert.equal(await judgeAccess(acl, asked), TOO_MUCH);
+  assert.equal(await judgeBrought(acl, asked), TOO_MUCH);
 });
 
-test('what was sent is read once, wherever it is judged', () => {
+test('what was sent is read once, wherever it is judged', async () => {
   let readings = 0;
   const counting: typeof reader = {
     ...reader,
@@ -140,7 +148,7 @@ test('what was sent is read once, wherever it is judged', () => {
   };
   const asked = { ...request({ names: people }), reader: counting };
   const acl = compile([denied('names', '"x"')], 9);
-  assert.equal(judgedAccess(acl, asked), ALLOWED);
-  assert.equal(judgedBrought(acl, asked), ALLOWED);
+  assert.equal(await judgeAccess(acl, asked), ALLOWED);
+  assert.equal(await judgeBrought(acl, asked), ALLOWED);
   assert.equal(readings, 1);
 });

@@ -1,5 +1,5 @@
 import { Breath } from '../core/breath.ts';
-import type { Soon } from '../core/steps.ts';
+import type { Soon, Steps } from '../core/steps.ts';
 import {
   type AccessVerdict,
   type Acl,
@@ -7,7 +7,10 @@ import {
   type Asked,
   DENIED,
   hasSameRules,
+  isVerdict,
+  type Judged,
   judgeAll,
+  judgeInFields,
   judgeList,
   judgeRule,
   judgeWrapping,
@@ -21,7 +24,7 @@ import {
 import type { OwnPath, Sense } from './name-form.ts';
 import {
   hasConditions,
-  judgeFields,
+  type ParameterConditions,
   pickFields,
   readFields,
   type SentFields,
@@ -66,7 +69,7 @@ export class OwnJudge {
    */
   judge(acl: Acl, paths: readonly OwnPath[]): Promise<AccessVerdict> {
     return this.#each(acl, paths, senseKey, (own, key) => {
-      const judge = (rule: Rule): AccessVerdict => this.#byRule(rule, own, key);
+      const judge = (rule: Rule): Judged => this.#byRule(rule, own, key);
       const asked: Asked = { ...own, operation: operationOf(own), sudoRequired: false };
       return judgeAll(acl, asked, judge, this.#budget, ALLOWED);
     });
@@ -123,18 +126,20 @@ export class OwnJudge {
     this.#passed = new Map();
   }
 
-  #byRule(rule: Rule, sense: Sense, key: string): AccessVerdict {
+  #byRule(rule: Rule, sense: Sense, key: string): Judged {
     if (rule.granted & DENY) return DENIED;
     if (this.#budget.left < 0) return TOO_MUCH;
     const known = this.#verdicts.get(rule) ?? new Map<string, AccessVerdict>();
     const before = known.get(key);
     if (before) return before;
-    const verdict = this.#byConditions(rule, sense);
-    this.#verdicts.set(rule, known.set(key, verdict));
-    return verdict;
+    this.#verdicts.set(rule, known);
+    const judged = this.#byConditions(rule, sense);
+    if (!isVerdict(judged)) return keep(judged, (verdict) => known.set(key, verdict));
+    known.set(key, judged);
+    return judged;
   }
 
-  #byConditions(rule: Rule, sense: Sense): AccessVerdict {
+  #byConditions(rule: Rule, sense: Sense): Judged {
     const { stands_for, alike, part } = sense;
     const operation = operationOf(sense);
     const about = operation === 'update' ? WRITES : OPERATION_BITS[operation];
@@ -152,14 +157,20 @@ export class OwnJudge {
     if (!part) return this.#byFields(free, pickNamed(rule, this.#fields, this.#budget));
     // What is required may come with the rest of the request.
     const required_parameters = isAbout ? rule.required_parameters : [];
-    const whole = this.#byFields({ ...NO_FIELDS, required_parameters }, this.#fields);
-    return whole.allowed ? this.#byFields(free, this.#pick(part, true)) : whole;
+    return this.#byPart({ ...rule, required_parameters }, free, this.#pick(part, true));
   }
 
-  #byFields(rule: Parameters<typeof judgeFields>[0], fields: SentFields): AccessVerdict {
-    if (this.#budget.left < 0) return TOO_MUCH;
-    const because = judgeFields(rule, fields, this.#budget);
-    return because === undefined ? ALLOWED : refuse(because);
+  *#byPart(
+    { required_parameters }: ParameterConditions,
+    free: ParameterConditions,
+    part: SentFields,
+  ): Steps<AccessVerdict> {
+    const whole = yield* this.#byFields({ ...NO_FIELDS, required_parameters }, this.#fields);
+    return whole.allowed ? yield* this.#byFields(free, part) : whole;
+  }
+
+  #byFields(rule: ParameterConditions, fields: SentFields): Steps<AccessVerdict> {
+    return judgeInFields(rule, fields, this.#budget);
   }
 
   /** The fields of the request that are among some, or that are not. */
@@ -174,6 +185,16 @@ export class OwnJudge {
     this.#picked.set(key, made);
     return made;
   }
+}
+
+/** Keeps what it comes to. */
+function* keep(
+  steps: Steps<AccessVerdict>,
+  save: (verdict: AccessVerdict) => void,
+): Steps<AccessVerdict> {
+  const verdict = yield* steps;
+  save(verdict);
+  return verdict;
 }
 
 function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {
