@@ -29,6 +29,7 @@ const SESSIONS: [sql: string, count: number][] = [
   // Ended ones of the same person, token, mount, target and host; the others' go on.
   [insertOf('ended', 'terminated', { user: 'u_1', by: '1', set: 's_1' }), MANY],
   [insertOf('others', 'active', { user: 'u_2', by: '2', set: 's_1' }), MANY],
+  [insertOf('of_set', 'terminated', { user: 'u_2', by: '3', set: 's_3' }), MANY],
   [insertOf('live', 'active', { user: 'u_1', by: '1', set: 's_2' }), LIVE],
 ];
 
@@ -88,6 +89,7 @@ const REMOVALS: [what: string, writes: readonly Effect[]][] = [
   ['the log-ins of a user', await endLogIns({ now: () => 5 }, { user_ids: ['u_3'] })],
 ];
 
+const many = (name: string): string[] => Array.from({ length: 2_000 }, (_, at) => `${name}${at}`);
 const named = sql<string>`(select 'a_1')`;
 
 /** How many end with what, said for the last write set and for a page. */
@@ -109,6 +111,18 @@ const LOSSES: [what: string, ends: number, last: Loss, page?: PagedLoss][] = [
     LIVE,
     { host_set_id_of: 's_2', host_ids: ['h_1'] },
     { host_set_id_of: 's_2', host_ids_of: ['h_1'] },
+  ],
+  [
+    'thousands of hosts of a set',
+    LIVE,
+    { host_set_id_of: 's_2', host_ids: ['h_1', ...many('h_of_')] },
+    { host_set_id_of: 's_2', host_ids_of: ['h_1'] },
+  ],
+  [
+    'thousands of hosts of a set that others have had sessions through',
+    0,
+    { host_set_id_of: 's_3', host_ids: ['h_1', ...many('h_of_')] },
+    { host_set_id_of: 's_3', host_ids_of: ['h_1'] },
   ],
   ['a log-in', LIVE, { log_ins: { ids: ['at_1'] } }, { log_in_ids: ['at_1'] }],
   ['a scope', LIVE, { scope_ids: ['o_1'] }],

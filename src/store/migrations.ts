@@ -43,6 +43,7 @@ import { sessionsOfSets } from './migrations/0060-sessions-of-sets.ts';
 import { replacedSeals } from './migrations/0064-replaced-seals.ts';
 import { everybodysRoles } from './migrations/0065-everybodys-roles.ts';
 import { notedOnce } from './migrations/0066-noted-once.ts';
+import { liveSessionsOfSets } from './migrations/0067-live-sessions-of-sets.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -96,6 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
   replacedSeals,
   everybodysRoles,
   notedOnce,
+  liveSessionsOfSets,
 ];
 
 /**

@@ -107,8 +107,7 @@ eachPlace('links of one thing', (newPlace) => {
         },
         { attempts: 1 },
       );
-      // What ends the sessions through hosts that a set loses asks for some of these at a time.
-      if (plural !== 'host-sets') assert.ok(largest <= FEW_STATEMENTS, `${largest} statements`);
+      assert.ok(largest <= FEW_STATEMENTS, `${largest} statements`);
     });
   }
 });

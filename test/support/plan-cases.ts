@@ -203,6 +203,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
 ];
 
 const clock = { now: () => 1 };
+const MANY_HOSTS = Array.from({ length: 2_000 }, (_, at) => `h-${at}`);
 const losing = (loss: Loss): Write[] => cancelAffected(loss, 1);
 
 /** Without the version, of which there is one. */
@@ -219,6 +220,11 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
     'sessions through hosts of a set',
     /session_of_host/,
     losing({ host_set_id_of: 's', host_ids: ids }),
+  ],
+  [
+    'sessions through thousands of hosts of a set',
+    /session_of_set \(host_set_id=\? AND status=\?\)/,
+    losing({ host_set_id_of: 's', host_ids: MANY_HOSTS }),
   ],
   ['sessions through a catalog', /session_of_host/, losing({ host_catalog_id: 'c' })],
   ['sessions to a target', /session_of_target/, losing({ target_id: 't' })],

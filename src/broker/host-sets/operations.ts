@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
-import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
@@ -107,7 +106,7 @@ export function changeHosts(change: LinkChange) {
         const { id } = resource;
         return {
           grounds: holdLinksTo(added, ONE_MORE_SET),
-          effects: await planHostLoss(app, id, removed),
+          effects: planLoss(app, { host_set_id_of: id, host_ids: removed }),
           end: (work) =>
             endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
         };
@@ -122,24 +121,4 @@ export function changeHosts(change: LinkChange) {
         }
       },
     });
-}
-
-/** Hosts of one statement. */
-const HOSTS_AT_ONCE = 500;
-
-/** What ends the sessions to hosts that a set loses: others have their turn while it is made of thousands. */
-async function planHostLoss(
-  app: App,
-  host_set_id_of: string,
-  removed: readonly string[],
-): Promise<Effect[]> {
-  const pieces: Effect[][] = [];
-  for (let at = 0; at < removed.length; at += HOSTS_AT_ONCE) {
-    await giveWay(app);
-    const host_ids = removed.slice(at, at + HOSTS_AT_ONCE);
-    pieces.push(planLoss(app, { host_set_id_of, host_ids }));
-  }
-  // One kind of row after the other, as everybody takes them.
-  const [first = []] = pieces;
-  return first.flatMap((_, step) => pieces.flatMap((piece) => piece[step] ?? []));
 }

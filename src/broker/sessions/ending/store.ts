@@ -1,6 +1,7 @@
 import { type Expression, sql } from 'kysely';
 import { aside } from '../../../store/aside.ts';
 import { build, type Db } from '../../../store/database.ts';
+import { namedIn } from '../../../store/named-in.ts';
 import type { SessionRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
 import {
@@ -70,6 +71,7 @@ function affected(loss: Loss) {
       .where(aside('target_id'), '=', loss.target_id_of);
   }
   if ('host_set_id_of' in loss) {
+    if (loss.host_ids.length > HOSTS_AT_ONCE) return throughSome(from, loss);
     return from
       .where(isThroughHost)
       .where('host_id', 'in', loss.host_ids)
@@ -173,6 +175,17 @@ const throughSets = (sessions: Sessions, host_set_ids: readonly string[]) =>
     .where('session.host_set_id', '<>', sql.lit(''))
     .where('session.host_set_id', 'in', host_set_ids)
     .where(aside('session.host_set_id'), 'in', host_set_ids);
+
+/** Of a set's sessions that go on, those through some thousand hosts: fewer than the hosts are. */
+const throughSome = (
+  sessions: Sessions,
+  { host_set_id_of, host_ids }: { host_set_id_of: string; host_ids: readonly string[] },
+) =>
+  sessions
+    .where('session.host_set_id', '<>', sql.lit(''))
+    .where('session.host_set_id', '=', host_set_id_of)
+    .where(aside('session.host_set_id'), '=', host_set_id_of)
+    .where(sql<boolean>`(session.host_id in ${namedIn(host_ids)}) is true`);
 
 const direct = (sessions: Sessions, target_id: string) =>
   sessions
