@@ -1,5 +1,5 @@
-import { doInTurns, SharedSteps, type Soon, type Steps } from '../core/steps.ts';
-import { canonicalNames, type FormedSegment, foldingNames } from './name-form.ts';
+import { doInTurns, type Soon, type Steps } from '../core/steps.ts';
+import { canonicalNames, type FormedSegment } from './name-form.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import {
   hasConditions,
@@ -16,12 +16,12 @@ import {
   DENY,
   findRule,
   findRuleAtOnce,
-  foldNames,
   type Rule,
   type RuleTable,
   walkGuards,
   withoutSlash,
 } from './rule-table.ts';
+import { spellTables } from './spelling.ts';
 import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
 
 /** What a caller's policies come to, made once and asked often. */
@@ -34,12 +34,10 @@ export interface Acl {
   readonly tables: readonly [RuleTable, ...RuleTable[]];
   /** Unix seconds; from then on a stanza has run out and the Acl must be compiled anew. */
   readonly valid_until: number;
-  /** As of its tables: about how many rules it is worth in memory, see {@link RULE_BYTES}. */
+  /** As of its tables: about how many ordinary rules it is worth, and bytes. */
   readonly size: number;
+  readonly bytes: number;
 }
-
-/** Bytes that an ordinary rule takes, as it was read or compiled. */
-export const RULE_BYTES = 512;
 
 export type Operation = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
 
@@ -81,7 +79,7 @@ export const OPERATION_BITS: Readonly<Record<Operation, number>> = {
 export function* compileAcl(policies: readonly Policy[], now: number): Steps<Acl> {
   const root = policies.some((policy) => policy.root);
   const { table, valid_until } = yield* compileTable(policies, now);
-  return { root, tables: [table], valid_until, size: table.size };
+  return { root, tables: [table], valid_until, size: table.size, bytes: table.bytes };
 }
 
 /** What both allow: somebody's own permissions, and no more than those that they were made by. */
@@ -94,6 +92,7 @@ export function boundAcl(own: Acl, bound: Acl): Acl {
     tables: [...own.tables, ...others],
     valid_until: Math.min(own.valid_until, bound.valid_until),
     size: others.reduce((sum, { size }) => sum + size, own.size),
+    bytes: others.reduce((sum, { bytes }) => sum + bytes, own.bytes),
   };
 }
 
@@ -105,45 +104,6 @@ export function hasSameRules(one: Acl, other: Acl): boolean {
     one.tables.every((table, at) => table === other.tables[at])
   );
 }
-
-/** Reading a rule anew takes as long as so many comparisons. */
-const FOLDING = 10;
-
-/** Tables with names in their one spelling, by the places of those names. */
-const spelt = new WeakMap<RuleTable, Map<string, SharedSteps<RuleTable>>>();
-
-/**
- * The same rules with names in their one spelling where a path has names of more than one: a rule
- * that is written `users/Boss` speaks of `users/boss`, whichever way it is asked for.
- *
- * @param effort what making them takes is taken from it; they are kept
- */
-export function* canonicalTable(
-  table: RuleTable,
-  path: string,
-  formed: readonly FormedSegment[],
-  effort?: Comparisons,
-): Steps<RuleTable> {
-  const folding = foldingNames(path, formed);
-  if (folding.length === 0) return table;
-  const known = spelt.get(table) ?? new Map<string, SharedSteps<RuleTable>>();
-  spelt.set(table, known);
-  const key = placesOf(folding);
-  const found = known.get(key) ?? new SharedSteps(foldNames(table, folding));
-  known.set(key, found);
-  if (found.value) return found.value;
-  if (effort) effort.left -= FOLDING * table.size;
-  return yield* found.wait();
-}
-
-/** The same where it is made already; undefined where it is not. */
-function findSpelt(table: RuleTable, { path, formed }: Asked): RuleTable | undefined {
-  if (!formed || formed.length === 0) return table;
-  const folding = foldingNames(path, formed);
-  return folding.length === 0 ? table : spelt.get(table)?.get(placesOf(folding))?.value;
-}
-
-const placesOf = (folding: readonly FormedSegment[]): string => folding.map(({ at }) => at).join();
 
 export const ALLOWED: AccessVerdict = { allowed: true };
 
@@ -223,10 +183,21 @@ export function judgeAll<Request extends Asked>(
   without = NO_RULE,
 ): Soon<AccessVerdict> {
   if (acl.root) return ALLOWED;
-  const { tables } = acl;
-  for (let at = 0; at < tables.length; at++) {
-    const table = findSpelt(tables[at] ?? tables[0], request);
-    if (!table?.isPlain) {
+  const tables = spellTables(acl.tables, request, budget);
+  return tables instanceof Promise
+    ? tables.then((spelt) => judgeByTables(spelt, request, judge, budget, without))
+    : judgeByTables(tables, request, judge, budget, without);
+}
+
+function judgeByTables<Request extends Asked>(
+  tables: readonly RuleTable[],
+  request: Request,
+  judge: Judge<Request>,
+  budget: Comparisons,
+  without: AccessVerdict,
+): Soon<AccessVerdict> {
+  for (const [at, table] of tables.entries()) {
+    if (!table.isPlain) {
       return doInTurns(judgeInSteps(tables.slice(at), request, judge, budget, without));
     }
     const rule = findRuleAtOnce(table, pathOf(request), request.operation === 'list', budget);
@@ -258,11 +229,9 @@ function* judgeInSteps<Request extends Asked>(
   budget: Comparisons,
   without: AccessVerdict,
 ): Steps<AccessVerdict> {
-  const { path, operation, formed = [] } = request;
   const asked = pathOf(request);
-  const isList = operation === 'list';
-  for (const written of tables) {
-    const table = yield* canonicalTable(written, path, formed, budget);
+  const isList = request.operation === 'list';
+  for (const table of tables) {
     const rule = yield* findRule(table, asked, isList, budget);
     const verdict = rule ? yield* settle(judge(rule, request)) : without;
     if (budget.left < 0) return TOO_MUCH;

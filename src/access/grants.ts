@@ -1,19 +1,13 @@
 import { Failure } from '../core/failure.ts';
 import type { Steps } from '../core/steps.ts';
-import { type Acl, canonicalTable } from './acl.ts';
+import type { Acl } from './acl.ts';
 import { canonicalNames, type FormedSegment } from './name-form.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
 import { CAPABILITIES } from './policy.ts';
 import { DENY, findRule, listAll, type Rule, type RuleTable, walkGuards } from './rule-table.ts';
 import { RuleWalk } from './rule-walk.ts';
+import { spellTables } from './spelling.ts';
 import type { Comparisons } from './value-set.ts';
-
-/** A path, with its names in their one spelling, and as it was written. */
-interface AskedPath {
-  named: string;
-  written: string;
-  formed: readonly FormedSegment[];
-}
 
 /**
  * What a path's rule grants, as `sys/capabilities` words it: sorted names, `["root"]` for a root
@@ -30,8 +24,8 @@ export async function listCapabilities(
 ): Promise<string[]> {
   if (acl.root) return ['root'];
   const written = path.startsWith('/') ? path.slice(1) : path;
-  const asked = { written, formed, named: canonicalNames(written, formed) };
-  return wordsOf(await walkGranted(acl, asked, walk));
+  const tables = await spellTables(acl.tables, { path: written, formed }, walk.effort);
+  return wordsOf(await walkGranted(tables, canonicalNames(written, formed), walk));
 }
 
 /** Whether what is reserved to sudo may be done at a path; not where that takes too long to know. */
@@ -44,13 +38,12 @@ export async function maySudo(acl: Acl, path: string): Promise<boolean> {
  * asks may rest at every step: a path may be judged by thousands of guards.
  */
 function* findGranted(
-  { tables }: Acl,
-  { named, written, formed }: AskedPath,
+  tables: readonly RuleTable[],
+  named: string,
   effort: Comparisons,
 ): Steps<number> {
   let granted = -1;
-  for (const one of tables) {
-    const table = yield* canonicalTable(one, written, formed, effort);
+  for (const table of tables) {
     effort.left -= TABLE;
     yield;
     granted &= grantOf(yield* findDeciding(table, named, effort));
@@ -81,8 +74,12 @@ function grantOf(rule: Rule | undefined): number {
 }
 
 /** The same in turns; 0 as well once the walk has come to its bound. */
-async function walkGranted(acl: Acl, asked: AskedPath, walk: RuleWalk): Promise<number> {
-  return (await walkSteps(findGranted(acl, asked, walk.effort), walk)) ?? 0;
+async function walkGranted(
+  tables: readonly RuleTable[],
+  named: string,
+  walk: RuleWalk,
+): Promise<number> {
+  return (await walkSteps(findGranted(tables, named, walk.effort), walk)) ?? 0;
 }
 
 /** Undefined once the walk has come to its bound. */
@@ -98,7 +95,7 @@ async function walkSteps<Of>(steps: Steps<Of>, walk: RuleWalk): Promise<Of | und
 
 /** Of a path without names of more than one spelling. */
 export function walkGrantedAt(acl: Acl, path: string, walk: RuleWalk): Promise<number> {
-  return walkGranted(acl, { named: path, written: path, formed: [] }, walk);
+  return walkGranted(acl.tables, path, walk);
 }
 
 function wordsOf(granted: number): string[] {

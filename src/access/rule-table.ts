@@ -30,6 +30,8 @@ export interface RuleTable {
   readonly guards: Heads<Guard>;
   /** Any path is judged by few of its rules, and none of them is a guard. */
   readonly isPlain: boolean;
+  /** About how many bytes it takes. */
+  readonly bytes: number;
   /** About how many ordinary rules it is worth in memory: a long path or many conditions are more than one. */
   readonly size: number;
 }
@@ -147,7 +149,8 @@ function* indexRules(
   const size = Math.ceil((yield* weighRules(merged)) + (yield* weighRules(guarding)));
   const heads = yield* byHeads(wild);
   const isPlain = guards.length === 0 && isShort(heads);
-  return { exact, wild: heads, guards: yield* byHeads(guards), isPlain, size };
+  const bytes = (yield* measureRules(merged)) + (yield* measureRules(guarding));
+  return { exact, wild: heads, guards: yield* byHeads(guards), isPlain, bytes, size };
 }
 
 /** As many heads and patterns are looked at in some hundredths of a millisecond. */
@@ -176,6 +179,20 @@ function* weighRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
     weight += countConditions(rule) / CONDITIONS_OF_RULE;
   }
   return weight;
+}
+
+/** What a rule takes besides its path, each character of that, each segment, and each condition, as measured. */
+const BYTES = { rule: 256, character: 2, segment: 8, condition: 64 } as const;
+
+function* measureRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
+  let bytes = 0;
+  for (const [form, rule] of rules) {
+    yield;
+    bytes += BYTES.rule + BYTES.character * form.length + BYTES.condition * countConditions(rule);
+    for (let at = form.indexOf('/'); at >= 0; at = form.indexOf('/', at + 1))
+      bytes += BYTES.segment;
+  }
+  return bytes;
 }
 
 function* byHeads<Of extends WildRule>(rules: readonly Of[]): Steps<Heads<Of>> {

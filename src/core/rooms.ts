@@ -7,12 +7,14 @@ const MiB = 1 << 20;
 export const ROOMS = {
   tokens: 12 * MiB,
   persons: 8 * MiB,
-  permissions: 16 * MiB,
+  permissions: 12 * MiB,
   /** Policies as they were read, lists of them by name, compiled, and compiled before the last change. */
   policies: 12 * MiB,
   policy_lists: 4 * MiB,
-  compiled: 12 * MiB,
-  compiled_before: 16 * MiB,
+  compiled: 10 * MiB,
+  compiled_before: 14 * MiB,
+  /** Compiled ones with their names in one spelling. */
+  spelt: 10 * MiB,
   /** Of the authority. */
   pki_roles: 20 * MiB,
   /** Issuers and keys of mounts; a mount that is full has to fit into a quarter. */

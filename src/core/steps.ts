@@ -39,30 +39,3 @@ async function goOn<Of>(steps: Steps<Of>, breath: Breath): Promise<Of> {
 const FEW = 64;
 /** Fewer are done sooner than the clock is read. */
 const STEPS = 8;
-
-/**
- * Work that several wait for at the same time: each does the next step when it is their turn, and all
- * have what it comes to.
- */
-export class SharedSteps<Of> {
-  readonly #steps: Steps<Of>;
-  #done: { value: Of } | undefined;
-
-  constructor(steps: Steps<Of>) {
-    this.#steps = steps;
-  }
-
-  /** What it came to; undefined while it is under way. */
-  get value(): Of | undefined {
-    return this.#done?.value;
-  }
-
-  *wait(): Steps<Of> {
-    for (;;) {
-      if (this.#done) return this.#done.value;
-      const step = this.#steps.next();
-      if (step.done) this.#done = { value: step.value };
-      else yield;
-    }
-  }
-}

@@ -157,7 +157,7 @@ async function answer(
     ttl: header(request, 'x-vault-wrap-ttl'),
     format: header(request, 'x-vault-wrap-format'),
   });
-  const known =
+  let known =
     isPublicPath && !route?.identify && wrap_ttl === undefined
       ? undefined
       : text === undefined || app.barrier.sealed
@@ -198,7 +198,14 @@ async function answer(
     const granted = judgeGranted(known.acl, route, { ...asked, budget });
     requireAllowed(granted instanceof Promise ? await granted : granted);
   }
+  // A body may take its time, and permissions that were compiled for one token alone are much to hold meanwhile.
+  const isMuch = known !== undefined && known.acl.bytes > MUCH_TO_HOLD;
+  if (isMuch) known = undefined;
   const fields = await readFields(request, route, method, query);
+  if (isMuch && text !== undefined) {
+    known = await authenticateAgain(app, text, request.remote_address);
+    if (!known) throw new Failure('unauthenticated', 'permission denied');
+  }
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
   traceUnchecked(trace, input);
@@ -249,6 +256,9 @@ async function answer(
 function unrouted(path: string): Failure {
   return new Failure('not_found', `no handler for route "${path}". route entry not found.`);
 }
+
+/** Bytes of permissions; what people write is far less. */
+const MUCH_TO_HOLD = 1 << 18;
 
 /** What a permitted request rests on: its token, the mount at its path, and what is permitted. */
 function standingOf(

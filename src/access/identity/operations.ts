@@ -8,7 +8,7 @@ import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import { listInPages } from '../../store/in-pages.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import { type Acl, boundAcl, RULE_BYTES } from '../acl.ts';
+import { type Acl, boundAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { EndingPages } from '../ended.ts';
 import { loosenLeases } from '../leases/store.ts';
@@ -101,14 +101,13 @@ export async function findPerson(app: App, id: string): Promise<Person | undefin
 }
 
 /** As many policies as somebody may have take a third of the room. */
-const LARGEST_PART = 1 / 2;
+const LARGEST_PART = 3 / 4;
 
 // What there is no person or no permission for is remembered, too, and takes little.
 const weighPerson = ({ person }: { person: Person | undefined }): number =>
   person ? jsonBytes(person) : 0;
 
-const weighPermissions = ({ permissions }: Known): number =>
-  RULE_BYTES * (permissions?.acl.size ?? 0);
+const weighPermissions = ({ permissions }: Known): number => permissions?.acl.bytes ?? 0;
 
 /** Permissions, or why there are none although there is somebody. */
 interface Known {

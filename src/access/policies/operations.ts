@@ -1,6 +1,7 @@
 import { type App, perApp } from '../../app.ts';
 import { nextBreath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import { FewInTurn } from '../../core/few-in-turn.ts';
 import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { Kept, LastOf, textBytes } from '../../core/kept.ts';
@@ -9,7 +10,7 @@ import { ROOMS } from '../../core/rooms.ts';
 import { doInTurns } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
-import { type Acl, compileAcl, RULE_BYTES } from '../acl.ts';
+import { type Acl, compileAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { DEFAULT_POLICY } from '../default-policies.ts';
 import { doubtPattern } from '../path-pattern.ts';
@@ -62,11 +63,10 @@ export async function readAcl(
   return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
 }
 
-/** As many stanzas as a token may have take 5 MiB. */
-const LARGEST_PART = 1 / 2;
+/** As many stanzas as a token may have take some 5 to 9 MiB. */
+const LARGEST_PART = 9 / 10;
 
-const keptAcls = (): Kept<Acl> =>
-  new Kept(ROOMS.compiled, ({ size }) => size * RULE_BYTES, LARGEST_PART);
+const keptAcls = (): Kept<Acl> => new Kept(ROOMS.compiled, ({ bytes }) => bytes, LARGEST_PART);
 
 /** What was compiled before configuration last changed, with what it was made of. */
 interface Compiled {
@@ -80,9 +80,11 @@ const compiledBefore = perApp(
 
 /** Stanzas are merged, but those that are filled in for somebody are theirs alone, each of them. */
 function weighCompiled({ policies, acl }: Compiled): number {
-  const stanzas = policies.reduce((sum, { rules }) => sum + rules.length, policies.length);
-  return Math.max(stanzas, acl.size) * RULE_BYTES;
+  return policies.reduce((sum, policy) => sum + weighStanzas(policy), acl.bytes);
 }
+
+/** Sets of policies that are read or compiled at the same time: a large one takes some megabytes meanwhile. */
+const making = new FewInTurn(2);
 
 async function compile(
   app: App,
@@ -90,15 +92,20 @@ async function compile(
   key: string,
   identity: IdentityFacts | undefined,
 ): Promise<Acl> {
-  const lists = await app.cached(
-    'policies:lists',
-    async () => new Kept(ROOMS.policy_lists, weighList, LARGEST_PART),
-    ['policies'],
-  );
-  const loaded = await lists.get(key, () => loadPolicies(app, names));
-  if ('excess' in loaded) throw new Failure('forbidden', loaded.excess);
+  const loaded = await readPolicies(app, names, key);
+  const make = (): Promise<Acl> => compileLoaded(app, loaded, key, identity);
+  const isLarge = loaded.reduce((sum, { rules }) => sum + rules.length, 0) > MANY_RULES;
+  return isLarge ? making.run(make) : make();
+}
+
+async function compileLoaded(
+  app: App,
+  loaded: readonly Policy[],
+  key: string,
+  identity: IdentityFacts | undefined,
+): Promise<Acl> {
   const policies: Policy[] = [];
-  for (const policy of loaded.policies) {
+  for (const policy of loaded) {
     if (policy.rules.length > MANY_RULES) await nextBreath();
     policies.push(expandPolicy(policy, identity));
   }
@@ -142,19 +149,50 @@ function isSameRule(rule: PathRule, other: PathRule | undefined): boolean {
   );
 }
 
+/** What a list of names comes to. Policies are kept by {@link parsedBefore}, or are read again. */
+type Listed = { policies: readonly WeakRef<Policy>[] } | { excess: string };
+
+const weighList = (listed: Listed): number =>
+  'policies' in listed ? listed.policies.length * REFERENCE_BYTES : 0;
+
+const REFERENCE_BYTES = 64;
+
+async function readPolicies(
+  app: App,
+  names: readonly string[],
+  key: string,
+): Promise<readonly Policy[]> {
+  const lists = await app.cached(
+    'policies:lists',
+    async () => new LastOf<Listed>(ROOMS.policy_lists, weighList, LARGEST_PART),
+    ['policies'],
+  );
+  const listed = lists.find(key);
+  if (listed && 'excess' in listed) throw new Failure('forbidden', listed.excess);
+  const known = listed?.policies.flatMap((reference) => reference.deref() ?? []);
+  if (known && known.length === listed?.policies.length) return known;
+  const loaded = await loadPolicies(app, names);
+  const isExcess = 'excess' in loaded;
+  lists.set(key, isExcess ? loaded : { policies: loaded.policies.map((one) => new WeakRef(one)) });
+  if (isExcess) throw new Failure('forbidden', loaded.excess);
+  return loaded.policies;
+}
+
 type Loaded = { policies: Policy[] } | { excess: string };
-
-/** The policies themselves are kept elsewhere. */
-const weighList = (loaded: Loaded): number =>
-  'policies' in loaded ? loaded.policies.length * POINTER_BYTES : 0;
-
-const POINTER_BYTES = 8;
 
 async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded> {
   // Whatever a row may say: `root` is not a text.
   if (names.includes('root')) return { policies: [ROOT_POLICY] };
-  const tooLong = judgeTokenTexts(await measurePolicies(app.db, names));
+  const bytes = await measurePolicies(app.db, names);
+  const tooLong = judgeTokenTexts(bytes);
   if (tooLong !== undefined) return { excess: tooLong };
+  const parse = (): Promise<Policy[]> => parseNamed(app, names);
+  const policies = await (bytes > LONG_TEXT ? making.run(parse) : parse());
+  const tooMany = judgeTokenRules(policies);
+  return tooMany === undefined ? { policies } : { excess: tooMany };
+}
+
+async function parseNamed(app: App, names: readonly string[]): Promise<Policy[]> {
   const stored = await listPoliciesNamed(app.db, names);
   const policies: Policy[] = [];
   for (const { name, body } of stored) {
@@ -163,8 +201,7 @@ async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded>
   }
   const isWritten = stored.some((policy) => policy.name === 'default');
   if (names.includes('default') && !isWritten) policies.push(parsePolicyOnce(DEFAULT_POLICY));
-  const tooMany = judgeTokenRules(policies);
-  return tooMany === undefined ? { policies } : { excess: tooMany };
+  return policies;
 }
 
 /** Reading a longer text takes a millisecond or longer. */
@@ -178,13 +215,19 @@ interface Parsed {
   policy: Policy;
 }
 
-/** A stanza of a few characters takes as much as a longer one, and so does each condition. */
-function weighParsed({ body, policy }: Parsed): number {
-  const conditions = policy.rules.reduce((sum, rule) => sum + countConditions(rule), 0);
-  return textBytes(body) + policy.rules.length * RULE_BYTES + conditions * CONDITION_BYTES;
-}
+const weighParsed = ({ body, policy }: Parsed): number => textBytes(body) + weighStanzas(policy);
 
-const CONDITION_BYTES = 64;
+/** What a stanza takes besides its path, each character of that, and each condition, as measured. */
+const BYTES = { stanza: 320, character: 2, condition: 64 } as const;
+
+function weighStanzas({ rules }: Policy): number {
+  let bytes = 0;
+  for (const rule of rules) {
+    const { length } = rule.pattern.form;
+    bytes += BYTES.stanza + BYTES.character * length + BYTES.condition * countConditions(rule);
+  }
+  return bytes;
+}
 
 /** The same text under a name is the same policy: what is made of it need not be made again. */
 function parseKept(app: App, name: string, body: string): Policy {

@@ -1,0 +1,101 @@
+import { FewInTurn } from '../core/few-in-turn.ts';
+import { LastOf } from '../core/kept.ts';
+import { ROOMS } from '../core/rooms.ts';
+import { doAll, doInTurns, type Soon } from '../core/steps.ts';
+import { type FormedSegment, foldingNames } from './name-form.ts';
+import { foldNames, type RuleTable } from './rule-table.ts';
+import type { Comparisons } from './value-set.ts';
+
+/** A path, and its segments that are names of more than one spelling. */
+export interface NamedPath {
+  path: string;
+  formed?: readonly FormedSegment[] | undefined;
+}
+
+/** Undefined for a table in which every name is written so, as in most. */
+interface Spelt {
+  table: RuleTable | undefined;
+}
+
+/** As many rules as a token may have take most of the room. */
+const LARGEST_PART = 9 / 10;
+
+const kept = new LastOf<Spelt>(ROOMS.spelt, ({ table }) => table?.bytes ?? 0, LARGEST_PART);
+const under_way = new Map<string, Promise<RuleTable>>();
+
+/** Tables that are spelt anew at the same time. */
+const making = new FewInTurn(2);
+/** Of so many rules it is done in less than a millisecond. */
+const FEW_RULES = 100;
+
+/** Reading a rule anew takes as long as so many comparisons. */
+const FOLDING = 10;
+
+const ids = new WeakMap<RuleTable, number>();
+let last_id = 0;
+
+function idOf(table: RuleTable): number {
+  const known = ids.get(table);
+  if (known !== undefined) return known;
+  last_id += 1;
+  ids.set(table, last_id);
+  return last_id;
+}
+
+/**
+ * The same rules with names in their one spelling where a path has names of more than one: a rule
+ * that is written `users/Boss` speaks of `users/boss`, whichever way it is asked for.
+ *
+ * @param effort what making them takes is taken from it; they are kept
+ */
+export function spellTable(
+  table: RuleTable,
+  { path, formed }: NamedPath,
+  effort: Comparisons,
+): Soon<RuleTable> {
+  if (!formed || formed.length === 0) return table;
+  const folding = foldingNames(path, formed);
+  if (folding.length === 0) return table;
+  const key = `${idOf(table)} ${folding.map(({ at }) => at).join()}`;
+  const known = kept.find(key);
+  if (known) return known.table ?? table;
+  effort.left -= FOLDING * table.size;
+  // Whoever counts the effort goes by that, whatever is judged.
+  if (effort.left < 0) return table;
+  const keep = (made: RuleTable): RuleTable => {
+    kept.set(key, { table: made === table ? undefined : made });
+    return made;
+  };
+  if (table.size <= FEW_RULES) return keep(doAll(foldNames(table, folding)));
+  const begun = under_way.get(key) ?? making.run(() => doInTurns(foldNames(table, folding)));
+  under_way.set(key, begun);
+  return begun.then(keep).finally(() => under_way.delete(key));
+}
+
+/** All tables of one who asks; those that are spelt already at once. */
+export function spellTables(
+  tables: readonly RuleTable[],
+  asked: NamedPath,
+  effort: Comparisons,
+): Soon<readonly RuleTable[]> {
+  if (!asked.formed || asked.formed.length === 0) return tables;
+  const spelt: RuleTable[] = [];
+  for (const [at, table] of tables.entries()) {
+    const one = spellTable(table, asked, effort);
+    if (one instanceof Promise) return spellOthers(spelt, one, tables.slice(at + 1), asked, effort);
+    spelt.push(one);
+  }
+  return spelt;
+}
+
+async function spellOthers(
+  before: readonly RuleTable[],
+  one: Promise<RuleTable>,
+  others: readonly RuleTable[],
+  asked: NamedPath,
+  effort: Comparisons,
+): Promise<readonly RuleTable[]> {
+  const spelt = [...before, await one];
+  for (const table of others) spelt.push(await spellTable(table, asked, effort));
+  return spelt;
+}

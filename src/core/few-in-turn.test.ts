@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { doFor } from './asking.ts';
+import { FewInTurn } from './few-in-turn.ts';
+
+const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('so many are under way at the same time and not one more, also after one has failed', async () => {
+  const few = new FewInTurn(2);
+  let under_way = 0;
+  let most = 0;
+  const work = async (at: number): Promise<number> => {
+    under_way += 1;
+    most = Math.max(most, under_way);
+    await later();
+    under_way -= 1;
+    if (at % 3 === 0) throw new Error(`${at}`);
+    return at;
+  };
+  for (let round = 0; round < 2; round++) {
+    const done = await Promise.allSettled(
+      Array.from({ length: 9 }, (_, at) => few.run(() => work(at))),
+    );
+    assert.deepEqual(
+      done.map((one) => (one.status === 'fulfilled' ? one.value : -1)),
+      [-1, 1, 2, -1, 4, 5, -1, 7, 8],
+    );
+  }
+  assert.equal(most, 2);
+});
+
+test('whoever asks from elsewhere does not wait for the whole line of another', async () => {
+  const few = new FewInTurn(1);
+  const order: string[] = [];
+  const ask = (address: string): Promise<void> =>
+    doFor(address, () =>
+      few.run(async () => {
+        order.push(address);
+        await later();
+      }),
+    );
+  const asked = Array.from({ length: 5 }, () => ask('192.0.2.1'));
+  asked.push(ask('198.51.100.1'));
+  await Promise.all(asked);
+  assert.ok(order.indexOf('198.51.100.1') <= 2, `${order}`);
+});
