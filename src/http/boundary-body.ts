@@ -11,8 +11,12 @@ import { parseJsonBody } from './json.ts';
 export type NamedFields = Readonly<Record<string, unknown>>;
 
 /** @throws Failure `invalid` for what is no JSON object */
-export function parseBoundaryBody(bytes: Uint8Array, route: BoundaryRoute): NamedFields {
-  return renameCamel(parseJsonBody(bytes), route.input.shape);
+export function parseBoundaryBody(
+  bytes: Uint8Array,
+  route: BoundaryRoute,
+  keep: (bytes: number) => void,
+): NamedFields {
+  return renameCamel(parseJsonBody(bytes, {}, keep), route.input.shape);
 }
 
 /** Longest text that can name anything: an id, or a name. */

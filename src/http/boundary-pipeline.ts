@@ -327,7 +327,7 @@ async function readFields(
   }
   const most = authority.asker === 'anonymous' ? ANONYMOUS_BODY : MAX_BODY;
   const bytes = await http.readBody(Math.min(most, route.max_body ?? most));
-  return parseBoundaryBody(bytes, route);
+  return parseBoundaryBody(bytes, route, (kept) => http.keep(kept));
 }
 
 /** That a path names nothing is told to everybody (contract 1.10). */

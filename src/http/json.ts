@@ -11,12 +11,16 @@ export interface JsonLimits {
   maxMembers: number;
 }
 
+/** What a value, and a member besides, takes once it is parsed: far more than the two characters of a bracket. */
+const BYTES = { value: 64, member: 192 } as const;
+
 const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 100_000, maxMembers: 10_000 };
 
 /**
  * Parses a request body that must be one JSON object. The empty body is an object without members,
  * and so is `null`, which command lines send where there is nothing to say.
  *
+ * @param keep told how many bytes what is parsed takes besides its texts, before it is; throws where there is no room
  * @returns plain data with no key `__proto__` anywhere; look names up with `Object.hasOwn`
  * @throws Failure `invalid` for anything that is not one well-formed object: invalid UTF-8 or
  *   Unicode, a key given twice, more depth, values or members than the limits, anything after the object.
@@ -26,12 +30,14 @@ const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 100_000, maxMember
 export function parseJsonBody(
   body: Uint8Array | string,
   limits: Partial<JsonLimits> = {},
+  keep: (bytes: number) => void = () => {},
 ): Record<string, unknown> {
   const text = typeof body === 'string' ? body : decodeUtf8(body);
   const first = FIRST.exec(text)?.[0] ?? '';
   if (first === '' || NOTHING.test(text)) return {};
   if (!first.endsWith('{')) throw refusal('the body must be a JSON object, such as {"ttl": "1h"}');
-  const members = countMembers(text, { ...DEFAULT_LIMITS, ...limits });
+  const { members, values } = countParts(text, { ...DEFAULT_LIMITS, ...limits });
+  keep(BYTES.value * values + BYTES.member * members);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -79,7 +85,10 @@ const CODE = {
  * the members of all objects, each of which has one colon outside of strings. If fewer are there
  * after parsing, a key was given twice. Says nothing about texts that are not JSON.
  */
-function countMembers(text: string, { maxDepth, maxValues, maxMembers }: JsonLimits): number {
+function countParts(
+  text: string,
+  { maxDepth, maxValues, maxMembers }: JsonLimits,
+): { members: number; values: number } {
   let depth = 0;
   let values = 0;
   let members = 0;
@@ -87,7 +96,7 @@ function countMembers(text: string, { maxDepth, maxValues, maxMembers }: JsonLim
     const code = text.charCodeAt(at);
     if (code === CODE.quote) {
       at = endOfString(text, at);
-      if (at < 0) return members;
+      if (at < 0) return { members, values };
     } else if (code === CODE.colon) {
       if (++members > maxMembers) throw refusal(`more than ${maxMembers} members of objects`);
     } else if (code === CODE.comma) {
@@ -101,7 +110,7 @@ function countMembers(text: string, { maxDepth, maxValues, maxMembers }: JsonLim
       depth--;
     }
   }
-  return members;
+  return { members, values };
 }
 
 /** Strings up to here are faster to step through than to search. */

@@ -66,6 +66,8 @@ export interface HttpRequest {
   remote_address: string;
   /** Reads the whole body; called at most once, after the caller is known. */
   readBody(limit: number): Promise<Uint8Array>;
+  /** Counts what is made of the body until the request is answered; throws where there is no room. */
+  keep(bytes: number): void;
   /** As {@link Caller.onGone}. */
   onGone?: Caller['onGone'];
 }
@@ -411,7 +413,7 @@ async function readFields(
   if (body.length === 0) return {};
   return type === 'application/x-www-form-urlencoded' && !looksLikeJson(body)
     ? parseFormBody(body)
-    : parseJsonBody(body);
+    : parseJsonBody(body, {}, (bytes) => request.keep(bytes));
 }
 
 function passedHeaders(mount: Mount, request: HttpRequest): Record<string, string> {

@@ -7,6 +7,8 @@ import type { Hold } from '../core/shared-bytes.ts';
 const EARLY = 64 << 10;
 /** No endpoint takes more. */
 const MOST = 1 << 20;
+/** What an ordinary body comes to is not counted. */
+const LITTLE = 4 << 10;
 const NO_BODY = new Uint8Array(0);
 
 interface Reader {
@@ -79,6 +81,17 @@ export class GatheredRequest extends IncomingMessage {
       this.#reader = { resolve, reject };
       this.resume();
     });
+  }
+
+  /**
+   * Counts what has been made of the body until the request is answered.
+   *
+   * @throws Failure `rate_limited` where there is no room for it
+   */
+  keep(bytes: number): void {
+    if (bytes > LITTLE && this.#hold?.grow(bytes) === false) {
+      throw refusalOf('no_room', this.#limit);
+    }
   }
 
   /** Lets go of the body. */

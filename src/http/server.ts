@@ -289,6 +289,9 @@ function readRequest(
       request instanceof GatheredRequest
         ? request.readBody(limit)
         : Promise.reject(new Failure('invalid', 'the request has no body')),
+    keep: (bytes) => {
+      if (request instanceof GatheredRequest) request.keep(bytes);
+    },
     onGone: (listener) => onGone(response, listener),
   };
 }

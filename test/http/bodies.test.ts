@@ -41,3 +41,30 @@ test('to create is not to change, though both begin alike', async (t) => {
   assert.equal((await call('POST', 'auth/userpass/users/bob', user, { token })).status, 204);
   assert.equal((await call('POST', 'auth/userpass/users/bob', user, { token })).status, 403);
 });
+
+test('what is made of a body is counted until it is answered: brackets take much more than they are long', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/auth/up', { type: 'userpass' });
+  // Each waits for its password to be looked at, with 100,000 values of some 6 MiB.
+  const body = Buffer.from(`{"password":"long enough","x":[${'[],'.repeat(49_000)}0]}`);
+  const ask = (at: number) => call('POST', `auth/up/users/u${at}`, body);
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => ask(at)));
+  const isFull = ({ status, text }: (typeof answers)[number]): boolean =>
+    status === 429 && text.includes('too many request bodies');
+  const refused = answers.filter(isFull).length;
+  assert.ok(refused >= 5 && refused <= 10, `${refused} of 12 were refused`);
+  assert.ok(answers.every((answer) => isFull(answer) || answer.status === 204));
+  assert.equal((await ask(12)).status, 204, 'it is given back');
+});
+
+test('bodies as people send them are not counted by what they come to', async (t) => {
+  const { call } = await startTestServer(t);
+  await call('POST', 'sys/auth/up', { type: 'approle' });
+  const policies = Array.from({ length: 500 }, (_, at) => `p${at}`);
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, at) =>
+      call('POST', `auth/up/role/r${at}`, { token_policies: policies }),
+    ),
+  );
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [204]);
+});

@@ -308,3 +308,19 @@ test('no part of a token is in the record of a refusal that repeats the beginnin
     }
   }
 });
+
+test('a token of another server is not in the words of a refusal, whatever comes behind it', async () => {
+  for (const [nth, form] of ['s', 'b', 'r'].entries()) {
+    const token = `${form}.${'Qz7'.repeat(8)}${nth}`;
+    for (const [path, body] of [
+      ['sys/mounts/x', { type: token }],
+      ['sys/auth/x', { type: token }],
+      ['auth/token/create', { type: token }],
+      ['demo/roles/web', { key_type: token }],
+    ] as const) {
+      const records = await recordsOf(() => call('POST', path, body));
+      assert.ok(records.includes(path), path);
+      assert.ok(!records.includes(token), `${path}: ${records}`);
+    }
+  }
+});

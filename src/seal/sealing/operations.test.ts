@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { openTestApp } from '../../../test/support/app.ts';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { writePolicy } from '../../access/policies/operations.ts';
 import { authenticate } from '../../access/tokens/authentication/operations.ts';
 import { mintToken } from '../../access/tokens/minting/operations.ts';
 import { deleteTree } from '../../access/tokens/store.ts';
@@ -50,5 +51,34 @@ eachEngine('who may seal while the database is gone', (open) => {
     await app.store.commit([deleteTree(gone.id)]);
     assert.ok(await untilForgotten(app, gone));
     assert.ok(many.every((one) => one === gone || may(app, one)));
+  });
+
+  test('is not who was denied it, though another has more policies by now than are read, who is not either', async () => {
+    const { app } = await openTestApp(await open());
+    const caller = testCaller(await requireTestMount(app, 'auth/token/'));
+    const grant = 'path "sys/seal" { capabilities = ["update", "sudo"] }';
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of [...names, 'denied']) await writePolicy(app, caller, { name, text: grant });
+    const sealer = async (policies: string[]): Promise<{ text: string }> => {
+      const plan = { ...planRootToken(app.now() / 1000), policies };
+      const { client_token, effects } = mintToken(app, plan);
+      await app.store.commit(effects);
+      await rememberSealer(app, (await authenticate(app, client_token)) ?? assert.fail());
+      return { text: client_token };
+    };
+    const [longer, denied, stays] = [
+      await sealer(names),
+      await sealer(['denied']),
+      await sealer(['a']),
+    ];
+    assert.ok([longer, denied, stays].every((one) => may(app, one)));
+    const stanzas = Array.from({ length: 1999 }, (_, at) => `path "x/${at}" {}`);
+    for (const name of names) {
+      await writePolicy(app, caller, { name, text: [grant, ...stanzas].join('\n') });
+    }
+    await writePolicy(app, caller, { name: 'denied', text: 'path "sys/seal" { policy = "deny" }' });
+    assert.ok(await untilForgotten(app, denied));
+    assert.ok(await untilForgotten(app, longer));
+    assert.ok(may(app, stays));
   });
 });

@@ -9,6 +9,7 @@ import { findToken, listLiving } from '../../access/tokens/store.ts';
 import type { Token } from '../../access/tokens/token.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
+import { Failure } from '../../core/failure.ts';
 import { onceAtATime } from '../../core/once-at-a-time.ts';
 import type { Soon } from '../../core/steps.ts';
 
@@ -39,8 +40,14 @@ const sealersOf = perApp<Sealers>((app) => {
 const AT_ONCE = 200;
 
 async function maySeal(app: App, token: Token): Promise<boolean> {
-  const permissions = await readPermissions(app, token);
-  return permissions !== undefined && (await judgeAccess(permissions.acl, SEAL)).allowed;
+  try {
+    const permissions = await readPermissions(app, token);
+    return permissions !== undefined && (await judgeAccess(permissions.acl, SEAL)).allowed;
+  } catch (error) {
+    // One that has more policies than are read may do nothing at all.
+    if (error instanceof Failure && error.kind === 'forbidden') return false;
+    throw error;
+  }
 }
 
 /** What this node has ended itself, or heard of, while there is a database to ask. */
