@@ -10,9 +10,9 @@ import {
   walkFields,
 } from './parameter-rules.ts';
 import type { Policy } from './policy.ts';
+import { compileTable } from './rule-merging.ts';
 import {
   bitOf,
-  compileTable,
   DENY,
   findRule,
   findRuleAtOnce,

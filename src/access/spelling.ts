@@ -3,7 +3,8 @@ import { LastOf } from '../core/kept.ts';
 import { ROOMS } from '../core/rooms.ts';
 import { doAll, doInTurns, type Soon } from '../core/steps.ts';
 import { type FormedSegment, foldingNames } from './name-form.ts';
-import { foldNames, type RuleTable } from './rule-table.ts';
+import { foldNames } from './rule-merging.ts';
+import type { RuleTable } from './rule-table.ts';
 import type { Comparisons } from './value-set.ts';
 
 /** A path, and its segments that are names of more than one spelling. */
