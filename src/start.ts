@@ -12,8 +12,8 @@ import { startReporting } from './broker/workers/own/jobs.ts';
 import type { Config } from './config.ts';
 import { pooledRandom } from './core/random-pool.ts';
 import { fitConnections, readOpenFileLimit, tellConnections } from './http/open-files.ts';
-import { findNames } from './http/pipeline.ts';
 import { createServer, type HttpServer } from './http/server.ts';
+import { findNames } from './http/target.ts';
 import { startJobs } from './jobs.ts';
 import {
   authRouters,

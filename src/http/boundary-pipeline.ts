@@ -35,8 +35,8 @@ import type {
   BoundaryRoute,
   Located,
 } from './boundary-route.ts';
-import type { HttpRequest } from './pipeline.ts';
 import { RateLimiter } from './rate-limit.ts';
+import type { HttpRequest } from './request.ts';
 import { requireOneToken } from './request-headers.ts';
 import {
   recordDone,

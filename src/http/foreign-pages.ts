@@ -1,6 +1,6 @@
 import { isForeignPage } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
-import type { HttpRequest } from './pipeline.ts';
+import type { HttpRequest } from './request.ts';
 import type { AnyRoute } from './route.ts';
 
 /**

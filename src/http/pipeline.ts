@@ -1,20 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type AccessRequest,
-  type AccessVerdict,
-  type Acl,
-  ALLOWED,
-  hasSameRules,
-  judgeAccess,
-  judgeBrought,
-  judgeGrants,
-} from '../access/acl.ts';
+import { judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
-import type { FormedSegment } from '../access/name-form.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
-import { SERVER_MOUNT } from '../access/system-caller.ts';
 import {
   type Authenticated,
   authenticate,
@@ -26,18 +15,17 @@ import { requireRoomToWrap } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
 import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
-import type { Soon } from '../core/steps.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
-import { readMounts, requireSystemMount } from '../mounts/operations.ts';
+import { readMounts } from '../mounts/operations.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
-import type { BoundaryRouter } from './boundary-path.ts';
-import { judgeElsewhere } from './elsewhere.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
-import { looksLikeJson, parseFormBody, parseJsonBody, readQuery } from './json.ts';
 import { readerOf } from './parameters.ts';
-import { type CanonicalPath, canonicalisePath, listRawTails } from './path.ts';
+import { canonicalisePath } from './path.ts';
+import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
+import { type HttpRequest, header } from './request.ts';
+import { readFields } from './request-fields.ts';
 import { findToken, refuseNamespace, requireOneToken } from './request-headers.ts';
 import {
   OPERATION,
@@ -50,46 +38,11 @@ import {
   tracePath,
   traceUnchecked,
 } from './request-record.ts';
-import type { Answer, AnyRoute, Capability, Method } from './route.ts';
-import { findMount, type Match, type PathRouter } from './router.ts';
+import type { Answer, AnyRoute } from './route.ts';
+import { findMount } from './router.ts';
+import { chooseRoute, findRawTail, locate, methodOf, type Routers } from './target.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
 import { wrapIfAsked, wrapTtlOf } from './wrapping.ts';
-
-/** A request as the listener read it. */
-export interface HttpRequest {
-  method: string;
-  /** As it came: path and query, nothing decoded. */
-  url: string;
-  headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Names and values by turns, as they came: of a header that came twice both values. */
-  raw_headers: readonly string[];
-  remote_address: string;
-  /** Reads the whole body; called at most once, after the caller is known. */
-  readBody(limit: number): Promise<Uint8Array>;
-  /** Counts what is made of the body until the request is answered; throws where there is no room. */
-  keep(bytes: number): void;
-  /** As {@link Caller.onGone}. */
-  onGone?: Caller['onGone'];
-}
-
-/** The compiled routes of every engine. */
-export interface Routers {
-  system: PathRouter;
-  secret: ReadonlyMap<string, PathRouter>;
-  auth: ReadonlyMap<string, PathRouter>;
-  boundary: BoundaryRouter;
-}
-
-const PUBLIC_BODY = 64 * 1024;
-const PRIVATE_BODY = 1024 * 1024;
-
-/** Where a path leads: the mount, and what is declared there. */
-interface Target {
-  mount: Mount;
-  match: Match | undefined;
-  /** Names in the whole path that have more spellings than one. */
-  formed: readonly FormedSegment[];
-}
 
 /** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */
 export async function handle(app: App, routers: Routers, request: HttpRequest): Promise<Dressed> {
@@ -294,128 +247,6 @@ function requireOpen(app: App, route: AnyRoute): void {
   }
 }
 
-function methodOf(method: string, query: URLSearchParams): Method | undefined {
-  switch (method) {
-    case 'GET':
-    case 'HEAD':
-      return asksForList(query) ? 'LIST' : 'GET';
-    case 'LINK': // how LIST passes the parser, see list-verb.ts
-    case 'LIST':
-      return 'LIST';
-    case 'POST':
-    case 'PUT':
-      return 'POST';
-    case 'PATCH':
-      return 'PATCH';
-    case 'DELETE':
-      return 'DELETE';
-    default:
-      return undefined;
-  }
-}
-
-function asksForList(query: URLSearchParams): boolean {
-  const asked = query.get('list');
-  if (asked === null || asked === '') return false;
-  if (/^(1|t|true)$/i.test(asked)) return true;
-  if (/^(0|f|false)$/i.test(asked)) return false;
-  throw new Failure('invalid', 'query parameter "list" must be true or false');
-}
-
-function chooseRoute(match: Match, method: Method | undefined): AnyRoute | undefined {
-  return method && match.routes[method];
-}
-
-/**
- * A path whose rest is one text with slashes of its own: only where the part before it is
- * canonical and leads to an endpoint that takes such a rest.
- */
-async function findRawTail(
-  app: App,
-  routers: Routers,
-  url: string,
-): Promise<CanonicalPath | undefined> {
-  if (app.barrier.sealed) return undefined;
-  for (const { head, tail } of listRawTails(url, ['ocsp'])) {
-    const hit = findMount(await readMounts(app), head);
-    const routes = hit?.rest === '/ocsp' ? routers.secret.get(hit.mount.type) : undefined;
-    if (routes?.find('/ocsp/x')?.routes.GET) {
-      return { path: `${head}/${tail}`, slash: false, query: new URLSearchParams() };
-    }
-  }
-  return undefined;
-}
-
-async function locate(app: App, routers: Routers, path: string): Promise<Target | undefined> {
-  if (path === 'sys' || path.startsWith('sys/')) {
-    const match = routers.system.find(path.slice('sys'.length) || '/');
-    const formed = shifted(match, 'sys');
-    // Before the first start is finished there are no mounts, and sys/ must answer all the same.
-    const mount = app.barrier.sealed && match ? SERVER_MOUNT : await requireSystemMount(app);
-    return { mount, match, formed };
-  }
-  if (app.barrier.sealed) return undefined;
-  const hit = findMount(await readMounts(app), path);
-  if (!hit) return undefined;
-  const routes = (hit.mount.kind === 'auth' ? routers.auth : routers.secret).get(hit.mount.type);
-  const match = routes?.find(hit.rest);
-  return { mount: hit.mount, match, formed: shifted(match, path.slice(0, -hit.rest.length)) };
-}
-
-/** The names in a path that have more spellings than one, wherever it leads. */
-export async function findNames(
-  app: App,
-  routers: Routers,
-  path: string,
-): Promise<readonly FormedSegment[]> {
-  return (await locate(app, routers, path.replace(/\/$/, '')))?.formed ?? [];
-}
-
-/** A match's names, counted from the beginning of the whole path. */
-function shifted(match: Match | undefined, before: string): readonly FormedSegment[] {
-  if (!match || match.formed.length === 0) return [];
-  const offset = before.split('/').length;
-  return match.formed.map(({ at, form }) => ({ at: at + offset, form }));
-}
-
-function header(request: HttpRequest, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value[0] : value;
-}
-
-async function readFields(
-  request: HttpRequest,
-  route: AnyRoute,
-  method: Method,
-  query: URLSearchParams,
-): Promise<Record<string, unknown>> {
-  const limit = route.max_body ?? (route.access === 'public' ? PUBLIC_BODY : PRIVATE_BODY);
-  if (route.body === 'bytes') {
-    try {
-      return { body: await request.readBody(limit) };
-    } catch (error) {
-      const isTooLong = error instanceof Failure && error.kind === 'too_large';
-      if (!isTooLong || !route.drop_long_body) throw error;
-      return { body: new Uint8Array(0) };
-    }
-  }
-  if (method === 'GET' || method === 'LIST' || method === 'DELETE') {
-    return readQuery(query);
-  }
-  const type = (header(request, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-  if (method === 'PATCH' && type !== 'application/merge-patch+json') {
-    throw new Failure(
-      'unsupported_media_type',
-      'PATCH requires Content-Type of application/merge-patch+json',
-    );
-  }
-  const body = await request.readBody(limit);
-  if (body.length === 0) return {};
-  return type === 'application/x-www-form-urlencoded' && !looksLikeJson(body)
-    ? parseFormBody(body)
-    : parseJsonBody(body, {}, (bytes) => request.keep(bytes));
-}
-
 function passedHeaders(mount: Mount, request: HttpRequest): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const name of mount.config.passthrough_request_headers) {
@@ -425,104 +256,6 @@ function passedHeaders(mount: Mount, request: HttpRequest): Record<string, strin
     if (value !== undefined) passed[lower] = value;
   }
   return passed;
-}
-
-/** A path as permission is judged by it. */
-interface AskedPath {
-  path: string;
-  formed: readonly FormedSegment[];
-}
-
-interface Permission {
-  acl: NonNullable<Caller['acl']>;
-  asked: AskedPath;
-  method: Method;
-  fields: Record<string, unknown>;
-  params: Readonly<Record<string, string>>;
-  /** Of all judging of the request. */
-  budget: Comparisons;
-  /** What has been permitted, so that it is not judged again unless something has changed. */
-  permitted: { acl?: Acl; operation?: Capability };
-}
-
-/** Whether a request could be permitted: asked before its body is read. */
-function judgeGranted(
-  acl: Acl,
-  { access }: AnyRoute,
-  { budget, ...asked }: AskedPath & Pick<Permission, 'budget'>,
-): Soon<AccessVerdict> {
-  if (access === 'public') return ALLOWED;
-  const { capability, sudo, exists } = access;
-  const judge = (operation: Capability): Soon<AccessVerdict> =>
-    judgeGrants(acl, { ...asked, operation, sudoRequired: sudo ?? false }, budget);
-  if (!exists) return judge(capability);
-  // Whether the thing is there is asked once, right before it counts.
-  const created = judge('create');
-  const orElse = (verdict: AccessVerdict): Soon<AccessVerdict> =>
-    verdict.allowed ? verdict : judge(capability);
-  return created instanceof Promise ? created.then(orElse) : orElse(created);
-}
-
-/** Judges what a permitted request brings in another form than its fields. */
-function mayBring(
-  acl: Acl | undefined,
-  route: AnyRoute,
-  asked: AskedPath & Pick<Permission, 'budget'>,
-  list: () => Readonly<Record<string, unknown>>,
-): Soon<boolean> {
-  if (route.access === 'public' || !acl || acl.root) return true;
-  const { capability, sudo = false } = route.access;
-  const reader = readerOf(route);
-  const parameters = list();
-  const request = { ...asked, operation: capability, sudoRequired: sudo, parameters, reader };
-  const verdict = judgeBrought(acl, request);
-  return verdict instanceof Promise ? verdict.then(({ allowed }) => allowed) : verdict.allowed;
-}
-
-/** A whole request as policies judge it. */
-function accessRequest(
-  route: AnyRoute,
-  sent: Pick<Permission, 'asked' | 'fields' | 'budget'> & Pick<Caller, 'wrap_ttl'>,
-  { operation, sudo = false }: { operation: Capability; sudo?: boolean | undefined },
-): AccessRequest {
-  const { asked, fields, wrap_ttl, budget } = sent;
-  return {
-    ...asked,
-    operation,
-    sudoRequired: sudo,
-    parameters: fields,
-    reader: readerOf(route),
-    wrapTtl: wrap_ttl,
-    budget,
-  };
-}
-
-async function permit(app: App, caller: Caller, route: AnyRoute, asked: Permission): Promise<void> {
-  if (route.access === 'public') return;
-  const { capability, sudo, exists } = route.access;
-  const found = exists && (await exists(app, caller, asked.params));
-  const operation = found === false ? ('create' as const) : capability;
-  const { acl, permitted } = asked;
-  const isJudged = permitted.acl !== undefined && hasSameRules(permitted.acl, acl);
-  if (!isJudged || permitted.operation !== operation) {
-    const { fields, budget } = asked;
-    const sent = { asked: asked.asked, fields, budget, wrap_ttl: caller.wrap_ttl };
-    const verdict = judgeAccess(acl, accessRequest(route, sent, { operation, sudo }));
-    requireAllowed(verdict instanceof Promise ? await verdict : verdict);
-    if (route.sets_also) await requireElsewhere(caller, route, asked);
-    Object.assign(permitted, { acl, operation });
-  }
-  caller.found = found;
-}
-
-async function requireElsewhere(
-  { mount, wrap_ttl }: Caller,
-  route: AnyRoute,
-  { acl, params, fields, budget }: Permission,
-): Promise<void> {
-  const reader = readerOf(route);
-  const request = { mount, params, fields, reader, wrapTtl: wrap_ttl, budget };
-  requireAllowed(await judgeElsewhere(acl, route, request));
 }
 
 function dress(

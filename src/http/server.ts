@@ -19,9 +19,11 @@ import { shakeInTurns } from './handshakes.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { faultOfHost } from './host-header.ts';
 import { acceptListVerb } from './list-verb.ts';
-import { type HttpRequest, handle, type Routers } from './pipeline.ts';
+import { handle } from './pipeline.ts';
+import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, peerOf, send } from './sending.ts';
+import type { Routers } from './target.ts';
 import { refusal as refuseBoundary } from './wire/boundary.ts';
 import { type Dressed, dressFailure, refusal } from './wire/vault.ts';
 

@@ -1,0 +1,116 @@
+import type { FormedSegment } from '../access/name-form.ts';
+import { SERVER_MOUNT } from '../access/system-caller.ts';
+import type { App } from '../app.ts';
+import { Failure } from '../core/failure.ts';
+import type { Mount } from '../mounts/mount.ts';
+import { readMounts, requireSystemMount } from '../mounts/operations.ts';
+import type { BoundaryRouter } from './boundary-path.ts';
+import { type CanonicalPath, listRawTails } from './path.ts';
+import type { AnyRoute, Method } from './route.ts';
+import { findMount, type Match, type PathRouter } from './router.ts';
+
+/** The compiled routes of every engine. */
+export interface Routers {
+  system: PathRouter;
+  secret: ReadonlyMap<string, PathRouter>;
+  auth: ReadonlyMap<string, PathRouter>;
+  boundary: BoundaryRouter;
+}
+
+/** Where a path leads: the mount, and what is declared there. */
+export interface Target {
+  mount: Mount;
+  match: Match | undefined;
+  /** Names in the whole path that have more spellings than one. */
+  formed: readonly FormedSegment[];
+}
+
+/** What a request asks for, by its verb and `?list=`; undefined for a verb that nothing has. */
+export function methodOf(method: string, query: URLSearchParams): Method | undefined {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return asksForList(query) ? 'LIST' : 'GET';
+    case 'LINK': // how LIST passes the parser, see list-verb.ts
+    case 'LIST':
+      return 'LIST';
+    case 'POST':
+    case 'PUT':
+      return 'POST';
+    case 'PATCH':
+      return 'PATCH';
+    case 'DELETE':
+      return 'DELETE';
+    default:
+      return undefined;
+  }
+}
+
+function asksForList(query: URLSearchParams): boolean {
+  const asked = query.get('list');
+  if (asked === null || asked === '') return false;
+  if (/^(1|t|true)$/i.test(asked)) return true;
+  if (/^(0|f|false)$/i.test(asked)) return false;
+  throw new Failure('invalid', 'query parameter "list" must be true or false');
+}
+
+export function chooseRoute(match: Match, method: Method | undefined): AnyRoute | undefined {
+  return method && match.routes[method];
+}
+
+/**
+ * A path whose rest is one text with slashes of its own: only where the part before it is
+ * canonical and leads to an endpoint that takes such a rest.
+ */
+export async function findRawTail(
+  app: App,
+  routers: Routers,
+  url: string,
+): Promise<CanonicalPath | undefined> {
+  if (app.barrier.sealed) return undefined;
+  for (const { head, tail } of listRawTails(url, ['ocsp'])) {
+    const hit = findMount(await readMounts(app), head);
+    const routes = hit?.rest === '/ocsp' ? routers.secret.get(hit.mount.type) : undefined;
+    if (routes?.find('/ocsp/x')?.routes.GET) {
+      return { path: `${head}/${tail}`, slash: false, query: new URLSearchParams() };
+    }
+  }
+  return undefined;
+}
+
+/** Where a path leads; undefined where nothing is mounted. */
+export async function locate(
+  app: App,
+  routers: Routers,
+  path: string,
+): Promise<Target | undefined> {
+  if (path === 'sys' || path.startsWith('sys/')) {
+    const match = routers.system.find(path.slice('sys'.length) || '/');
+    const formed = shifted(match, 'sys');
+    // Before the first start is finished there are no mounts, and sys/ must answer all the same.
+    const mount = app.barrier.sealed && match ? SERVER_MOUNT : await requireSystemMount(app);
+    return { mount, match, formed };
+  }
+  if (app.barrier.sealed) return undefined;
+  const hit = findMount(await readMounts(app), path);
+  if (!hit) return undefined;
+  const routes = (hit.mount.kind === 'auth' ? routers.auth : routers.secret).get(hit.mount.type);
+  const match = routes?.find(hit.rest);
+  return { mount: hit.mount, match, formed: shifted(match, path.slice(0, -hit.rest.length)) };
+}
+
+/** The names in a path that have more spellings than one, wherever it leads. */
+export async function findNames(
+  app: App,
+  routers: Routers,
+  path: string,
+): Promise<readonly FormedSegment[]> {
+  return (await locate(app, routers, path.replace(/\/$/, '')))?.formed ?? [];
+}
+
+/** A match's names, counted from the beginning of the whole path. */
+function shifted(match: Match | undefined, before: string): readonly FormedSegment[] {
+  if (!match || match.formed.length === 0) return [];
+  const offset = before.split('/').length;
+  return match.formed.map(({ at, form }) => ({ at: at + offset, form }));
+}
