@@ -30,8 +30,12 @@ interface Asked {
   since: number;
 }
 
-/** Bytes of request bodies that are kept while they come and are worked on. */
+/** Bytes of requests, whole heads and bodies, that are kept while they come and are worked on. */
 const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
+/** What the head of a usual request comes to is not counted: it is what anybody's connection costs anyway. */
+const SHORT_HEAD = 4 << 10;
+/** What a field of a head takes besides its characters. */
+const FIELD = 96;
 /** Bytes of answers that clients have not taken yet. */
 const UNSENT_BYTES = { total: 64 << 20, each: 32 << 20 };
 
@@ -113,10 +117,13 @@ export class Connections {
       connection.socket.destroy();
       return;
     }
-    this.#gather(request, response, connection.party);
+    const before = asked.at(-1);
+    if (!this.#keep(request, response, { party: connection.party, waits: before !== undefined })) {
+      connection.socket.destroy();
+      return;
+    }
     const now = performance.now();
     const own: Asked = { request, response, since: now };
-    const before = asked.at(-1);
     asked.push(own);
     if (now > connection.moved + MOVE_MS) this.#move(connection, now);
     if (before) {
@@ -151,12 +158,27 @@ export class Connections {
     else this.#waiting.delete(party);
   }
 
-  #gather(request: IncomingMessage, response: ServerResponse, party: string): void {
-    if (!(request instanceof GatheredRequest)) return;
-    request.gather((giveUp) => {
-      response.once('close', () => request.release());
-      return this.bodies.hold(party, giveUp);
-    });
+  /** @returns whether there is room for its head; of the body it is known once that comes */
+  #keep(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { party, waits }: { party: string; waits: boolean },
+  ): boolean {
+    if (request instanceof GatheredRequest) {
+      request.gather((giveUp) => {
+        response.once('close', () => request.release());
+        return this.bodies.hold(party, giveUp);
+      });
+    }
+    const bytes = weighHead(request);
+    if (bytes <= SHORT_HEAD && !waits) return true;
+    const hold = this.bodies.hold(party, () => request.socket.destroy());
+    if (!hold.grow(bytes)) return false;
+    // Work on it begins at once, or soon: but where a body has to come first that may take its time.
+    if (request.complete || !waitsForBody(request)) hold.settle();
+    else request.once('end', () => hold.settle());
+    response.once('close', () => hold.release());
+    return true;
   }
 
   #move(connection: Connection, now: number): void {
@@ -278,3 +300,13 @@ function forgetAnswered(asked: Asked[]): void {
 /** The same for a connection and for what TLS makes of it, and for no other that is open. */
 export const endsOf = (socket: Socket): string =>
   `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}`;
+
+/** About how many bytes a head takes: a field of three characters as much as one of a hundred. */
+function weighHead({ rawHeaders, url = '' }: IncomingMessage): number {
+  let bytes = url.length + (rawHeaders.length / 2) * FIELD;
+  for (const text of rawHeaders) bytes += text.length;
+  return bytes;
+}
+
+const waitsForBody = ({ headers }: IncomingMessage): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
