@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { doFor } from './asking.ts';
+import { nextBreath } from './breath.ts';
 import { FewInTurn } from './few-in-turn.ts';
 
 const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -43,4 +44,28 @@ test('whoever asks from elsewhere does not wait for the whole line of another', 
   asked.push(ask('198.51.100.1'));
   await Promise.all(asked);
   assert.ok(order.indexOf('198.51.100.1') <= 2, `${order}`);
+});
+
+test('whoever waits for a place does not wait for all other requests of the site that has it', async () => {
+  const few = new FewInTurn(1);
+  let isOver = false;
+  let turns = 0;
+  const others = Array.from({ length: 200 }, () =>
+    doFor('192.0.2.1', async () => {
+      while (!isOver) {
+        await nextBreath();
+        turns += 1;
+      }
+    }),
+  );
+  const long = doFor('192.0.2.1', () =>
+    few.run(async () => {
+      for (let step = 0; step < 50; step++) await nextBreath();
+    }),
+  );
+  await doFor('198.51.100.1', () => few.run(() => {}));
+  isOver = true;
+  await Promise.all([long, ...others]);
+  // As one of theirs it would be 10,000.
+  assert.ok(turns < 2000, `${turns} turns of others`);
 });

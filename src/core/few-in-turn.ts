@@ -1,8 +1,11 @@
+import { doFor } from './asking.ts';
 import { AskingLine } from './asking-line.ts';
+import { OWN_PARTY } from './party.ts';
 
 /**
  * Work of which a few pieces are under way at the same time, because each takes much memory until it is
- * done; others wait in turn, by site, address and request.
+ * done; others wait in turn, by site, address and request. They wait for whoever has a place, which
+ * therefore goes on as the server's own work: among many requests of its site it would take that many times longer.
  */
 export class FewInTurn {
   readonly #line = new AskingLine();
@@ -16,7 +19,7 @@ export class FewInTurn {
     if (this.#free > 0) this.#free -= 1;
     else await this.#line.wait();
     try {
-      return await work();
+      return await doFor(OWN_PARTY, async () => work());
     } finally {
       // Whoever is next goes on before anybody who comes now does.
       if (this.#line.isEmpty) this.#free += 1;

@@ -83,8 +83,10 @@ function weighCompiled({ policies, acl }: Compiled): number {
   return policies.reduce((sum, policy) => sum + weighStanzas(policy), acl.bytes);
 }
 
-/** Sets of policies that are read or compiled at the same time: a large one takes some megabytes meanwhile. */
-const making = new FewInTurn(2);
+/** Sets of policies that are read or compiled at the same time: the largest take some megabytes meanwhile. */
+const PLACES = { large: new FewInTurn(2), middling: new FewInTurn(8) } as const;
+/** More paths, or a longer text, than that make a set a large one. */
+const LARGE = { rules: 1000, text: 65_536 } as const;
 
 async function compile(
   app: App,
@@ -94,9 +96,17 @@ async function compile(
 ): Promise<Acl> {
   const loaded = await readPolicies(app, names, key);
   const make = (): Promise<Acl> => compileLoaded(app, loaded, key, identity);
-  const isLarge = loaded.reduce((sum, { rules }) => sum + rules.length, 0) > MANY_RULES;
-  return isLarge ? making.run(make) : make();
+  const rules = loaded.reduce((sum, policy) => sum + policy.rules.length, 0);
+  if (rules <= MANY_RULES) return make();
+  const characters = loaded.reduce((sum, policy) => sum + countCharacters(policy), 0);
+  return placesFor(rules, characters).run(make);
 }
+
+const placesFor = (rules: number, text: number): FewInTurn =>
+  rules > LARGE.rules || text > LARGE.text ? PLACES.large : PLACES.middling;
+
+const countCharacters = ({ rules }: Policy): number =>
+  rules.reduce((sum, { pattern }) => sum + pattern.form.length, 0);
 
 async function compileLoaded(
   app: App,
@@ -187,7 +197,7 @@ async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded>
   const tooLong = judgeTokenTexts(bytes);
   if (tooLong !== undefined) return { excess: tooLong };
   const parse = (): Promise<Policy[]> => parseNamed(app, names);
-  const policies = await (bytes > LONG_TEXT ? making.run(parse) : parse());
+  const policies = await (bytes > LONG_TEXT ? placesFor(0, bytes).run(parse) : parse());
   const tooMany = judgeTokenRules(policies);
   return tooMany === undefined ? { policies } : { excess: tooMany };
 }
