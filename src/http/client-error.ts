@@ -6,7 +6,10 @@ import { COMMON_HEADERS } from './common-headers.ts';
 const REFUSALS: Readonly<Record<string, { status: number; because: string }>> = {
   HPE_INVALID_METHOD: { status: 405, because: 'unsupported operation: the verb is not known' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, because: 'the chunk extensions are too long' },
-  HPE_HEADER_OVERFLOW: { status: 431, because: 'the request line and headers are too long' },
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    because: 'the request line and headers are too long, or too many',
+  },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, because: 'the request did not arrive in time' },
 };
 

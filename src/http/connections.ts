@@ -166,7 +166,7 @@ export class Connections {
   ): boolean {
     if (request instanceof GatheredRequest) {
       request.gather((giveUp) => {
-        response.once('close', () => request.release());
+        whenDone(response, () => request.release());
         return this.bodies.hold(party, giveUp);
       });
     }
@@ -177,7 +177,7 @@ export class Connections {
     // Work on it begins at once, or soon: but where a body has to come first that may take its time.
     if (request.complete || !waitsForBody(request)) hold.settle();
     else request.once('end', () => hold.settle());
-    response.once('close', () => hold.release());
+    whenDone(response, () => hold.release());
     return true;
   }
 
@@ -301,9 +301,38 @@ function forgetAnswered(asked: Asked[]): void {
 export const endsOf = (socket: Socket): string =>
   `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}`;
 
+/** What is being done for a request, whose answer nobody may be waiting for any more. */
+const works = new WeakMap<ServerResponse, Promise<unknown>>();
+
+/** Says what is done for a request: it holds what came with it until that is over. */
+export function noteWork(response: ServerResponse, work: Promise<unknown>): void {
+  works.set(response, work);
+}
+
+/** Once a request is answered, or its client has gone, and nothing is done for it any more. */
+function whenDone(response: ServerResponse, done: () => void): void {
+  response.once('close', () => {
+    const work = works.get(response);
+    if (work) work.then(done, done);
+    else done();
+  });
+}
+
+/** What a pair of a query takes besides its characters, once it is read. */
+const PAIR = 64;
+/** A shorter target is none of many pairs. */
+const SHORT_TARGET = 256;
+
+function weighTarget(url: string): number {
+  if (url.length <= SHORT_TARGET) return url.length;
+  let pairs = 0;
+  for (let at = url.indexOf('&'); at >= 0; at = url.indexOf('&', at + 1)) pairs += 1;
+  return url.length + pairs * PAIR;
+}
+
 /** About how many bytes a head takes: a field of three characters as much as one of a hundred. */
 function weighHead({ rawHeaders, url = '' }: IncomingMessage): number {
-  let bytes = url.length + (rawHeaders.length / 2) * FIELD;
+  let bytes = weighTarget(url) + (rawHeaders.length / 2) * FIELD;
   for (const text of rawHeaders) bytes += text.length;
   return bytes;
 }

@@ -154,7 +154,7 @@ async function answer(
     requireAllowed(granted instanceof Promise ? await granted : granted);
   }
   // A body may take its time, and permissions that were compiled for one token alone are much to hold meanwhile.
-  const isMuch = known !== undefined && known.acl.bytes > MUCH_TO_HOLD;
+  const isMuch = known !== undefined && known.acl.bytes > MUCH_TO_HOLD && !request.hasCome();
   if (isMuch) known = undefined;
   const fields = await readFields(request, route, method, query);
   if (isMuch && text !== undefined) {
@@ -213,7 +213,7 @@ function unrouted(path: string): Failure {
 }
 
 /** Bytes of permissions; what people write is far less. */
-const MUCH_TO_HOLD = 1 << 18;
+const MUCH_TO_HOLD = 1 << 14;
 
 /** What a permitted request rests on: its token, the mount at its path, and what is permitted. */
 function standingOf(

@@ -11,7 +11,7 @@ import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
-import { Connections } from './connections.ts';
+import { Connections, noteWork } from './connections.ts';
 import { feedInTurns, noteHead } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
 import { onGone } from './gone.ts';
@@ -139,6 +139,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
         ? handleBoundary(app, routers.boundary, read)
         : handle(app, routers, read),
     );
+    noteWork(response, answering);
     answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
       (err: unknown) => fail(response, err),
@@ -155,8 +156,8 @@ export function createServer(app: App, routers: Routers): HttpServer {
     send(request.raw, reply.raw, dressed);
   });
   const server = fastify.server as Server;
-  // A head is bounded by its length. Of more fields than a number the rest would not be seen here.
-  server.maxHeadersCount = 0;
+  // Of so many fields the rest is not seen here: such a head is refused. Trailers, which nobody reads, end there.
+  server.maxHeadersCount = MOST_FIELDS;
   if (tls) shakeInTurns(server, limits.header_ms);
   app.onClose(connections.watch(server));
   const isDirect = (request: IncomingMessage): boolean => !isClosing && isOfApi(request);
@@ -191,9 +192,12 @@ export function createServer(app: App, routers: Routers): HttpServer {
   };
 }
 
+/** Browsers and proxies send some dozens. */
+const MOST_FIELDS = 200;
+
 /** What keeps a request from being looked at at all. */
 interface Fault {
-  status: 400 | 417 | 421;
+  status: 400 | 417 | 421 | 431;
   because: string;
 }
 
@@ -208,6 +212,10 @@ function refuseAll(target: string, { status, because }: Fault): Dressed {
 const NOT_OURS: Fault = {
   status: 421,
   because: "this server does not answer to the name in the request's Host header",
+};
+const TOO_MANY_FIELDS: Fault = {
+  status: 431,
+  because: `a request has fewer than ${MOST_FIELDS} header fields`,
 };
 const UNKNOWN_EXPECTATION: Fault = {
   status: 417,
@@ -242,7 +250,9 @@ function answerDirectly(
   server.removeAllListeners('request');
   const begin: RequestListener = (request, response) => {
     const because = faultOfHost(request.rawHeaders, request.httpVersion);
-    if (because !== undefined) ways.refuse(request, response, { status: 400, because });
+    if (request.rawHeaders.length >= 2 * MOST_FIELDS)
+      ways.refuse(request, response, TOO_MANY_FIELDS);
+    else if (because !== undefined) ways.refuse(request, response, { status: 400, because });
     else if (ways.isDirect(request)) ways.answer(request, response);
     else {
       // What the framework answers by itself has them, too.
@@ -291,6 +301,7 @@ function readRequest(
       request instanceof GatheredRequest
         ? request.readBody(limit)
         : Promise.reject(new Failure('invalid', 'the request has no body')),
+    hasCome: () => request.complete,
     keep: (bytes) => {
       if (request instanceof GatheredRequest) request.keep(bytes);
     },

@@ -4,6 +4,7 @@ import type { App } from '../app.ts';
 import { Breath } from '../core/breath.ts';
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
+import { FewInTurn } from '../core/few-in-turn.ts';
 import { SYSTEM_LEASE_TTL } from '../mounts/mount.ts';
 import type { Answer, AnyRoute } from './route.ts';
 import { type Dressed, dressWrapped } from './wire/vault.ts';
@@ -53,12 +54,23 @@ export async function wrapIfAsked(
   const { wrap_ttl } = caller;
   if (wrap_ttl === undefined || result.wrap_info || dressed.status === 304) return dressed;
   if (dressed.body === undefined && !result.raw) return dressed;
-  const answer = {
-    content_type: String(dressed.headers['content-type'] ?? ''),
-    body: await wholeBody(dressed.body),
+  const wrap = async (): Promise<Dressed> => {
+    const answer = {
+      content_type: String(dressed.headers['content-type'] ?? ''),
+      body: await wholeBody(dressed.body),
+    };
+    const wrapped_accessor = result.auth?.accessor ?? '';
+    return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
   };
-  const wrapped_accessor = result.auth?.accessor ?? '';
-  return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
+  return isShort(dressed.body) ? wrap() : collecting.run(wrap);
+}
+
+/** Long answers that are collected and sealed at the same time: each takes twice its length meanwhile. */
+const collecting = new FewInTurn(2);
+const SHORT = 64 << 10;
+
+function isShort(body: Dressed['body'] = ''): boolean {
+  return body.length !== undefined && body.length <= SHORT;
 }
 
 /** Longer answers are not for wrapping: they would lie in the store whole. */

@@ -4,7 +4,7 @@ import { networkOf } from '../../core/party.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
-import { checkInTurn, countTriesLeft, refuseForNow } from '../turns/operations.ts';
+import { checkInTurn, countTriesLeft, gone, refuseForNow } from '../turns/operations.ts';
 import { countFailures } from './lockout.ts';
 import {
   addFailure,
@@ -38,6 +38,22 @@ const pendingOf = perApp(() => new Map<string, PendingChecks>());
 
 /** Attempts that may wait for the checks of one name; those checks have places of their own. */
 const MAX_WAITING = 64;
+
+/** Waits until one of the checks has ended; whoever has gone does not. */
+function nextEnd({ waiting }: PendingChecks, { onGone }: Caller): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const go = (): void => {
+      forget?.();
+      resolve();
+    };
+    const forget = onGone?.(() => {
+      const place = waiting.indexOf(go);
+      if (place >= 0) waiting.splice(place, 1);
+      reject(gone());
+    });
+    waiting.push(go);
+  });
+}
 
 function rowId(app: App, { method_id, name }: LogInName): string {
   return app.barrier.hmac('token', `login:${method_id}:${name}`).toString('base64url');
@@ -91,7 +107,7 @@ export async function attemptLogIn<Found>(
       // Of many guesses sent at once no more are checked than could still fail.
       if (pending.running < left) break;
       if (pending.waiting.length >= MAX_WAITING) throw refuseForNow();
-      await new Promise<void>((resolve) => pending.waiting.push(resolve));
+      await nextEnd(pending, caller);
     }
     pending.running += 1;
     try {

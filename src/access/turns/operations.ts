@@ -241,7 +241,7 @@ export async function giveWay(app: App): Promise<void> {
 }
 
 /** Nobody reads it; the record has it. */
-const gone = (): Failure => new Failure('unavailable', 'the client has gone');
+export const gone = (): Failure => new Failure('unavailable', 'the client has gone');
 
 /** Says that there are too many log-ins just now, whoever asks and whatever about. */
 export function refuseForNow(): Failure {
