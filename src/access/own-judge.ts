@@ -22,6 +22,7 @@ import {
   TOO_MUCH,
 } from './acl.ts';
 import type { OwnPath, Sense } from './name-form.ts';
+import type { ParameterReader } from './parameter-forms.ts';
 import {
   hasConditions,
   type ParameterConditions,
@@ -60,6 +61,18 @@ export class OwnJudge {
     this.#budget = budget;
     this.#sent = { ...sent, budget };
     this.#fields = readFields(sent.parameters ?? {}, sent.reader);
+  }
+
+  /**
+   * Judges other fields by what is left for the same request: those of a thing as it stands. What else
+   * was sent may be required of it.
+   */
+  withFields(fields: Readonly<Record<string, unknown>>, reader: ParameterReader): OwnJudge {
+    const besides = Object.entries(this.#sent.parameters ?? {}).filter(
+      ([name]) => !reader.knows(name),
+    );
+    const parameters = { ...Object.fromEntries(besides), ...fields };
+    return new OwnJudge({ ...this.#sent, parameters, reader });
   }
 
   /**

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import type { Caller } from '../access/caller.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';
-import { flag, integer, optional, stringMap, text } from '../core/fields.ts';
+import { text } from '../core/fields.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../http/route.ts';
 import { enableMount, tuneMount } from './changes/operations.ts';
-import { leaseTtl, mountPath, settingList } from './field-kinds.ts';
+import { mountPath } from './field-kinds.ts';
+import { mountFields, OLD_NAMES, ownFields, settings, TUNED } from './fields.ts';
 import {
   describeMounts,
   listVisibleMounts,
@@ -19,46 +20,6 @@ import { disableMount } from './removal/operations.ts';
 import type { MountSettings } from './rules.ts';
 
 const path = text().describe('Where the engine is mounted, with or without a trailing slash.');
-const settings = {
-  default_lease_ttl: optional(leaseTtl()).describe(
-    'Seconds, text such as "8760h", or "system". 0: the server\'s.',
-  ),
-  max_lease_ttl: optional(leaseTtl()).describe(
-    'Seconds, text such as "87600h", or "system". 0: the server\'s.',
-  ),
-  force_no_cache: optional(flag()).describe(
-    'Kept and answered; nothing is cached beyond its truth here.',
-  ),
-  listing_visibility: optional(text()).describe(
-    '"unauth" lists the mount to everybody, "hidden" or "" does not.',
-  ),
-  passthrough_request_headers: optional(settingList()).describe(
-    'Request headers the engine may see.',
-  ),
-  allowed_response_headers: optional(settingList()).describe(
-    'Response headers the engine may set.',
-  ),
-  audit_non_hmac_request_keys: optional(settingList()).describe('Kept for clients that set it.'),
-  audit_non_hmac_response_keys: optional(settingList()).describe('Kept for clients that set it.'),
-  allowed_managed_keys: optional(settingList()).describe(
-    'Names of managed keys that the mount may use.',
-  ),
-  delegated_auth_accessors: optional(settingList()).describe(
-    'Auth mounts that protocols of this mount may log in with.',
-  ),
-  token_type: optional(text()).describe('Auth mounts: what kind of token a log-in makes.'),
-};
-const ownFields = {
-  type: text('').describe('The kind of engine.'),
-  plugin_name: optional(text()).describe('Old name of type.'),
-  description: optional(text()).describe('For people.'),
-  options: optional(stringMap()).describe('Options of the engine.'),
-  local: flag(false),
-  seal_wrap: flag(false),
-  external_entropy_access: flag(false),
-  plugin_version: optional(text()),
-  version: optional(integer()),
-};
 const rest = { path: /^[^/].*$/ };
 const anything = z.record(z.string(), z.unknown());
 
@@ -113,16 +74,9 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       path_forms: rest,
       audit: ['path', ...Object.keys(ownFields), ...Object.keys(settings)],
       audit_within: { config: Object.keys(settings) },
-      old_names: { plugin_name: 'type' },
+      old_names: OLD_NAMES,
       sets_also: onlyTuned ? [TUNED_AT_AUTH] : [tuning(base)],
-      input: z.object({
-        path,
-        ...ownFields,
-        config: z
-          .preprocess((value) => value ?? {}, z.object(settings))
-          .describe('Settings of the new mount.'),
-        ...settings,
-      }),
+      input: z.object({ path, ...mountFields }),
       output: anything,
       failures: ['invalid', 'conflict'],
       run: (app, caller, input) => {
@@ -159,7 +113,7 @@ const TUNED_AT_AUTH: SetElsewhere = {
 /** A new mount is given what a mount is tuned to. */
 const tuning = (base: Base): SetElsewhere => ({
   path: `${base}/{path+}/tune`,
-  fields: ['description', 'options', ...Object.keys(settings)],
+  fields: TUNED,
   within: 'config',
   isNew: true,
 });

@@ -599,3 +599,19 @@ eachPlace(
     });
   },
 );
+
+eachPlace('a condition that comes while a mount is about to be moved', (newPlace) => {
+  test('refuses it by what the mount is', async (t) => {
+    const holder = new CommitHolder();
+    const { client } = await startBroker(t, { place: await newPlace(), store: holder.over });
+    await client.call('POST', 'sys/mounts/ca', { type: 'pki' });
+    const ask = await personWith(client, 'but', '');
+    const held = holder.hold('sys/remount');
+    const asked = ask('POST', 'sys/remount', { from: 'ca', to: 'away' });
+    await Promise.race([held.reached, asked]);
+    const rule = stanza('sys/mounts/away', 'denied_parameters = { "type" = ["pki"] }');
+    await personWith(client, 'but', rule).finally(held.letGo);
+    assert.equal(await asked, 403);
+    assert.equal((await client.call('GET', 'sys/mounts/ca')).status, 200);
+  });
+});

@@ -453,6 +453,137 @@ TABLE.push(
   ],
 );
 
+// A mount that moves comes with all that it has, and is judged as if it were made where it comes.
+const TO_MOVE = {
+  plain: { type: 'pki' },
+  told: { type: 'pki', description: 'told', options: { a: 'b' } },
+  capped: { type: 'pki', config: { max_lease_ttl: '24h' } },
+  local: { type: 'pki', local: true },
+  'auth/people': { type: 'userpass' },
+  'auth/jobs': { type: 'approle', config: { token_type: 'batch' } },
+} as const;
+let moved = 0;
+/** To a path of its own each: what is refused stays where it is, and what is not is moved back by root. */
+const move = (from: keyof typeof TO_MOVE, more: object = {}): Request => {
+  moved += 1;
+  const to = from.startsWith('auth/') ? `auth/to${moved}` : `to${moved}`;
+  return ['POST', 'sys/remount', { from, to, ...more }];
+};
+TABLE.push(
+  [
+    update('sys/mounts/+', 'denied_parameters = { "type" = ["pki"] }'),
+    [
+      [move('plain'), 403],
+      [move('told'), 403],
+      [move('auth/people'), 200],
+    ],
+  ],
+  [
+    update('sys/mounts/+', 'denied_parameters = { "plugin_name" = ["pki"] }'),
+    [[move('plain'), 403]],
+  ],
+  [
+    update('sys/mounts/+', 'denied_parameters = { "type" = ["ssh"] }'),
+    [
+      [move('plain'), 200],
+      [move('plain', { type: 'ssh' }), 403],
+    ],
+  ],
+  [
+    update('sys/mounts/+', 'allowed_parameters = { "type" = ["pki"] }'),
+    [
+      [move('plain'), 200],
+      [move('told'), 403],
+      [move('capped'), 403],
+      [move('local'), 403],
+      [move('plain', { description: 'of the request alone' }), 200],
+    ],
+  ],
+  [
+    update('sys/mounts/+', 'allowed_parameters = { "type" = ["pki"] "*" = [] }'),
+    [[move('local'), 200]],
+  ],
+  [
+    update('sys/mounts/+', 'denied_parameters = { "options" = [] "local" = ["t"] }'),
+    [
+      [move('told'), 403],
+      [move('local'), 403],
+      [move('plain'), 200],
+    ],
+  ],
+  [
+    update('sys/mounts/+', 'required_parameters = ["description"]'),
+    [
+      [move('plain'), 403],
+      [move('plain', { description: 'not kept' }), 403],
+      [move('told'), 200],
+    ],
+  ],
+  [
+    update('sys/mounts/+', 'required_parameters = ["reason"]'),
+    [
+      [move('plain'), 403],
+      [move('plain', { reason: 'x' }), 200],
+    ],
+  ],
+  [
+    'path "sys/mounts/+" { capabilities = ["read"] required_parameters = ["description"] }',
+    [[move('plain'), 200]],
+  ],
+  [
+    update('sys/mounts/+/tune', capped),
+    [
+      [move('capped'), 403],
+      [move('plain'), 200],
+    ],
+  ],
+  [
+    update('sys/mounts/+/tune', 'denied_parameters = { "max_lease_ttl" = ["25h"] }'),
+    [[move('capped'), 200]],
+  ],
+  [
+    deny('sys/mounts/+/tune'),
+    [
+      [move('capped'), 403],
+      [move('told'), 403],
+      [move('plain'), 200],
+      [move('auth/jobs'), 200],
+    ],
+  ],
+  [
+    update('sys/auth/+', 'denied_parameters = { "type" = ["userpass"] }'),
+    [
+      [move('auth/people'), 403],
+      [move('auth/jobs'), 200],
+      [move('plain'), 200],
+    ],
+  ],
+  [
+    update('sys/auth/*', 'allowed_parameters = { "type" = ["approle"] "config" = [] }'),
+    [
+      [move('auth/people'), 403],
+      [move('auth/jobs'), 403],
+    ],
+  ],
+  [
+    update(
+      'sys/auth/*',
+      'allowed_parameters = { "type" = [] "config" = [] "token_type" = ["batch"] }',
+    ),
+    [
+      [move('auth/people'), 200],
+      [move('auth/jobs'), 200],
+    ],
+  ],
+  [
+    update('sys/auth/+/tune', 'denied_parameters = { "token_type" = ["batch"] }'),
+    [
+      [move('auth/jobs'), 403],
+      [move('auth/people'), 200],
+    ],
+  ],
+);
+
 async function startWorld(client: Client): Promise<void> {
   const root: Request[] = [
     ['POST', 'sys/auth/up', { type: 'userpass' }],
@@ -468,10 +599,19 @@ async function startWorld(client: Client): Promise<void> {
       { common_name: 'x', key_type: 'ec', issuer_name: 'only', key_name: 'only', ttl: '24h' },
     ],
   ];
+  for (const [place, body] of Object.entries(TO_MOVE)) {
+    root.push(['POST', `sys/${place.startsWith('auth/') ? place : `mounts/${place}`}`, body]);
+  }
   for (const request of root) {
     const reply = await client.call(...request);
     assert.ok(reply.status < 300, reply.text);
   }
+}
+
+async function moveBack(client: Client, path: string, body: object = {}): Promise<void> {
+  if (path !== 'sys/remount') return;
+  const { from, to }: { from?: string; to?: string } = body;
+  await client.call('POST', path, { from: to, to: from });
 }
 
 test('what policies say of the path of its own counts where a field sets the same', async (t) => {
@@ -482,6 +622,7 @@ test('what policies say of the path of its own counts where a field sets the sam
     for (const [[method, path, body], status] of cases) {
       const told = `${stanza}: ${path} ${JSON.stringify(body)}`;
       assert.equal(await ask(method, path, body), status, told);
+      await moveBack(client, path, body);
     }
   }
 });

@@ -12,6 +12,7 @@ import { type AccessVerdict, TOO_MUCH } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { OwnPath } from '../name-form.ts';
 import { OwnJudge } from '../own-judge.ts';
+import type { ParameterReader } from '../parameter-forms.ts';
 import { type Ground, goFirst, letFirst } from '../precedence/operations.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
@@ -165,6 +166,24 @@ export async function refuseDeniedNow(
   const { acl } = caller;
   if (!acl || acl.root || paths.length === 0) return;
   requireAllowed(await ownJudge(caller).judge(acl, paths));
+}
+
+/** What comes somewhere as it stands, as if it were made there. */
+interface Made {
+  fields: Readonly<Record<string, unknown>>;
+  reader: ParameterReader;
+  paths: readonly OwnPath[];
+}
+
+/** As {@link refuseDeniedNow}; its fields are judged as if they had been sent. */
+export async function refuseMadeNow(
+  caller: Pick<Caller, 'acl' | 'own'>,
+  made: Made,
+): Promise<void> {
+  const { acl } = caller;
+  if (!acl || acl.root) return;
+  const judge = ownJudge(caller).withFields(made.fields, made.reader);
+  requireAllowed(await judge.judge(acl, made.paths));
 }
 
 const ownJudge = ({ own }: Pick<Caller, 'own'>): OwnJudge => own?.() ?? new OwnJudge({});

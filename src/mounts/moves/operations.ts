@@ -1,11 +1,13 @@
 import type { Caller } from '../../access/caller.ts';
 import { expireOfMountBeforehand } from '../../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../../access/leases/store.ts';
-import { commitPlanned, refuseDenied } from '../../access/standing/operations.ts';
+import { readerOfFields } from '../../access/parameter-reader.ts';
+import { commitPlanned, refuseDenied, refuseMadeNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import { mountFields, OLD_NAMES } from '../fields.ts';
 import { fullPath, type Mount, type Place } from '../mount.ts';
 import { pagesOf } from '../removal/operations.ts';
 import { planMountPath, refusePathInUse, requireRemovable } from '../rules.ts';
@@ -18,6 +20,7 @@ import {
   insertRemount,
   saveMount,
 } from '../store.ts';
+import { makingOf, pathsOfMount } from './as-made.ts';
 
 /** Moves a mount; its data belongs to its id and does not move. */
 export async function remount(
@@ -27,10 +30,10 @@ export async function remount(
 ): Promise<Answer> {
   // It goes from the one path and comes at the other: neither may be denied by itself.
   await refuseDenied(caller, [...pathsOfMount(input.from), ...pathsOfMount(input.to)]);
-  const { source: moved } = await planMove(app, input);
+  const { source: moved } = await planMove(app, caller, input);
   await expireOfMountBeforehand(app, pagesOf(app, caller), moved.id);
   return commitPlanned<Answer>(app, caller, async () => {
-    const { stored, source, next } = await planMove(app, input);
+    const { stored, source, next } = await planMove(app, caller, input);
     const id = app.newId();
     const moved_at = Math.floor(app.now() / 1000);
     const paths = { source: fullPath(source), target: fullPath(next) };
@@ -54,21 +57,19 @@ export async function remount(
   });
 }
 
+const reader = readerOfFields(mountFields, OLD_NAMES);
+
 /** @throws Failure `invalid` for what is not there or not to be moved, and a path that it cannot have */
-async function planMove(app: App, input: { from: string; to: string }) {
+async function planMove(app: App, caller: Caller, input: { from: string; to: string }) {
   const stored = await findStoredMount(app.db, sourceOf(input.from));
   if (!stored) throw new Failure('invalid', `no matching mount at "${input.from}"`);
   const source = stored.mount;
   requireRemovable(source);
   const next: Mount = { ...source, path: await planTarget(app, source, input.to) };
+  // Whoever may not make such a mount there does not get one by moving.
+  await refuseMadeNow(caller, { ...makingOf(next), reader });
   return { stored, source, next };
 }
-
-/** Where a mount is made and removed. */
-const pathsOfMount = (place: string): { path: string }[] => [
-  { path: `sys/mounts/${place}` },
-  ...(place.startsWith('auth/') ? [{ path: `sys/${place}` }] : []),
-];
 
 function sourceOf(from: string): Place {
   const path = `${from}/`;
