@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Engine } from '../../src/store/columns.ts';
 import { eachPlace, type Place } from './engines.ts';
 import { CommitHolder } from './held-commit.ts';
 import { TransactionHolder } from './held-transaction.ts';
@@ -57,17 +58,9 @@ export function raceAll<Made extends Outcome = Reply>(
   name: string,
   cases: readonly RaceCase<Made>[],
 ): void {
-  eachPlace(name, (newPlace, engine) => {
-    let bench: Bench;
-    const stops: (() => Promise<void>)[] = [];
-    before(async () => {
-      bench = await openBench(await newPlace(), (stop) => stops.push(stop));
-    });
-    after(async () => {
-      for (const stop of stops.reverse()) await stop();
-    });
+  eachBench(name, (testOn, engine) => {
     for (const { name, refused, judge, setUp } of cases) {
-      test(`${name}: removed between plan and commit, nothing is made`, async () => {
+      testOn(`${name}: removed between plan and commit, nothing is made`, async (bench) => {
         const race = await ready(bench, setUp);
         const held = bench.holder.hold(race.path);
         const making = race.make();
@@ -83,7 +76,7 @@ export function raceAll<Made extends Outcome = Reply>(
         await race.left?.();
       });
 
-      test(`${name}: what was made before ends with it`, async () => {
+      testOn(`${name}: what was made before ends with it`, async (bench) => {
         const race = await ready(bench, setUp);
         const made = await race.make();
         assert.ok(made.status < 300, `${made.status} ${made.text}`);
@@ -93,7 +86,7 @@ export function raceAll<Made extends Outcome = Reply>(
       });
 
       if (engine === 'sqlite') continue;
-      test(`${name}: at once, nothing is made or it ends`, async () => {
+      testOn(`${name}: at once, nothing is made or it ends`, async (bench) => {
         const race = await ready(bench, setUp);
         const [made, removed] = await overlap(bench, race);
         assert.ok(removed.status < 300, `${removed.status} ${removed.text}`);
@@ -181,18 +174,11 @@ export interface ContestCase {
  * both transactions open at once where there can be two.
  */
 export function contestAll(name: string, cases: readonly ContestCase[]): void {
-  eachPlace(name, (newPlace, engine) => {
-    let bench: Bench;
-    const stops: (() => Promise<void>)[] = [];
-    before(async () => {
-      bench = await openBench(await newPlace(), (stop) => stops.push(stop));
-    });
-    after(async () => {
-      for (const stop of stops.reverse()) await stop();
-    });
+  eachBench(name, (testOn, engine) => {
     for (const { name, setUp } of cases) {
       for (const late of ['one', 'other'] as const) {
-        test(`${name}: ${late === 'one' ? 'the first' : 'the second'} is slower`, async () => {
+        const slower = late === 'one' ? 'the first' : 'the second';
+        testOn(`${name}: ${slower} is slower`, async (bench) => {
           const { one, other, unresolved, judge } = await ready(bench, setUp);
           const answers = await contend(bench, late === 'one' ? [one, other] : [other, one]);
           refuseMistake(answers, unresolved);
@@ -200,7 +186,7 @@ export function contestAll(name: string, cases: readonly ContestCase[]): void {
         });
 
         if (engine === 'sqlite') continue;
-        test(`${name}: at once, ${late === 'one' ? 'the first' : 'the second'} waits`, async () => {
+        testOn(`${name}: at once, ${slower} waits`, async (bench) => {
           const { one, other, unresolved, judge } = await ready(bench, setUp);
           const [early, waits] = late === 'one' ? [other, one] : [one, other];
           const [first, second] = await overlap(bench, {
@@ -248,17 +234,9 @@ const FEW_ATTEMPTS = 5;
 
 /** Runs each request while others change what is permitted whenever it is about to write. */
 export function pressAll(name: string, cases: readonly PressedCase[]): void {
-  eachPlace(name, (newPlace) => {
-    let bench: Bench;
-    const stops: (() => Promise<void>)[] = [];
-    before(async () => {
-      bench = await openBench(await newPlace(), (stop) => stops.push(stop));
-    });
-    after(async () => {
-      for (const stop of stops.reverse()) await stop();
-    });
+  eachBench(name, (testOn) => {
     for (const { name, setUp } of cases) {
-      test(name, async () => {
+      testOn(name, async (bench) => {
         const { request, change, judge } = await ready(bench, setUp);
         const others = `others-${bench.next()}`;
         const changes: Promise<Reply>[] = [];
@@ -309,6 +287,24 @@ async function contend(
 
 const send = ({ call }: Client, { method, path, body, token }: Contender): Promise<Reply> =>
   call(method, path, body, token === undefined ? {} : { token });
+
+/** Declares a test on the bench. */
+type TestOn = (name: string, run: (bench: Bench) => Promise<void>) => void;
+
+/** Declares tests once for each engine, on a bench that they share there. */
+function eachBench(name: string, declare: (testOn: TestOn, engine: Engine) => void): void {
+  eachPlace(name, (newPlace, engine) => {
+    let bench: Bench;
+    const stops: (() => Promise<void>)[] = [];
+    before(async () => {
+      bench = await openBench(await newPlace(), (stop) => stops.push(stop));
+    });
+    after(async () => {
+      for (const stop of stops.reverse()) await stop();
+    });
+    declare((name, run) => test(name, () => run(bench)), engine);
+  });
+}
 
 async function openBench(
   place: Place,
