@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Client, escapeLiteral } from 'pg';
+import { type Client, escapeLiteral } from 'pg';
 import { deleteLinks, insertLinks } from '../src/broker/links/store.ts';
 import { removeResources } from '../src/broker/resources/removals/store.ts';
 import { BY_INDEX } from '../src/store/postgres-session.ts';
 import type { Effect, Write } from '../src/store/write.ts';
-import { eachPlace } from './support/engines.ts';
+import { connectTo, eachPlace } from './support/engines.ts';
 import { type Looked, lookedAt } from './support/postgres-looks.ts';
 
 /** Links of one thing. */
@@ -58,10 +58,7 @@ eachPlace('many links of one thing', (newPlace, engine) => {
   before(async () => {
     const place = await newPlace();
     await place.open();
-    const options = place.options();
-    assert.ok(options.engine === 'postgres');
-    client = new Client({ connectionString: options.url });
-    await client.connect();
+    client = await connectTo(place);
     await client.query(`${BY_INDEX} set plan_cache_mode = force_generic_plan`);
     // Kept from when there was nothing, as by a server that was just set up.
     for (const [at, [, effects]] of CHANGES.entries()) {

@@ -3,13 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client, escapeLiteral } from 'pg';
+import { type Client, escapeLiteral } from 'pg';
 import { createDb, type Db } from '../src/store/database.ts';
 import { isKept } from '../src/store/pipeline.ts';
 import { untilBytes } from '../src/store/postgres-reader.ts';
 import { BY_INDEX } from '../src/store/postgres-session.ts';
 import type { Value } from '../src/store/write.ts';
-import { eachPlace } from './support/engines.ts';
+import { connectTo, eachPlace } from './support/engines.ts';
 import { fillTables } from './support/full-tables.ts';
 import { ROW, readsOf, writesOf } from './support/plan-cases.ts';
 import { type Looked, lookedAt } from './support/postgres-looks.ts';
@@ -38,13 +38,10 @@ eachPlace('plans', (newPlace, engine) => {
   let connection: Promise<Client> | undefined;
   const open = (): Promise<Client> => {
     connection ??= newPlace().then(async (place) => {
-      const options = place.options();
-      assert.ok(options.engine === 'postgres');
       await place.open();
-      const client = new Client({ connectionString: options.url });
+      const client = await connectTo(place);
       // The place is dropped with all who are connected.
       client.on('error', () => {});
-      await client.connect();
       await fillTables(client, ROWS);
       await client.query(BY_INDEX);
       return client;

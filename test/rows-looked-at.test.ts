@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { listDead } from '../src/access/tokens/store.ts';
 import { endLogIns, revokeTokensIn } from '../src/broker/auth-tokens/operations.ts';
 import { removeResources } from '../src/broker/resources/removals/store.ts';
@@ -17,7 +17,7 @@ import {
 import { createDb, type Db } from '../src/store/database.ts';
 import { BY_INDEX } from '../src/store/postgres-session.ts';
 import type { Effect } from '../src/store/write.ts';
-import { eachPlace } from './support/engines.ts';
+import { connectTo, eachPlace } from './support/engines.ts';
 
 const MANY = 20_000;
 /** Tokens that are looked up at once. */
@@ -166,10 +166,7 @@ eachPlace('among many sessions', (newPlace, engine) => {
   before(async () => {
     const place = await newPlace();
     await place.open();
-    const options = place.options();
-    assert.ok(options.engine === 'postgres');
-    client = new Client({ connectionString: options.url });
-    await client.connect();
+    client = await connectTo(place);
     await client.query(BY_INDEX);
     for (const text of OTHERS) await client.query(text);
     for (const [text, count] of SESSIONS) await client.query(text, [count]);

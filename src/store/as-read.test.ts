@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client } from 'pg';
-import { eachEngine, eachPlace } from '../../test/support/engines.ts';
+import { connectTo, eachEngine, eachPlace } from '../../test/support/engines.ts';
 import { Failure } from '../core/failure.ts';
 import { deleteAsRead, holdAsRead, saveAsRead } from './as-read.ts';
 import { build } from './database.ts';
@@ -114,10 +113,7 @@ eachPlace('a row that another node is changing', (newPlace, engine) => {
         const at = await newPlace();
         const store = await at.open();
         await store.commit([place('old')]);
-        const options = at.options();
-        assert.ok(options.engine === 'postgres');
-        const other = new Client({ connectionString: options.url });
-        await other.connect();
+        const other = await connectTo(at);
         t.after(() => other.end());
         await other.query('begin');
         await other.query(statement);

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client } from 'pg';
-import { eachEngine, eachPlace } from '../../test/support/engines.ts';
+import { connectTo, eachEngine, eachPlace } from '../../test/support/engines.ts';
 import { Failure } from '../core/failure.ts';
 import { build } from './database.ts';
 import { preparedHold } from './held.ts';
@@ -58,10 +57,7 @@ eachPlace('a row that another node is about to remove', (newPlace, engine) => {
       const place = await newPlace();
       const store = await place.open();
       await store.commit([insert('ground')]);
-      const options = place.options();
-      assert.ok(options.engine === 'postgres');
-      const other = new Client({ connectionString: options.url });
-      await other.connect();
+      const other = await connectTo(place);
       t.after(() => other.end());
       await other.query('begin');
       await other.query("delete from token_role where name = 'ground'");

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { startCutProxy } from '../../test/support/cut-proxy.ts';
-import { eachPlace, type Place } from '../../test/support/engines.ts';
+import { connectTo, eachPlace, type Place } from '../../test/support/engines.ts';
 import { chainStart, verifyChain } from '../audit/chain.ts';
 import { Failure } from '../core/failure.ts';
 import { bumpConfigVersion } from './config-version.ts';
@@ -52,16 +52,9 @@ async function chainLength(store: Store, node: string): Promise<number> {
   return verdict.head.seq;
 }
 
-function urlOf(place: Place): string {
-  const options = place.options();
-  assert.ok(options.engine === 'postgres');
-  return options.url;
-}
-
 /** Runs statements beside the program, as an administrator would. */
 async function beside<T>(place: Place, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: urlOf(place) });
-  await client.connect();
+  const client = await connectTo(place);
   try {
     return await work(client);
   } finally {

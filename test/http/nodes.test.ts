@@ -7,14 +7,13 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client as Postgres } from 'pg';
 import { chainStart, verifyChain } from '../../src/audit/chain.ts';
 import { parsePem } from '../../src/core/pem.ts';
 import { LEASE_MS } from '../../src/jobs.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { type Crl, parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial, parseSerial } from '../../src/x509/serial.ts';
-import { type Place, postgresPlace } from '../support/engines.ts';
+import { connectTo, type Place, postgresPlace } from '../support/engines.ts';
 import {
   initialiseNode,
   inReverse,
@@ -44,16 +43,9 @@ async function ok(answer: Promise<Reply>): Promise<Reply> {
   return reply;
 }
 
-function urlOf(place: Place): string {
-  const options = place.options();
-  assert.ok(options.engine === 'postgres');
-  return options.url;
-}
-
 /** Runs a statement beside the servers, as an administrator would. */
 async function beside(place: Place, sql: string) {
-  const client = new Postgres({ connectionString: urlOf(place) });
-  await client.connect();
+  const client = await connectTo(place);
   try {
     return (await client.query(sql)).rows;
   } finally {

@@ -6,7 +6,7 @@ import type { Config } from '../../src/config.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Store } from '../../src/store/store.ts';
 import { startCutProxy } from '../support/cut-proxy.ts';
-import { eachPlace, sqlitePlace } from '../support/engines.ts';
+import { eachPlace, sqlitePlace, urlOf } from '../support/engines.ts';
 import { inReverse, type Scope } from '../support/node-process.ts';
 import { must } from '../support/racing.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
@@ -110,9 +110,7 @@ eachPlace('a server whose database is gone', (newPlace, engine) => {
 
   test('is sealed by whoever was known to be permitted, and by nobody else', async (context) => {
     const t = inReverse(context);
-    const options = (await newPlace()).options();
-    assert.ok(options.engine === 'postgres');
-    const proxy = await startCutProxy(options.url);
+    const proxy = await startCutProxy(urlOf(await newPlace()));
     t.after(() => proxy.close());
     const { client, root, share, ask, tokenOf } = await install(t, {
       type: 'postgres',

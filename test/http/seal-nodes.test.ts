@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Config } from '../../src/config.ts';
-import { eachPlace, type Place } from '../support/engines.ts';
+import { eachPlace, type Place, urlOf } from '../support/engines.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 
 function startNode(
@@ -13,9 +13,7 @@ function startNode(
   node_name: string,
   seal: Config['seal'],
 ): Promise<Client> {
-  const options = place.options(node_name);
-  assert.ok(options.engine === 'postgres');
-  const storage = { type: 'postgres' as const, url: options.url, node_name };
+  const storage = { type: 'postgres' as const, url: urlOf(place), node_name };
   return startTestServer(t, {
     config: { mode: 'server', dev_root_token: undefined, storage, seal },
   });

@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe } from 'node:test';
 import { Client } from 'pg';
+import type { Engine } from '../../src/store/columns.ts';
 import { openStore, type Store, type StoreLog, type StoreOptions } from '../../src/store/store.ts';
 
 /** Opens a fresh, empty database; everything is closed and removed when the suite is over. */
@@ -27,10 +29,7 @@ let skipSaid = false;
  * `GATEHOUSE_TEST_POSTGRES` is the URL of a server where databases may be created, and then
  * that alone with `GATEHOUSE_TEST_ENGINES=postgres`.
  */
-export function eachEngine(
-  name: string,
-  suite: (open: Open, engine: 'sqlite' | 'postgres') => void,
-): void {
+export function eachEngine(name: string, suite: (open: Open, engine: Engine) => void): void {
   eachPlace(name, (newPlace, engine) => {
     suite(async ({ node_name } = {}) => (await newPlace()).open(node_name), engine);
   });
@@ -39,7 +38,7 @@ export function eachEngine(
 /** As {@link eachEngine}, for suites that open a database themselves. */
 export function eachPlace(
   name: string,
-  suite: (newPlace: () => Promise<Place>, engine: 'sqlite' | 'postgres') => void,
+  suite: (newPlace: () => Promise<Place>, engine: Engine) => void,
 ): void {
   const engines = [
     ...(ONLY_POSTGRES ? [] : [{ engine: 'sqlite' as const, make: async () => sqlitePlace() }]),
@@ -109,6 +108,20 @@ function placeOf(
       await drop();
     },
   };
+}
+
+/** The URL of a place on PostgreSQL. */
+export function urlOf(place: Place): string {
+  const options = place.options();
+  assert.ok(options.engine === 'postgres');
+  return options.url;
+}
+
+/** Connects to a place on PostgreSQL beside the program, as an administrator would. */
+export async function connectTo(place: Place): Promise<Client> {
+  const client = new Client({ connectionString: urlOf(place) });
+  await client.connect();
+  return client;
 }
 
 async function runOn(url: string, statement: string): Promise<void> {

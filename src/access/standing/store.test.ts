@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client } from 'pg';
 import { openTestApp, requireTestMount } from '../../../test/support/app.ts';
-import { eachPlace } from '../../../test/support/engines.ts';
+import { connectTo, eachPlace, urlOf } from '../../../test/support/engines.ts';
 import { TransactionHolder } from '../../../test/support/held-transaction.ts';
 import { findPermissionVersion } from '../../store/permission-version.ts';
 import { prepareRootToken } from '../tokens/minting/operations.ts';
@@ -34,11 +33,8 @@ eachPlace('whoever changes what is permitted', (newPlace, engine) => {
         version: await findPermissionVersion(store.db),
       };
 
-      const options = place.options();
-      assert.ok(options.engine === 'postgres');
-      const changer = new Client({ connectionString: options.url });
-      await changer.connect();
-      const watch = await TransactionHolder.open(options.url);
+      const changer = await connectTo(place);
+      const watch = await TransactionHolder.open(urlOf(place));
       t.after(async () => {
         await changer.end();
         await watch.close();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { openTestApp, requireTestMount } from '../../../test/support/app.ts';
-import { eachPlace, type Place } from '../../../test/support/engines.ts';
+import { connectTo, eachPlace, type Place } from '../../../test/support/engines.ts';
 import type { Store } from '../../store/store.ts';
 import type { Write } from '../../store/write.ts';
 import { tidyTokens } from './ending/operations.ts';
@@ -85,10 +85,7 @@ async function listRows(store: Store): Promise<Record<string, string>> {
 }
 
 async function connect(place: Place, t: TestContext): Promise<Client> {
-  const options = place.options();
-  assert.ok(options.engine === 'postgres');
-  const client = new Client({ connectionString: options.url });
-  await client.connect();
+  const client = await connectTo(place);
   t.after(() => client.end());
   return client;
 }

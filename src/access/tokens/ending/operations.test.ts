@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type RawBuilder, sql } from 'kysely';
-import { Client } from 'pg';
 import { openTestApp, requireTestMount, testCaller } from '../../../../test/support/app.ts';
-import { eachPlace } from '../../../../test/support/engines.ts';
+import { connectTo, eachPlace } from '../../../../test/support/engines.ts';
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { compiled } from '../../../store/database.ts';
@@ -175,12 +174,9 @@ eachPlace('a token with more beneath it than a request removes', (newPlace, engi
   if (engine !== 'postgres') return;
   test('is removed by indexes also where the database knows that nearly all tokens are its children', async () => {
     const place = await newPlace();
-    const options = place.options();
-    assert.ok(options.engine === 'postgres');
     const { app, big } = await openWorld(await place.open());
     await app.store.commit([raw(sql`analyze token`), raw(sql`analyze lease`)]);
-    const client = new Client({ connectionString: options.url });
-    await client.connect();
+    const client = await connectTo(place);
     await client.query(BY_INDEX);
     const page = { ids: [big], now: 1_800_000_000, limit: 200 };
     for (const { sql: text, parameters } of removePage(page)) {
