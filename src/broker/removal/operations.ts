@@ -9,6 +9,7 @@ import { endLogIns } from '../auth-tokens/operations.ts';
 import { type LogInsIn, type LogInsOf, listIdsByToken } from '../auth-tokens/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { LinkKind } from '../links/store.ts';
+import { PERMITTING } from '../permitting.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
@@ -99,16 +100,6 @@ interface Removing {
   type: ResourceTypeName;
   list(limit: number): Promise<string[]>;
 }
-
-/** By these somebody is permitted something. */
-const PERMITTING: readonly ResourceTypeName[] = [
-  'role',
-  'group',
-  'managed-group',
-  'account',
-  'user',
-  'auth-method',
-];
 
 async function removeBeforehand(
   app: App,

@@ -16,6 +16,7 @@ import {
 } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { isBound } from '../org-bounds/bounds.ts';
+import { PERMITTING } from '../permitting.ts';
 import { endBeforehand, workOf } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import {
@@ -281,17 +282,6 @@ const LOG_INS_END_WITH: readonly ResourceTypeName[] = [
   'account',
   'user',
   'auth-token',
-];
-
-/** Of these others have their permissions, as members, principals or by what they are inside of. */
-const PERMITTING: readonly ResourceTypeName[] = [
-  'scope',
-  'auth-method',
-  'account',
-  'user',
-  'group',
-  'managed-group',
-  'role',
 ];
 
 /** What is new takes no permission away from anybody. */
