@@ -1,29 +1,39 @@
 import { doFor } from './asking.ts';
-import { AskingLine } from './asking-line.ts';
+import { AskingPlaces } from './asking-places.ts';
 import { OWN_PARTY } from './party.ts';
 
 /**
  * Work of which a few pieces are under way at the same time, because each takes much memory until it is
  * done; others wait in turn, by site, address and request. They wait for whoever has a place, which
  * therefore goes on as the server's own work: among many requests of its site it would take that many times longer.
+ * Nobody is refused; `FairTurns` are for work that is, once too much of it waits.
  */
 export class FewInTurn {
-  readonly #line = new AskingLine();
-  #free: number;
+  readonly #places: AskingPlaces;
 
   constructor(at_once: number) {
-    this.#free = at_once;
+    this.#places = new AskingPlaces(at_once);
   }
 
   async run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    if (this.#free > 0) this.#free -= 1;
-    else await this.#line.wait();
+    if (!this.#places.tryTake()) await this.#places.wait();
     try {
       return await doFor(OWN_PARTY, async () => work());
     } finally {
-      // Whoever is next goes on before anybody who comes now does.
-      if (this.#line.isEmpty) this.#free += 1;
-      else this.#line.next();
+      this.#places.giveBack();
     }
+  }
+}
+
+/**
+ * The same for pieces of unlike size: few of the large ones, which take some megabytes, and more of the
+ * middling ones, which do not wait for those.
+ */
+export class FewBySize {
+  readonly #large = new FewInTurn(2);
+  readonly #middling = new FewInTurn(8);
+
+  of(isLarge: boolean): FewInTurn {
+    return isLarge ? this.#large : this.#middling;
   }
 }

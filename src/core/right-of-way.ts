@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { AskingLine } from './asking-line.ts';
+import { AskingPlaces } from './asking-places.ts';
 
 /** The time in which one has the right of way. */
 export interface Hold {
@@ -17,11 +17,9 @@ interface Holding extends Hold {
  */
 export class RightOfWay {
   readonly #longest_ms: number;
-  readonly #line = new AskingLine();
+  readonly #place = new AskingPlaces(1);
   readonly #inside = new AsyncLocalStorage<Holding>();
   #held: Holding | undefined;
-  /** Somebody goes first, or is about to. */
-  #isTaken = false;
 
   /** @param longest_ms that others wait for whoever goes first, done or not */
   constructor(longest_ms: number) {
@@ -42,8 +40,7 @@ export class RightOfWay {
   async take<Result>(run: (hold: Hold) => Promise<Result>): Promise<Result> {
     const own = this.#inside.getStore();
     if (own && this.isMine) return run(own);
-    if (this.#isTaken) await this.#line.wait();
-    this.#isTaken = true;
+    if (!this.#place.tryTake()) await this.#place.wait();
     const { holding, end } = this.#begin();
     try {
       return await this.#inside.run(holding, () => run(holding));
@@ -60,9 +57,7 @@ export class RightOfWay {
       clearTimeout(timer);
       holding.isOver = true;
       this.#held = undefined;
-      // Whoever is next takes it before anybody who comes now does.
-      this.#isTaken = !this.#line.isEmpty;
-      this.#line.next();
+      this.#place.giveBack();
       resolve();
     };
     const timer = setTimeout(end, this.#longest_ms);

@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { AskingLine } from '../core/asking-line.ts';
+import { AskingPlaces } from '../core/asking-places.ts';
 import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
@@ -19,12 +19,11 @@ const FEATURE_NOT_SUPPORTED = '0A000';
  */
 export class PostgresReader implements Reader {
   readonly #pool: Pool;
-  readonly #line = new AskingLine();
-  #free: number;
+  readonly #places: AskingPlaces;
   readonly #names = new Map<string, string>();
 
   constructor(url: string, connections: number, log: StoreLog) {
-    this.#free = connections;
+    this.#places = new AskingPlaces(connections);
     this.#pool = new Pool({
       ...sessionConfig(url, 'reader'),
       max: connections,
@@ -41,8 +40,7 @@ export class PostgresReader implements Reader {
 
   async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
     // Whose turn comes is given the connection of whoever is through.
-    if (this.#free > 0) this.#free -= 1;
-    else await this.#line.wait();
+    if (!this.#places.tryTake()) await this.#places.wait();
     try {
       const name = isKept({ parameters }) ? this.#nameOf(sql) : undefined;
       return await this.#query(name, sql, parameters);
@@ -50,8 +48,7 @@ export class PostgresReader implements Reader {
       if (isStatementError(error)) throw error;
       throw new Failure('unavailable', 'the database cannot be read', { cause: error });
     } finally {
-      if (this.#line.isEmpty) this.#free += 1;
-      else this.#line.next();
+      this.#places.giveBack();
     }
   }
 
