@@ -1,4 +1,4 @@
-import { FewInTurn } from '../core/few-in-turn.ts';
+import { FewBySize } from '../core/few-in-turn.ts';
 import { LastOf } from '../core/kept.ts';
 import { ROOMS } from '../core/rooms.ts';
 import { doAll, doInTurns, type Soon } from '../core/steps.ts';
@@ -24,8 +24,8 @@ const LARGEST_PART = 9 / 10;
 const kept = new LastOf<Spelt>(ROOMS.spelt, ({ table }) => table?.bytes ?? 0, LARGEST_PART);
 const under_way = new Map<string, Promise<RuleTable>>();
 
-/** Tables that are spelt anew at the same time, the largest, and others. */
-const PLACES = { large: new FewInTurn(2), middling: new FewInTurn(8) } as const;
+/** Tables that are spelt anew at the same time. */
+const places = new FewBySize();
 const LARGE_BYTES = 1 << 20;
 /** Of so many rules it is done in less than a millisecond. */
 const FEW_RULES = 100;
@@ -69,8 +69,8 @@ export function spellTable(
     return made;
   };
   if (table.size <= FEW_RULES) return keep(doAll(foldNames(table, folding)));
-  const places = table.bytes > LARGE_BYTES ? PLACES.large : PLACES.middling;
-  const begun = under_way.get(key) ?? places.run(() => doInTurns(foldNames(table, folding)));
+  const few = places.of(table.bytes > LARGE_BYTES);
+  const begun = under_way.get(key) ?? few.run(() => doInTurns(foldNames(table, folding)));
   under_way.set(key, begun);
   return begun.then(keep).finally(() => under_way.delete(key));
 }

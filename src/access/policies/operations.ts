@@ -1,7 +1,7 @@
 import { type App, perApp } from '../../app.ts';
 import { nextBreath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
-import { FewInTurn } from '../../core/few-in-turn.ts';
+import { FewBySize, type FewInTurn } from '../../core/few-in-turn.ts';
 import { foldName } from '../../core/fold.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { Kept, LastOf, textBytes } from '../../core/kept.ts';
@@ -84,7 +84,7 @@ function weighCompiled({ policies, acl }: Compiled): number {
 }
 
 /** Sets of policies that are read or compiled at the same time: the largest take some megabytes meanwhile. */
-const PLACES = { large: new FewInTurn(2), middling: new FewInTurn(8) } as const;
+const places = new FewBySize();
 /** More paths, or a longer text, than that make a set a large one. */
 const LARGE = { rules: 1000, text: 65_536 } as const;
 
@@ -103,7 +103,7 @@ async function compile(
 }
 
 const placesFor = (rules: number, text: number): FewInTurn =>
-  rules > LARGE.rules || text > LARGE.text ? PLACES.large : PLACES.middling;
+  places.of(rules > LARGE.rules || text > LARGE.text);
 
 const countCharacters = ({ rules }: Policy): number =>
   rules.reduce((sum, { pattern }) => sum + pattern.form.length, 0);
