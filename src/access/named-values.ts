@@ -135,6 +135,22 @@ export function payFiling(all: readonly unknown[], budget: Comparisons): boolean
   return budget.left >= 0;
 }
 
+/** By the list in which rules name the values. */
+type Filed = Map<readonly ParameterValue[], NamedSet>;
+
+/** Undefined when nothing is left of the budget. */
+function fileInto(
+  filed: Filed,
+  all: readonly ParameterValue[],
+  values: readonly unknown[],
+  budget: Comparisons,
+): NamedSet | undefined {
+  if (!payFiling(values, budget)) return undefined;
+  const made = new NamedSet(values);
+  filed.set(all, made);
+  return made;
+}
+
 /**
  * The values that rules name of a field, each read, folded and filed once a request, however many rules
  * name it, and of however many names and spellings that the endpoint does not know.
@@ -143,8 +159,8 @@ export class NamedValues {
   readonly #read: ((named: ParameterValue) => unknown) | undefined;
   readonly #known = new Map<ParameterValue, Named>();
   /** Each made when it is first needed: most fields need one of them. */
-  #sets: Map<readonly ParameterValue[], NamedSet> | undefined;
-  #itemSets: Map<readonly ParameterValue[], NamedSet> | undefined;
+  #sets: Filed | undefined;
+  #itemSets: Filed | undefined;
   #patterns: Map<readonly ParameterValue[], ValueSet | undefined> | undefined;
 
   /** @param read how the endpoint reads the field; without it, it does not know it */
@@ -165,25 +181,17 @@ export class NamedValues {
 
   /** What rules name, as they name it; undefined when nothing is left of the budget. */
   setOf(all: readonly ParameterValue[], budget: Comparisons): NamedSet | undefined {
-    const found = this.#sets?.get(all);
-    if (found) return found;
-    if (!payFiling(all, budget)) return undefined;
-    const made = new NamedSet(all);
     this.#sets ??= new Map();
-    this.#sets.set(all, made);
-    return made;
+    return this.#sets.get(all) ?? fileInto(this.#sets, all, all, budget);
   }
 
   /** The same, and what the endpoint would read of each. All of them have been found before. */
   itemsOf(all: readonly ParameterValue[], budget: Comparisons): NamedSet | undefined {
-    const found = this.#itemSets?.get(all);
+    this.#itemSets ??= new Map();
+    const found = this.#itemSets.get(all);
     if (found) return found;
     const items = all.flatMap((named) => this.#known.get(named)?.items ?? []);
-    if (!payFiling(items, budget)) return undefined;
-    const made = new NamedSet(items);
-    this.#itemSets ??= new Map();
-    this.#itemSets.set(all, made);
-    return made;
+    return fileInto(this.#itemSets, all, items, budget);
   }
 
   /** The patterns among them, in lower case; undefined where there are none. Likewise. */
