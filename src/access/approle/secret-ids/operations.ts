@@ -29,6 +29,9 @@ import {
   listSecretIds,
 } from '../store.ts';
 
+type BySecretId = RoleName & { secret_id: string };
+type ByAccessor = RoleName & { secret_id_accessor: string };
+
 /** The key of a secret ID's row; one text may be in use on several mounts. */
 export function secretKey(app: App, mount_id: string, secret_id: string): string {
   return app.barrier.hmac('token', `secret-id:${mount_id}:${secret_id}`).toString('base64url');
@@ -38,7 +41,7 @@ export function secretKey(app: App, mount_id: string, secret_id: string): string
 export async function createSecretId(
   app: App,
   caller: Caller,
-  input: RoleName & SecretIdWish & { secret_id: string },
+  input: BySecretId & SecretIdWish,
 ): Promise<Answer> {
   const key = keyOf(caller, input);
   const now = nowSeconds(app);
@@ -78,7 +81,7 @@ const KNOWN = 'the secret ID exists already';
 export async function createCustomSecretId(
   app: App,
   caller: Caller,
-  input: RoleName & SecretIdWish & { secret_id: string },
+  input: BySecretId & SecretIdWish,
 ): Promise<Answer> {
   if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
   return createSecretId(app, caller, input);
@@ -113,7 +116,7 @@ export async function tidySecretIds(app: App, turn: Turn): Promise<void> {
 async function findOfRole(
   app: App,
   caller: Caller,
-  input: RoleName & { secret_id: string },
+  input: BySecretId,
 ): Promise<SecretId | undefined> {
   const secret = await findSecretId(app.db, secretKey(app, caller.mount.id, input.secret_id));
   const found = secret?.role === keyOf(caller, input).name ? secret : undefined;
@@ -126,11 +129,7 @@ async function findOfRole(
   return found;
 }
 
-async function requireOfRole(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id_accessor: string },
-): Promise<SecretId> {
+async function requireOfRole(app: App, caller: Caller, input: ByAccessor): Promise<SecretId> {
   const { mount_id, name } = keyOf(caller, input);
   const secret = await findSecretIdByAccessor(app.db, input.secret_id_accessor);
   caller.record.recognised = secret !== undefined;
@@ -138,11 +137,7 @@ async function requireOfRole(
   throw new Failure('not_found', 'failed to find accessor entry for secret_id_accessor');
 }
 
-export async function lookUpSecretId(
-  app: App,
-  caller: Caller,
-  input: RoleName & { secret_id: string },
-): Promise<Answer> {
+export async function lookUpSecretId(app: App, caller: Caller, input: BySecretId): Promise<Answer> {
   const secret = await findOfRole(app, caller, input);
   return secret && isUsable(secret, nowSeconds(app)) ? { data: describeSecretId(secret) } : {};
 }
@@ -150,7 +145,7 @@ export async function lookUpSecretId(
 export async function destroySecretId(
   app: App,
   caller: Caller,
-  input: RoleName & { secret_id: string },
+  input: BySecretId,
 ): Promise<Answer> {
   const secret = await findOfRole(app, caller, input);
   if (secret) await app.commit(caller, [deleteSecretId(secret)]);
@@ -160,7 +155,7 @@ export async function destroySecretId(
 export async function lookUpSecretIdAccessor(
   app: App,
   caller: Caller,
-  input: RoleName & { secret_id_accessor: string },
+  input: ByAccessor,
 ): Promise<Answer> {
   return { data: describeSecretId(await requireOfRole(app, caller, input)) };
 }
@@ -168,7 +163,7 @@ export async function lookUpSecretIdAccessor(
 export async function destroySecretIdAccessor(
   app: App,
   caller: Caller,
-  input: RoleName & { secret_id_accessor: string },
+  input: ByAccessor,
 ): Promise<Answer> {
   const secret = await requireOfRole(app, caller, input);
   await app.commit(caller, [deleteSecretId(secret)]);

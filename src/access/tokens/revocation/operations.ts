@@ -52,8 +52,8 @@ export async function revokeOrphan(
 }
 
 /**
- * What hung on the token is dead with it, and what others keep of it ends in the same write set. As much of that as a request may take is ended before
- * this is answered, the rest by the jobs.
+ * What hung on the token is dead with it, and what others keep of it ends in the same write set. As much
+ * of that as a request may take is ended before this is answered, the rest by the jobs.
  */
 async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): Promise<Answer> {
   const token = await findToken(app.db, id);
