@@ -4,7 +4,7 @@ import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { CONNECTION_DEFAULTS } from '../config/connections.ts';
-import { Connections } from './connections.ts';
+import { Connections, noteWork } from './connections.ts';
 
 /** A server to which connections come whose client has gone: the system knows no address of theirs. */
 function start(most: number): {
@@ -121,6 +121,30 @@ test('of an answer to somebody who has gone nothing is counted', async () => {
   assert.equal(connections.unsent.held, 0);
   connections.sent(response, 1_000);
   assert.equal(connections.unsent.held, 0);
+  end();
+});
+
+test('what came with a request is counted until nothing is done for it any more, though its client has gone', async () => {
+  const { connections, come, end } = start(10);
+  for (const hasWork of [false, true]) {
+    const socket = come('192.0.2.1');
+    const request = new IncomingMessage(socket);
+    request.url = '/v1/x';
+    request.rawHeaders = ['cookie', 'x'.repeat(5000)];
+    const response = new ServerResponse(request);
+    const work = Promise.withResolvers<void>();
+    connections.begin(request, response, () => {
+      if (hasWork) noteWork(response, work.promise);
+    });
+    assert.ok(connections.bodies.held > 5000);
+    response.emit('close');
+    assert.equal(connections.bodies.held > 0, hasWork);
+    if (hasWork) work.reject(new Error('it failed'));
+    else work.resolve();
+    await work.promise.catch(() => {});
+    assert.equal(connections.bodies.held, 0);
+    socket.destroy();
+  }
   end();
 });
 

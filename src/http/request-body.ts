@@ -27,6 +27,7 @@ export class GatheredRequest extends IncomingMessage {
   #reader: Reader | undefined;
   #limit = MOST;
   #isRead = false;
+  #isTaken = false;
   /** Asks the client for a body that it keeps until it is wanted (`Expect: 100-continue`). */
   askForBody: (() => void) | undefined;
 
@@ -74,7 +75,7 @@ export class GatheredRequest extends IncomingMessage {
     const announced = Number(this.headers['content-length'] ?? 0);
     if (Math.max(announced, gathering.length) > this.#limit) this.#refuse('too_long');
     if (this.#refused) return Promise.reject(this.#refused);
-    if (this.complete) return Promise.resolve(gathering.bytes());
+    if (this.complete) return Promise.resolve(this.#take(gathering));
     this.askForBody?.();
     this.askForBody = undefined;
     return new Promise((resolve, reject) => {
@@ -103,14 +104,20 @@ export class GatheredRequest extends IncomingMessage {
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#reader?.reject(new Failure('invalid', 'the request body ended early'));
     this.#reader = undefined;
-    this.release();
+    // What has been taken is worked on, though the client may have gone.
+    if (!this.#isTaken) this.release();
     super._destroy(error, callback);
+  }
+
+  #take(gathering: Gathering): Uint8Array {
+    this.#isTaken = true;
+    return gathering.bytes();
   }
 
   #end(): void {
     this.#hold?.settle();
     if (!this.#gathering || this.#refused) return;
-    this.#reader?.resolve(this.#gathering.bytes());
+    this.#reader?.resolve(this.#take(this.#gathering));
     this.#reader = undefined;
   }
 

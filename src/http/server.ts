@@ -11,7 +11,7 @@ import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
-import { Connections } from './connections.ts';
+import { Connections, noteWork } from './connections.ts';
 import { feedInTurns, noteHead } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
 import { onGone } from './gone.ts';
@@ -139,6 +139,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
         ? handleBoundary(app, routers.boundary, read)
         : handle(app, routers, read),
     );
+    noteWork(response, answering);
     answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
       (err: unknown) => fail(response, err),
