@@ -76,6 +76,31 @@ test('room that records took is free again once they are written', async () => {
   }
 });
 
+for (const [count, why] of [
+  [256, 'as many as are written at once'],
+  [255, 'one less, which are written when it is time'],
+] as const) {
+  for (const isRefused of [false, true]) {
+    const end = isRefused ? 'is refused when it cannot be' : 'goes on';
+    test(`whoever waits until a record is durable ${end}: ${count}, ${why}`, async () => {
+      let isBroken = isRefused;
+      const trail = createTrail({
+        store: { commit: async () => isBroken && Promise.reject(new Error('broken')) } as never,
+        hash: (secret) => secret,
+        now: () => 0,
+        wait_for_reads: true,
+        onError: () => {},
+      });
+      const noted = Array.from({ length: count }, () => trail.note(requestOf('short'), END));
+      const ends = await Promise.allSettled(noted);
+      const wanted = isRefused ? 'rejected' : 'fulfilled';
+      assert.deepEqual(new Set(ends.map(({ status }) => status)), new Set([wanted]));
+      isBroken = false;
+      await trail.close();
+    });
+  }
+}
+
 const TOKEN = `hvs.${'Ab'.repeat(12)}`;
 const KEY = `-----BEGIN PRIVATE KEY-----${'Ab'.repeat(32)}`;
 

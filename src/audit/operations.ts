@@ -62,7 +62,8 @@ export function createTrail(options: TrailOptions): AuditTrail {
   let waiting: string[] = [];
   /** Of those that wait and those that are being written. */
   let characters = 0;
-  let group: Promise<void> | undefined;
+  /** Of those that gather; who waits for it is answered whenever it is written. */
+  let group: PromiseWithResolvers<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
   let failed = 0;
@@ -88,10 +89,15 @@ export function createTrail(options: TrailOptions): AuditTrail {
   function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    group = undefined;
     const batch = waiting;
-    if (batch.length === 0) return writing;
     waiting = [];
+    const written = batch.length === 0 ? writing : write(batch);
+    group?.resolve(written);
+    group = undefined;
+    return written;
+  }
+
+  function write(batch: readonly string[]): Promise<void> {
     const written = options.store
       .commit(batch.map((audit) => ({ audit })))
       .then(() => {
@@ -130,10 +136,11 @@ export function createTrail(options: TrailOptions): AuditTrail {
 
   function schedule(): Promise<void> {
     if (waiting.length >= GROUP_SIZE) return flush();
-    group ??= new Promise<void>((resolve, reject) => {
-      timer = setTimeout(() => flush().then(resolve, reject), GROUP_TIME);
-    });
-    return group;
+    if (!group) {
+      group = Promise.withResolvers<void>();
+      timer = setTimeout(() => flush().catch(() => {}), GROUP_TIME);
+    }
+    return group.promise;
   }
 
   function recordCounts(): void {
