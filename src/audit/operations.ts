@@ -56,151 +56,178 @@ function kindOf({ record, unknown_token }: RecordedRequest): RefusalKind {
   return unknown_token ? 'unknown_token' : 'other';
 }
 
-/** The audit trail of one node; see {@link AuditTrail}. */
-export function createTrail(options: TrailOptions): AuditTrail {
-  const counts = new Map<string, number>();
-  let waiting: string[] = [];
+/** Records that wait to be written, many with one sync. None is dropped: what cannot be written waits on. */
+class WaitingRecords {
+  readonly #options: Pick<TrailOptions, 'store' | 'onError'>;
+  #waiting: string[] = [];
   /** Of those that wait and those that are being written. */
-  let characters = 0;
+  #characters = 0;
   /** Of those that gather; who waits for it is answered whenever it is written. */
-  let group: PromiseWithResolvers<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> = Promise.resolve();
-  let failed = 0;
-  let retry: NodeJS.Timeout | undefined;
-  let recovery: Promise<void> | undefined;
-  const tally = new RefusalTally();
-  let tallying: { since: number; timer: NodeJS.Timeout } | undefined;
+  #group: PromiseWithResolvers<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #failed = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #recovery: Promise<void> | undefined;
 
-  function hold(record: string): void {
-    waiting.push(record);
-    characters += record.length;
+  constructor(options: Pick<TrailOptions, 'store' | 'onError'>) {
+    this.#options = options;
   }
 
-  const withoutTokens = (end: RecordedEnd): RecordedEnd =>
-    end.error === undefined ? end : { ...end, error: concealCut(end.error, options.hash) };
-
-  function letGo(records: readonly string[]): void {
-    for (const record of records) characters -= record.length;
+  get isFull(): boolean {
+    return this.#waiting.length > MAX_WAITING || this.#characters > MAX_CHARACTERS;
   }
 
-  const isFull = (): boolean => waiting.length > MAX_WAITING || characters > MAX_CHARACTERS;
-
-  function flush(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
-    const batch = waiting;
-    waiting = [];
-    const written = batch.length === 0 ? writing : write(batch);
-    group?.resolve(written);
-    group = undefined;
-    return written;
+  /** Whether the database does not keep up, or cannot be written. */
+  get isStuck(): boolean {
+    return this.isFull || this.#failed > 3;
   }
 
-  function write(batch: readonly string[]): Promise<void> {
-    const written = options.store
-      .commit(batch.map((audit) => ({ audit })))
-      .then(() => {
-        failed = 0;
-        letGo(batch);
-      })
-      .catch((error: unknown) => {
-        // Nothing is dropped: the batch goes before whatever has come since.
-        failed++;
-        waiting = [...batch, ...waiting];
-        options.onError(error);
-        // Whether or not anybody asks for anything meanwhile.
-        retry ??= setTimeout(() => {
-          retry = undefined;
-          flush().catch(() => {});
-        }, RETRY_TIME).unref();
-        throw error;
-      });
-    writing = written.catch(() => {});
-    return written;
-  }
-
-  function isStuck(): boolean {
-    return isFull() || failed > 3;
+  /** @returns when they are durable */
+  add(...records: readonly string[]): Promise<void> {
+    for (const record of records) {
+      this.#waiting.push(record);
+      this.#characters += record.length;
+    }
+    if (this.#waiting.length >= GROUP_SIZE) return this.#flush();
+    if (!this.#group) {
+      this.#group = Promise.withResolvers<void>();
+      this.#timer = setTimeout(() => this.#flush().catch(() => {}), GROUP_TIME);
+    }
+    return this.#group.promise;
   }
 
   /** Tries to write what waits, once for everybody who waits for that. */
-  function recover(): Promise<void> {
-    recovery ??= flush()
+  recover(): Promise<void> {
+    this.#recovery ??= this.#flush()
       .catch(() => {})
       .finally(() => {
-        recovery = undefined;
+        this.#recovery = undefined;
       });
-    return recovery;
+    return this.#recovery;
   }
 
-  function schedule(): Promise<void> {
-    if (waiting.length >= GROUP_SIZE) return flush();
-    if (!group) {
-      group = Promise.withResolvers<void>();
-      timer = setTimeout(() => flush().catch(() => {}), GROUP_TIME);
-    }
-    return group.promise;
+  async close(): Promise<void> {
+    clearTimeout(this.#retry);
+    await this.#writing;
+    await this.#flush();
   }
 
-  function recordCounts(): void {
-    if (!tallying) return;
-    clearTimeout(tallying.timer);
-    const { since } = tallying;
-    tallying = undefined;
-    const now = options.now();
-    for (const count of tally.drain()) hold(buildCountRecord(count, since, now));
-    schedule().catch(() => {});
+  #flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    const batch = this.#waiting;
+    this.#waiting = [];
+    const written = batch.length === 0 ? this.#writing : this.#write(batch);
+    this.#group?.resolve(written);
+    this.#group = undefined;
+    return written;
   }
+
+  #write(batch: readonly string[]): Promise<void> {
+    const written = this.#options.store.commit(batch.map((audit) => ({ audit }))).then(
+      () => {
+        this.#failed = 0;
+        for (const record of batch) this.#characters -= record.length;
+      },
+      (error: unknown) => this.#keep(batch, error),
+    );
+    this.#writing = written.catch(() => {});
+    return written;
+  }
+
+  /** What could not be written goes before whatever has come since. */
+  #keep(batch: readonly string[], error: unknown): never {
+    this.#failed += 1;
+    this.#waiting = [...batch, ...this.#waiting];
+    this.#options.onError(error);
+    // Whether or not anybody asks for anything meanwhile.
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.#flush().catch(() => {});
+    }, RETRY_TIME).unref();
+    throw error;
+  }
+}
+
+/** Refused strangers that have no records of their own: how many there were is recorded now and then. */
+class RefusalCounts {
+  readonly #tally = new RefusalTally();
+  readonly #now: () => number;
+  readonly #record: (counts: readonly string[]) => void;
+  #counting: { since: number; timer: NodeJS.Timeout } | undefined;
+
+  constructor(now: () => number, record: (counts: readonly string[]) => void) {
+    this.#now = now;
+    this.#record = record;
+  }
+
+  /** @returns true when it is to have a record of its own, false when it was counted */
+  take(request: RecordedRequest, now: number, isRoom: boolean): boolean {
+    const { remote_address, route } = request.record;
+    const refusal = { remote_address, kind: kindOf(request), route };
+    if (this.#tally.take(now, refusal, isRoom)) return true;
+    this.#counting ??= { since: now, timer: setTimeout(() => this.drain(), COUNT_TIME).unref() };
+    return false;
+  }
+
+  /** Records what was counted. */
+  drain(): void {
+    if (!this.#counting) return;
+    const { since, timer } = this.#counting;
+    clearTimeout(timer);
+    this.#counting = undefined;
+    const now = this.#now();
+    this.#record(this.#tally.drain().map((count) => buildCountRecord(count, since, now)));
+  }
+}
+
+/** The audit trail of one node; see {@link AuditTrail}. */
+export function createTrail(options: TrailOptions): AuditTrail {
+  const { hash, now } = options;
+  const reads = new Map<string, number>();
+  const waiting = new WaitingRecords(options);
+  const addAnyway = (...records: readonly string[]): void => {
+    waiting.add(...records).catch(() => {});
+  };
+  const refusals = new RefusalCounts(now, (counts) => addAnyway(...counts));
+  const withoutTokens = (end: RecordedEnd): RecordedEnd =>
+    end.error === undefined ? end : { ...end, error: concealCut(end.error, hash) };
+  const concealText = (text: string): string =>
+    String(JSON.parse(concealSecrets(JSON.stringify(text), hash)));
 
   return {
     entryOf: (caller) => {
       refuseUntold(caller.record);
-      const record = buildRecord(caller, options.now(), { status: 'done' });
+      const record = buildRecord(caller, now(), { status: 'done' });
       // Which field has it is looked for only then: a text may be long.
-      const onPrivateKey = () => refusePrivateKey(caller.record);
-      return { audit: concealDone(record, options.hash, onPrivateKey) };
+      return { audit: concealDone(record, hash, () => refusePrivateKey(caller.record)) };
     },
     async note(caller, end) {
-      if (isStuck()) await recover();
-      if (isStuck()) {
+      if (waiting.isStuck) await waiting.recover();
+      if (waiting.isStuck) {
         throw new Failure('unavailable', 'audit records cannot be written at present');
       }
-      const record = buildBriefRecord(caller, options.now(), withoutTokens(end));
-      hold(concealSecrets(record, options.hash));
-      const durable = schedule();
+      const record = buildBriefRecord(caller, now(), withoutTokens(end));
+      const durable = waiting.add(concealSecrets(record, hash));
       if (options.wait_for_reads) await durable;
       else durable.catch(() => {});
     },
     refuse(request, end) {
-      const now = options.now();
-      const isRoom = !isFull();
-      const { remote_address, route } = request.record;
-      if (tally.take(now, { remote_address, kind: kindOf(request), route }, isRoom)) {
-        const record = buildStrangerRecord(request, now, withoutTokens(end), (text) =>
-          String(JSON.parse(concealSecrets(JSON.stringify(text), options.hash))),
-        );
-        hold(concealSecrets(record, options.hash));
-        schedule().catch(() => {});
-      } else if (!tallying) {
-        tallying = { since: now, timer: setTimeout(recordCounts, COUNT_TIME) };
-        tallying.timer.unref();
-      }
+      const at = now();
+      if (!refusals.take(request, at, !waiting.isFull)) return;
+      const record = buildStrangerRecord(request, at, withoutTokens(end), concealText);
+      addAnyway(concealSecrets(record, hash));
     },
     keep(request, end) {
-      const record = buildRecord(request, options.now(), withoutTokens(end));
-      hold(concealSecrets(record, options.hash));
-      schedule().catch(() => {});
+      addAnyway(concealSecrets(buildRecord(request, now(), withoutTokens(end)), hash));
     },
     count(route) {
-      counts.set(route, (counts.get(route) ?? 0) + 1);
+      reads.set(route, (reads.get(route) ?? 0) + 1);
     },
-    counts: () => counts,
+    counts: () => reads,
     async close() {
-      recordCounts();
-      clearTimeout(retry);
-      await writing;
-      await flush();
+      refusals.drain();
+      await waiting.close();
     },
   };
 }
