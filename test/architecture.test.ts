@@ -182,6 +182,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/access/standing/operations.ts': 'the record is in the set that is given to it',
   'src/access/tokens/authentication/operations.ts': 'the request that takes a use has its record',
   'src/access/tokens/ending/operations.ts': 'what is removed there was ended, and that recorded',
+  'src/audit/operations.ts': 'what is written are the records',
   'src/audit/sinks/jobs.ts': 'how far records were handed on',
   'src/broker/identity/operations.ts': 'when a log-in was used last: the request has its record',
   'src/broker/lists/removals/jobs.ts': 'what lists remember of removals that were recorded',
