@@ -11,8 +11,10 @@ import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
 import { Connections, noteWork } from './connections.ts';
+import { decipherInTurns } from './deciphering.ts';
 import { answerDirectly } from './direct.ts';
 import { MOST_FIELDS, NOT_OURS, type Refuse, refuseAll } from './faults.ts';
+import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
 import { onGone } from './gone.ts';
@@ -57,11 +59,15 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const server = fastify.server as Server;
   // Of so many fields the rest is not seen here: such a head is refused. Trailers, which nobody reads, end there.
   server.maxHeadersCount = MOST_FIELDS;
-  if (tls) shakeInTurns(server, limits.header_ms);
+  const turns = new FeedTurns();
+  if (tls) {
+    decipherInTurns(server, turns);
+    shakeInTurns(server, limits.header_ms);
+  }
   app.onClose(connections.watch(server));
   answerDirectly(server, connections, { isClosing: () => closing.isClosing, answer, refuse });
   acceptListVerb(server, tls !== undefined);
-  feedInTurns(server, tls !== undefined);
+  feedInTurns(server, tls !== undefined, turns);
   return {
     fastify,
     async listen(address) {
