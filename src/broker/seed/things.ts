@@ -129,119 +129,116 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
 
 const STORE = 'static credential store';
 
-/** What can be reached, and with what. */
-export function listReachable(settings: SeedSettings): SeedThing[] {
-  const ids = seedIds(settings.id_suffix);
-  const target = (item: Item, more: { port: number; id?: string; alias?: string }): SeedThing => ({
-    type: 'target',
-    subtype: 'tcp',
-    ...(more.id === undefined ? {} : { id: more.id }),
-    ...(more.alias === undefined ? {} : { alias: more.alias }),
-    container_id: ids.project,
-    item: {
-      ...item,
-      attributes: { default_port: more.port },
-      ...(more.alias === undefined
-        ? {}
-        : { with_aliases: [{ value: more.alias, scope_id: 'global' }] }),
-    },
-  });
-  return [
-    {
-      type: 'host-catalog',
-      subtype: 'static',
-      id: ids.host_catalog,
-      container_id: ids.project,
-      item: {
-        name: 'Generated host catalog',
-        description: 'Provides an initial host catalog',
-      },
-    },
-    {
-      type: 'host',
-      subtype: 'static',
-      id: ids.host,
-      container_id: ids.host_catalog,
-      item: {
-        name: 'Generated host',
-        description: 'Provides an initial host',
-        attributes: { address: 'localhost' },
-      },
-    },
-    {
-      type: 'host-set',
-      subtype: 'static',
-      id: ids.host_set,
-      container_id: ids.host_catalog,
-      item: {
-        name: 'Generated host set',
-        description: 'Provides an initial host set',
-      },
-    },
-    target(
-      {
-        name: 'Generated target with a direct address',
-        description: 'Provides an initial target using an address',
-        address: '127.0.0.1',
-      },
-      { id: ids.target, port: 22 },
-    ),
-    target(
-      {
-        name: 'Generated target using host sources',
-        description: 'Provides a target using host sources',
-      },
-      { id: ids.second_target, port: 22 },
-    ),
-    target(
-      {
-        name: 'Generated localhost ssh target with an alias',
-        description: 'Provides an initial localhost target to SSH to using an alias',
-        address: '127.0.0.1',
-      },
-      { port: 22, alias: 'ssh.boundary.dev' },
-    ),
-    target(
-      {
-        name: 'Generated local postgres target with alias',
-        description: 'Provides a local postgres target using aliasing',
-        address: '127.0.0.1',
-      },
-      { port: 5432, alias: POSTGRES },
-    ),
-    target(
-      {
-        name: 'www.hashicorp.com',
-        description:
-          'Provides an initial web target using an address. Only HTTPS is supported, on port 443',
-        address: 'www.hashicorp.com',
-      },
-      { port: 443, alias: 'www.hashicorp.com' },
-    ),
-    {
-      type: 'credential-store',
-      subtype: 'static',
-      alias: STORE,
-      container_id: ids.project,
-      item: {
-        name: 'Generated static credential store',
-        description: 'Provides an initial static credential store',
-      },
-    },
-    {
-      type: 'credential',
-      subtype: 'username_password',
-      alias: POSTGRES_CREDENTIAL,
-      container_id: STORE,
-      item: {
-        name: 'Generated postgres credential',
-        description: 'Provides an initial username and password for the local postgres target',
-        attributes: { username: 'postgres', password: 'password' },
-      },
-    },
-  ];
-}
-
 /** A target, and the credential that is brokered to its users. */
 export const POSTGRES = 'postgres.boundary.dev';
 export const POSTGRES_CREDENTIAL = 'postgres credential';
+
+/** What can be reached, and with what. */
+export function listReachable(settings: SeedSettings): SeedThing[] {
+  const ids = seedIds(settings.id_suffix);
+  return [...listHosts(ids), ...listTargets(ids), ...listCredentials(ids)];
+}
+
+const listHosts = (ids: SeedIds): SeedThing[] => [
+  {
+    type: 'host-catalog',
+    subtype: 'static',
+    id: ids.host_catalog,
+    container_id: ids.project,
+    item: {
+      name: 'Generated host catalog',
+      description: 'Provides an initial host catalog',
+    },
+  },
+  {
+    type: 'host',
+    subtype: 'static',
+    id: ids.host,
+    container_id: ids.host_catalog,
+    item: {
+      name: 'Generated host',
+      description: 'Provides an initial host',
+      attributes: { address: 'localhost' },
+    },
+  },
+  {
+    type: 'host-set',
+    subtype: 'static',
+    id: ids.host_set,
+    container_id: ids.host_catalog,
+    item: {
+      name: 'Generated host set',
+      description: 'Provides an initial host set',
+    },
+  },
+];
+
+function listTargets(ids: SeedIds): SeedThing[] {
+  const target = (port: number, item: Item): SeedThing => ({
+    type: 'target',
+    subtype: 'tcp',
+    container_id: ids.project,
+    item: { ...item, attributes: { default_port: port } },
+  });
+  const aliased = (alias: string, port: number, item: Item): SeedThing => ({
+    ...target(port, { ...item, with_aliases: [{ value: alias, scope_id: 'global' }] }),
+    alias,
+  });
+  return [
+    {
+      ...target(22, {
+        name: 'Generated target with a direct address',
+        description: 'Provides an initial target using an address',
+        address: '127.0.0.1',
+      }),
+      id: ids.target,
+    },
+    {
+      ...target(22, {
+        name: 'Generated target using host sources',
+        description: 'Provides a target using host sources',
+      }),
+      id: ids.second_target,
+    },
+    aliased('ssh.boundary.dev', 22, {
+      name: 'Generated localhost ssh target with an alias',
+      description: 'Provides an initial localhost target to SSH to using an alias',
+      address: '127.0.0.1',
+    }),
+    aliased(POSTGRES, 5432, {
+      name: 'Generated local postgres target with alias',
+      description: 'Provides a local postgres target using aliasing',
+      address: '127.0.0.1',
+    }),
+    aliased('www.hashicorp.com', 443, {
+      name: 'www.hashicorp.com',
+      description:
+        'Provides an initial web target using an address. Only HTTPS is supported, on port 443',
+      address: 'www.hashicorp.com',
+    }),
+  ];
+}
+
+const listCredentials = (ids: SeedIds): SeedThing[] => [
+  {
+    type: 'credential-store',
+    subtype: 'static',
+    alias: STORE,
+    container_id: ids.project,
+    item: {
+      name: 'Generated static credential store',
+      description: 'Provides an initial static credential store',
+    },
+  },
+  {
+    type: 'credential',
+    subtype: 'username_password',
+    alias: POSTGRES_CREDENTIAL,
+    container_id: STORE,
+    item: {
+      name: 'Generated postgres credential',
+      description: 'Provides an initial username and password for the local postgres target',
+      attributes: { username: 'postgres', password: 'password' },
+    },
+  },
+];
