@@ -1,24 +1,21 @@
-import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import { encodePem } from '../../core/pem.ts';
-import { effectiveLeaseTtls } from '../../mounts/mount.ts';
+import { effectiveLeaseTtls, type Mount } from '../../mounts/mount.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { KeyType } from '../../x509/keys.ts';
-import { encodePrivateKey } from '../../x509/private-keys.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { type Authority, resolveKey } from '../authority/authority.ts';
 import { changeAuthority, planDefaultChange } from '../authority/operations.ts';
 import { ownPaths } from '../authority/own-paths.ts';
 import { requireRoomForIssuer, requireRoomForKey } from '../authority/room.ts';
 import { insertCertificate } from '../certificates/store.ts';
-import { DEFAULT_SETTINGS, encodeCertificatePem, type IssuerRecord } from '../issuers/issuer.ts';
+import { DEFAULT_SETTINGS, type IssuerRecord } from '../issuers/issuer.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
 import { insertIssuer } from '../issuers/store.ts';
 import { checkNewName, type Key } from '../keys/key.ts';
@@ -33,25 +30,13 @@ import {
 } from '../keys/operations.ts';
 import { planRootOnThread } from '../planning/operations.ts';
 import { isHeavyRoot } from '../planning/task.ts';
+import { encodeRoot, type GeneratedRoot } from './generated-root.ts';
 
 /** Of a root's certificate, which goes with all that it signs. */
 const MOST_ROOT_BYTES = 64 << 10;
 
 const WAYS = ['internal', 'exported', 'existing', 'kms'] as const;
 type Way = (typeof WAYS)[number];
-
-export interface GeneratedRoot {
-  certificate: string;
-  issuing_ca: string;
-  serial_number: string;
-  expiration: number;
-  issuer_id: string;
-  issuer_name: string;
-  key_id: string;
-  key_name: string;
-  private_key?: string;
-  private_key_type?: string;
-}
 
 /** Makes a root: a key, unless an existing one is to be used, and a certificate signed by it. */
 export async function generateRoot(
@@ -62,11 +47,7 @@ export async function generateRoot(
   const way = parseWay(input.exported);
   const { exported: _, ...request } = input;
   checkSignatureSize(request.signature_bits);
-  const { issuer_name: name, key_name, key_ref } = request;
-  await refuseDenied(caller, [
-    ...ownPaths(caller, 'issuer', { name }),
-    ...ownPaths(caller, 'key', way === 'existing' ? { ref: key_ref } : { name: key_name }),
-  ]);
+  await refuseDeniedPaths(caller, way, request);
   const fresh = way === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
   const mount_id = caller.mount.id;
 
@@ -74,78 +55,36 @@ export async function generateRoot(
     const issuer_name = checkNewName('issuer', request.issuer_name, (name) =>
       [...authority.issuers.values()].some((other) => other.name === name),
     );
-    if (fresh) requireRoomForKey(authority);
     const { key, effects } = fresh
       ? planFreshKey(app, mount_id, authority, fresh, request.key_name)
       : { key: await requireExistingKey(caller, authority, request), effects: [] };
-    const now = app.now();
+    const now_ms = app.now();
     const mount = await presentMount(app, caller.mount);
-    const serialNumber = newSerialNumber(app);
-    const wanted: WantedRoot = {
-      request,
-      now: Math.floor(now / 1000),
-      serialNumber,
-      key,
-      mount: effectiveLeaseTtls(mount.config),
-      urls: authority.urls,
-      cluster: authority.cluster,
-    };
-    const { tbs, warnings } = isHeavyRoot(request)
-      ? await planRootOnThread(app, caller, wanted)
-      : planRoot(wanted);
-    const sign = (algorithm: SignatureAlgorithm, data: Uint8Array) =>
-      signInTurn(app, caller, key, async () =>
-        fresh
-          ? signWith(fresh.private_key, fresh, algorithm, data)
-          : signWithKey(app, mount_id, key, algorithm, data),
-      );
-    const der = await signCertificate(tbs, sign, MOST_ROOT_BYTES);
-
-    const issuer: IssuerRecord = {
-      id: app.newId(),
-      name: issuer_name,
-      key_id: key.id,
-      certificate: der,
-      settings: {
-        ...DEFAULT_SETTINGS,
-        revocation_signature_algorithm: tbs.signatureAlgorithm,
-      },
-      revoked_at_ms: undefined,
-      modified_at_ms: now,
-      created_at_ms: now,
-    };
+    const root = await signRoot(app, caller, { request, now_ms, mount, authority, key, fresh });
+    const named = { id: app.newId(), name: issuer_name, key_id: key.id };
+    const issuer = planIssuer(root, named, now_ms);
     requireRoomForIssuer(authority, issuer);
-    const serial = formatSerial(serialNumber);
+    const { serial_number, not_after, warnings } = root;
+    Object.assign(caller.record.outcome, { issuer_id: issuer.id, serial_number });
     const { defaults } = authority;
     const becomesDefault = defaults.default_issuer === '' || defaults.default_follows_latest_issuer;
-    const stored = {
-      serial,
-      issuer_id: issuer.id,
-      role: '',
-      subject_cn: request.common_name,
-      not_before: tbs.notBefore,
-      not_after: tbs.notAfter,
-      der,
-    };
-    const writes: Effect[] = [
-      ...holdSettings(mount),
-      ...effects,
-      insertIssuer(mount_id, issuer),
-      ...insertCertificate(mount_id, stored, []),
-    ];
-    if (becomesDefault) writes.push(...planDefaultChange(mount_id, authority, issuer.id, now));
-    Object.assign(caller.record.outcome, { issuer_id: issuer.id, serial_number: serial });
     const data: GeneratedRoot = {
-      ...encodeRoot(der, way === 'exported' ? fresh?.private_key : undefined, request),
-      serial_number: serial,
-      expiration: tbs.notAfter,
+      ...encodeRoot(root.der, way === 'exported' ? fresh?.private_key : undefined, request),
+      serial_number,
+      expiration: not_after,
       issuer_id: issuer.id,
       issuer_name,
       key_id: key.id,
       key_name: key.name,
     };
     return {
-      effects: writes,
+      effects: [
+        ...holdSettings(mount),
+        ...effects,
+        insertIssuer(mount_id, issuer),
+        ...insertCertificate(mount_id, planRow(root, issuer, request), []),
+        ...(becomesDefault ? planDefaultChange(mount_id, authority, issuer.id, now_ms) : []),
+      ],
       defaults: {
         default_issuer: becomesDefault ? issuer.id : defaults.default_issuer,
         default_key: defaults.default_key === '' ? key.id : defaults.default_key,
@@ -154,6 +93,90 @@ export async function generateRoot(
     };
   });
 }
+
+/** What is made has paths of its own, and so has the key that is used. */
+async function refuseDeniedPaths(caller: Caller, way: Way, request: RootRequest): Promise<void> {
+  const { issuer_name: name, key_name, key_ref } = request;
+  await refuseDenied(caller, [
+    ...ownPaths(caller, 'issuer', { name }),
+    ...ownPaths(caller, 'key', way === 'existing' ? { ref: key_ref } : { name: key_name }),
+  ]);
+}
+
+interface RootGround {
+  request: RootRequest;
+  now_ms: number;
+  mount: Mount;
+  authority: Authority;
+  key: Key;
+  /** Where the key is new: it is nowhere but here yet. */
+  fresh: FreshKey | undefined;
+}
+
+interface SignedRoot {
+  der: Uint8Array;
+  serial_number: string;
+  /** Unix seconds, as the next. */
+  not_before: number;
+  not_after: number;
+  signatureAlgorithm: SignatureAlgorithm;
+  warnings: string[];
+}
+
+/** Lays the certificate out and has its own key sign it. */
+async function signRoot(
+  app: App,
+  caller: Caller,
+  { request, now_ms, mount, authority, key, fresh }: RootGround,
+): Promise<SignedRoot> {
+  const serialNumber = newSerialNumber(app);
+  const wanted: WantedRoot = {
+    request,
+    now: Math.floor(now_ms / 1000),
+    serialNumber,
+    key,
+    mount: effectiveLeaseTtls(mount.config),
+    urls: authority.urls,
+    cluster: authority.cluster,
+  };
+  const { tbs, warnings } = isHeavyRoot(request)
+    ? await planRootOnThread(app, caller, wanted)
+    : planRoot(wanted);
+  const sign = (algorithm: SignatureAlgorithm, data: Uint8Array) =>
+    signInTurn(app, caller, key, async () =>
+      fresh
+        ? signWith(fresh.private_key, fresh, algorithm, data)
+        : signWithKey(app, caller.mount.id, key, algorithm, data),
+    );
+  return {
+    der: await signCertificate(tbs, sign, MOST_ROOT_BYTES),
+    serial_number: formatSerial(serialNumber),
+    not_before: tbs.notBefore,
+    not_after: tbs.notAfter,
+    signatureAlgorithm: tbs.signatureAlgorithm,
+    warnings,
+  };
+}
+
+const planIssuer = (
+  { der, signatureAlgorithm }: SignedRoot,
+  named: Pick<IssuerRecord, 'id' | 'name' | 'key_id'>,
+  now_ms: number,
+): IssuerRecord => ({
+  ...named,
+  certificate: der,
+  settings: { ...DEFAULT_SETTINGS, revocation_signature_algorithm: signatureAlgorithm },
+  revoked_at_ms: undefined,
+  modified_at_ms: now_ms,
+  created_at_ms: now_ms,
+});
+
+/** The certificate as it is kept among those of the mount. */
+const planRow = (
+  { der, serial_number: serial, not_before, not_after }: SignedRoot,
+  { id: issuer_id }: IssuerRecord,
+  { common_name: subject_cn }: RootRequest,
+) => ({ serial, issuer_id, role: '', subject_cn, not_before, not_after, der });
 
 function parseWay(exported: string): Way {
   const way = WAYS.find((one) => one === exported);
@@ -195,6 +218,7 @@ function planFreshKey(
   fresh: FreshKey,
   wanted: string | undefined,
 ): { key: Key; effects: Effect[] } {
+  requireRoomForKey(authority);
   const name = checkNewName('key', wanted, (taken) =>
     [...authority.keys.values()].some((other) => other.name === taken),
   );
@@ -234,29 +258,4 @@ export function newSerialNumber(app: App): Uint8Array {
   // The top bit is the sign; a first byte of zero would be left out of the text.
   bytes[0] = (bytes[0] ?? 0) & 0x7f || 1;
   return bytes;
-}
-
-function encodeRoot(
-  der: Uint8Array,
-  private_key: KeyObject | undefined,
-  { format, private_key_format }: RootRequest,
-) {
-  const certificate = format === 'der' ? base64(der) : encodeCertificatePem(der);
-  if (!private_key) return { certificate, issuing_ca: certificate };
-  const form = private_key_format === 'pkcs8' ? 'pkcs8' : 'traditional';
-  const block = encodePrivateKey(private_key, form);
-  const traditional = encodePrivateKey(private_key, 'traditional');
-  return {
-    certificate:
-      format === 'pem_bundle'
-        ? `${encodePem(traditional.label, traditional.der)}\n${certificate}`
-        : certificate,
-    issuing_ca: certificate,
-    private_key: format === 'der' ? base64(block.der) : encodePem(block.label, block.der),
-    private_key_type: private_key.asymmetricKeyType ?? '',
-  };
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
 }
