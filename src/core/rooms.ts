@@ -24,7 +24,8 @@ export const ROOMS = {
   revocation_lists: 40 * MiB,
   documents: 8 * MiB,
   /** Of the broker: as they were read, what all users are allowed, and what single ones are. */
-  broker_roles: 16 * MiB,
-  everybody: 24 * MiB,
+  broker_roles: 15 * MiB,
+  broker_grants: 1 * MiB,
+  everybody: 26 * MiB,
   users: 16 * MiB,
 } as const;

@@ -124,7 +124,7 @@ for (const [what, grantsOf] of [
               authority.mayAllow('target', 'delete');
             }
             await new Promise(setImmediate);
-            authority.fingerprint('target');
+            await authority.fingerprint('target');
           }
         },
         { prepare },

@@ -33,10 +33,17 @@ export async function readAuthority(
   return kept.get(key, () => makeAuthority(app, { user_id, account_id, principals }));
 }
 
-const weigh = ({ size: { grants, ids } }: Authority): number =>
-  AUTHORITY_BYTES + grants * GRANT_BYTES + ids * ID_BYTES;
+function weigh({ size: { roles, held, grants, ids } }: Authority): number {
+  const ofRoles = roles * ROLE_BYTES + held * HELD_BYTES;
+  return AUTHORITY_BYTES + ofRoles + grants * GRANT_BYTES + ids * ID_BYTES;
+}
 
 const AUTHORITY_BYTES = 2048;
+/** A role, and a grant in its hands. */
+const ROLE_BYTES = 160;
+const HELD_BYTES = 64;
+/** A role as it was read, besides what is put together of it. */
+const READ_ROLE_BYTES = 200;
 /** A grant as it was read and filed for the types that it is about, and a single id that it names. */
 const GRANT_BYTES = 512;
 const ID_BYTES = 112;
@@ -51,18 +58,18 @@ async function makeAuthority(app: App, person: Person): Promise<Authority> {
   const { user_id, principals } = person;
   if (user_id === ANONYMOUS_USER) {
     const roles = await readRolesOf(app, [ANONYMOUS_USER]);
-    return new Authority('anonymous', await holdGrants(roles, person));
+    return Authority.make('anonymous', await holdGrants(roles, person));
   }
   const own = [user_id, ...(await listGroups(app, user_id)), ...principals];
   const everybody = await readEverybody(app);
   if (!everybody) {
     const roles = await readRolesOf(app, [...EVERYBODY, ...own]);
-    return new Authority('user', await holdGrants(roles, person));
+    return Authority.make('user', await holdGrants(roles, person));
   }
   const { base, shared, templates } = everybody;
   const roles = (await readRolesOf(app, own)).filter(({ id }) => !shared.has(id));
   const held = [...fill(templates, person), ...(await holdGrants(roles, person))];
-  return new Authority('user', held, base);
+  return Authority.make('user', held, base);
 }
 
 /** Whose roles everybody has who is logged in. */
@@ -70,26 +77,29 @@ const EVERYBODY = [ANONYMOUS_USER, AUTHENTICATED_USER];
 
 interface Everybody {
   base: Authority;
-  /** Ids of the roles in it. */
-  shared: ReadonlySet<string>;
+  /** The roles in it. */
+  shared: ReadonlyMap<string, GrantingRole>;
   /** Their grants that are to be filled in for each. */
   templates: readonly HeldGrant[];
 }
 
 /**
  * What everybody is allowed: projects bring roles of this kind, and there may be thousands. It is put
- * together once for all users, unless it takes more than all that one org can grant, and again when one of
- * those roles is another.
+ * together once for all users, unless it takes more than all projects bring that there can be, and again when
+ * one of those roles is another.
  */
 export function readEverybody(app: App): Promise<Everybody | undefined> {
   const load = async (): Promise<Everybody | undefined> => {
     const seen = await listSeen(app, EVERYBODY);
     const last = lastEverybody.get(app);
-    if (last && isSame(last.seen, seen)) return last.everybody;
-    // What was is not held while what is is made.
+    if (last && isSame(last.roles, seen)) return last.everybody;
+    // What was put together is not held while it is put together anew, but the roles are that it stands on.
     lastEverybody.delete(app);
-    const everybody = makeEverybody(await readSeen(app, seen));
-    lastEverybody.set(app, { seen, everybody });
+    const read = await readSeen(app, seen, last?.everybody?.shared);
+    const everybody = await makeEverybody(read);
+    // Of what is not kept it is known what it was.
+    const roles = everybody?.shared ?? (await mapById(seen));
+    lastEverybody.set(app, { roles, everybody });
     return everybody;
   };
   return app.cached('broker/everybody', load, ['broker/everybody']);
@@ -98,23 +108,34 @@ export function readEverybody(app: App): Promise<Everybody | undefined> {
 /** Of how everybody's roles were read last. */
 const lastEverybody = new WeakMap<
   App,
-  { seen: readonly Seen[]; everybody: Everybody | undefined }
+  { roles: ReadonlyMap<string, Seen>; everybody: Everybody | undefined }
 >();
 
-const isSame = (one: readonly Seen[], other: readonly Seen[]): boolean =>
-  one.length === other.length && one.every((role, at) => isAsSeen(role, other[at]));
+const isSame = (known: ReadonlyMap<string, Seen>, seen: readonly Seen[]): boolean =>
+  known.size === seen.length && seen.every((role) => isAsSeen(role, known.get(role.id)));
 
-function makeEverybody(roles: readonly GrantingRole[]): Everybody | undefined {
-  const base = new Authority(
-    'user',
-    roles.flatMap(({ held }) => held),
-  );
-  if (weigh(base) > ROOMS.everybody) return undefined;
-  return {
-    base,
-    shared: new Set(roles.map(({ id }) => id)),
-    templates: roles.flatMap(({ templates }) => templates),
-  };
+async function mapById<Role extends Seen>(roles: readonly Role[]): Promise<Map<string, Role>> {
+  const byId = new Map<string, Role>();
+  const breath = new Breath();
+  for (const role of roles) {
+    byId.set(role.id, role);
+    if (breath.isDue) await breath.take();
+  }
+  return byId;
+}
+
+async function makeEverybody(roles: readonly GrantingRole[]): Promise<Everybody | undefined> {
+  const all: HeldGrant[] = [];
+  const templates: HeldGrant[] = [];
+  const breath = new Breath();
+  for (const role of roles) {
+    for (const one of role.held) all.push(one);
+    for (const one of role.templates) templates.push(one);
+    if (breath.isDue) await breath.take();
+  }
+  const base = await Authority.make('user', all);
+  if (weigh(base) + roles.length * READ_ROLE_BYTES > ROOMS.everybody) return undefined;
+  return { base, shared: await mapById(roles), templates };
 }
 
 async function holdGrants(roles: readonly GrantingRole[], person: Person): Promise<HeldGrant[]> {

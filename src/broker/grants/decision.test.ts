@@ -303,33 +303,33 @@ for (const [grants, type, seen, why] of sights) {
   });
 }
 
-test('a fingerprint changes with the grants on its type, and with no other', () => {
+test('a fingerprint changes with the grants on its type, and with no other', async () => {
   const base = ['ids=*;type=target;actions=read', 'ids=ampw_1;type=*;actions=list'];
-  const print = (type: ResourceTypeName, ...more: string[]): string =>
+  const print = (type: ResourceTypeName, ...more: string[]) =>
     holder('user', ...base, ...more).fingerprint(type);
   for (const more of [
     'ids=*;type=target;actions=list',
     `ids=${TARGET};actions=read`,
     'ids=*;type=*;actions=read',
   ]) {
-    assert.notEqual(print('target'), print('target', more), more);
+    assert.notEqual(await print('target'), await print('target', more), more);
   }
   for (const more of [
     'ids=*;type=session;actions=list',
     'type=role;actions=list',
     'ids=hcst_1;actions=read',
   ]) {
-    assert.equal(print('target'), print('target', more), more);
+    assert.equal(await print('target'), await print('target', more), more);
   }
-  assert.notEqual(print('account'), print('session'));
-  assert.equal(print('account'), print('managed-group'));
-  assert.notEqual(print('host'), print('host', 'ids=hcst_1;type=host;actions=read'));
+  assert.notEqual(await print('account'), await print('session'));
+  assert.equal(await print('account'), await print('managed-group'));
+  assert.notEqual(await print('host'), await print('host', 'ids=hcst_1;type=host;actions=read'));
 });
 
-test('a fingerprint does not depend on the order in which roles were found', () => {
+test('a fingerprint does not depend on the order in which roles were found', async () => {
   const grants = ['ids=*;type=target;actions=read', 'ids=*;type=target;actions=list'];
-  const one = holder('user', ...grants).fingerprint('target');
-  assert.equal(holder('user', ...grants.reverse()).fingerprint('target'), one);
+  const one = await holder('user', ...grants).fingerprint('target');
+  assert.equal(await holder('user', ...grants.reverse()).fingerprint('target'), one);
   const elsewhere = grants.map((text) => hold(text, ['children']));
-  assert.notEqual(new Authority('user', elsewhere).fingerprint('target'), one);
+  assert.notEqual(await new Authority('user', elsewhere).fingerprint('target'), one);
 });

@@ -1,7 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { remembered } from '../../core/remembered.ts';
+import { doInTurns, type Soon, type Steps } from '../../core/steps.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Action, ownAction } from './actions.ts';
+import type { Grant } from './grant.ts';
 import { type Applying, type Bundle, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
 import {
   type Asker,
@@ -79,17 +81,41 @@ export class Authority {
   readonly #possible = new Map<string, boolean>();
 
   /** @param base what holds besides, and for others as well: it is filed once for all of them */
-  constructor(asker: Asker, held: readonly HeldGrant[], base?: Authority) {
+  constructor(
+    asker: Asker,
+    held: readonly HeldGrant[],
+    base?: Authority,
+    reach = new Reach(held, base ? base.#reach : undefined),
+  ) {
     this.asker = asker;
     this.#held = held;
     this.#base = base;
-    this.#reach = new Reach(held, base ? base.#reach : undefined);
+    this.#reach = reach;
   }
 
-  /** How many grants there are besides those of the base, and how many single ids they name. */
-  get size(): { grants: number; ids: number } {
-    const ids = this.#held.reduce((sum, { grant }) => sum + grant.ids.length, 0);
-    return { grants: this.#held.length, ids };
+  /** The same of grants that may be many. */
+  static async make(
+    asker: Asker,
+    held: readonly HeldGrant[],
+    base?: Authority,
+  ): Promise<Authority> {
+    const reach = await doInTurns(Reach.make(held, base ? base.#reach : undefined));
+    return new Authority(asker, held, base, reach);
+  }
+
+  /**
+   * How many roles and grants there are besides those of the base, how many of the grants are objects of
+   * their own, and how many single ids these name.
+   */
+  get size(): { roles: number; held: number; grants: number; ids: number } {
+    const grants = new Set<Grant>();
+    let ids = 0;
+    for (const { grant } of this.#held) {
+      if (grants.has(grant)) continue;
+      grants.add(grant);
+      ids += grant.ids.length;
+    }
+    return { roles: this.#reach.roles, held: this.#held.length, grants: grants.size, ids };
   }
 
   /** The verdict on one action, with the fields that may be shown of its outcome. */
@@ -163,18 +189,24 @@ export class Authority {
   }
 
   /** A text of the grants on a type that changes when any of them does; for list tokens. */
-  fingerprint(type: ResourceTypeName): string {
+  fingerprint(type: ResourceTypeName): Soon<string> {
     if (this.asker === 'recovery') return 'recovery';
+    return this.#fingerprints.get(type) ?? doInTurns(this.#printOf(type));
+  }
+
+  *#printOf(type: ResourceTypeName): Steps<string> {
     const known = this.#fingerprints.get(type);
     if (known !== undefined) return known;
-    const texts = this.#held
-      .filter(({ grant }) => concerns(grant, type))
-      .map((held) => fingerprintOf(held))
-      .sort();
-    const hash = createHash('sha256');
-    for (const text of texts) hash.update(`${text}\n`);
+    // Whatever the order they are in: thousands of them are not sorted between two turns.
+    const sum = new Uint32Array(8);
+    for (const held of this.#held) {
+      yield;
+      if (concerns(held.grant, type)) addHash(sum, fingerprintOf(held));
+    }
+    const all = createHash('sha256').update(sum);
+    if (this.#base) all.update(yield* this.#base.#printOf(type));
     // Kept for each type: the grants themselves may be long.
-    const fingerprint = hash.update(this.#base?.fingerprint(type) ?? '').digest('base64url');
+    const fingerprint = all.digest('base64url');
     this.#fingerprints.set(type, fingerprint);
     return fingerprint;
   }
@@ -248,6 +280,11 @@ function isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { sorted }: View): bool
     ({ byId, byPin }) =>
       (id !== undefined && byId.has(id)) || (pin !== undefined && byPin.has(pin)),
   );
+}
+
+function addHash(sum: Uint32Array, text: string): void {
+  const words = new Uint32Array(Uint8Array.from(hash('sha256', text, 'buffer')).buffer);
+  for (const [at, word] of words.entries()) sum[at] = (sum[at] ?? 0) + word;
 }
 
 /** A grant as it stands in a role; made anew where it is filled in for somebody. */

@@ -46,3 +46,34 @@ test('where the same roles reach for the same reasons it is the same that applie
   assert.notEqual(one, other);
   assert.equal(one?.bundles[0], other?.bundles[1], 'and of what else applies the part is');
 });
+
+test('roles that grant the very same are one: in thousands of projects the same applies', () => {
+  const first = held('r', 'p', ['this']);
+  const other = held('r', 'p', ['this']).grant;
+  const roleOf = (n: number, grant = first.grant): HeldGrant => ({
+    ...first,
+    role_id: `r_${n}`,
+    role_scope_id: `p_${n}`,
+    grant,
+  });
+  const reach = new Reach([roleOf(1), roleOf(2), roleOf(3), roleOf(3, other), roleOf(4, other)]);
+  const [one, two, both, four, none] = [1, 2, 3, 4, 5].map((n) => reach.find(at(`p_${n}`, 'o_1')));
+  assert.equal(reach.roles, 4);
+  assert.equal(one, two);
+  assert.notEqual(two, both, 'one grants more');
+  assert.notEqual(two, four, 'another grant');
+  assert.deepEqual(both?.bundles.flat(2), [first.grant, other]);
+  assert.deepEqual(none?.bundles, []);
+});
+
+test('as many different roles as there may be reach into one scope, each by itself', () => {
+  const roles = Array.from({ length: 20 }, (_, n) => held(`r_${n}`, 'p_1', ['this', 'p_2']));
+  const beside = held('r_20', 'p_3', ['this']);
+  const reach = new Reach([...roles, { ...beside, grant: roles[0]?.grant ?? beside.grant }]);
+  const grantsIn = (scope: string) => reach.find(at(scope, 'o_1')).bundles.flat(2);
+  for (const scope of ['p_1', 'p_2']) {
+    assert.deepEqual(new Set(grantsIn(scope)), new Set(roles.map(({ grant }) => grant)), scope);
+    assert.equal(grantsIn(scope).length, 20);
+  }
+  assert.deepEqual(grantsIn('p_3'), [roles[0]?.grant]);
+});

@@ -1,4 +1,5 @@
 import { remembered } from '../../core/remembered.ts';
+import { doAll, type Steps } from '../../core/steps.ts';
 import type { Grant } from './grant.ts';
 
 /** A grant in somebody's hands: what it grants and where the role that holds it applies. */
@@ -29,20 +30,26 @@ export interface Applying {
   number: number;
 }
 
+/** Roles by the numbers of what they grant: all that grant the very same are one. */
+type Kinds = Set<number>;
+
 /**
  * Tells which roles reach into a scope (contract 4.2), without a look at each of them. Somebody may
- * hold a thousand roles, and a thousand scopes may be asked about.
+ * hold a thousand roles, and a thousand scopes may be asked about: each project brings a role that
+ * grants there what those of all others grant in theirs.
  */
 export class Reach {
-  readonly #roles: { grants: Grant[]; first: HeldGrant }[] = [];
-  /** Roles by a scope that they reach into: their own, or one that they name. */
-  readonly #in = new Map<string, Set<number>>();
-  /** Roles by the scope above all those that they reach into. */
-  readonly #beneath = new Map<string, Set<number>>();
-  readonly #everywhere = new Set<number>();
+  /** What roles grant, by the number of its kind. */
+  readonly #kinds: (readonly Grant[])[] = [];
+  /** By a scope that roles reach into: their own, or one that they name. */
+  readonly #in = new Map<string, Kinds>();
+  /** By the scope above all those that roles reach into. */
+  readonly #beneath = new Map<string, Kinds>();
+  #everywhere: Kinds = NONE;
   readonly #bundles = new Map<string, Bundle>();
   readonly #applying = new Map<string, Applying>();
   readonly #base: Reach | undefined;
+  #roles = 0;
 
   /**
    * @param held the grants of a role stand together
@@ -50,12 +57,19 @@ export class Reach {
    */
   constructor(held: readonly HeldGrant[], base?: Reach) {
     this.#base = base;
-    for (const one of held) {
-      const last = this.#roles.at(-1);
-      if (last && isSameRole(last.first, one)) last.grants.push(one.grant);
-      else this.#roles.push({ grants: [one.grant], first: one });
-    }
-    for (const [at, { first }] of this.#roles.entries()) this.#place(at, first);
+    doAll(this.#take(held));
+  }
+
+  /** The same of grants that may be many. */
+  static *make(held: readonly HeldGrant[], base?: Reach): Steps<Reach> {
+    const reach = new Reach([], base);
+    yield* reach.#take(held);
+    return reach;
+  }
+
+  /** How many roles there are besides those of the base. */
+  get roles(): number {
+    return this.#roles;
   }
 
   find(place: ScopePlace): Applying {
@@ -80,25 +94,65 @@ export class Reach {
     return applying;
   }
 
-  #place(at: number, { role_scope_id, grant_scope_ids }: HeldGrant): void {
+  *#take(held: readonly HeldGrant[]): Steps<void> {
+    const known = new KnownKinds(this.#kinds);
+    const sets = new KindSets();
+    let grants: Grant[] = [];
+    for (const [at, one] of held.entries()) {
+      grants.push(one.grant);
+      const next = held[at + 1];
+      if (next && isSameRole(one, next)) continue;
+      this.#place(sets, known.numberOf(grants), one);
+      this.#roles += 1;
+      grants = [];
+      yield;
+    }
+  }
+
+  #place(sets: KindSets, kind: number, { role_scope_id, grant_scope_ids }: HeldGrant): void {
     for (const where of grant_scope_ids) {
-      if (where === 'this') put(this.#in, role_scope_id, at);
-      else if (where === 'children') put(this.#beneath, role_scope_id, at);
-      else if (where !== 'descendants') put(this.#in, where, at);
-      else if (role_scope_id === 'global') this.#everywhere.add(at);
+      if (where === 'this') sets.put(this.#in, role_scope_id, kind);
+      else if (where === 'children') sets.put(this.#beneath, role_scope_id, kind);
+      else if (where !== 'descendants') sets.put(this.#in, where, kind);
+      else if (role_scope_id === 'global') this.#everywhere = sets.with(this.#everywhere, kind);
     }
   }
 
   #bundleOf(key: string): Bundle {
     const known = this.#bundles.get(key);
     if (known) return known;
-    const bundle = key.split(',').map((at) => this.#roles[Number(at)]?.grants ?? []);
+    const bundle = key.split(',').map((kind) => this.#kinds[Number(kind)] ?? []);
     this.#bundles.set(key, bundle);
     return bundle;
   }
 }
 
-const keyOf = remembered((roles: ReadonlySet<number>) => [...roles].join(','));
+const keyOf = remembered((kinds: Kinds) => [...kinds].join(','));
+
+/** The kinds that there are, while roles are read: equal grants are mostly the same object. */
+class KnownKinds {
+  readonly #kinds: (readonly Grant[])[];
+  readonly #grants = new Map<Grant, number>();
+  readonly #numbers = new Map<string, number>();
+
+  constructor(kinds: (readonly Grant[])[]) {
+    this.#kinds = kinds;
+  }
+
+  numberOf(grants: readonly Grant[]): number {
+    const key = grants.map((grant) => this.#numberOfGrant(grant)).join();
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    this.#numbers.set(key, this.#kinds.length);
+    return this.#kinds.push(grants) - 1;
+  }
+
+  #numberOfGrant(grant: Grant): number {
+    const known = this.#grants.get(grant) ?? this.#grants.size;
+    this.#grants.set(grant, known);
+    return known;
+  }
+}
 
 function isSameRole(one: HeldGrant, other: HeldGrant): boolean {
   return (
@@ -108,8 +162,28 @@ function isSameRole(one: HeldGrant, other: HeldGrant): boolean {
   );
 }
 
-function put(map: Map<string, Set<number>>, key: string, at: number): void {
-  const known = map.get(key);
-  if (known) known.add(at);
-  else map.set(key, new Set([at]));
+const NONE: Kinds = new Set();
+
+/** So many kinds in a set are the same set wherever they come together in this order. */
+const FEW = 4;
+
+/** Sets of kinds, while roles are read: most scopes have the same one. */
+class KindSets {
+  readonly #next = new Map<Kinds, Map<number, Kinds>>();
+
+  put(map: Map<string, Kinds>, key: string, kind: number): void {
+    map.set(key, this.with(map.get(key) ?? NONE, kind));
+  }
+
+  /** A set with one more kind; one that is nobody else's grows itself. */
+  with(set: Kinds, kind: number): Kinds {
+    if (set.has(kind)) return set;
+    if (set.size > FEW) return set.add(kind);
+    if (set.size === FEW) return new Set([...set, kind]);
+    const next = this.#next.get(set) ?? new Map<number, Kinds>();
+    this.#next.set(set, next);
+    const known = next.get(kind) ?? new Set([...set, kind]);
+    next.set(kind, known);
+    return known;
+  }
 }

@@ -34,7 +34,7 @@ export async function listResolvableAliases(
   return listPicked(app, caller, aliasDefinition, query, {
     container_id: 'global',
     name: `resolvable by ${user.id}`,
-    fingerprint: authority.fingerprint('target'),
+    fingerprint: await authority.fingerprint('target'),
     show: (aliases) => showResolvable(app, authority, tree, aliases),
   });
 }

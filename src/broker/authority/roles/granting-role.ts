@@ -1,5 +1,5 @@
 import { textBytes } from '../../../core/kept.ts';
-import { hasTemplates, parseGrant } from '../../grants/grant.ts';
+import { type Grant, hasTemplates, parseGrant } from '../../grants/grant.ts';
 import type { HeldGrant } from '../../grants/reach.ts';
 import type { Resource } from '../../resource.ts';
 import type { Seen } from '../../resources/by-ids/store.ts';
@@ -20,22 +20,51 @@ const ROLE_BYTES = 512;
 const GRANT_BYTES = 280;
 const ID_BYTES = 40;
 
-export function readGrants({ id, version, updated_ms, scope_id, body }: Resource): GrantingRole {
-  const { grant_strings, grant_scope_ids } = body as RoleBody;
+/** A grant that was read, with its text. */
+export interface ReadGrant {
+  text: string;
+  grant: Grant;
+}
+
+/** Undefined for one that cannot be used. */
+export function readGrant(text: string): ReadGrant | undefined {
+  const reading = parseGrant(text);
+  return reading.valid ? { text, grant: reading.grant } : undefined;
+}
+
+/** @param read may give the same grant for the same text: most roles grant what many others do */
+export function readGrants(
+  { id, version, updated_ms, scope_id, body }: Resource,
+  read: (text: string) => ReadGrant | undefined = readGrant,
+): GrantingRole {
+  const { grant_strings, grant_scope_ids: where } = body as RoleBody;
+  const grant_scope_ids = where.length === 1 && where[0] === 'this' ? THIS : where;
   const held: HeldGrant[] = [];
   const templates: HeldGrant[] = [];
   let bytes = ROLE_BYTES + grant_scope_ids.length * ID_BYTES;
-  for (const text of grant_strings) {
-    const reading = parseGrant(text);
-    if (!reading.valid) continue;
-    const { grant } = reading;
+  for (const written of grant_strings) {
+    const found = read(written);
+    if (!found) continue;
+    const { grant, text } = found;
     const one = { grant, role_id: id, role_scope_id: scope_id, grant_scope_ids, text };
     if (hasTemplates(grant)) templates.push(one);
     else held.push(one);
-    bytes += textBytes(text) + GRANT_BYTES + hashIds(grant.ids) * ID_BYTES;
+    bytes += weighGrant(found);
   }
-  return { id, version, updated_ms, held, templates, bytes };
+  return { id, version, updated_ms, held: compact(held), templates: compact(templates), bytes };
 }
+
+/** Of most roles. */
+const THIS: readonly string[] = ['this'];
+const NONE: readonly HeldGrant[] = [];
+
+/** A list that has grown has room for more; of many thousands of roles that is most of what they take. */
+const compact = (list: readonly HeldGrant[]): readonly HeldGrant[] =>
+  list.length === 0 ? NONE : list.slice();
+
+/** About how many bytes a grant takes that was read. */
+export const weighGrant = ({ text, grant }: ReadGrant): number =>
+  textBytes(text) + GRANT_BYTES + hashIds(grant.ids) * ID_BYTES;
 
 /**
  * How many different ids there are. That works out their hashes, of which there may be thousands: it is

@@ -3,7 +3,13 @@ import { Breath } from '../../../core/breath.ts';
 import { LastOf } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
 import { listResourcesById, type Seen } from '../../resources/by-ids/store.ts';
-import { type GrantingRole, readGrants } from './granting-role.ts';
+import {
+  type GrantingRole,
+  type ReadGrant,
+  readGrant,
+  readGrants,
+  weighGrant,
+} from './granting-role.ts';
 import { listGroupsOf, listRolesOf } from './store.ts';
 
 /** Ids of the groups that a user is in: a role of theirs is the user's. */
@@ -20,15 +26,26 @@ export function listSeen(app: App, principals: readonly string[]): Promise<Seen[
 export const isAsSeen = (seen: Seen, now: Seen | undefined): boolean =>
   now?.id === seen.id && now.version === seen.version && now.updated_ms === seen.updated_ms;
 
-/** What roles grant, of those that are still there. */
-export async function readSeen(app: App, seen: readonly Seen[]): Promise<GrantingRole[]> {
+/**
+ * What roles grant, of those that are still there.
+ *
+ * @param before as they were read by somebody who keeps them
+ */
+export async function readSeen(
+  app: App,
+  seen: readonly Seen[],
+  before: ReadonlyMap<string, GrantingRole> = new Map(),
+): Promise<GrantingRole[]> {
   const known = knownRolesOf(app);
   const roles: GrantingRole[] = [];
   const unknown: Seen[] = [];
+  const breath = new Breath();
   for (const one of seen) {
-    const role = known.find(one);
+    const last = before.get(one.id);
+    const role = isAsSeen(one, last) ? last : known.find(one);
     if (role) roles.push(role);
     else unknown.push(one);
+    if (breath.isDue) await breath.take();
   }
   return unknown.length === 0 ? roles : [...roles, ...(await known.load(app, unknown))];
 }
@@ -44,6 +61,7 @@ export async function readRolesOf(
 /** The roles as they were read last, of those that fit: of thousands few change at a time. */
 class KnownRoles {
   readonly #kept = new LastOf<GrantingRole>(ROOMS.broker_roles, ({ bytes }) => bytes);
+  readonly #grants = new LastOf<ReadGrant>(ROOMS.broker_grants, weighGrant);
   #loading: Promise<unknown> = Promise.resolve();
 
   find(seen: Seen): GrantingRole | undefined {
@@ -66,10 +84,11 @@ class KnownRoles {
       const role = this.find(seen);
       if (role) roles.push(role);
       else unknown.push(seen.id);
+      if (breath.isDue) await breath.take();
     }
     for (let at = 0; at < unknown.length; at += ROLES_AT_ONCE) {
       for (const found of await listResourcesById(app.db, unknown.slice(at, at + ROLES_AT_ONCE))) {
-        const role = readGrants(found);
+        const role = readGrants(found, (text) => this.#grantOf(text));
         this.#kept.set(role.id, role);
         roles.push(role);
         await breath.take();
@@ -77,6 +96,15 @@ class KnownRoles {
       await breath.take();
     }
     return roles;
+  }
+
+  /** The same for the same text: each project brings a role that grants what those of all others do. */
+  #grantOf(text: string): ReadGrant | undefined {
+    const known = this.#grants.find(text);
+    if (known) return known;
+    const found = readGrant(text);
+    if (found) this.#grants.set(text, found);
+    return found;
   }
 }
 
