@@ -32,7 +32,7 @@ const BLAMED_MS = 60_000;
 /** Of what is remembered of each kind; what was longest ago is forgotten first. */
 const MOST_KNOWN = 4096;
 
-const CLOCK: PaceClock = {
+export const CLOCK: PaceClock = {
   now: () => performance.now(),
   after: (ms, then) => {
     const timer = setTimeout(then, ms).unref();
@@ -62,6 +62,11 @@ export class TurnsByPace {
     this.#fresh = new FairTurns(places.fresh, refuse);
     this.#quick = new FairTurns(places.quick, refuse);
     this.#slow = new FairTurns(places.slow, refuse);
+  }
+
+  /** Whether somebody would be asked at once. */
+  isFreeFor(whom: string, asker: PaceAsker): boolean {
+    return this.#laneOf(whom, asker).isFreeFor(asker);
   }
 
   /** @param whom who is asked */

@@ -15,12 +15,14 @@ function openNames() {
       return () => void timers.delete(timer);
     },
   };
-  const turns = new NameTurns(() => new Error('no place'), clock);
-  const running = new Map<string, () => void>();
+  const turns = new NameTurns<string>(() => new Error('no place'), clock);
+  const running = new Map<string, (found: string[]) => void>();
+  const told: string[] = [];
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const ask = async (name: string, party: string): Promise<void> => {
-    const lookUp = () => new Promise<void>((resolve) => running.set(name, resolve));
-    void turns.take(name, { party, onGone: undefined }, lookUp);
+    const lookUp = () => new Promise<string[]>((resolve) => running.set(name, resolve));
+    const note = (found: readonly string[]) => told.push(found[0] ?? '');
+    void turns.take(name, { party, onGone: undefined }, lookUp).then(note);
     await settle();
   };
   const wait = async (ms: number): Promise<void> => {
@@ -32,13 +34,13 @@ function openNames() {
     }
     await settle();
   };
-  const end = async (name: string, after_ms: number): Promise<void> => {
+  const end = async (name: string, after_ms: number, addresses = 1): Promise<void> => {
     await wait(after_ms);
-    running.get(name)?.();
+    running.get(name)?.(Array(addresses).fill(`${name} at ${now}`));
     running.delete(name);
     await settle();
   };
-  return { ask, end, wait, running: () => [...running.keys()] };
+  return { ask, end, wait, running: () => [...running.keys()], told };
 }
 
 test('names that are never answered keep one place of whoever asks, and others have the other', async () => {
@@ -93,6 +95,8 @@ test('names that were quick and hang now keep the place of the quick ones for a 
     await ask(name, '192.0.2.1');
     await end(name, 5);
   }
+  // What they were found to be is forgotten by then.
+  await wait(60_000);
   for (const at of [1, 2]) await ask(`new-${at}`, `192.0.2.${at}`);
   for (const name of turned) await ask(name, '192.0.2.1');
   await ask('vault', '198.51.100.1');
@@ -107,4 +111,58 @@ test('addresses of one site have one place for new names, and other sites the ot
   assert.deepEqual(running(), ['new-1']);
   await ask('vault', '2001:db8:2:1::/64');
   assert.deepEqual(running(), ['new-1', 'vault']);
+});
+
+test('a name that was found within a minute is what it was while others have all places', async () => {
+  const { ask, end, wait, running, told } = openNames();
+  const turned = [1, 2, 3, 4].map((at): [string, string] => [`turned-${at}`, `203.0.${at}.1`]);
+  for (const [name, party] of turned) {
+    await ask(name, party);
+    await end(name, 5);
+  }
+  await ask('vault', '198.51.100.1');
+  await end('vault', 5);
+  assert.equal(told.at(-1), 'vault at 25');
+  // Where there is a place, it is looked up.
+  await ask('vault', '198.51.100.1');
+  await end('vault', 5);
+  assert.equal(told.at(-1), 'vault at 30');
+  for (const at of [1, 2]) await ask(`new-${at}`, `192.0.${at}.1`);
+  for (const [name, party] of turned) {
+    await ask(name, party);
+    await wait(1_000);
+  }
+  const hanging = ['new-1', 'new-2', 'turned-1', 'turned-2', 'turned-3', 'turned-4'];
+  assert.deepEqual(running(), hanging);
+  told.length = 0;
+  await ask('vault', '198.51.100.1');
+  assert.deepEqual(told, ['vault at 30'], 'by whomever');
+  await ask('vault', OWN_PARTY);
+  assert.deepEqual(told, ['vault at 30', 'vault at 30']);
+  await ask('never-found', '198.51.100.1');
+  assert.equal(told.length, 2);
+  await wait(56_000);
+  await ask('vault', '198.51.100.1');
+  assert.equal(told.length, 2, 'not for longer than a minute');
+  assert.deepEqual(running(), hanging);
+  await end('turned-1', 1);
+  assert.deepEqual(running().at(-1), 'vault', 'it waits for its place then');
+});
+
+test('a name of more addresses than are remembered waits for its place', async () => {
+  const { ask, end, running, told } = openNames();
+  for (const [name, addresses] of [
+    ['few', 16],
+    ['many', 17],
+    ['turned', 1],
+  ] as const) {
+    await ask(name, '198.51.100.1');
+    await end(name, 5, addresses);
+  }
+  for (const at of [1, 2]) await ask(`new-${at}`, `192.0.${at}.1`);
+  await ask('turned', '198.51.100.1');
+  told.length = 0;
+  for (const name of ['few', 'many']) await ask(name, '198.51.100.1');
+  assert.deepEqual(told, ['few at 5']);
+  assert.deepEqual(running(), ['new-1', 'new-2', 'turned']);
 });

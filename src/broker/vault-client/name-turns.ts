@@ -1,6 +1,6 @@
 import type { Asker } from '../../core/fair-turns.ts';
 import { OWN_PARTY, siteOfParty } from '../../core/party.ts';
-import { type PaceClock, type PacePlaces, TurnsByPace } from '../../core/turns-by-pace.ts';
+import { CLOCK, type PaceClock, type PacePlaces, TurnsByPace } from '../../core/turns-by-pace.ts';
 
 /** Who looks a name up. */
 export interface NameAsker {
@@ -20,27 +20,54 @@ const PLACES: PacePlaces = {
   slow_ms: 1_000,
 };
 
+/** So long what a name was last found to be is taken where it cannot be looked up at once, in milliseconds. */
+const FOUND_MS = 60_000;
+/** Of so many names; what was found longest ago is forgotten first. */
+const MOST_FOUND = 1_024;
+/** A name of more addresses is always looked up: nobody fills the memory with them. */
+const MOST_ADDRESSES = 16;
+
 /**
  * Turns at looking names up. Who names a server of names that never answers holds a thread for many seconds, gone or
  * not, so few are looked up at once, and those that were quick beside any number of slow ones. Of new ones each site
- * has one place; the server's own work has one for each name.
+ * has one place; the server's own work has one for each name. Those of some sites together can have all places for
+ * as long as names hang: meanwhile a name is what it was a minute ago.
  */
-export class NameTurns {
+export class NameTurns<Address> {
   readonly #turns: TurnsByPace;
+  readonly #clock: PaceClock;
+  readonly #found = new Map<string, { found: readonly Address[]; at_ms: number }>();
 
-  constructor(refuse: () => Error, clock?: PaceClock) {
+  constructor(refuse: () => Error, clock: PaceClock = CLOCK) {
+    this.#clock = clock;
     this.#turns = new TurnsByPace(PLACES, refuse, clock);
   }
 
-  take<Result>(
+  async take(
     name: string,
     { party, onGone }: NameAsker,
-    lookUp: () => Promise<Result>,
-  ): Promise<Result> {
-    const asker =
+    lookUp: () => Promise<readonly Address[]>,
+  ): Promise<readonly Address[]> {
+    const who =
       party === OWN_PARTY
         ? { party: `name ${name}`, blamed: OWN_PARTY }
         : { party, site: siteOfParty(party) };
-    return this.#turns.take(name, { ...asker, onGone }, lookUp);
+    const asker = { ...who, onGone };
+    const last = this.#found.get(name);
+    const isRecent = last && this.#clock.now() - last.at_ms < FOUND_MS;
+    if (isRecent && !this.#turns.isFreeFor(name, asker)) return last.found;
+    const found = await this.#turns.take(name, asker, lookUp);
+    this.#note(name, found);
+    return found;
+  }
+
+  #note(name: string, found: readonly Address[]): void {
+    this.#found.delete(name);
+    if (found.length > MOST_ADDRESSES) return;
+    this.#found.set(name, { found, at_ms: this.#clock.now() });
+    for (const oldest of this.#found.keys()) {
+      if (this.#found.size <= MOST_FOUND) return;
+      this.#found.delete(oldest);
+    }
   }
 }

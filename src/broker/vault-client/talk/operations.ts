@@ -49,7 +49,7 @@ const MOST_HANDSHAKE = 32 << 10;
 /** Bytes on the wire after that: an answer in tiny parts is longer than itself. */
 const MOST_WIRE = MOST_HEAD + MOST_BODY + (256 << 10);
 
-const nameTurns = new NameTurns(
+const nameTurns = new NameTurns<LookupAddress>(
   () => new VaultFault('busy', 'too many names are being looked up, try again in some seconds'),
 );
 
