@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { standOn } from '../access/standing/operations.ts';
-import type { Standing } from '../access/standing/standing.ts';
-import { systemCaller } from '../access/system-caller.ts';
+import { Holding } from '../access/holding/operations.ts';
 import { findLiving } from '../access/tokens/authentication/operations.ts';
-import { tokenId } from '../access/tokens/minting/operations.ts';
 import type { Token } from '../access/tokens/token.ts';
 import { type App, perApp } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
@@ -12,14 +9,13 @@ import { USUAL_WORDS } from '../broker/definition.ts';
 import { IN_REQUEST, refuseField } from '../broker/field-errors.ts';
 import { type Action, ownAction } from '../broker/grants/actions.ts';
 import type { GrantVerdict } from '../broker/grants/decision.ts';
-import { type Identified, identify } from '../broker/identity/operations.ts';
 import { isIdOf } from '../broker/resource-types.ts';
 import { visibleFields } from '../broker/resources/answers/operations.ts';
-import { noteAccount } from '../core/asking.ts';
 import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
 import { recordable } from '../core/recorded-shape.ts';
 import { countRequest } from '../metrics/operations.ts';
+import { type BoundaryAsker, findAsker } from './boundary-asker.ts';
 import {
   checkFields,
   MAX_REFERENCE,
@@ -91,8 +87,9 @@ async function answerOrRefuse(
   kept: Kept,
 ): Promise<Dressed> {
   const { trace } = kept;
+  const holding = new Holding(app);
   try {
-    return await answer(app, router, request, kept);
+    return await answer(app, router, request, { ...kept, holding });
   } catch (thrown) {
     const error = await recordRefusal(app, trace, thrown).then(
       () => thrown,
@@ -106,6 +103,8 @@ async function answerOrRefuse(
       kind: 'Internal',
       message: `internal error, see the server's log for request ${id}`,
     });
+  } finally {
+    holding.release();
   }
 }
 
@@ -113,7 +112,7 @@ async function answer(
   app: App,
   router: BoundaryRouter,
   request: HttpRequest,
-  { trace, limits }: Kept,
+  { trace, limits, holding }: Kept & { holding: Holding },
 ): Promise<Dressed> {
   const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
   if (path === undefined) return bareRefusal(400);
@@ -139,31 +138,10 @@ async function answer(
   const living = text === '' ? undefined : await findLiving(app, text);
   const refused = takeQuota(app, route, request, { text, living }, limits);
   if (refused) return refused;
-  const known = await identify(app, text, request.remote_address, living);
-  trace.token = known.token;
-  noteAccount(known.who.user_id);
-  if (text !== '' && !known.token) {
-    trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
-  }
-  if (known.who.user_id !== '') trace.record.outcome = { user_id: known.who.user_id };
-  const caller = callerOf(known, trace, request);
-  trace.caller = caller;
+  const asker = await findAsker(app, { request, text, living, trace, holding });
   const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
-  const standing = (permit: (again: BrokerCaller) => Promise<void>): Standing =>
-    standingOf(known, async () => {
-      const again = await identify(app, text, request.remote_address, undefined, known);
-      await permit({ ...caller, who: again.who });
-      const { who, token, acl, identity } = again;
-      Object.assign(caller, { who, token, acl, identity });
-      return again;
-    });
-  const result = await permitAndRun(app, caller, route, {
-    http: request,
-    request: bare,
-    trace,
-    standing,
-  });
-  await recordDone(app, caller, route);
+  const result = await permitAndRun(app, asker, route, { http: request, request: bare, trace });
+  await recordDone(app, asker.caller, route);
   if (app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
   return dressBoundaryAnswer(result);
 }
@@ -226,21 +204,18 @@ interface Bare {
  */
 async function permitAndRun(
   app: App,
-  caller: BrokerCaller,
+  asker: BoundaryAsker,
   route: BoundaryRoute,
-  bare: Bare & {
-    trace: Trace;
-    /** What the request rests on once it is permitted, and how it is permitted again. */
-    standing(permit: (again: BrokerCaller) => Promise<void>): Standing;
-  },
+  bare: Bare & { trace: Trace },
 ): Promise<BoundaryAnswer> {
+  const { caller } = asker;
   const { access } = route;
   if (access === 'public') return route.run(app, caller, bare.request, undefined, 'all');
   if ('lists' in access) {
     route.check?.(bare.request);
     return route.run(app, caller, bare.request, undefined, 'all');
   }
-  const fields = await readFields(app, caller, route, access, bare);
+  const fields = await readFields(app, asker, route, access, bare);
   const named = { ...bare.request, item: pickReferences(fields, access.named_by) };
   traceInput(bare.trace, named.item);
   const resolved = (await route.resolve?.(app, named)) ?? named;
@@ -260,7 +235,7 @@ async function permitAndRun(
   const permitted = judge(caller, located, access.action);
   if (!permitted.authorized) throw refuseCaller(caller);
   let { output_fields } = permitted;
-  caller.standing = bare.standing(async (again) => {
+  caller.standing = asker.standing(async (again) => {
     const present = await access.locate(app, again, resolved);
     const verdict = judge(again, present, access.action);
     if (!verdict.authorized) throw refuseCaller(again);
@@ -314,20 +289,38 @@ const hasBody = ({ method }: BoundaryRoute): boolean => method === 'POST' || met
 /** The body's fields, for a caller who could be granted the action. */
 async function readFields(
   app: App,
-  caller: BrokerCaller,
+  asker: BoundaryAsker,
   route: BoundaryRoute,
   access: LocatedAccess,
   { http, request }: Bare,
 ): Promise<NamedFields> {
   if (!hasBody(route)) return {};
-  const { authority } = caller.who;
-  if (!authority.mayAllow(access.type, access.action)) {
-    await refusePath(app, caller, route, access, request);
-    throw refuseCaller(caller);
+  const { caller } = asker;
+  await requirePossible(app, caller, route, access, request);
+  const most = caller.who.authority.asker === 'anonymous' ? ANONYMOUS_BODY : MAX_BODY;
+  const limit = Math.min(most, route.max_body ?? most);
+  // A body may take its time, and grants that name thousands of single things are much to hold meanwhile.
+  const isAwaited = asker.isMuch && !http.hasCome();
+  if (isAwaited) asker.letGo();
+  const bytes = await http.readBody(limit);
+  if (isAwaited) {
+    await asker.findAgain();
+    await requirePossible(app, caller, route, access, request);
   }
-  const most = authority.asker === 'anonymous' ? ANONYMOUS_BODY : MAX_BODY;
-  const bytes = await http.readBody(Math.min(most, route.max_body ?? most));
   return parseBoundaryBody(bytes, route, (kept) => http.keep(kept));
+}
+
+/** @throws Failure as the request would be refused if nobody read its body */
+async function requirePossible(
+  app: App,
+  caller: BrokerCaller,
+  route: BoundaryRoute,
+  access: LocatedAccess,
+  request: BoundaryRequest,
+): Promise<void> {
+  if (caller.who.authority.mayAllow(access.type, access.action)) return;
+  await refusePath(app, caller, route, access, request);
+  throw refuseCaller(caller);
 }
 
 /** That a path names nothing is told to everybody (contract 1.10). */
@@ -342,13 +335,6 @@ async function refusePath(
   const resolved = (await route.resolve?.(app, request)) ?? request;
   if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
   await access.locate(app, caller, resolved);
-}
-
-/** What a permitted request rests on: its token, and what is permitted. */
-function standingOf(known: Identified, again: () => Promise<Identified>): Standing {
-  const { token_row, has_line, permission_version } = known;
-  const footing = { token_id: token_row, has_line, mount: undefined, version: permission_version };
-  return standOn(footing, async () => standingOf(await again(), again));
 }
 
 /** The verdict on an action, or on its `:self` form where the thing is the caller's own. */
@@ -384,16 +370,4 @@ function credentialsOf(request: HttpRequest): string {
   const js = part('wt-js-token-cookie');
   const http = part('wt-http-token-cookie');
   return js !== '' && http !== '' ? js + http : '';
-}
-
-function callerOf(known: Identified, trace: Trace, { onGone }: HttpRequest): BrokerCaller {
-  return {
-    ...systemCaller(trace.request_id, trace.record.route),
-    token: known.token,
-    acl: known.acl,
-    identity: known.identity,
-    who: known.who,
-    record: trace.record,
-    onGone,
-  };
 }

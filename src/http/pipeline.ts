@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import { Holding } from '../access/holding/operations.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
@@ -59,8 +60,9 @@ async function answerOrRefuse(
   request: HttpRequest,
   trace: Trace,
 ): Promise<Dressed> {
+  const holding = new Holding(app);
   try {
-    return await answer(app, routers, request, trace);
+    return await answer(app, routers, request, { trace, holding });
   } catch (thrown) {
     const { method, url } = request;
     const asked = { method, url, text: findToken(request) };
@@ -75,6 +77,8 @@ async function answerOrRefuse(
     const id = trace.request_id;
     app.log.error({ err: error, request_id: id }, 'a request failed');
     return refusal(500, [`internal error, see the server's log for request ${id}`]);
+  } finally {
+    holding.release();
   }
 }
 
@@ -82,7 +86,7 @@ async function answer(
   app: App,
   routers: Routers,
   request: HttpRequest,
-  trace: Trace,
+  { trace, holding }: { trace: Trace; holding: Holding },
 ): Promise<Dressed> {
   const { request_id } = trace;
   const { path, slash, query } =
@@ -119,6 +123,7 @@ async function answer(
         ? undefined
         : await authenticate(app, text, request.remote_address);
   trace.token = known?.token;
+  holding.take(known);
   if (known) noteAccount(known.token.entity_id || known.token.policies.join());
   const remembering = known && rememberSealer(app, known);
   if (remembering) await remembering;
@@ -153,13 +158,17 @@ async function answer(
     const granted = judgeGranted(known.acl, route, { ...asked, budget });
     requireAllowed(granted instanceof Promise ? await granted : granted);
   }
-  // A body may take its time, and permissions that were compiled for one token alone are much to hold meanwhile.
-  const isMuch = known !== undefined && known.acl.bytes > MUCH_TO_HOLD && !request.hasCome();
-  if (isMuch) known = undefined;
+  // A body may take its time: what is permitted is let go of meanwhile, and the token is held for records.
+  const isAwaited = known !== undefined && holding.isMuch && !request.hasCome();
+  if (isAwaited) {
+    holding.take({ token: known?.token });
+    known = undefined;
+  }
   const fields = await readFields(request, route, method, query);
-  if (isMuch && text !== undefined) {
+  if (isAwaited && text !== undefined) {
     known = await authenticateAgain(app, text, request.remote_address);
     if (!known) throw new Failure('unauthenticated', 'permission denied');
+    holding.take(known);
   }
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
@@ -193,6 +202,7 @@ async function answer(
     if (!known || text === undefined) return undefined;
     const again = await authenticateAgain(app, text, request.remote_address);
     if (!again) throw new Failure('unauthenticated', 'permission denied');
+    holding.take(again);
     await permit(app, caller, route, { ...permission, acl: again.acl });
     const { token, acl, identity } = again;
     Object.assign(caller, { token, acl, identity });
@@ -211,9 +221,6 @@ async function answer(
 function unrouted(path: string): Failure {
   return new Failure('not_found', `no handler for route "${path}". route entry not found.`);
 }
-
-/** Bytes of permissions; what people write is far less. */
-const MUCH_TO_HOLD = 1 << 14;
 
 /** What a permitted request rests on: its token, the mount at its path, and what is permitted. */
 function standingOf(

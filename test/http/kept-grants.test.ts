@@ -1,18 +1,19 @@
-/** What is kept of what users of the broker are allowed. */
+/** What is kept, and held meanwhile, of what users of the broker are allowed. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readAuthority } from '../../src/broker/authority/operations.ts';
-import { makeProject, repair } from '../support/broker.ts';
+import { makeProject, type Person, type Project, repair } from '../support/broker.ts';
 import { heapUsed } from '../support/heap.ts';
-import { startTestServer } from '../support/server.ts';
+import { openTalk } from '../support/raw-talk.ts';
+import { type Client, startTestServer } from '../support/server.ts';
 
 /** As long as the grants of a role may be: ids of single targets, of which there need be none. */
-const longGrants = (): string[] =>
+const longGrants = (nth = 0): string[] =>
   Array.from({ length: 32 }, (_, at) => {
     const ids = Array.from(
       { length: 480 },
-      (_, place) => `ttcp_${String(at * 480 + place).padStart(10, '0')}`,
+      (_, place) => `ttcp_${nth}${String(at * 480 + place).padStart(9, '0')}`,
     );
     return `ids=${ids.join(',')};actions=read,authorize-session`;
   });
@@ -38,4 +39,51 @@ test('one role with long grants that everybody has takes no more memory than the
   // Each of them takes some 4 MiB.
   const grown = heapUsed() - before;
   assert.ok(grown < 100 << 20, `${grown >> 20} MiB more`);
+});
+
+/** People who are allowed sixty thousand single things, all of them the same. */
+async function addPeople(server: Client, project: Project, count: number): Promise<Person[]> {
+  const people: Person[] = [];
+  for (let nth = 0; nth < count; nth++) {
+    const grants = ['ids=*;type=host-catalog;actions=create'];
+    people.push(await project.addPerson(`person-${nth}`, grants));
+  }
+  const principal_ids = people.map(({ user_id }) => user_id);
+  for (let nth = 0; nth < 4; nth++) {
+    const grant_strings = longGrants(nth);
+    const role = (await repair(server, 'roles', { scope_id: project.id })).textAt('id');
+    await repair(server, `roles/${role}:add-principals`, { version: 1, principal_ids });
+    await repair(server, `roles/${role}:set-grants`, { version: 2, grant_strings });
+  }
+  return people;
+}
+
+test('grants of many users that name thousands of things are not held while bodies are awaited', async (t) => {
+  const server = await startTestServer(t);
+  const project = await makeProject(server);
+  const people = await addPeople(server, project, 20);
+  const body = JSON.stringify({ scope_id: project.id, type: 'static' });
+  const talks = await Promise.all(people.map(() => openTalk(server, '127.0.0.1')));
+  try {
+    const before = heapUsed();
+    for (const [at, person] of people.entries()) {
+      const lists = `targets?scope_id=${project.id}`;
+      assert.equal((await person.call('GET', lists)).status, 200);
+      const head = `POST /v1/host-catalogs HTTP/1.1\r\nHost: ${new URL(server.url).host}\r\n`;
+      const more = `Authorization: Bearer ${person.token}\r\nContent-Length: ${body.length}\r\n\r\n`;
+      talks[at]?.socket.write(`${head}${more}${body.slice(0, 1)}`);
+      // Later than that.
+      assert.equal((await person.call('GET', lists)).status, 200);
+    }
+    // With those of all of them it is 90 MiB.
+    const grown = heapUsed() - before;
+    assert.ok(grown < 40 << 20, `${grown >> 20} MiB more`);
+    for (const { socket, answers, text } of talks) {
+      socket.write(body.slice(1));
+      await answers(1);
+      assert.match(text(), /^HTTP\/1.1 200/);
+    }
+  } finally {
+    for (const { socket } of talks) socket.destroy();
+  }
 });

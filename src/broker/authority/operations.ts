@@ -33,20 +33,10 @@ export async function readAuthority(
   return kept.get(key, () => makeAuthority(app, { user_id, account_id, principals }));
 }
 
-function weigh({ size: { roles, held, grants, ids } }: Authority): number {
-  const ofRoles = roles * ROLE_BYTES + held * HELD_BYTES;
-  return AUTHORITY_BYTES + ofRoles + grants * GRANT_BYTES + ids * ID_BYTES;
-}
+const weigh = ({ bytes }: Authority): number => bytes;
 
-const AUTHORITY_BYTES = 2048;
-/** A role, and a grant in its hands. */
-const ROLE_BYTES = 160;
-const HELD_BYTES = 64;
 /** A role as it was read, besides what is put together of it. */
 const READ_ROLE_BYTES = 200;
-/** A grant as it was read and filed for the types that it is about, and a single id that it names. */
-const GRANT_BYTES = 512;
-const ID_BYTES = 112;
 
 interface Person {
   user_id: string;

@@ -67,6 +67,23 @@ interface View {
 }
 
 /**
+ * What an authority takes, a role, a grant in its hands, a grant as it was read and filed for the types that it
+ * is about, and a single id that it names.
+ */
+const BYTES = { authority: 2048, role: 160, held: 64, grant: 512, id: 112 } as const;
+
+function weighGrants(held: readonly HeldGrant[], roles: number): number {
+  let bytes = BYTES.authority + roles * BYTES.role + held.length * BYTES.held;
+  const grants = new Set<Grant>();
+  for (const { grant } of held) {
+    if (grants.has(grant)) continue;
+    grants.add(grant);
+    bytes += BYTES.grant + grant.ids.length * BYTES.id;
+  }
+  return bytes;
+}
+
+/**
  * Answers whether grants allow an action, deny by default. Grants only ever add up: none takes
  * away what another gives.
  */
@@ -79,6 +96,7 @@ export class Authority {
   readonly #views = new WeakMap<Applying, Map<ResourceTypeName, View>>();
   readonly #fingerprints = new Map<ResourceTypeName, string>();
   readonly #possible = new Map<string, boolean>();
+  #bytes: number | undefined;
 
   /** @param base what holds besides, and for others as well: it is filed once for all of them */
   constructor(
@@ -103,19 +121,10 @@ export class Authority {
     return new Authority(asker, held, base, reach);
   }
 
-  /**
-   * How many roles and grants there are besides those of the base, how many of the grants are objects of
-   * their own, and how many single ids these name.
-   */
-  get size(): { roles: number; held: number; grants: number; ids: number } {
-    const grants = new Set<Grant>();
-    let ids = 0;
-    for (const { grant } of this.#held) {
-      if (grants.has(grant)) continue;
-      grants.add(grant);
-      ids += grant.ids.length;
-    }
-    return { roles: this.#reach.roles, held: this.#held.length, grants: grants.size, ids };
+  /** About how many bytes it takes, without its base. */
+  get bytes(): number {
+    this.#bytes ??= weighGrants(this.#held, this.#reach.roles);
+    return this.#bytes;
   }
 
   /** The verdict on one action, with the fields that may be shown of its outcome. */

@@ -41,7 +41,7 @@ export async function identify(
   text: string,
   remote_address: string,
   living: Token | undefined,
-  before?: Pick<Identified, 'who'>,
+  before?: { who: Pick<Who, 'user_id'> },
 ): Promise<Identified> {
   // Before what it stands for, see there.
   const version = await readPermissionVersion(app);
