@@ -1,33 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { judgeAccess } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
 import { Holding } from '../access/holding/operations.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
-import {
-  type Authenticated,
-  authenticate,
-  authenticateAgain,
-} from '../access/tokens/authentication/operations.ts';
-import { tokenId } from '../access/tokens/minting/operations.ts';
+import type { Authenticated } from '../access/tokens/authentication/operations.ts';
 import { type Comparisons, MOST_COMPARISONS } from '../access/value-set.ts';
 import { requireRoomToWrap } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
-import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
-import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
+import { type Asker, identify, identifyAgain, readAwaited } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
-import { refuseForeignPage } from './foreign-pages.ts';
+import { lead, requireThere, type There, unrouted } from './leading.ts';
 import { readerOf } from './parameters.ts';
-import { canonicalisePath } from './path.ts';
 import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
 import { type HttpRequest, header } from './request.ts';
-import { readFields } from './request-fields.ts';
-import { findToken, refuseNamespace, requireOneToken } from './request-headers.ts';
+import { findToken } from './request-headers.ts';
 import {
   OPERATION,
   recordDone,
@@ -36,14 +27,13 @@ import {
   type Trace,
   tellRefused,
   traceInput,
-  tracePath,
   traceUnchecked,
 } from './request-record.ts';
 import type { Answer, AnyRoute } from './route.ts';
 import { findMount } from './router.ts';
-import { chooseRoute, findRawTail, locate, methodOf, type Routers } from './target.ts';
+import type { Routers } from './target.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
-import { wrapIfAsked, wrapTtlOf } from './wrapping.ts';
+import { wrapIfAsked } from './wrapping.ts';
 
 /** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */
 export async function handle(app: App, routers: Routers, request: HttpRequest): Promise<Dressed> {
@@ -86,96 +76,61 @@ async function answer(
   app: App,
   routers: Routers,
   request: HttpRequest,
-  { trace, holding }: { trace: Trace; holding: Holding },
+  kept: { trace: Trace; holding: Holding },
 ): Promise<Dressed> {
-  const { request_id } = trace;
-  const { path, slash, query } =
-    (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
-  const method = methodOf(request.method, query);
-  const target = await locate(app, routers, path);
-  const route = target?.match && chooseRoute(target.match, method);
-  tracePath(trace, {
-    mount: target?.mount,
-    isKnown: target?.match !== undefined,
-    path,
-    route,
-    method,
-  });
-  if (app.barrier.sealed && !route?.while_sealed) {
-    throw new Failure('unavailable', 'Vault is sealed');
-  }
-  refuseNamespace(request);
-  refuseForeignPage(route, request);
-
-  // One method of a path may be open and another not; a method that is not there is told of as the
-  // path's others are.
-  const open = route ? [route] : Object.values(target?.match?.routes ?? {});
-  const isPublicPath = open.some((declared) => declared.access === 'public');
-  const text = requireOneToken(request);
-  const wrap_ttl = wrapTtlOf(route, {
-    ttl: header(request, 'x-vault-wrap-ttl'),
-    format: header(request, 'x-vault-wrap-format'),
-  });
-  let known =
-    isPublicPath && !route?.identify && wrap_ttl === undefined
-      ? undefined
-      : text === undefined || app.barrier.sealed
-        ? undefined
-        : await authenticate(app, text, request.remote_address);
-  trace.token = known?.token;
-  holding.take(known);
-  if (known) noteAccount(known.token.entity_id || known.token.policies.join());
-  const remembering = known && rememberSealer(app, known);
-  if (remembering) await remembering;
-  if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
-    forgetSealer(app, text);
-    trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
-  }
-  if (!isPublicPath && !known) {
-    throw new Failure('unauthenticated', 'permission denied');
-  }
-  const { mount, match, formed = [] } = target ?? {};
-  const asked = { path: method === 'LIST' || slash ? `${path}/` : path, formed };
-  if (!mount || !match || !route || !method) {
-    // What is not there is told only to those who might have used it.
-    const operation = OPERATION[method ?? 'GET'];
-    const request = { ...asked, operation, sudoRequired: false };
-    if (known) requireAllowed(await judgeAccess(known.acl, request));
-    if (!mount) throw unrouted(path);
-    throw match
-      ? new Failure('unsupported', 'unsupported operation')
-      : new Failure('not_found', 'unsupported path');
-  }
-
+  const led = await lead(app, routers, request, kept.trace);
+  const asker = await identify(app, request, led, kept);
+  const there = await requireThere(led, asker.known?.acl);
+  const { mount, match, route, method, path, asked } = there;
+  const { wrap_ttl } = asker;
   // Whoever asks for storage is known, or brings something that makes them known.
-  if (wrap_ttl !== undefined && !known && mount.kind !== 'auth' && !route.token_field) {
+  if (wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
     throw new Failure('invalid', 'response wrapping of what is public needs a token');
   }
-
+  const { trace } = kept;
   traceInput(trace, match.params);
   const budget: Comparisons = { left: MOST_COMPARISONS };
-  if (known) {
-    const granted = judgeGranted(known.acl, route, { ...asked, budget });
+  if (asker.known) {
+    const granted = judgeGranted(asker.known.acl, route, { ...asked, budget });
     requireAllowed(granted instanceof Promise ? await granted : granted);
   }
-  // A body may take its time: what is permitted is let go of meanwhile, and the token is held for records.
-  const isAwaited = known !== undefined && holding.isMuch && !request.hasCome();
-  if (isAwaited) {
-    holding.take({ token: known?.token });
-    known = undefined;
-  }
-  const fields = await readFields(request, route, method, query);
-  if (isAwaited && text !== undefined) {
-    known = await authenticateAgain(app, text, request.remote_address);
-    if (!known) throw new Failure('unauthenticated', 'permission denied');
-    holding.take(known);
-  }
+  const fields = await readAwaited(app, request, there, asker, kept.holding);
   const input: Record<string, unknown> = { ...fields, ...match.params };
-  if (route.token_field && !input[route.token_field]) input[route.token_field] = text;
+  if (route.token_field && !input[route.token_field]) input[route.token_field] = asker.text;
   traceUnchecked(trace, input);
+  const { known } = asker;
+  const caller = callerOf(request, there, asker, { trace, fields, budget });
+  trace.caller = caller;
+  const permission = { asked, method, fields, params: match.params, budget, permitted: {} };
+  if (known) await permit(app, caller, route, { ...permission, acl: known.acl });
+  caller.standing = standingOf(app, { mount, path, known }, async () => {
+    if (!known) return undefined;
+    const again = await identifyAgain(app, request, asker, kept.holding);
+    await permit(app, caller, route, { ...permission, acl: again.acl });
+    const { token, acl, identity } = again;
+    Object.assign(caller, { token, acl, identity });
+    return again;
+  });
+  if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
+  traceInput(trace, input);
+  const result = await route.run(app, caller, input);
+  const dressed = dress(caller, route, result, { fields, params: match.params });
+  const sent = await wrapIfAsked(app, caller, result, dressed);
+  await recordDone(app, caller, route);
+  requireOpen(app, route);
+  return sent;
+}
+
+function callerOf(
+  request: HttpRequest,
+  { mount, route, method, asked }: There,
+  { known, wrap_ttl }: Asker,
+  read: { trace: Trace; fields: Record<string, unknown>; budget: Comparisons },
+): Caller {
+  const { trace, fields, budget } = read;
   let own: OwnJudge | undefined;
   const caller: Caller = {
-    request_id,
+    request_id: trace.request_id,
     token: known?.token,
     acl: known?.acl,
     identity: known?.identity,
@@ -195,31 +150,7 @@ async function answer(
       : undefined,
     recorded: false,
   };
-  trace.caller = caller;
-  const permission = { asked, method, fields, params: match.params, budget, permitted: {} };
-  if (known) await permit(app, caller, route, { ...permission, acl: known.acl });
-  caller.standing = standingOf(app, { mount, path, known }, async () => {
-    if (!known || text === undefined) return undefined;
-    const again = await authenticateAgain(app, text, request.remote_address);
-    if (!again) throw new Failure('unauthenticated', 'permission denied');
-    holding.take(again);
-    await permit(app, caller, route, { ...permission, acl: again.acl });
-    const { token, acl, identity } = again;
-    Object.assign(caller, { token, acl, identity });
-    return again;
-  });
-  if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
-  traceInput(trace, input);
-  const result = await route.run(app, caller, input);
-  const dressed = dress(caller, route, result, { fields, params: match.params });
-  const sent = await wrapIfAsked(app, caller, result, dressed);
-  await recordDone(app, caller, route);
-  requireOpen(app, route);
-  return sent;
-}
-
-function unrouted(path: string): Failure {
-  return new Failure('not_found', `no handler for route "${path}". route entry not found.`);
+  return caller;
 }
 
 /** What a permitted request rests on: its token, the mount at its path, and what is permitted. */

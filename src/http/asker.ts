@@ -1,0 +1,93 @@
+import type { Holding } from '../access/holding/operations.ts';
+import {
+  type Authenticated,
+  authenticate,
+  authenticateAgain,
+} from '../access/tokens/authentication/operations.ts';
+import { tokenId } from '../access/tokens/minting/operations.ts';
+import type { App } from '../app.ts';
+import { noteAccount } from '../core/asking.ts';
+import { Failure } from '../core/failure.ts';
+import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
+import type { Led, There } from './leading.ts';
+import { type HttpRequest, header } from './request.ts';
+import { readFields } from './request-fields.ts';
+import { requireOneToken } from './request-headers.ts';
+import type { Trace } from './request-record.ts';
+import { wrapTtlOf } from './wrapping.ts';
+
+/** Who asks. */
+export interface Asker {
+  /** Of their token. */
+  text: string | undefined;
+  /** Undefined where nobody's token is asked for, and while what is known is let go of. */
+  known: Authenticated | undefined;
+  wrap_ttl: number | undefined;
+}
+
+/** @throws Failure `unauthenticated` for a stranger where a token is needed */
+export async function identify(
+  app: App,
+  request: HttpRequest,
+  { target, route }: Led,
+  { trace, holding }: { trace: Trace; holding: Holding },
+): Promise<Asker> {
+  // One method of a path may be open and another not; a method that is not there is told of as the
+  // path's others are.
+  const open = route ? [route] : Object.values(target?.match?.routes ?? {});
+  const isPublicPath = open.some((declared) => declared.access === 'public');
+  const text = requireOneToken(request);
+  const wrap_ttl = wrapTtlOf(route, {
+    ttl: header(request, 'x-vault-wrap-ttl'),
+    format: header(request, 'x-vault-wrap-format'),
+  });
+  const isAsked = !isPublicPath || route?.identify || wrap_ttl !== undefined;
+  const known =
+    isAsked && text !== undefined && !app.barrier.sealed
+      ? await authenticate(app, text, request.remote_address)
+      : undefined;
+  trace.token = known?.token;
+  holding.take(known);
+  if (known) noteAccount(known.token.entity_id || known.token.policies.join());
+  const remembering = known && rememberSealer(app, known);
+  if (remembering) await remembering;
+  if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
+    forgetSealer(app, text);
+    trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
+  }
+  if (!isPublicPath && !known) throw new Failure('unauthenticated', 'permission denied');
+  return { text, known, wrap_ttl };
+}
+
+/** @throws Failure `unauthenticated` when the token is none any more */
+export async function identifyAgain(
+  app: App,
+  request: HttpRequest,
+  { text }: Asker,
+  holding: Holding,
+): Promise<Authenticated> {
+  const again =
+    text === undefined ? undefined : await authenticateAgain(app, text, request.remote_address);
+  if (!again) throw new Failure('unauthenticated', 'permission denied');
+  holding.take(again);
+  return again;
+}
+
+/** The fields. A body may take its time: what is permitted is let go of meanwhile, and the token is held for records. */
+export async function readAwaited(
+  app: App,
+  request: HttpRequest,
+  { route, method, query }: There,
+  asker: Asker,
+  holding: Holding,
+): Promise<Record<string, unknown>> {
+  const { known } = asker;
+  if (!known || !holding.isMuch || request.hasCome()) {
+    return readFields(request, route, method, query);
+  }
+  holding.take({ token: known.token });
+  asker.known = undefined;
+  const fields = await readFields(request, route, method, query);
+  asker.known = await identifyAgain(app, request, asker, holding);
+  return fields;
+}

@@ -1,0 +1,83 @@
+import { type Acl, judgeAccess } from '../access/acl.ts';
+import { requireAllowed } from '../access/standing/operations.ts';
+import type { App } from '../app.ts';
+import { Failure } from '../core/failure.ts';
+import type { Mount } from '../mounts/mount.ts';
+import { refuseForeignPage } from './foreign-pages.ts';
+import { canonicalisePath } from './path.ts';
+import type { AskedPath } from './permission.ts';
+import type { HttpRequest } from './request.ts';
+import { refuseNamespace } from './request-headers.ts';
+import { OPERATION, type Trace, tracePath } from './request-record.ts';
+import type { AnyRoute, Method } from './route.ts';
+import type { Match } from './router.ts';
+import { chooseRoute, findRawTail, locate, methodOf, type Routers, type Target } from './target.ts';
+
+/** Where a request leads, and by which words. */
+export interface Led {
+  path: string;
+  query: URLSearchParams;
+  method: Method | undefined;
+  target: Target | undefined;
+  route: AnyRoute | undefined;
+  /** Its path as policies judge it. */
+  asked: AskedPath;
+}
+
+/** @throws Failure for what is refused whoever asks */
+export async function lead(
+  app: App,
+  routers: Routers,
+  request: HttpRequest,
+  trace: Trace,
+): Promise<Led> {
+  const { path, slash, query } =
+    (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
+  const method = methodOf(request.method, query);
+  const target = await locate(app, routers, path);
+  const route = target?.match && chooseRoute(target.match, method);
+  const isKnown = target?.match !== undefined;
+  tracePath(trace, { mount: target?.mount, isKnown, path, route, method });
+  if (app.barrier.sealed && !route?.while_sealed) {
+    throw new Failure('unavailable', 'Vault is sealed');
+  }
+  refuseNamespace(request);
+  refuseForeignPage(route, request);
+  const asked = {
+    path: method === 'LIST' || slash ? `${path}/` : path,
+    formed: target?.formed ?? [],
+  };
+  return { path, query, method, target, route, asked };
+}
+
+/** An endpoint, and what a request says of it. */
+export interface There extends Omit<Led, 'target'> {
+  mount: Mount;
+  match: Match;
+  route: AnyRoute;
+  method: Method;
+}
+
+/**
+ * What is not there is told only to those who might have used it.
+ *
+ * @param acl what whoever asks is permitted
+ */
+export async function requireThere(led: Led, acl: Acl | undefined): Promise<There> {
+  const { path, query, method, target, route, asked } = led;
+  const { mount, match } = target ?? {};
+  if (mount && match && route && method) {
+    return { path, query, method, route, asked, mount, match };
+  }
+  const operation = OPERATION[method ?? 'GET'];
+  const judged = { ...asked, operation, sudoRequired: false };
+  if (acl) requireAllowed(await judgeAccess(acl, judged));
+  if (!mount) throw unrouted(path);
+  throw match
+    ? new Failure('unsupported', 'unsupported operation')
+    : new Failure('not_found', 'unsupported path');
+}
+
+export function unrouted(path: string): Failure {
+  return new Failure('not_found', `no handler for route "${path}". route entry not found.`);
+}
