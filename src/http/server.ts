@@ -13,6 +13,7 @@ import { refuseClient } from './client-error.ts';
 import { Connections, noteWork } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
 import { answerDirectly } from './direct.ts';
+import { encipherInSlices } from './enciphering.ts';
 import { MOST_FIELDS, NOT_OURS, type Refuse, refuseAll } from './faults.ts';
 import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
@@ -63,6 +64,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
   if (tls) {
     decipherInTurns(server, turns);
     shakeInTurns(server, limits.header_ms);
+    server.on('secureConnection', encipherInSlices);
   }
   app.onClose(connections.watch(server));
   answerDirectly(server, connections, { isClosing: () => closing.isClosing, answer, refuse });

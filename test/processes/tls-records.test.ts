@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
+import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -75,6 +75,38 @@ async function flood(count: number, each: number, one: (by: Client) => Buffer): 
   const pause = await server.takeLongest();
   for (const { socket } of clients) socket.destroy();
   return pause;
+}
+
+test('of a long answer that was taken nothing is kept until its connection ends', async () => {
+  await askInTurn(20);
+  const before = await server.takePeak();
+  await askInTurn(200);
+  // Each answer has 300 KiB.
+  const more = (await server.takePeak()) - before;
+  assert.ok(more < 50 << 20, `${more >> 20} MiB`);
+});
+
+/** One client after the other asks for a long document, takes it, and stays. */
+async function askInTurn(count: number): Promise<void> {
+  const target = '/v1/sys/internal/specs/openapi';
+  const headers = { 'x-vault-token': 'root' };
+  for (let n = 0; n < count; n++) {
+    const agent = new Agent({ keepAlive: true });
+    after(() => agent.destroy());
+    const asked = { host: '127.0.0.1', port: server.port, path: target, agent, headers };
+    const length = await new Promise<number>((resolve, reject) => {
+      request({ ...asked, rejectUnauthorized: false }, (response) => {
+        let heard = 0;
+        response.on('data', (bytes: Buffer) => {
+          heard += bytes.length;
+        });
+        response.once('end', () => resolve(heard));
+      })
+        .once('error', reject)
+        .end();
+    });
+    assert.ok(length > 300 << 10, `${length}`);
+  }
 }
 
 /** Shorter records than this answer to others; one of an answer to a request is not. */
