@@ -42,8 +42,8 @@ function trailOf(hash = (secret: string): string => secret) {
 }
 
 for (const [why, count, isHeldUp] of [
-  ['64 MiB of them', 64, true],
-  ['some less', 63, false],
+  ['32 million characters of them', 32, true],
+  ['some less', 31, false],
 ] as const) {
   test(`while long records wait to be written, who asks next waits for that: ${why}`, async () => {
     const { trail, write } = trailOf();
@@ -68,7 +68,7 @@ test('room that records took is free again once they are written', async () => {
   const { trail, write } = trailOf();
   const text = 'p '.repeat(1 << 19);
   for (let round = 0; round < 3; round++) {
-    for (let at = 0; at < 60; at++) await trail.note(requestOf(text), END);
+    for (let at = 0; at < 30; at++) await trail.note(requestOf(text), END);
     const closed = trail.close();
     await turn();
     write();

@@ -56,7 +56,9 @@ class Gate extends Duplex {
     super({ allowHalfOpen: socket.allowHalfOpen });
     this.#socket = socket;
     const push = (bytes: Bytes): void => {
-      this.push(bytes);
+      // As a stream does that is listened to.
+      if (this.readableFlowing && this.readableLength === 0) this.emit('data', bytes);
+      else this.push(bytes);
     };
     const isFull = (): boolean => this.isPaused() || socket.writableLength > 0;
     const taker = { pass: (bytes: Bytes) => passing(bytes, push), isPaused: isFull, isFull };
@@ -77,17 +79,21 @@ class Gate extends Duplex {
     // What comes is pushed as it comes.
   }
 
-  override _write(
-    bytes: Uint8Array,
-    _encoding: string,
-    done: (error?: Error | null) => void,
-  ): void {
-    this.#socket.write(bytes, (error) => this.#written(error, done));
+  /** What TLS says goes to the socket at once: a stream's own way of keeping it first would take some microseconds of each answer. */
+  override write(bytes: Uint8Array, ...rest: unknown[]): boolean {
+    const done = rest.at(-1);
+    return this.#socket.write(bytes, (error) => {
+      if (typeof done === 'function') done(error);
+      this.#feed.start();
+    });
   }
 
-  override _writev(pieces: { chunk: Uint8Array }[], done: (error?: Error | null) => void): void {
-    const bytes = pieces.map(({ chunk }) => chunk);
-    this._write(Buffer.concat(bytes), 'buffer', done);
+  override cork(): void {
+    this.#socket.cork();
+  }
+
+  override uncork(): void {
+    this.#socket.uncork();
   }
 
   override _final(done: (error?: Error | null) => void): void {
@@ -97,10 +103,5 @@ class Gate extends Duplex {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#socket.destroy();
     done(error);
-  }
-
-  #written(error: Error | null | undefined, done: (error?: Error | null) => void): void {
-    done(error);
-    this.#feed.start();
   }
 }

@@ -201,6 +201,20 @@ for (const [text, expected, rule] of forms) {
   });
 }
 
+test('what a form takes is told before it is read, by its fields', () => {
+  const told: number[] = [];
+  parseFormBody('a=1&b=2&c=3', (bytes) => told.push(bytes));
+  parseFormBody('a=1', (bytes) => told.push(bytes));
+  const [three = 0, one = 0] = told;
+  assert.ok(one > 100);
+  assert.equal(three, 3 * one);
+  const refused = new Error('no room');
+  const refuse = (): void => {
+    throw refused;
+  };
+  assert.throws(() => parseFormBody('a=%', refuse), refused);
+});
+
 const badForms: [text: string, message: RegExp][] = [
   ['a=%', /percent-encoding/],
   ['a=%ff', /percent-encoding/],

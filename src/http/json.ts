@@ -204,14 +204,19 @@ const MAX_FORM_FIELDS = 1000;
 /**
  * Parses an `application/x-www-form-urlencoded` body. A name given more than once has a list.
  *
+ * @param keep as of {@link parseJsonBody}
  * @throws Failure `invalid` for invalid UTF-8 or percent-encoding, and for the name `__proto__`
  */
-export function parseFormBody(body: Uint8Array | string): Record<string, string | string[]> {
+export function parseFormBody(
+  body: Uint8Array | string,
+  keep: (bytes: number) => void = () => {},
+): Record<string, string | string[]> {
   const text = typeof body === 'string' ? body : decodeUtf8(body);
   const pairs = text.split('&', MAX_FORM_FIELDS + 1);
   if (pairs.length > MAX_FORM_FIELDS) {
     throw new Failure('invalid', `the form has more than ${MAX_FORM_FIELDS} fields`);
   }
+  keep(BYTES.member * pairs.length);
   const fields: Record<string, string | string[]> = {};
   for (const pair of pairs) {
     if (pair === '') continue;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { heapUsed } from '../../test/support/heap.ts';
 import { KeptDocuments } from './kept-documents.ts';
 
 function setUp() {
@@ -77,4 +78,21 @@ test('few are kept, and of large ones fewer', async () => {
   assert.equal(documents.count, 16);
   for (let n = 0; n < 10; n++) await each(8 << 20);
   assert.equal(documents.count, 4);
+});
+
+test('of who may see a document nothing is held with it', async () => {
+  const { documents, begun, read } = setUp();
+  const viewer = async (): Promise<WeakRef<object>> => {
+    const acl = {};
+    const asked = read(documents, acl);
+    await turn();
+    begun[0]?.();
+    await asked;
+    return new WeakRef(acl);
+  };
+  const seen = await viewer();
+  await turn();
+  heapUsed();
+  assert.equal(seen.deref(), undefined);
+  assert.equal(documents.count, 1);
 });

@@ -23,8 +23,9 @@ export class KeptDocuments {
   readonly #turns = new FairTurns({ at_once: 1, waiting: 64, waiting_each: 16 }, () => tooMany());
   readonly #most_bytes: number;
   #mounts: object | undefined;
-  /** Who asked least lately stands first; the bytes are 0 until it is drawn up. */
-  #kept = new Map<object, Map<string, Document>>();
+  /** By who may see them: that is not held here. Who asked least lately stands first; the bytes are 0 until it is drawn up. */
+  #kept = new Map<symbol, Map<string, Document>>();
+  readonly #viewers = new WeakMap<object, symbol>();
 
   /** @param most_bytes of documents that are kept, beside the newest */
   constructor(most_bytes: number = ROOMS.documents) {
@@ -33,25 +34,26 @@ export class KeptDocuments {
 
   /** @throws Failure `rate_limited` when too many others wait to be drawn up */
   read(wanted: Wanted, drawUp: () => Promise<Uint8Array>): Promise<Uint8Array> {
-    const { mounts, acl = EVERYBODY, form } = wanted;
+    const { mounts, form } = wanted;
+    const viewer = this.#viewerOf(wanted.acl ?? EVERYBODY);
     // Others wait for the same document: that one has gone is no reason not to make it.
     const { party, site = party } = wanted.asker;
     if (mounts !== this.#mounts) this.#kept = new Map();
     this.#mounts = mounts;
     const kept = this.#kept;
-    const forms = kept.get(acl) ?? new Map<string, Document>();
-    kept.delete(acl);
-    kept.set(acl, forms);
+    const forms = kept.get(viewer) ?? new Map<string, Document>();
+    kept.delete(viewer);
+    kept.set(viewer, forms);
     const known = forms.get(form);
     if (known) return known.text;
     const text = this.#turns.take({ party, site }, drawUp);
     const document: Document = { text, length: 0 };
     forms.set(form, document);
-    this.#bound(kept, acl);
+    this.#bound(kept, viewer);
     text.then(
       ({ length }) => {
         document.length = length;
-        this.#bound(kept, acl);
+        this.#bound(kept, viewer);
       },
       () => forms.delete(form),
     );
@@ -63,12 +65,20 @@ export class KeptDocuments {
     return documentsIn(this.#kept).length;
   }
 
-  #bound(kept: Map<object, Map<string, Document>>, newest: object): void {
-    for (const acl of kept.keys()) {
+  #viewerOf(acl: object): symbol {
+    const known = this.#viewers.get(acl);
+    if (known) return known;
+    const viewer = Symbol('viewer');
+    this.#viewers.set(acl, viewer);
+    return viewer;
+  }
+
+  #bound(kept: Map<symbol, Map<string, Document>>, newest: symbol): void {
+    for (const viewer of kept.keys()) {
       const all = documentsIn(kept);
       const bytes = all.reduce((sum, { length }) => sum + length, 0);
-      if (acl === newest || (all.length <= MOST_KEPT && bytes <= this.#most_bytes)) return;
-      kept.delete(acl);
+      if (viewer === newest || (all.length <= MOST_KEPT && bytes <= this.#most_bytes)) return;
+      kept.delete(viewer);
     }
   }
 }
@@ -80,7 +90,7 @@ interface Document {
 
 const EVERYBODY = {};
 
-const documentsIn = (kept: Map<object, Map<string, Document>>): Document[] =>
+const documentsIn = (kept: Map<symbol, Map<string, Document>>): Document[] =>
   [...kept.values()].flatMap((forms) => [...forms.values()]);
 
 function tooMany(): Failure {

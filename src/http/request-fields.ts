@@ -35,7 +35,8 @@ export async function readFields(
   }
   const body = await request.readBody(limit);
   if (body.length === 0) return {};
+  const keep = (bytes: number): void => request.keep(bytes);
   return type === 'application/x-www-form-urlencoded' && !looksLikeJson(body)
-    ? parseFormBody(body)
-    : parseJsonBody(body, {}, (bytes) => request.keep(bytes));
+    ? parseFormBody(body, keep)
+    : parseJsonBody(body, {}, keep);
 }
