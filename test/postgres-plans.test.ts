@@ -88,8 +88,8 @@ function noting(client: Client, mode: Mode): { db: Db; looked: Looked[] } {
   };
   const first = async (text: string, parameters: readonly Value[]): Promise<unknown> =>
     (await all(text, parameters))[0];
-  const some = async (text: string, parameters: readonly Value[], column: string) => {
-    return { rows: await all(untilBytes(text, column), parameters), bytes: 0, more: false };
+  const some = async (text: string, parameters: readonly Value[], columns: readonly string[]) => {
+    return { rows: await all(untilBytes(text, columns), parameters), bytes: 0, more: false };
   };
   return { db: createDb({ all, first, some, close: async () => {} }), looked };
 }

@@ -36,17 +36,21 @@ export interface Reader {
   all(sql: string, parameters: readonly Value[]): Promise<unknown[]>;
   first(sql: string, parameters: readonly Value[]): Promise<unknown>;
   /** As `all`, as far as {@link MOST_BYTES} go. */
-  some(sql: string, parameters: readonly Value[], column: string): Promise<Some<unknown>>;
+  some(
+    sql: string,
+    parameters: readonly Value[],
+    columns: readonly string[],
+  ): Promise<Some<unknown>>;
   close(): Promise<void>;
 }
 
-/** The most that is read at once of a column which may be long, but for a single row that has more. */
+/** The most that is read at once of columns which may be long, but for a single row that has more. */
 export const MOST_BYTES = 2 * 1024 * 1024;
 
 /** The first rows of a query. */
 export interface Some<Row> {
   rows: Row[];
-  /** Bytes of the column in them; more or less, where it is not plain ASCII. */
+  /** Bytes of the columns in them; more or less, where it is not plain ASCII. */
   bytes: number;
   /** Whether rows may be left: these had as many bytes as are read at once. */
   more: boolean;
@@ -74,10 +78,10 @@ export interface Prepared<P extends Parameters, Row> {
   first(db: Db, parameters: P): Promise<Row | undefined>;
   all(db: Db, parameters: P): Promise<Row[]>;
   /**
-   * Rows from the first on, until a column of them, which may be long, has {@link MOST_BYTES}: at least one
-   * if there is any.
+   * Rows from the first on, until those columns of them which may be long have {@link MOST_BYTES}: at least
+   * one if there is any.
    */
-  some(db: Db, parameters: P, column: string & keyof Row): Promise<Some<Row>>;
+  some(db: Db, parameters: P, ...columns: (string & keyof Row)[]): Promise<Some<Row>>;
 }
 
 type Parameters = Record<string, Value>;
@@ -102,8 +106,8 @@ export function prepared<P extends Parameters, Row>(
     first: (db, parameters) =>
       readerOf(db).first(sql, fill(parameters)) as Promise<Row | undefined>,
     all: (db, parameters) => readerOf(db).all(sql, fill(parameters)) as Promise<Row[]>,
-    some: (db, parameters, column) =>
-      readerOf(db).some(sql, fill(parameters), column) as Promise<Some<Row>>,
+    some: (db, parameters, ...columns) =>
+      readerOf(db).some(sql, fill(parameters), columns) as Promise<Some<Row>>,
   };
 }
 

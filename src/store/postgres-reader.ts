@@ -57,8 +57,12 @@ export class PostgresReader implements Reader {
     return row;
   }
 
-  async some(sql: string, parameters: readonly Value[], column: string): Promise<Some<unknown>> {
-    const found = await this.all(untilBytes(sql, column), parameters);
+  async some(
+    sql: string,
+    parameters: readonly Value[],
+    columns: readonly string[],
+  ): Promise<Some<unknown>> {
+    const found = await this.all(untilBytes(sql, columns), parameters);
     const rows: unknown[] = [];
     let bytes = 0;
     for (const row of found) {
@@ -98,9 +102,12 @@ export class PostgresReader implements Reader {
 }
 
 /** A length is known of a text without reading it, and what comes after so many bytes is never sent. */
-export function untilBytes(sql: string, column: string): string {
+export function untilBytes(sql: string, columns: readonly string[]): string {
+  const length = columns
+    .map((column) => `coalesce(octet_length(asked."${column}"), 0)`)
+    .join(' + ');
   return `select * from (
-    select asked.*, octet_length(asked."${column}") as read_here,
-      sum(octet_length(asked."${column}")) over (rows unbounded preceding) - octet_length(asked."${column}") as read_before
+    select asked.*, ${length} as read_here,
+      sum(${length}) over (rows unbounded preceding) - (${length}) as read_before
     from (${sql}) as asked) as counted where read_before < ${MOST_BYTES}`;
 }

@@ -86,17 +86,21 @@ export class SqliteReader implements Reader {
     }
   }
 
-  async some(sql: string, parameters: readonly Value[], column: string): Promise<Some<unknown>> {
+  async some(
+    sql: string,
+    parameters: readonly Value[],
+    long: readonly string[],
+  ): Promise<Some<unknown>> {
     if (this.#turns.isOver) await this.#turns.next();
     try {
       const { statement, columns } = this.#statements.get(sql);
-      const at = columns.indexOf(column);
+      const places = long.map((column) => columns.indexOf(column));
       const rows: unknown[] = [];
       let bytes = 0;
       // Left off in the middle, the rest is never read.
       for (const values of statement.iterate(...parameters)) {
         rows.push(rowOf(columns, values));
-        bytes += lengthOf(values, at);
+        for (const at of places) bytes += lengthOf(values, at);
         if (bytes >= MOST_BYTES) return { rows, bytes, more: true };
       }
       return { rows, bytes, more: false };

@@ -23,8 +23,9 @@ import {
   ENDED,
   listLine,
   listTokensOfAliases,
+  type OfLine,
 } from '../tokens/store.ts';
-import type { LogInAlias, Token } from '../tokens/token.ts';
+import type { LogInAlias } from '../tokens/token.ts';
 import {
   type AliasesAt,
   aliasIds,
@@ -338,7 +339,7 @@ export async function pagesOf(app: App, caller: Caller): Promise<EndingPages> {
 export async function listOwnTokens(
   app: App,
   { standing }: Pick<Caller, 'standing'>,
-): Promise<Token[]> {
+): Promise<OfLine[]> {
   const id = standing?.token_id;
   return id === undefined ? [] : listLine(app.db, id);
 }

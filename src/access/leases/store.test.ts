@@ -15,6 +15,7 @@ import {
   findLivingLease,
   insertLease,
   listExpired,
+  listRange,
   listUnbound,
 } from './store.ts';
 
@@ -50,6 +51,33 @@ eachEngine('leases', (open) => {
     assert.deepEqual(await findLivingLease(app.db, 'a/b/c', NOW + 9), lease);
     assert.equal(await findLivingLease(app.db, 'a/b/c', NOW + 10), undefined);
     assert.deepEqual(await findLease(app.db, 'a/b/c'), lease);
+  });
+
+  test('a page of leases has few of them where what they keep is long, and none is left out', async () => {
+    const { app } = await openTestApp(await open());
+    const ids = Array.from({ length: 9 }, (_, at) => `a/${at}`);
+    for (const id of ids) {
+      const token_id = await newToken(app);
+      const data = { lease_id: 'x'.repeat(1_000_000) };
+      await app.store.commit([insertLease(leaseOf(id, { token_id, data, expires_at: NOW }))]);
+      await app.store.commit([deleteTree(token_id)]);
+      await removeEnded(app, [token_id]);
+    }
+    const after = (last: Lease | undefined) => ({ after: last?.id ?? '', limit: 200 });
+    const first = { expires_at: 0, id: '' };
+    const ways: [name: string, read: (last: Lease | undefined) => Promise<Lease[]>][] = [
+      ['of a range', (last) => listRange(app.db, { from: 'a/', to: 'a0' }, after(last))],
+      ['unbound', (last) => listUnbound(app.db, after(last))],
+      ['due', (last) => listExpired(app.db, NOW, { after: last ?? first, limit: 200 })],
+    ];
+    for (const [name, read] of ways) {
+      const found: string[] = [];
+      for (let page = await read(undefined); page.length > 0; page = await read(page.at(-1))) {
+        assert.ok(page.length <= 3, `${name}: ${page.length} at once`);
+        found.push(...page.map(({ id }) => id));
+      }
+      assert.deepEqual(found, ids, name);
+    }
   });
 
   test('a lease is due when its token is ended, and cannot be bound to one that is', async () => {

@@ -17,6 +17,7 @@ import {
   insertToken,
   isLineDead,
   listDead,
+  listLine,
   listLiving,
   renewToken,
   useToken,
@@ -126,6 +127,17 @@ eachPlace('tokens', (newPlace, engine) => {
       assert.deepEqual(await listRows(store), rest);
     });
   }
+
+  test('of a line no more is read than who they are, however much each may do', async () => {
+    const store = await (await newPlace()).open();
+    const policies = ['p'.repeat(60_000)];
+    await store.commit(FAMILY.map((one) => insertToken({ ...one, policies })));
+    const line = new Map((await listLine(store.db, 'grandchild')).map((one) => [one.id, one]));
+    assert.equal(line.size, 3);
+    for (const id of ['root', 'child', 'grandchild']) {
+      assert.deepEqual(line.get(id), { id, mount_id: '' });
+    }
+  });
 
   test('what was ended stays ended in the way that it was', async () => {
     const store = await (await newPlace()).open();

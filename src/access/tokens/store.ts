@@ -100,13 +100,18 @@ const lineOf = (id: string) => sql`
     where ${isNotEndedAlone('above')})
   select id from line`;
 
-const rowsOfLine = prepared<{ id: string }, TokenRow>((_from, { id }) =>
-  compiled(sql<TokenRow>`select token.* from token where token.id in (${lineOf(id)})`),
+/** What is known of one of a line: what it may do is left out, since it may be long, and they many. */
+export type OfLine = Pick<Token, 'id' | 'mount_id'>;
+
+const rowsOfLine = prepared<{ id: string }, OfLine>((_from, { id }) =>
+  compiled(
+    sql<OfLine>`select token.id, token.mount_id from token where token.id in (${lineOf(id)})`,
+  ),
 );
 
 /** A token with those that it descends from: with any of them it ends. */
-export async function listLine(db: Db, id: string): Promise<Token[]> {
-  return (await rowsOfLine.all(db, { id })).map(tokenOf);
+export function listLine(db: Db, id: string): Promise<OfLine[]> {
+  return rowsOfLine.all(db, { id });
 }
 
 /**

@@ -87,6 +87,24 @@ eachEngine('lists', (open) => {
     }
   });
 
+  test('a long secret counts as a long body does: what is read at once has a bound in both', async () => {
+    const store = await open();
+    const secret_sealed = new Uint8Array(600_000);
+    const targets = makeTargets(20, 1).map((target) => ({ ...target, secret_sealed }));
+    for (const target of targets) await store.commit([insertResource(target)]);
+    const ids = targets.map(({ id }) => id);
+    const ways: [name: string, read: (window: Window) => Promise<Part>][] = [
+      ['each', (window) => listInContainers(store.db, ['p_0'], window, { walk: false })],
+      ['walk', (window) => listInContainers(store.db, ['p_0'], window, { walk: true, share: 1 })],
+      ['named', (window) => listNamed(store.db, ids, () => true, window)],
+    ];
+    for (const [name, read] of ways) {
+      const { rows } = await read(windowOf());
+      assert.ok(rows.length < 10, `${name}: ${rows.length} at once`);
+      assert.equal((await readAll('created_ms', 100, read)).length, targets.length, name);
+    }
+  });
+
   test('where rows are long, every way reads few at a time, and still all of them in order', async () => {
     const store = await open();
     const filling = 'x'.repeat(250_000);

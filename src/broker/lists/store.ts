@@ -2,7 +2,7 @@ import { type ReadPage, readAtOnce } from '../../core/walk.ts';
 import { type Db, MOST_BYTES, prepared, type Some } from '../../store/database.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import { listFirstById, preparedForIds } from '../resources/by-ids/store.ts';
-import { resourceOf } from '../resources/row.ts';
+import { LONG, resourceOf } from '../resources/row.ts';
 import type { Cursor } from './token.ts';
 import {
   compare,
@@ -98,13 +98,13 @@ export async function listInContainers(
   const [of] = containers;
   if (of !== undefined && containers.length === 1) {
     const page = { type, of, ms, id, after_ms, limit };
-    return partOf(await read(() => PAGES[order].some(db, page, 'body')), window);
+    return partOf(await read(() => PAGES[order].some(db, page, ...LONG)), window);
   }
   const parts: Part[] = [];
   let bytes = 0;
   for (const of of containers) {
     const page = { type, of, ms, id, after_ms, limit };
-    const part = partOf(await PAGES[order].some(db, page, 'body'), window);
+    const part = partOf(await PAGES[order].some(db, page, ...LONG), window);
     parts.push(part);
     bytes += part.bytes;
     if (bytes >= MOST_BYTES) return listPlacesFirst(db, containers, window);
@@ -189,7 +189,7 @@ async function walkWhole(
   let bytes = 0;
   for (let step = firstStep(limit, share); ; step = Math.min(MAX_STEP, step * 2)) {
     const p = { type, ms, id, after_ms, limit: step };
-    const page = await read(() => WHOLE_STEPS[order].some(db, p, 'body'));
+    const page = await read(() => WHOLE_STEPS[order].some(db, p, ...LONG));
     for (const row of page.rows) if (containers.has(row.container_id)) whole.push(row);
     bytes += page.bytes;
     const last = page.rows.at(-1);
@@ -252,7 +252,7 @@ export async function listOwnedIn(
   let bytes = 0;
   for (let { ms, id } = before ?? START; ; ) {
     const p = { of: owner_id, type, ms, id, after_ms, limit };
-    const page = await read(() => OWNED[order].some(db, p, 'body'));
+    const page = await read(() => OWNED[order].some(db, p, ...LONG));
     for (const row of page.rows) if (within.has(row.container_id)) found.push(row);
     bytes += page.bytes;
     const last = page.rows.at(-1);

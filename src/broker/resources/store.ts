@@ -6,7 +6,7 @@ import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { listResourcesById } from './by-ids/store.ts';
-import { resourceOf } from './row.ts';
+import { LONG, resourceOf } from './row.ts';
 
 // All resources share one table: they are found, listed, paged, versioned and removed alike.
 // What only one type knows is its JSON body; what binds two resources is a link (../links).
@@ -114,7 +114,7 @@ export async function listOfType<Thing>(
   return listInParts<ResourceRow, Thing>(
     (last) => {
       const page = { type, ms: last?.created_ms ?? -1, id: last?.id ?? '', limit: PAGE };
-      return pageOfType.some(db, page, 'body');
+      return pageOfType.some(db, page, ...LONG);
     },
     (row) => pick(resourceOf(row)),
   );
@@ -139,7 +139,7 @@ export async function listKeyed(db: Db, type: ResourceTypeName, word: string): P
   return listInParts<ResourceRow, Resource>((last) => {
     // In byte order a semicolon follows the colon.
     const page = { type, after: last?.unique_key ?? `${word}:`, before: `${word};`, limit: PAGE };
-    return pageOfKeyed.some(db, page, 'body');
+    return pageOfKeyed.some(db, page, ...LONG);
   }, resourceOf);
 }
 

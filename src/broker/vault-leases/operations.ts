@@ -96,7 +96,7 @@ export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
     const page = await listVaultTokens(app.db, { after, limit: PAGE });
     await inTurns(page, (token) => keepToken(app, turn, token, used.has(token.id)));
     after = page.at(-1)?.id ?? '';
-    if (page.length < PAGE) return;
+    if (page.length === 0) return;
   }
 }
 
@@ -116,7 +116,7 @@ async function renewLeases(app: App, turn: Turn): Promise<ReadonlySet<string> | 
     for (const lease of own) used.add(vaultLeaseData(lease).token_id);
     await inTurns(own, (lease) => renewLease(app, turn, lease));
     after = page.at(-1)?.id ?? '';
-    if (page.length < PAGE) return used;
+    if (page.length === 0) return used;
   }
   return undefined;
 }
@@ -202,7 +202,7 @@ async function isInUse(app: App, one: VaultToken, connection: VaultConnection): 
       if (openConnection(app, other).token === connection.token) return true;
     }
     after = page.at(-1)?.id ?? '';
-    if (page.length < PAGE) return false;
+    if (page.length === 0) return false;
   }
 }
 

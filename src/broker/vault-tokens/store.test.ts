@@ -46,6 +46,23 @@ const stored: Resource = {
 };
 
 eachEngine('tokens of Vault stores', (open) => {
+  test('a page has few of them where their secrets are long, and none is left out', async () => {
+    const store = await open();
+    const secret_sealed = new Uint8Array(1_000_000);
+    const ids = Array.from({ length: 7 }, (_, at) => `vt_${at}`);
+    for (const id of ids) {
+      await store.commit([insertVaultToken(token(id, `csvlt_${id}`, { secret_sealed }))]);
+    }
+    const found: string[] = [];
+    for (;;) {
+      const page = await listVaultTokens(store.db, { after: found.at(-1) ?? '', limit: 200 });
+      if (page.length === 0) break;
+      assert.ok(page.length <= 3, `${page.length} at once`);
+      found.push(...page.map(({ id }) => id));
+    }
+    assert.deepEqual(found, ids);
+  });
+
   test('are replaced once, whoever comes second is refused', async () => {
     const store = await open();
     await store.commit([insertVaultToken(token('vt_1', 'csvlt_1'))]);

@@ -8,7 +8,7 @@ import {
 } from '../../../store/database.ts';
 import type { ResourceRow, Tables } from '../../../store/tables.ts';
 import type { Resource } from '../../resource.ts';
-import { resourceOf } from '../row.ts';
+import { LONG, resourceOf } from '../row.ts';
 
 // Resources that are asked for by many ids at once.
 
@@ -78,7 +78,7 @@ const byIds = preparedSizes<Record<never, never>, ResourceRow>((from, ids) =>
 /** Those of some ids, as far as their bodies may be read at once; in no order. */
 function readSome(db: Db, ids: readonly string[]): Promise<Some<ResourceRow>> {
   const { statement, parameters } = byIds(ids, {});
-  return statement.some(db, parameters, 'body');
+  return statement.some(db, parameters, ...LONG);
 }
 
 /**
