@@ -1,4 +1,4 @@
-import type { Holding } from '../access/holding/operations.ts';
+import type { Caller, TokenFacts } from '../access/caller.ts';
 import {
   type Authenticated,
   authenticate,
@@ -30,7 +30,7 @@ export async function identify(
   app: App,
   request: HttpRequest,
   { target, route }: Led,
-  { trace, holding }: { trace: Trace; holding: Holding },
+  trace: Trace,
 ): Promise<Asker> {
   // One method of a path may be open and another not; a method that is not there is told of as the
   // path's others are.
@@ -47,7 +47,6 @@ export async function identify(
       ? await authenticate(app, text, request.remote_address)
       : undefined;
   trace.token = known?.token;
-  holding.take(known);
   if (known) noteAccount(known.token.entity_id || known.token.policies.join());
   const remembering = known && rememberSealer(app, known);
   if (remembering) await remembering;
@@ -64,30 +63,48 @@ export async function identifyAgain(
   app: App,
   request: HttpRequest,
   { text }: Asker,
-  holding: Holding,
 ): Promise<Authenticated> {
   const again =
     text === undefined ? undefined : await authenticateAgain(app, text, request.remote_address);
   if (!again) throw new Failure('unauthenticated', 'permission denied');
-  holding.take(again);
   return again;
 }
 
-/** The fields. A body may take its time: what is permitted is let go of meanwhile, and the token is held for records. */
+/** Bytes of what is known of somebody; what people write is far less. */
+export const MUCH_TO_HOLD = 1 << 14;
+/** What a name and its text take besides their characters. */
+const PAIR = 128;
+
+/** Whether so much is known of somebody that it is let go of where that takes its time. */
+export const isMuchKnown = ({ acl, token }: Pick<Caller, 'acl' | 'token'>): boolean =>
+  (acl?.bytes ?? 0) > MUCH_TO_HOLD || weighMeta(token?.meta ?? {}) > MUCH_TO_HOLD;
+
+function weighMeta(meta: Readonly<Record<string, string>>): number {
+  let bytes = 0;
+  for (const [name, text] of Object.entries(meta)) bytes += name.length + text.length + PAIR;
+  return bytes;
+}
+
+/** What records tell of a token. */
+export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
+  token && { ...token, meta: null };
+
+/** The fields. A body may take its time, and permissions that were compiled for one token alone are much to hold meanwhile. */
 export async function readAwaited(
   app: App,
   request: HttpRequest,
   { route, method, query }: There,
   asker: Asker,
-  holding: Holding,
+  trace: Trace,
 ): Promise<Record<string, unknown>> {
-  const { known } = asker;
-  if (!known || !holding.isMuch || request.hasCome()) {
+  // Nothing of it may be named here: a name across a wait holds what it names.
+  if (request.hasCome() || !asker.known || !isMuchKnown(asker.known)) {
     return readFields(request, route, method, query);
   }
-  holding.take({ token: known.token });
   asker.known = undefined;
+  trace.token = forRecords(trace.token);
   const fields = await readFields(request, route, method, query);
-  asker.known = await identifyAgain(app, request, asker, holding);
+  asker.known = await identifyAgain(app, request, asker);
+  trace.token = asker.known.token;
   return fields;
 }

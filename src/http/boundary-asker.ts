@@ -1,4 +1,3 @@
-import type { Holding } from '../access/holding/operations.ts';
 import { standOn } from '../access/standing/operations.ts';
 import type { Footing, Standing } from '../access/standing/standing.ts';
 import { systemCaller } from '../access/system-caller.ts';
@@ -9,41 +8,31 @@ import type { BrokerCaller } from '../broker/caller.ts';
 import { Authority } from '../broker/grants/decision.ts';
 import { type Identified, identify } from '../broker/identity/operations.ts';
 import { noteAccount } from '../core/asking.ts';
+import { forRecords, isMuchKnown as isMuchOfToken, MUCH_TO_HOLD } from './asker.ts';
 import type { HttpRequest } from './request.ts';
 import type { Trace } from './request-record.ts';
-
-/** What a request of the broker's API comes with. */
-interface Came {
-  request: HttpRequest;
-  /** Of its credentials. */
-  text: string;
-  /** As `findLiving` has it. */
-  living: Token | undefined;
-  trace: Trace;
-  holding: Holding;
-}
 
 /** Who asks, and how they are found again. */
 export interface BoundaryAsker {
   readonly caller: BrokerCaller;
-  /** Whether so much is known of them that it is let go of where that takes its time. */
-  readonly isMuch: boolean;
-  /** Lets go of what they are allowed. Nothing is judged before they are found again. */
-  letGo(): void;
-  findAgain(): Promise<void>;
-  /**
-   * What the request rests on once it is permitted.
-   *
-   * @param permit permits it again, by what the caller is allowed by then
-   */
-  standing(permit: (again: BrokerCaller) => Promise<void>): Standing;
+  /** What they were known by last. */
+  footing: Footing;
+  again(): Promise<Identified>;
 }
 
-/** Finds out who asks. */
-export async function findAsker(app: App, came: Came): Promise<BoundaryAsker> {
-  const { text, living, trace, request, holding } = came;
+/**
+ * Finds out who asks.
+ *
+ * @param text of their credentials
+ * @param living as `findLiving` has it
+ */
+export async function findAsker(
+  app: App,
+  request: HttpRequest,
+  { text, living }: { text: string; living: Token | undefined },
+  trace: Trace,
+): Promise<BoundaryAsker> {
   const known = await identify(app, text, request.remote_address, living);
-  hold(holding, known);
   trace.token = known.token;
   const { user_id } = known.who;
   noteAccount(user_id);
@@ -53,55 +42,54 @@ export async function findAsker(app: App, came: Came): Promise<BoundaryAsker> {
   if (user_id !== '') trace.record.outcome = { user_id };
   const caller = callerOf(known, trace, request);
   trace.caller = caller;
-  return askerOf(caller, footingOf(known), holding, () =>
-    identify(app, text, request.remote_address, undefined, { who: { user_id } }),
-  );
+  // Not what is known of them: it may be let go of.
+  const again = (): Promise<Identified> =>
+    identify(app, text, request.remote_address, undefined, { who: { user_id } });
+  return { caller, footing: footingOf(known), again };
 }
 
-function askerOf(
-  caller: BrokerCaller,
-  first: Footing,
-  holding: Holding,
-  again: () => Promise<Identified>,
-): BoundaryAsker {
-  let footing = first;
-  const renew = async (permit: (again: BrokerCaller) => Promise<void>): Promise<Standing> => {
-    const known = await again();
-    hold(holding, known);
-    await permit({ ...caller, who: known.who });
-    const { who, token, acl, identity } = known;
-    Object.assign(caller, { who, token, acl, identity });
-    return standOn(footingOf(known), () => renew(permit));
-  };
-  return {
-    caller,
-    get isMuch() {
-      return holding.isMuch;
-    },
-    letGo() {
-      const who = { ...caller.who, authority: NOTHING_ALLOWED };
-      Object.assign(caller, { who, acl: undefined, identity: undefined });
-      holding.take({ token: caller.token });
-    },
-    async findAgain() {
-      const known = await again();
-      hold(holding, known);
-      const { who, token, acl, identity } = known;
-      Object.assign(caller, { who, token, acl, identity });
-      footing = footingOf(known);
-    },
-    standing: (permit) => standOn(footing, () => renew(permit)),
-  };
+/** Whether so much is known of somebody that it is let go of where that takes its time. */
+export const isMuchKnown = ({ caller }: BoundaryAsker): boolean =>
+  caller.who.authority.bytes > MUCH_TO_HOLD || isMuchOfToken(caller);
+
+/** Lets go of what somebody is allowed. Nothing is judged before they are found again. */
+export function letGo({ caller }: BoundaryAsker, trace: Trace): void {
+  const who = { ...caller.who, authority: NOTHING_ALLOWED };
+  const token = forRecords(caller.token);
+  Object.assign(caller, { who, token, acl: undefined, identity: undefined });
+  trace.token = token;
 }
 
 const NOTHING_ALLOWED = new Authority('user', []);
 
-function hold(holding: Holding, known: Identified): void {
-  const { authority } = known.who;
-  holding.take(known, [{ of: authority, bytes: authority.bytes }]);
+export async function findAgain(asker: BoundaryAsker, trace: Trace): Promise<void> {
+  renew(asker, await asker.again());
+  trace.token = asker.caller.token;
 }
 
-/** What a permitted request rests on: its token, and what is permitted. */
+/**
+ * What a request rests on once it is permitted.
+ *
+ * @param permit permits it again, by what the caller is allowed by then
+ */
+export function standingOf(
+  asker: BoundaryAsker,
+  permit: (again: BrokerCaller) => Promise<void>,
+): Standing {
+  return standOn(asker.footing, async () => {
+    const known = await asker.again();
+    await permit({ ...asker.caller, who: known.who });
+    renew(asker, known);
+    return standingOf(asker, permit);
+  });
+}
+
+function renew(asker: BoundaryAsker, known: Identified): void {
+  const { who, token, acl, identity } = known;
+  Object.assign(asker.caller, { who, token, acl, identity });
+  asker.footing = footingOf(known);
+}
+
 function footingOf({ token_row, has_line, permission_version }: Identified): Footing {
   return { token_id: token_row, has_line, mount: undefined, version: permission_version };
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { Holding } from '../access/holding/operations.ts';
 import { findLiving } from '../access/tokens/authentication/operations.ts';
 import type { Token } from '../access/tokens/token.ts';
 import { type App, perApp } from '../app.ts';
@@ -15,7 +14,14 @@ import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
 import { recordable } from '../core/recorded-shape.ts';
 import { countRequest } from '../metrics/operations.ts';
-import { type BoundaryAsker, findAsker } from './boundary-asker.ts';
+import {
+  type BoundaryAsker,
+  findAgain,
+  findAsker,
+  isMuchKnown,
+  letGo,
+  standingOf,
+} from './boundary-asker.ts';
 import {
   checkFields,
   MAX_REFERENCE,
@@ -87,9 +93,8 @@ async function answerOrRefuse(
   kept: Kept,
 ): Promise<Dressed> {
   const { trace } = kept;
-  const holding = new Holding(app);
   try {
-    return await answer(app, router, request, { ...kept, holding });
+    return await answer(app, router, request, kept);
   } catch (thrown) {
     const error = await recordRefusal(app, trace, thrown).then(
       () => thrown,
@@ -103,8 +108,6 @@ async function answerOrRefuse(
       kind: 'Internal',
       message: `internal error, see the server's log for request ${id}`,
     });
-  } finally {
-    holding.release();
   }
 }
 
@@ -112,7 +115,7 @@ async function answer(
   app: App,
   router: BoundaryRouter,
   request: HttpRequest,
-  { trace, limits, holding }: Kept & { holding: Holding },
+  { trace, limits }: Kept,
 ): Promise<Dressed> {
   const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
   if (path === undefined) return bareRefusal(400);
@@ -133,17 +136,29 @@ async function answer(
     throw new Failure('invalid', 'header "X-Correlation-Id" must be a UUID');
   }
 
-  const text = credentialsOf(request);
-  // Whether a token is good is told by a look at it; what it allows, and a use of it, come later.
-  const living = text === '' ? undefined : await findLiving(app, text);
-  const refused = takeQuota(app, route, request, { text, living }, limits);
-  if (refused) return refused;
-  const asker = await findAsker(app, { request, text, living, trace, holding });
+  const asker = await admit(app, route, request, { trace, limits });
+  if ('status' in asker) return asker;
   const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
   const result = await permitAndRun(app, asker, route, { http: request, request: bare, trace });
   await recordDone(app, asker.caller, route);
   if (app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
   return dressBoundaryAnswer(result);
+}
+
+/** Whoever asks, or the answer to one who has asked too often. */
+async function admit(
+  app: App,
+  route: BoundaryRoute,
+  request: HttpRequest,
+  { trace, limits }: Kept,
+): Promise<BoundaryAsker | Dressed> {
+  const text = credentialsOf(request);
+  // Whether a token is good is told by a look at it; what it allows, and a use of it, come later.
+  const living = text === '' ? undefined : await findLiving(app, text);
+  return (
+    takeQuota(app, route, request, { text, living }, limits) ??
+    findAsker(app, request, { text, living }, trace)
+  );
 }
 
 function queryOf(url: string): URLSearchParams {
@@ -235,7 +250,7 @@ async function permitAndRun(
   const permitted = judge(caller, located, access.action);
   if (!permitted.authorized) throw refuseCaller(caller);
   let { output_fields } = permitted;
-  caller.standing = asker.standing(async (again) => {
+  caller.standing = standingOf(asker, async (again) => {
     const present = await access.locate(app, again, resolved);
     const verdict = judge(again, present, access.action);
     if (!verdict.authorized) throw refuseCaller(again);
@@ -292,7 +307,7 @@ async function readFields(
   asker: BoundaryAsker,
   route: BoundaryRoute,
   access: LocatedAccess,
-  { http, request }: Bare,
+  { http, request, trace }: Bare & { trace: Trace },
 ): Promise<NamedFields> {
   if (!hasBody(route)) return {};
   const { caller } = asker;
@@ -300,11 +315,11 @@ async function readFields(
   const most = caller.who.authority.asker === 'anonymous' ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and grants that name thousands of single things are much to hold meanwhile.
-  const isAwaited = asker.isMuch && !http.hasCome();
-  if (isAwaited) asker.letGo();
+  const isAwaited = !http.hasCome() && isMuchKnown(asker);
+  if (isAwaited) letGo(asker, trace);
   const bytes = await http.readBody(limit);
   if (isAwaited) {
-    await asker.findAgain();
+    await findAgain(asker, trace);
     await requirePossible(app, caller, route, access, request);
   }
   return parseBoundaryBody(bytes, route, (kept) => http.keep(kept));

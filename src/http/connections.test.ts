@@ -4,7 +4,8 @@ import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { CONNECTION_DEFAULTS } from '../config/connections.ts';
-import { Connections, noteWork } from './connections.ts';
+import { Connections } from './connections.ts';
+import { GatheredRequest } from './request-body.ts';
 
 /** A server to which connections come whose client has gone: the system knows no address of theirs. */
 function start(most: number): {
@@ -128,13 +129,13 @@ test('what came with a request is counted until nothing is done for it any more,
   const { connections, come, end } = start(10);
   for (const hasWork of [false, true]) {
     const socket = come('192.0.2.1');
-    const request = new IncomingMessage(socket);
+    const request = new GatheredRequest(socket);
     request.url = '/v1/x';
     request.rawHeaders = ['cookie', 'x'.repeat(5000)];
     const response = new ServerResponse(request);
     const work = Promise.withResolvers<void>();
     connections.begin(request, response, () => {
-      if (hasWork) noteWork(response, work.promise);
+      if (hasWork) request.work = work.promise;
     });
     assert.ok(connections.bodies.held > 5000);
     response.emit('close');

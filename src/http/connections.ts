@@ -166,7 +166,7 @@ export class Connections {
   ): boolean {
     if (request instanceof GatheredRequest) {
       request.gather((giveUp) => {
-        whenDone(response, () => request.release());
+        whenDone(request, response, () => request.release());
         return this.bodies.hold(party, giveUp);
       });
     }
@@ -177,7 +177,7 @@ export class Connections {
     // Work on it begins at once, or soon: but where a body has to come first that may take its time.
     if (request.complete || !waitsForBody(request)) hold.settle();
     else request.once('end', () => hold.settle());
-    whenDone(response, () => hold.release());
+    whenDone(request, response, () => hold.release());
     return true;
   }
 
@@ -301,18 +301,10 @@ function forgetAnswered(asked: Asked[]): void {
 export const endsOf = (socket: Socket): string =>
   `${socket.remoteAddress}|${socket.remotePort}|${socket.localAddress}`;
 
-/** What is being done for a request, whose answer nobody may be waiting for any more. */
-const works = new WeakMap<ServerResponse, Promise<unknown>>();
-
-/** Says what is done for a request: it holds what came with it until that is over. */
-export function noteWork(response: ServerResponse, work: Promise<unknown>): void {
-  works.set(response, work);
-}
-
 /** Once a request is answered, or its client has gone, and nothing is done for it any more. */
-function whenDone(response: ServerResponse, done: () => void): void {
+function whenDone(request: IncomingMessage, response: ServerResponse, done: () => void): void {
   response.once('close', () => {
-    const work = works.get(response);
+    const work = request instanceof GatheredRequest ? request.work : undefined;
     if (work) work.then(done, done);
     else done();
   });

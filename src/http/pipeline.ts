@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '../access/caller.ts';
-import { Holding } from '../access/holding/operations.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
@@ -50,9 +49,8 @@ async function answerOrRefuse(
   request: HttpRequest,
   trace: Trace,
 ): Promise<Dressed> {
-  const holding = new Holding(app);
   try {
-    return await answer(app, routers, request, { trace, holding });
+    return await answer(app, routers, request, trace);
   } catch (thrown) {
     const { method, url } = request;
     const asked = { method, url, text: findToken(request) };
@@ -67,8 +65,6 @@ async function answerOrRefuse(
     const id = trace.request_id;
     app.log.error({ err: error, request_id: id }, 'a request failed');
     return refusal(500, [`internal error, see the server's log for request ${id}`]);
-  } finally {
-    holding.release();
   }
 }
 
@@ -76,10 +72,10 @@ async function answer(
   app: App,
   routers: Routers,
   request: HttpRequest,
-  kept: { trace: Trace; holding: Holding },
+  trace: Trace,
 ): Promise<Dressed> {
-  const led = await lead(app, routers, request, kept.trace);
-  const asker = await identify(app, request, led, kept);
+  const led = await lead(app, routers, request, trace);
+  const asker = await identify(app, request, led, trace);
   const there = await requireThere(led, asker.known?.acl);
   const { mount, match, route, method, path, asked } = there;
   const { wrap_ttl } = asker;
@@ -87,14 +83,13 @@ async function answer(
   if (wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
     throw new Failure('invalid', 'response wrapping of what is public needs a token');
   }
-  const { trace } = kept;
   traceInput(trace, match.params);
   const budget: Comparisons = { left: MOST_COMPARISONS };
   if (asker.known) {
     const granted = judgeGranted(asker.known.acl, route, { ...asked, budget });
     requireAllowed(granted instanceof Promise ? await granted : granted);
   }
-  const fields = await readAwaited(app, request, there, asker, kept.holding);
+  const fields = await readAwaited(app, request, there, asker, trace);
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = asker.text;
   traceUnchecked(trace, input);
@@ -105,7 +100,7 @@ async function answer(
   if (known) await permit(app, caller, route, { ...permission, acl: known.acl });
   caller.standing = standingOf(app, { mount, path, known }, async () => {
     if (!known) return undefined;
-    const again = await identifyAgain(app, request, asker, kept.holding);
+    const again = await identifyAgain(app, request, asker);
     await permit(app, caller, route, { ...permission, acl: again.acl });
     const { token, acl, identity } = again;
     Object.assign(caller, { token, acl, identity });

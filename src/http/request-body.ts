@@ -28,6 +28,8 @@ export class GatheredRequest extends IncomingMessage {
   #limit = MOST;
   #isRead = false;
   #isTaken = false;
+  /** What is being done for it, though its client may have gone: what came with it is held until that is over. */
+  work: Promise<unknown> | undefined;
   /** Asks the client for a body that it keeps until it is wanted (`Expect: 100-continue`). */
   askForBody: (() => void) | undefined;
 

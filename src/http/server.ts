@@ -10,7 +10,7 @@ import { isOwnHost } from '../core/host.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseClient } from './client-error.ts';
-import { Connections, noteWork } from './connections.ts';
+import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
 import { answerDirectly } from './direct.ts';
 import { encipherInSlices } from './enciphering.ts';
@@ -160,7 +160,7 @@ function answererOf(
         ? handleBoundary(app, routers.boundary, read)
         : handle(app, routers, read),
     );
-    noteWork(response, answering);
+    if (request instanceof GatheredRequest) request.work = answering;
     answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
       (err: unknown) => fail(response, err),

@@ -23,8 +23,12 @@ const NEVER = blocks([
   // Metadata services that lie elsewhere.
   '100.100.100.200/32',
   '168.63.129.16/32',
-  'fd00:ec2::254/128',
+  'fd00:ec2::/32',
   'fd20:ce::254/128',
+  'fd00:c1::a9fe:a9fe/128',
+  'fd00:42::42/128',
+  'fd00:a9fe:a9fe::1/128',
+  'fd00:100::100:200/128',
   '::/128',
   // Teredo and translation of local use (RFC 8215), which hide an IPv4 address in places that differ;
   // link-local; what was site-local; multicast.
