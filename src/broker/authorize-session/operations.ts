@@ -15,7 +15,7 @@ import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from 
 import { newResourceId } from '../resource-types.ts';
 import { findResource, findResourceByName } from '../resources/store.ts';
 import type { SessionCredential } from '../session-credentials/credential.ts';
-import { resolveCredentials } from '../session-credentials/operations.ts';
+import { type ResolvedCredentials, resolveCredentials } from '../session-credentials/operations.ts';
 import { encodeAuthorizationToken } from '../sessions/authorization-token.ts';
 import { keyPlace } from '../sessions/connections/operations.ts';
 import { type Endpoint, formatEndpoint } from '../sessions/endpoint.ts';
@@ -232,15 +232,36 @@ async function commitSession(
   request: { target: Resource; scope: Scope },
   session: PlannedSession,
 ): Promise<Record<string, unknown>> {
+  const { id, expires_ms } = session;
+  const holder = await findHolder(app, caller);
+  const resolved = await resolveCredentials(app, caller, {
+    target: request.target,
+    session: { id, expires_at: Math.floor(expires_ms / 1000) },
+  });
+  try {
+    return await commitResolved(app, caller, request, { session, holder, resolved });
+  } finally {
+    resolved.release();
+  }
+}
+
+interface ResolvedSession {
+  session: PlannedSession;
+  holder: SessionHolder;
+  resolved: ResolvedCredentials;
+}
+
+/** Makes the session durable with what it is given, and says so. */
+async function commitResolved(
+  app: App,
+  caller: BrokerCaller,
+  request: { target: Resource; scope: Scope },
+  { session, holder, resolved }: ResolvedSession,
+): Promise<Record<string, unknown>> {
   const { target, scope } = request;
   const { user_id } = caller.who;
   const { session_connection_limit: connection_limit } = target.body as TargetBody;
   const { id, endpoint, created_ms, expires_ms, certificate, private_key } = session;
-  const holder = await findHolder(app, caller);
-  const resolved = await resolveCredentials(app, caller, {
-    target,
-    session: { id, expires_at: Math.floor(expires_ms / 1000) },
-  });
   Object.assign(caller.record.outcome, {
     session_id: id,
     target_id: target.id,

@@ -13,6 +13,7 @@ import { insertSession, type NewSession } from '../sessions/store.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
 import {
   endSessionCredentials,
+  heldSecrets,
   planSourceRemoval,
   readInjectedCredentials,
   resolveCredentials,
@@ -77,6 +78,35 @@ async function callerOf(app: App): Promise<BrokerCaller> {
 }
 
 eachEngine('credentials of a session', (open) => {
+  test('are refused while others with long ones have taken what all together may, and not for longer', async () => {
+    const { app } = await openTestApp(await open());
+    const caller = await callerOf(app);
+    const ids = Array.from({ length: 16 }, (_, at) => `credup_${at}`);
+    const links = ids.map((to_id) =>
+      insertLink({ from_id: target.id, kind: 'target-brokered', to_id }),
+    );
+    const long = 'x'.repeat(65_000);
+    await app.store.commit([
+      insertResource(target),
+      ...ids.map((id) => insertResource(credential(app, id, long))),
+      ...links,
+    ]);
+    const session = { id: 's_1', expires_at: 2 ** 31 };
+    const made = await Promise.allSettled(
+      Array.from({ length: 50 }, () => resolveCredentials(app, caller, { target, session })),
+    );
+    const resolved = made.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const refused = made.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    assert.ok(resolved.length >= 4 && resolved.length <= 16, `${resolved.length} at once`);
+    for (const reason of refused) assert.equal(reason.kind, 'rate_limited');
+    assert.ok(heldSecrets(app) > 0);
+    for (const one of resolved) one.release();
+    assert.equal(heldSecrets(app), 0);
+    const { credentials, release } = await resolveCredentials(app, caller, { target, session });
+    assert.equal(credentials.length, ids.length);
+    release();
+  });
+
   test('are none for a target without any', async () => {
     const { app } = await openTestApp(await open());
     const session = { id: 's_1', expires_at: 2_000_000_000 };

@@ -4,9 +4,11 @@ import { expireLeases, expireRange, listRange } from '../../access/leases/store.
 import { whileThere } from '../../access/presence.ts';
 import { systemCaller } from '../../access/system-caller.ts';
 import { giveWay } from '../../access/turns/operations.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import { whoAsks } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { doFewAtOnce } from '../../core/few-at-once.ts';
+import { type Hold, SharedBytes } from '../../core/shared-bytes.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { TemplateFacts } from '../credential-libraries/template.ts';
@@ -48,9 +50,40 @@ export interface ResolvedCredentials {
   effects: readonly Effect[];
   /** Gives back what was issued, when that write set was refused. Never throws. */
   abandon(): Promise<void>;
+  /** To be called once they are answered, or not: their bytes are no longer counted. */
+  release(): void;
 }
 
-const NONE: ResolvedCredentials = { credentials: [], effects: [], abandon: async () => {} };
+const NONE: ResolvedCredentials = {
+  credentials: [],
+  effects: [],
+  abandon: async () => {},
+  release: () => {},
+};
+
+/** Bytes of secrets that are held for sessions which are being made, all of them together and those of one site. */
+const HELD_BYTES = { total: 64 << 20, each: 32 << 20 };
+/** A secret is there sealed, as it was opened, and twice in the answer. */
+const TIMES = 4;
+
+const heldOf = perApp(() => new SharedBytes(HELD_BYTES));
+
+/** Bytes of the secrets that sessions being made hold now. */
+export const heldSecrets = (app: App): number => heldOf(app).held;
+
+function startHolding(app: App): Hold {
+  const hold = heldOf(app).hold(whoAsks().party, () => {});
+  // Nobody else takes the place of what is being answered.
+  hold.settle();
+  return hold;
+}
+
+/** @throws Failure `rate_limited` when the sessions that are being made have too many bytes together */
+function holdSecret(hold: Hold, bytes: number): void {
+  if (hold.grow(TIMES * bytes)) return;
+  const because = 'too many sessions with long credentials are being made, try again in a second';
+  throw new Failure('rate_limited', because, { retry_after: 1 });
+}
 
 /** Sources that a session is given something by, where a target has more of them from before. */
 const MOST_EVER = 512;
@@ -61,12 +94,28 @@ const AT_ONCE = 4;
  * Finds or issues the credentials of a target for one session. When one cannot be had, or the client has
  * gone, those issued before it are given back, and nothing is left.
  *
- * @throws Failure as the Vault server's answer has it, `precondition` for a target with too many sources
+ * @throws Failure as the Vault server's answer has it, `precondition` for a target with too many sources,
+ *   `rate_limited` when the secrets of all sessions being made are too many
  */
 export async function resolveCredentials(
   app: App,
   caller: BrokerCaller,
+  of: { target: Resource; session: SessionFacts },
+): Promise<ResolvedCredentials> {
+  const hold = startHolding(app);
+  try {
+    return await resolve(app, caller, of, hold);
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}
+
+async function resolve(
+  app: App,
+  caller: BrokerCaller,
   { target, session }: { target: Resource; session: SessionFacts },
+  hold: Hold,
 ): Promise<ResolvedCredentials> {
   const [brokered, injected] = await Promise.all([
     listLinksFrom(app.db, target.id, 'target-brokered'),
@@ -78,16 +127,14 @@ export async function resolveCredentials(
     const because = `the target has ${count} credential sources, a session is given at most ${MOST_EVER}`;
     throw new Failure('precondition', because);
   }
-  const [shown, hidden] = await Promise.all([
-    listSources(app, brokered),
-    listSources(app, injected),
-  ]);
+  const shown = await listSources(app, brokered, hold);
+  const hidden = await listSources(app, injected, hold);
   const dress = dressFor(app);
   // Before anything is issued: one that does not open leaves nothing to give back.
   const stored = await openAll(app, shown.credentials, dress);
   const kept = await openAll(app, hidden.credentials, dress);
   const libraries = [...shown.libraries, ...hidden.libraries];
-  const issued = await issueAll(app, caller, { libraries, session, dress });
+  const issued = await issueAll(app, caller, { libraries, session, dress, hold });
   const abandon = (): Promise<void> => giveBack(issued);
   const dressed = issued.map(({ credential }) => credential);
   const own = dressed.slice(0, shown.libraries.length);
@@ -106,6 +153,7 @@ export async function resolveCredentials(
         ...[...others, ...kept].map((credential) => keep(app, session, credential)),
       ],
       abandon,
+      release: () => hold.release(),
     };
   } catch (error) {
     // The server may have been sealed while it waited for others.
@@ -149,12 +197,21 @@ function holdSources(sources: { libraries: Resource[]; credentials: Resource[] }
   );
 }
 
+/** Some at a time: those that there is no room for are not read. */
 async function listSources(
   app: App,
   ids: readonly string[],
+  hold: Hold,
 ): Promise<{ libraries: Resource[]; credentials: Resource[] }> {
-  const found = await Promise.all(ids.map((id) => findResource(app.db, id)));
-  const sources = found.flatMap((one) => one ?? []);
+  const sources: Resource[] = [];
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const some = ids.slice(at, at + AT_ONCE);
+    for (const one of await Promise.all(some.map((id) => findResource(app.db, id)))) {
+      if (!one) continue;
+      holdSecret(hold, one.secret_sealed?.length ?? 0);
+      sources.push(one);
+    }
+  }
   return {
     libraries: sources.filter(({ type }) => type === 'credential-library'),
     credentials: sources.filter(({ type }) => type === 'credential'),
@@ -173,7 +230,8 @@ async function issueAll(
     libraries,
     session,
     dress,
-  }: { libraries: readonly Resource[]; session: SessionFacts; dress: Dress },
+    hold,
+  }: { libraries: readonly Resource[]; session: SessionFacts; dress: Dress; hold: Hold },
 ): Promise<Dressed[]> {
   if (libraries.length === 0) return [];
   const facts = await readFacts(app, caller);
@@ -183,7 +241,9 @@ async function issueAll(
       requireThere();
       const { found, ...issued } = await issueFromLibrary(app, caller, { library, session, facts });
       try {
-        return { ...issued, credential: await dress(found) };
+        const credential = await dress(found);
+        holdSecret(hold, Buffer.byteLength(credential.secret.raw, 'base64'));
+        return { ...issued, credential };
       } catch (error) {
         await issued.giveBack();
         throw error;
