@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
-import { groupTree, listGroupsAbove, unitePolicies } from './group.ts';
+import { groupTree, listGroupsAbove, MOST_METADATA, unitePolicies } from './group.ts';
 
 test('groups of groups, many ways up to each, are each looked at once', async () => {
   // Two groups on every floor, each a member of both above it: 2^10,000 ways to the top.
@@ -44,6 +44,19 @@ const unions: [why: string, holders: { policies: string[] }[], count: number | u
 
 for (const [why, holders, count] of unions) {
   test(`policies of an entity and its groups: ${why} ${count ? 'are' : 'are not'} read`, async () => {
-    assert.equal((await unitePolicies(holders))?.size, count);
+    const told = holders.map((holder) => ({ ...holder, metadata: {} }));
+    assert.equal((await unitePolicies(told))?.size, count);
+  });
+}
+
+for (const [why, characters, isRead] of [
+  ['as much as there may be', MOST_METADATA, true],
+  ['one character more', MOST_METADATA + 1, false],
+] as const) {
+  test(`metadata of an entity and its groups: ${why} ${isRead ? 'is' : 'is not'} read`, async () => {
+    const policies = ['p'];
+    const half = { policies, metadata: { key: 'v'.repeat(MOST_METADATA / 2 - 3) } };
+    const rest = { policies, metadata: { key: 'v'.repeat(characters - MOST_METADATA / 2 - 3) } };
+    assert.equal((await unitePolicies([half, rest])) !== undefined, isRead);
   });
 }

@@ -81,22 +81,34 @@ export function listGroupsAbove(tree: GroupTree, ids: readonly string[]): string
 /** Most policies that somebody has by an entity and all groups above it. */
 export const MOST_POLICIES = 1000;
 
-export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies, with names of ${MOST_CHARACTERS} characters in all`;
+/** Most characters of metadata that somebody has by an entity, its aliases and all groups above it. */
+export const MOST_METADATA = 4 << 20;
 
-/** The policies of some holders together, each once; undefined for more than anybody may have. */
+export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies, with names of ${MOST_CHARACTERS} characters in all, and ${MOST_METADATA} characters of metadata`;
+
+/** What gives policies to somebody, or says something of them. */
+export interface Holder {
+  policies: readonly string[];
+  metadata: Readonly<Record<string, string>>;
+}
+
+/** The policies of some holders together, each once; undefined for more of anything than anybody may have. */
 export async function unitePolicies(
-  holders: readonly { policies: readonly string[] }[],
+  holders: Iterable<Holder> | AsyncIterable<Holder>,
 ): Promise<ReadonlySet<string> | undefined> {
   const united = new Set<string>();
   let characters = 0;
+  let told = 0;
   const breath = new Breath();
-  for (const { policies } of holders) {
+  for await (const { policies, metadata } of holders) {
     await breath.take();
     for (const name of policies) {
       if (!united.has(name)) characters += name.length;
       united.add(name);
     }
-    if (united.size > MOST_POLICIES || characters > MOST_CHARACTERS) return undefined;
+    for (const [key, value] of Object.entries(metadata)) told += key.length + value.length;
+    const isMuch = united.size > MOST_POLICIES || characters > MOST_CHARACTERS;
+    if (isMuch || told > MOST_METADATA) return undefined;
   }
   return united;
 }

@@ -33,13 +33,14 @@ import {
   findAlias,
   holdAlias,
   insertAlias,
-  listAliases,
+  readAliases,
   takeAliases,
 } from './aliases/store.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias, nameKey } from './entity.ts';
 import {
   type GroupTree,
   groupTree,
+  type Holder,
   listGroupsAbove,
   TOO_MANY_POLICIES,
   unitePolicies,
@@ -50,8 +51,8 @@ import {
   holdEntity,
   insertEntity,
   listGroupNames,
-  listGroupsById,
   type Named,
+  readGroupsById,
 } from './store.ts';
 
 /** An entity with everything that decides what it may do. */
@@ -160,6 +161,7 @@ async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
     person ? requirePolicies(person) : [],
   )) {
     const of = entity_id === token.entity_id ? person : await findPerson(app, entity_id);
+    if (of) requirePolicies(of);
     acls.push(await readAcl(app, policies, of?.facts));
     const excess = judgeBoundRules(acls.reduce(boundAcl).size);
     if (excess !== undefined) return { permissions: undefined, excess };
@@ -174,43 +176,55 @@ async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
 async function loadPerson(app: App, id: string): Promise<Person | undefined> {
   const entity = await findEntityById(app.db, id);
   if (!entity) return undefined;
-  const [aliases, direct, tree] = [
-    await listAliases(app.db, id),
-    await listGroupsOf(app.db, 'entity', id),
-    await readGroupTree(app),
-  ];
-  const inherited = listGroupsAbove(tree, direct);
-  const groups = await listGroupsById(app.db, [...direct, ...inherited]);
-  const united = await unitePolicies([entity, ...groups]);
-  // Refused when written; what is stored is not trusted with this.
+  const direct = await listGroupsOf(app.db, 'entity', id);
+  const inherited = listGroupsAbove(await readGroupTree(app), direct);
+  const aliases: Alias[] = [];
+  const groups: IdentityFacts['groups'][number][] = [];
+  const united = await unitePolicies(
+    holdersOf(app, entity, [...direct, ...inherited], { aliases, groups }),
+  );
+  // Refused when written; what is stored is not trusted with this. Nothing is decided by a part of it.
+  const isWhole = united !== undefined;
   const policies = united && canonicalPolicies([...united]).filter((name) => name !== 'root');
-  const facts: IdentityFacts = {
-    entity: {
-      id,
-      name: entity.name,
-      metadata: entity.metadata,
-      aliases: Object.fromEntries(
-        aliases.map((alias) => [
-          alias.mount_accessor,
-          {
-            id: alias.id,
-            name: alias.name,
-            metadata: {},
-            custom_metadata: alias.custom_metadata,
-          },
-        ]),
-      ),
-    },
-    groups: groups.map(({ id, name, metadata }) => ({ id, name, metadata })),
-  };
   return {
     entity,
     policies,
-    facts,
+    facts: factsOf(entity, isWhole ? aliases : [], isWhole ? groups : []),
     alias_moves: new Map(aliases.map(({ id, moves }) => [id, moves])),
     direct_group_ids: direct,
     inherited_group_ids: inherited,
   };
+}
+
+/** An entity with its aliases and groups, which are noted as they are read: of a group its name and metadata. */
+async function* holdersOf(
+  app: App,
+  entity: Entity,
+  group_ids: readonly string[],
+  noted: { aliases: Alias[]; groups: IdentityFacts['groups'][number][] },
+): AsyncGenerator<Holder> {
+  yield entity;
+  for await (const alias of readAliases(app.db, entity.id)) {
+    noted.aliases.push(alias);
+    yield { policies: [], metadata: alias.custom_metadata };
+  }
+  for await (const group of readGroupsById(app.db, group_ids)) {
+    const { id, name, metadata } = group;
+    noted.groups.push({ id, name, metadata });
+    yield group;
+  }
+}
+
+function factsOf(
+  { id, name, metadata }: Entity,
+  aliases: readonly Alias[],
+  groups: IdentityFacts['groups'],
+): IdentityFacts {
+  const told = aliases.map(({ id, mount_accessor, name, custom_metadata }) => [
+    mount_accessor,
+    { id, name, metadata: {}, custom_metadata },
+  ]);
+  return { entity: { id, name, metadata, aliases: Object.fromEntries(told) }, groups };
 }
 
 /**
@@ -220,14 +234,22 @@ async function loadPerson(app: App, id: string): Promise<Person | undefined> {
  */
 export async function requireFewPolicies(
   app: App,
-  holder: Pick<Entity, 'policies'>,
+  holder: Pick<Entity, 'policies' | 'metadata'>,
   group_ids: readonly string[],
 ): Promise<void> {
   const tree = await readGroupTree(app);
   const above = listGroupsAbove(tree, group_ids);
-  const groups = await listGroupsById(app.db, [...group_ids, ...above]);
-  const united = await unitePolicies([holder, ...groups]);
+  const groups = readGroupsById(app.db, [...group_ids, ...above]);
+  const united = await unitePolicies(withFirst(holder, groups));
   if (!united) throw new Failure('invalid', `policies: ${TOO_MANY_POLICIES}`);
+}
+
+async function* withFirst<Thing>(
+  first: Thing,
+  others: AsyncIterable<Thing>,
+): AsyncGenerator<Thing> {
+  yield first;
+  yield* others;
 }
 
 export async function readGroupTree(app: App): Promise<GroupTree> {

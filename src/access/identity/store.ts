@@ -129,17 +129,22 @@ export async function findGroupByName(db: Db, name: string): Promise<Group | und
 /** Groups read at once, each with a hundred kilobytes at most. */
 const GROUPS_AT_ONCE = 32;
 
-/** Groups in the order of their ids as they are given, without those that are not there. */
-export async function listGroupsById(db: Db, ids: readonly string[]): Promise<Group[]> {
-  const groups = new Map<string, Group>();
+/**
+ * Groups in the order of their ids as they are given, without those that are not there. They are read as they are
+ * asked for: whoever needs little of each holds no more than a few of them.
+ */
+export async function* readGroupsById(db: Db, ids: readonly string[]): AsyncGenerator<Group> {
   const breath = new Breath();
   for (let at = 0; at < ids.length; at += GROUPS_AT_ONCE) {
     const some = ids.slice(at, at + GROUPS_AT_ONCE);
     const query = db.selectFrom('identity_group').selectAll().where('id', 'in', some);
-    for (const row of await query.execute()) groups.set(row.id, groupOf(row));
+    const found = new Map((await query.execute()).map((row) => [row.id, row]));
     await breath.take();
+    for (const id of some) {
+      const row = found.get(id);
+      if (row) yield groupOf(row);
+    }
   }
-  return ids.flatMap((id) => groups.get(id) ?? []);
 }
 
 /** What groups are called, as far as they are there. */

@@ -53,15 +53,42 @@ export async function findAliasById(db: Db, id: string): Promise<Alias | undefin
   return row && aliasOf(row);
 }
 
-/** What mounts call an entity, in the order of mounts and names. */
-export async function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
-  const query = db
+const ofEntity = prepared<OfEntity, IdentityAliasRow>((from, p) =>
+  from
     .selectFrom('identity_alias')
     .selectAll()
-    .where('entity_id', '=', entity_id)
+    .where('entity_id', '=', p.entity_id)
+    .where((row) =>
+      row(
+        row.refTuple('mount_accessor', 'name_key'),
+        '>',
+        row.tuple(row.val(p.mount_accessor), row.val(p.name_key)),
+      ),
+    )
     .orderBy('mount_accessor')
-    .orderBy('name_key');
-  return (await query.execute()).map(aliasOf);
+    .orderBy('name_key')
+    .limit(p.limit),
+);
+
+type OfEntity = { entity_id: string; mount_accessor: string; name_key: string; limit: number };
+
+/** What mounts call an entity, in the order of mounts and names, read as they are asked for. */
+export async function* readAliases(db: Db, entity_id: string): AsyncGenerator<Alias> {
+  for (let after = { mount_accessor: '', name_key: '' }; ; ) {
+    const { mount_accessor: mount, name_key: name } = after;
+    const page = { entity_id, mount_accessor: mount, name_key: name, limit: PAGE };
+    const { rows, more } = await ofEntity.some(db, page, 'body');
+    for (const row of rows) yield aliasOf(row);
+    const last = rows.at(-1);
+    if (!last || (!more && rows.length < PAGE)) return;
+    const { mount_accessor, name_key } = last;
+    after = { mount_accessor, name_key };
+  }
+}
+
+/** As {@link readAliases}, all of them. */
+export function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
+  return Array.fromAsync(readAliases(db, entity_id));
 }
 
 /** As {@link listAliases}, of some entities. */
