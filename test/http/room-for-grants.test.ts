@@ -133,3 +133,27 @@ for (const [what, grantsOf] of [
     });
   }
 }
+
+test('grants of templates that an org gives everybody are there once, and cost nobody a turn', async () => {
+  const { org, project } = await newOrg('for-all');
+  const templates = (from: number): string[] =>
+    Array.from(
+      { length: 1_000 },
+      (_, at) => `ids={{.User.Id}};actions=read;output_fields=f${from + at}`,
+    );
+  for (let at = 0; at < 3; at++) await store(org, templates(at * 1_000), 'u_auth');
+  await store(project, templates(3_000), 'u_auth');
+  const ask = async (user_id: string): Promise<number> => {
+    const authority = await readAuthority(app, { user_id, account_id: '' });
+    const place = { type: 'user', scope_id: org, parent_scope_id: 'global' } as const;
+    const verdict = authority.judge({ ...place, id: user_id, action: 'read' });
+    assert.ok(verdict.authorized);
+    assert.equal(verdict.output_fields === 'all' ? 0 : verdict.output_fields.size, 3_000);
+    assert.ok(!authority.judge({ ...place, id: 'u_other', action: 'read' }).authorized);
+    return authority.bytes;
+  };
+  await ask('u_first');
+  await holdsNobodyUp(async () => {
+    for (let user = 0; user < 50; user++) assert.ok((await ask(`u_${user}`)) < 16 << 10);
+  });
+});

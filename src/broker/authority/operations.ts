@@ -56,21 +56,19 @@ async function makeAuthority(app: App, person: Person): Promise<Authority> {
     const roles = await readRolesOf(app, [...EVERYBODY, ...own]);
     return Authority.make('user', await holdGrants(roles, person));
   }
-  const { base, shared, templates } = everybody;
+  const { base, shared } = everybody;
   const roles = (await readRolesOf(app, own)).filter(({ id }) => !shared.has(id));
-  const held = [...fill(templates, person), ...(await holdGrants(roles, person))];
-  return Authority.make('user', held, base);
+  return Authority.make('user', await holdGrants(roles, person), { base, own: person });
 }
 
 /** Whose roles everybody has who is logged in. */
 const EVERYBODY = [ANONYMOUS_USER, AUTHENTICATED_USER];
 
 interface Everybody {
+  /** With templates as they are: whom they stand for is known of whoever asks. */
   base: Authority;
   /** The roles in it. */
   shared: ReadonlyMap<string, GrantingRole>;
-  /** Their grants that are to be filled in for each. */
-  templates: readonly HeldGrant[];
 }
 
 /**
@@ -116,16 +114,15 @@ async function mapById<Role extends Seen>(roles: readonly Role[]): Promise<Map<s
 
 async function makeEverybody(roles: readonly GrantingRole[]): Promise<Everybody | undefined> {
   const all: HeldGrant[] = [];
-  const templates: HeldGrant[] = [];
   const breath = new Breath();
   for (const role of roles) {
     for (const one of role.held) all.push(one);
-    for (const one of role.templates) templates.push(one);
+    for (const one of role.templates) all.push(one);
     if (breath.isDue) await breath.take();
   }
   const base = await Authority.make('user', all);
   if (weigh(base) + roles.length * READ_ROLE_BYTES > ROOMS.everybody) return undefined;
-  return { base, shared: await mapById(roles), templates };
+  return { base, shared: await mapById(roles) };
 }
 
 async function holdGrants(roles: readonly GrantingRole[], person: Person): Promise<HeldGrant[]> {

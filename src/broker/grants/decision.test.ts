@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../resource-types.ts';
 import type { Action } from './actions.ts';
-import { Authority } from './decision.ts';
-import { parseGrant } from './grant.ts';
+import { Authority, type Place } from './decision.ts';
+import { fillTemplates, parseGrant } from './grant.ts';
 import type { HeldGrant } from './reach.ts';
 import type { Asker } from './sorted.ts';
 
@@ -332,4 +332,69 @@ test('a fingerprint does not depend on the order in which roles were found', asy
   assert.equal(await holder('user', ...grants.reverse()).fingerprint('target'), one);
   const elsewhere = grants.map((text) => hold(text, ['children']));
   assert.notEqual(await new Authority('user', elsewhere).fingerprint('target'), one);
+});
+
+/** Grants on what is somebody's own, and beside them others on the same types. */
+const OWN_GRANTS = [
+  'ids={{.User.Id}};actions=read;output_fields=id',
+  'ids={{ user.id }},u_7;actions=read,update',
+  'ids={{.Account.Id}};actions=read,change-password',
+  'ids={{.Account.Id}},acctpw_7;type=account;actions=delete',
+  'ids=u_7,{{.User.Id}};output_fields=name',
+  'ids=*;type=account;actions=no-op',
+  'type=user;actions=list',
+];
+const OWN_ITEMS: [type: ResourceTypeName, ids: (string | undefined)[], actions: Action[]][] = [
+  ['user', ['u_1', 'u_2', 'u_7', undefined], ['read', 'update', 'delete', 'list']],
+  ['account', ['acctpw_1', 'acctpw_2', 'acctpw_7'], ['read', 'change-password', 'delete', 'no-op']],
+  ['managed-group', ['mgoidc_1'], ['read']],
+];
+
+for (const own of [
+  { user_id: 'u_1', account_id: 'acctpw_1' },
+  { user_id: 'u_1', account_id: '' },
+  { user_id: 'u_7', account_id: 'acctpw_7' },
+]) {
+  test(`grants of others' templates say what they say filled in, for ${own.user_id} with account "${own.account_id}"`, () => {
+    for (let chosen = 1; chosen < 1 << OWN_GRANTS.length; chosen++) {
+      const held = OWN_GRANTS.filter((_, at) => chosen & (1 << at)).map((text) => hold(text));
+      const base = new Authority('user', held);
+      const shared = new Authority('user', [], { base, own });
+      const filled = held.flatMap((one) => {
+        const grant = fillTemplates(one.grant, own);
+        return grant ? [{ ...one, grant }] : [];
+      });
+      const alone = new Authority('user', filled);
+      for (const [type, ids, actions] of OWN_ITEMS) {
+        const place = { ...PROJECT, type };
+        for (const id of ids) {
+          const pin = type === 'user' ? undefined : 'ampw_1';
+          const said = actions.map((action) => shared.judge({ ...place, id, pin, action }));
+          const expected = actions.map((action) => alone.judge({ ...place, id, pin, action }));
+          assert.deepEqual(said, expected, `${id} ${held.map(({ grant }) => grant.ids)}`);
+          assert.deepEqual(
+            shared.listActions({ ...place, id, pin }, actions),
+            alone.listActions({ ...place, id, pin }, actions),
+          );
+        }
+        assert.deepEqual(seenBy(shared, place, actions), seenBy(alone, place, actions));
+      }
+    }
+  });
+}
+
+/** The ids of all sets together: by which grant they are seen is no matter. */
+function seenBy(authority: Authority, place: Place, actions: Action[]): unknown {
+  const { all, own, ids, pins } = authority.describeVisibility(place, actions);
+  const sorted = (sets: typeof ids): string[] =>
+    [...new Set(sets.flatMap((set) => [...set]))].sort();
+  return { all, own, ids: sorted(ids), pins: sorted(pins) };
+}
+
+test('whose templates they are tells apart what is granted by the same grants', async () => {
+  const base = new Authority('user', [hold('ids={{.User.Id}};actions=read')]);
+  const printOf = (user_id: string): Promise<string> | string =>
+    new Authority('user', [], { base, own: { user_id, account_id: '' } }).fingerprint('user');
+  assert.equal(await printOf('u_1'), await printOf('u_1'));
+  assert.notEqual(await printOf('u_1'), await printOf('u_2'));
 });

@@ -3,13 +3,15 @@ import { remembered } from '../../core/remembered.ts';
 import { doInTurns, type Soon, type Steps } from '../../core/steps.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Action, ownAction } from './actions.ts';
-import type { Grant } from './grant.ts';
+import type { Grant, Own } from './grant.ts';
 import { type Applying, type Bundle, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
 import {
   type Asker,
   concerns,
   type GrantList,
   isCollection,
+  KEY_OF,
+  type Names,
   permitsOf,
   SortedGrants,
   typeOfFirst,
@@ -83,6 +85,17 @@ function weighGrants(held: readonly HeldGrant[], roles: number): number {
   return bytes;
 }
 
+/** Whom templates stand for; empty where there is none. */
+type OwnIds = Readonly<Record<`${Own}_id`, string>>;
+
+const NOBODY: OwnIds = { user_id: '', account_id: '' };
+
+interface Besides {
+  /** What holds besides, and for others as well: it is filed once for all of them, with templates as they are. */
+  base?: Authority;
+  own?: OwnIds;
+}
+
 /**
  * Answers whether grants allow an action, deny by default. Grants only ever add up: none takes
  * away what another gives.
@@ -98,16 +111,19 @@ export class Authority {
   readonly #possible = new Map<string, boolean>();
   #bytes: number | undefined;
 
-  /** @param base what holds besides, and for others as well: it is filed once for all of them */
+  readonly #own: OwnIds;
+  readonly #ownSets = new Map<Own, ReadonlySet<string>>();
+
   constructor(
     asker: Asker,
     held: readonly HeldGrant[],
-    base?: Authority,
+    { base, own = NOBODY }: Besides = {},
     reach = new Reach(held, base ? base.#reach : undefined),
   ) {
     this.asker = asker;
     this.#held = held;
     this.#base = base;
+    this.#own = own;
     this.#reach = reach;
   }
 
@@ -115,10 +131,11 @@ export class Authority {
   static async make(
     asker: Asker,
     held: readonly HeldGrant[],
-    base?: Authority,
+    besides: Besides = {},
   ): Promise<Authority> {
+    const { base } = besides;
     const reach = await doInTurns(Reach.make(held, base ? base.#reach : undefined));
-    return new Authority(asker, held, base, reach);
+    return new Authority(asker, held, besides, reach);
   }
 
   /** About how many bytes it takes, without its base. */
@@ -131,7 +148,7 @@ export class Authority {
   judge(asked: Asked): GrantVerdict {
     if (this.asker === 'recovery') return { authorized: true, output_fields: 'all' };
     const view = this.#viewOf(asked);
-    if (isNamed(asked, view)) return this.#decide(asked, view);
+    if (this.#isNamed(asked, view)) return this.#decide(asked, view);
     // All but a few questions are answered by grants for all ids: the same for every item.
     const verdicts = asked.id === undefined ? view.onCollection : view.onItems;
     const known = verdicts.get(asked.action);
@@ -170,9 +187,9 @@ export class Authority {
     const view = this.#viewOf(asked);
     const list = (): readonly Action[] =>
       candidates.filter((action) =>
-        listsOn({ ...asked, action }, view).some((grants) => grants.weigh(action).authorized),
+        this.#listsOn({ ...asked, action }, view).some((grants) => grants.weigh(action).authorized),
       );
-    if (isNamed(asked, view)) return list();
+    if (this.#isNamed(asked, view)) return list();
     const lists = asked.id === undefined ? view.listsOfCollection : view.listsOfItems;
     const known = lists.get(candidates);
     if (known) return known;
@@ -192,9 +209,24 @@ export class Authority {
     return {
       all,
       own: seen.some((one) => one.own),
-      ids: all ? [] : seen.map(({ ids }) => ids).filter(({ size }) => size > 0),
-      pins: all ? [] : seen.map(({ pins }) => pins).filter(({ size }) => size > 0),
+      ids: all ? [] : this.#setsOf(seen.map(({ ids }) => ids)),
+      pins: all ? [] : this.#setsOf(seen.map(({ pins }) => pins)),
     };
+  }
+
+  #setsOf(names: readonly Names[]): ReadonlySet<string>[] {
+    const sets = names.map(({ named }) => named);
+    for (const own of ['user', 'account'] as const) {
+      if (names.some((one) => one.own.has(own))) sets.push(this.#ownSet(own));
+    }
+    return sets.filter(({ size }) => size > 0);
+  }
+
+  #ownSet(own: Own): ReadonlySet<string> {
+    const id = this.#own[`${own}_id`];
+    const known = this.#ownSets.get(own) ?? new Set(id === '' ? [] : [id]);
+    this.#ownSets.set(own, known);
+    return known;
   }
 
   /** A text of the grants on a type that changes when any of them does; for list tokens. */
@@ -213,17 +245,51 @@ export class Authority {
       if (concerns(held.grant, type)) addHash(sum, fingerprintOf(held));
     }
     const all = createHash('sha256').update(sum);
-    if (this.#base) all.update(yield* this.#base.#printOf(type));
+    if (this.#base) {
+      all.update(yield* this.#base.#printOf(type));
+      all.update(`${this.#own.user_id} ${this.#own.account_id}`);
+    }
     // Kept for each type: the grants themselves may be long.
     const fingerprint = all.digest('base64url');
     this.#fingerprints.set(type, fingerprint);
     return fingerprint;
   }
 
+  /** The grants that can have a say on an item or a collection. */
+  #listsOn({ id, pin, action }: Asked, { sorted }: View): GrantList[] {
+    const forCollection = isCollection(action);
+    const names = id === undefined || forCollection ? NONE : this.#namesOf(id);
+    const pins = pin === undefined ? NONE : this.#namesOf(pin);
+    return sorted.flatMap(({ everything, collection, byId, byPin }) => {
+      const lists = [everything];
+      if (id === undefined && forCollection) lists.push(collection);
+      addAll(lists, byId, names);
+      addAll(lists, byPin, pins);
+      return lists;
+    });
+  }
+
+  /** Whether some grant speaks of just this item, or of what it lies in. */
+  #isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { sorted }: View): boolean {
+    const names = id === undefined ? NONE : this.#namesOf(id);
+    const pins = pin === undefined ? NONE : this.#namesOf(pin);
+    return sorted.some(
+      ({ byId, byPin }) =>
+        names.some((name) => byId.has(name)) || pins.some((name) => byPin.has(name)),
+    );
+  }
+
+  /** What grants may have in the place of an id. */
+  #namesOf(id: string): readonly string[] {
+    const { user_id, account_id } = this.#own;
+    if (id === user_id) return [id, KEY_OF.user];
+    return id === account_id ? [id, KEY_OF.account] : [id];
+  }
+
   #decide(asked: Asked, view: View): GrantVerdict {
     let authorized = false;
     let fields: Set<string> | undefined;
-    for (const grants of listsOn(asked, view)) {
+    for (const grants of this.#listsOn(asked, view)) {
       const said = grants.weigh(asked.action);
       authorized ||= said.authorized;
       if (!said.fields) continue;
@@ -269,26 +335,17 @@ function sortBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): Sorte
   return sorted;
 }
 
-/** The grants that can have a say on an item or a collection. */
-function listsOn({ id, pin, action }: Asked, { sorted }: View): GrantList[] {
-  const forCollection = isCollection(action);
-  return sorted.flatMap(({ everything, collection, byId, byPin }) => {
-    const lists = [everything];
-    if (id === undefined && forCollection) lists.push(collection);
-    const named = id === undefined || forCollection ? undefined : byId.get(id);
-    if (named) lists.push(named);
-    const pinned = pin === undefined ? undefined : byPin.get(pin);
-    if (pinned) lists.push(pinned);
-    return lists;
-  });
-}
+const NONE: readonly string[] = [];
 
-/** Whether some grant speaks of just this item, or of what it lies in. */
-function isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { sorted }: View): boolean {
-  return sorted.some(
-    ({ byId, byPin }) =>
-      (id !== undefined && byId.has(id)) || (pin !== undefined && byPin.has(pin)),
-  );
+function addAll(
+  lists: GrantList[],
+  map: ReadonlyMap<string, GrantList>,
+  names: readonly string[],
+): void {
+  for (const name of names) {
+    const list = map.get(name);
+    if (list) lists.push(list);
+  }
 }
 
 function addHash(sum: Uint32Array, text: string): void {

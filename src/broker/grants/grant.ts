@@ -123,8 +123,12 @@ function makeGrant({ id, ids, type, actions, output_fields }: Parts): GrantReadi
 /** `{{.User.Id}}` and its spellings; blanks inside the braces do no harm. */
 const TEMPLATE = /^\{\{\s*(\.User\.Id|user\.id|\.Account\.Id|account\.id)\s*\}\}$/;
 
+/** What is somebody's own. */
+export type Own = 'user' | 'account';
+
 /** What a template stands for. */
-export function templateOf(id: string): 'user' | 'account' | undefined {
+export function templateOf(id: string): Own | undefined {
+  if (!id.startsWith('{{')) return undefined;
   const selector = TEMPLATE.exec(id)?.[1]?.toLowerCase();
   if (selector === undefined) return undefined;
   return selector.includes('user') ? 'user' : 'account';
@@ -227,7 +231,7 @@ export const hasTemplates = ({ ids }: Grant): boolean => ids.some((id) => id.sta
 /** A grant with the caller's ids in the place of templates; undefined when one has no value. */
 export function fillTemplates(
   grant: Grant,
-  caller: { user_id: string; account_id: string },
+  caller: Readonly<Record<`${Own}_id`, string>>,
 ): Grant | undefined {
   if (!hasTemplates(grant)) return grant;
   const ids: string[] = [];

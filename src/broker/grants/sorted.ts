@@ -1,7 +1,7 @@
 import { remembered } from '../../core/remembered.ts';
 import { RESOURCE_TYPES, type ResourceTypeName, typeOfId } from '../resource-types.ts';
 import { type Action, parentAction } from './actions.ts';
-import { coversAction, type Grant } from './grant.ts';
+import { coversAction, type Grant, type Own, templateOf } from './grant.ts';
 import type { Bundle } from './reach.ts';
 
 /** Who asks, as far as grants go. */
@@ -25,7 +25,9 @@ export function permitsOf(asker: Asker, type: ResourceTypeName): Permits {
   return (granted, action) => possible.includes(action) && coversAction(granted, action);
 }
 
-const typeOfIds = remembered(({ ids }: Grant) => ({ type: typeOfId(ids[0] ?? '') }));
+const typeOfIds = remembered(({ ids: [first = ''] }: Grant) => ({
+  type: templateOf(first) ?? typeOfId(first),
+}));
 
 /** The type of the first id that a grant names, and so of all of them. */
 export const typeOfFirst = (grant: Grant): ResourceTypeName | undefined => typeOfIds(grant).type;
@@ -93,12 +95,31 @@ export class GrantList {
   }
 }
 
+/** Templates as grants are filed by them: they have several spellings. */
+export const KEY_OF: Readonly<Record<Own, string>> = {
+  user: '{{.User.Id}}',
+  account: '{{.Account.Id}}',
+};
+
+function keyOf(id: string): string {
+  const template = templateOf(id);
+  return template ? KEY_OF[template] : id;
+}
+
 /** What of a collection can be seen on the ground of some grants. */
 interface Seen {
   all: boolean;
   own: boolean;
-  ids: ReadonlySet<string>;
-  pins: ReadonlySet<string>;
+  ids: Names;
+  pins: Names;
+}
+
+/** Single things that grants name. */
+export interface Names {
+  /** By their ids. */
+  named: ReadonlySet<string>;
+  /** By templates: of whoever asks. */
+  own: ReadonlySet<Own>;
 }
 
 /** The grants of a bundle that can have a say on a type, by what they speak of. */
@@ -107,6 +128,7 @@ export class SortedGrants {
   readonly everything: GrantList;
   /** For the collection alone: they name a type and no ids. */
   readonly collection: GrantList;
+  /** By ids, and by templates as {@link keyOf} has them. */
   readonly byId = new Map<string, GrantList>();
   readonly byPin = new Map<string, GrantList>();
   readonly #seen = new WeakMap<readonly Action[], Seen>();
@@ -162,9 +184,10 @@ export class SortedGrants {
   #put(map: Map<string, GrantList>, grant: Grant): void {
     const alone = new GrantList(this.#permits, grant);
     for (const id of grant.ids) {
-      const before = map.get(id);
-      if (!before) map.set(id, alone);
-      else if (before.sole !== grant) map.set(id, this.#listOf(before, grant));
+      const key = keyOf(id);
+      const before = map.get(key);
+      if (!before) map.set(key, alone);
+      else if (before.sole !== grant) map.set(key, this.#listOf(before, grant));
     }
   }
 
@@ -176,18 +199,19 @@ export class SortedGrants {
   }
 }
 
-const NONE: ReadonlySet<string> = new Set();
+const NONE: Names = { named: new Set(), own: new Set() };
 
-function keysThatAllow(
-  map: ReadonlyMap<string, GrantList>,
-  actions: readonly Action[],
-): ReadonlySet<string> {
+function keysThatAllow(map: ReadonlyMap<string, GrantList>, actions: readonly Action[]): Names {
   if (map.size === 0) return NONE;
   const allows = new Map<GrantList, boolean>();
   const keys = new Set<string>();
+  const own = new Set<Own>();
   for (const [key, grants] of map) {
     if (!allows.has(grants)) allows.set(grants, grants.allows(actions));
-    if (allows.get(grants)) keys.add(key);
+    if (!allows.get(grants)) continue;
+    const template = templateOf(key);
+    if (template) own.add(template);
+    else keys.add(key);
   }
-  return keys;
+  return { named: keys, own };
 }
