@@ -4,7 +4,7 @@ import { systemCaller } from '../access/system-caller.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
 import type { Token } from '../access/tokens/token.ts';
 import type { App } from '../app.ts';
-import type { BrokerCaller } from '../broker/caller.ts';
+import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
 import { Authority } from '../broker/grants/decision.ts';
 import { type Identified, identify } from '../broker/identity/operations.ts';
 import { noteAccount } from '../core/asking.ts';
@@ -62,9 +62,12 @@ export function letGo({ caller }: BoundaryAsker, trace: Trace): void {
 
 const NOTHING_ALLOWED = new Authority('user', []);
 
+/** @throws Failure `unauthenticated` when their log-in has ended: records still tell whose it was */
 export async function findAgain(asker: BoundaryAsker, trace: Trace): Promise<void> {
-  renew(asker, await asker.again());
-  trace.token = asker.caller.token;
+  const known = await asker.again();
+  if (asker.caller.token && !known.token) throw refuseCaller({ ...asker.caller, who: known.who });
+  renew(asker, known);
+  trace.token = known.token;
 }
 
 /**

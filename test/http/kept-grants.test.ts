@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listRecordsAfter } from '../../src/audit/store.ts';
 import { readAuthority } from '../../src/broker/authority/operations.ts';
 import { makeProject, type Person, type Project, repair } from '../support/broker.ts';
 import { heapUsed } from '../support/heap.ts';
@@ -86,4 +87,30 @@ test('grants of many users that name thousands of things are not held while bodi
   } finally {
     for (const { socket } of talks) socket.destroy();
   }
+});
+
+test('who logs out while a body of theirs is awaited is refused, and the record tells who it was', async (t) => {
+  const server = await startTestServer(t);
+  const project = await makeProject(server);
+  const [person] = await addPeople(server, project, 1);
+  assert.ok(person);
+  const body = JSON.stringify({ scope_id: project.id, type: 'static', name: 'awaited' });
+  const { socket, answers, text } = await openTalk(server, '127.0.0.1');
+  const head = `POST /v1/host-catalogs HTTP/1.1\r\nHost: ${new URL(server.url).host}\r\n`;
+  const more = `Authorization: Bearer ${person.token}\r\nContent-Length: ${body.length}\r\n\r\n`;
+  socket.write(`${head}${more}${body.slice(0, 1)}`);
+  assert.equal((await person.call('GET', `targets?scope_id=${project.id}`)).status, 200);
+  const ended = await server.call('DELETE', `auth-tokens/${person.auth_token_id}`);
+  assert.equal(ended.status, 204, ended.text);
+  socket.write(body.slice(1));
+  await answers(1);
+  assert.match(text(), /^HTTP\/1.1 401/);
+  socket.destroy();
+  await server.running.app.audit.close();
+  const { db } = server.running.app;
+  const records = await listRecordsAfter(db, { node: 'local', seq: 0, limit: 10_000 });
+  const told = records.map(({ record }) => JSON.parse(record));
+  const refused = told.find(({ request }) => request.path === 'host-catalogs');
+  assert.equal(refused?.response.status, 'refused');
+  assert.equal(refused?.auth?.display_name, 'person-0');
 });
