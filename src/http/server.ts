@@ -160,11 +160,12 @@ function answererOf(
         ? handleBoundary(app, routers.boundary, read)
         : handle(app, routers, read),
     );
-    if (request instanceof GatheredRequest) request.work = answering;
-    answering.then(
+    // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
+    const answered = answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
       (err: unknown) => fail(response, err),
     );
+    if (request instanceof GatheredRequest) request.work = answered;
   };
 }
 
