@@ -5,7 +5,7 @@ import { hasControl } from '../core/control-characters.ts';
 import { Failure } from '../core/failure.ts';
 import { fieldErrors } from '../core/fields.ts';
 import type { BoundaryRequest, BoundaryRoute } from './boundary-route.ts';
-import { parseJsonBody } from './json.ts';
+import { parseJsonBody, STRANGERS } from './json.ts';
 
 /** A body's fields under the names of their declarations; of what types is not looked at yet. */
 export type NamedFields = Readonly<Record<string, unknown>>;
@@ -14,9 +14,10 @@ export type NamedFields = Readonly<Record<string, unknown>>;
 export function parseBoundaryBody(
   bytes: Uint8Array,
   route: BoundaryRoute,
-  keep: (bytes: number) => void,
+  { isStranger, keep }: { isStranger: boolean; keep(bytes: number): void },
 ): NamedFields {
-  return renameCamel(parseJsonBody(bytes, {}, keep), route.input.shape);
+  const fields = parseJsonBody(bytes, isStranger ? STRANGERS : {}, keep);
+  return renameCamel(fields, route.input.shape);
 }
 
 /** Longest text that can name anything: an id, or a name. */

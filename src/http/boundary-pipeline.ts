@@ -312,7 +312,8 @@ async function readFields(
   if (!hasBody(route)) return {};
   const { caller } = asker;
   await requirePossible(app, caller, route, access, request);
-  const most = caller.who.authority.asker === 'anonymous' ? ANONYMOUS_BODY : MAX_BODY;
+  const isStranger = caller.who.authority.asker === 'anonymous';
+  const most = isStranger ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and grants that name thousands of single things are much to hold meanwhile.
   const isAwaited = !http.hasCome() && isMuchKnown(asker);
@@ -322,7 +323,7 @@ async function readFields(
     await findAgain(asker, trace);
     await requirePossible(app, caller, route, access, request);
   }
-  return parseBoundaryBody(bytes, route, (kept) => http.keep(kept));
+  return parseBoundaryBody(bytes, route, { isStranger, keep: (kept) => http.keep(kept) });
 }
 
 /** @throws Failure as the request would be refused if nobody read its body */

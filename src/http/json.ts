@@ -16,6 +16,9 @@ const BYTES = { value: 64, member: 192 } as const;
 
 const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 100_000, maxMembers: 10_000 };
 
+/** Of those whom nobody knows yet: a log-in is of few values, and thirty thousand empty lists take milliseconds. */
+export const STRANGERS: Partial<JsonLimits> = { maxValues: 1_000, maxMembers: 1_000 };
+
 /**
  * Parses a request body that must be one JSON object. The empty body is an object without members,
  * and so is `null`, which command lines send where there is nothing to say.

@@ -1,5 +1,5 @@
 import { Failure } from '../core/failure.ts';
-import { looksLikeJson, parseFormBody, parseJsonBody, readQuery } from './json.ts';
+import { looksLikeJson, parseFormBody, parseJsonBody, readQuery, STRANGERS } from './json.ts';
 import { type HttpRequest, header } from './request.ts';
 import type { AnyRoute, Method } from './route.ts';
 
@@ -38,5 +38,5 @@ export async function readFields(
   const keep = (bytes: number): void => request.keep(bytes);
   return type === 'application/x-www-form-urlencoded' && !looksLikeJson(body)
     ? parseFormBody(body, keep)
-    : parseJsonBody(body, {}, keep);
+    : parseJsonBody(body, route.access === 'public' ? STRANGERS : {}, keep);
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { startBroker } from '../support/seeded-broker.ts';
 import { startTestServer } from '../support/server.ts';
 
 const NO_JSON = Buffer.from('{"a":');
@@ -68,3 +69,31 @@ test('bodies as people send them are not counted by what they come to', async (t
   );
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [204]);
 });
+
+const MANY = 1_100;
+for (const [what, path, body] of [
+  ['a log-in of the authority', 'auth/up/login/ann', { password: 'x' }],
+  [
+    'a log-in of the broker',
+    'auth-methods/ampw_1234567890:authenticate',
+    { attributes: { login_name: 'ann', password: 'x' } },
+  ],
+] as const) {
+  test(`strangers say few values: ${what}`, async (t) => {
+    const { client } = await startBroker(t);
+    await client.call('POST', 'sys/auth/up', { type: 'userpass' });
+    const say = (extra: unknown) => client.call('POST', path, { ...body, extra }, { token: '' });
+    const lists = (count: number): unknown[] => Array.from({ length: count }, () => []);
+    const refused = await say(lists(MANY / 2));
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /more than 1000 values/);
+    const members = Object.fromEntries(lists(MANY).map((_, at) => [`m${at}`, '']));
+    assert.match((await say(members)).text, /more than 1000 (members|values)/);
+    // As long, and of few values.
+    assert.doesNotMatch((await say(['x'.repeat(3 * MANY)])).text, /more than/);
+    assert.doesNotMatch((await say(lists(MANY / 4))).text, /more than/);
+    // Of those who are known many may be said.
+    const known = await client.call('POST', 'cubbyhole/many', { extra: lists(MANY / 2) });
+    assert.equal(known.status, 204);
+  });
+}
