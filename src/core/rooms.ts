@@ -23,9 +23,11 @@ export const ROOMS = {
   /** Outside the heap, as documents are; one list is kept, however long it is. */
   revocation_lists: 40 * MiB,
   documents: 8 * MiB,
-  /** Of the broker: as they were read, what all users are allowed, and what single ones are. */
+  /** Of the broker: as they were read, what all users are allowed, and what single ones are besides. */
   broker_roles: 15 * MiB,
   broker_grants: 1 * MiB,
   everybody: 26 * MiB,
-  users: 16 * MiB,
+  users: 6 * MiB,
+  /** Roles of which one grants much, as they are filed for all who have them. */
+  broker_heavy_roles: 10 * MiB,
 } as const;

@@ -7,6 +7,7 @@ import { insertLink } from '../../src/broker/links/store.ts';
 import { insertResource } from '../../src/broker/resources/store.ts';
 import { EACH_GRANT, MOST_OF_SCOPE } from '../../src/broker/roles/room.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
+import { heapUsed } from '../support/heap.ts';
 import { makeResource } from '../support/resources.ts';
 import { refusedFields, startBroker } from '../support/seeded-broker.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
@@ -157,3 +158,43 @@ test('grants of templates that an org gives everybody are there once, and cost n
     for (let user = 0; user < 50; user++) assert.ok((await ask(`u_${user}`)) < 16 << 10);
   });
 });
+
+const ownGrants = (from: number): string[] =>
+  Array.from(
+    { length: 1_000 },
+    (_, at) => `ids={{.User.Id}};actions=read;output_fields=f${from + at}`,
+  );
+/** Each of them gets a role of his own besides, so that no two have the same. */
+const people: string[] = [];
+for (let user = 0; user < 60; user++) people.push(await make('users', { scope_id: 'global' }));
+
+for (const [what, grants] of [
+  ['templates', ownGrants],
+  ['the ids of single things', () => longGrants(31)],
+] as const) {
+  test(`${what} that an org grants many one by one are filed once for all of them, and cost nobody a turn`, async () => {
+    const { org } = await newOrg(`for-some-${made}`);
+    for (let role = 0; role < 3; role++) {
+      const id = await store(org, grants(role * 1_000), people[0] ?? '');
+      const others = people
+        .slice(1)
+        .map((to_id) => insertLink({ from_id: id, kind: 'role-principal', to_id }));
+      await app.store.commit([...others, bumpConfigVersion()]);
+    }
+    for (const person of people) await store(org, [`ids=${person};actions=update`], person);
+    const ask = async (user_id: string): Promise<number> => {
+      const authority = await readAuthority(app, { user_id, account_id: '' });
+      const place = { type: 'user', scope_id: org, parent_scope_id: 'global' } as const;
+      assert.ok(authority.judge({ ...place, id: user_id, action: 'update' }).authorized);
+      assert.ok(!authority.judge({ ...place, id: 'u_other', action: 'update' }).authorized);
+      return authority.bytes;
+    };
+    await ask(people[0] ?? '');
+    const before = heapUsed();
+    await holdsNobodyUp(async () => {
+      for (const person of people) assert.ok((await ask(person)) < 16 << 10);
+    });
+    const grown = heapUsed() - before;
+    assert.ok(grown < 8 << 20, `${grown >> 20} MiB more`);
+  });
+}

@@ -4,9 +4,9 @@ import { Kept } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts';
 import { Authority } from '../grants/decision.ts';
-import { fillTemplates } from '../grants/grant.ts';
 import type { HeldGrant } from '../grants/reach.ts';
 import type { Seen } from '../resources/by-ids/store.ts';
+import { fileHeavy, splitByWeight } from './heavy-roles/operations.ts';
 import type { GrantingRole } from './roles/granting-role.ts';
 import { isAsSeen, listGroups, listSeen, readRolesOf, readSeen } from './roles/operations.ts';
 
@@ -21,19 +21,33 @@ export async function readAuthority(
 ): Promise<Authority> {
   if (user.user_id === RECOVERY_USER) return new Authority('recovery', []);
   const { user_id, account_id, principals = [] } = user;
-  // It may be one user's who is allowed 140,000 single ids: that takes longer than all the others. Of each scope
-  // that was asked about something is kept, which goes when scopes go.
-  const kept = await app.cached('broker/authorities', async () => new Kept(ROOMS.users, weigh, 1), [
-    'broker/roles',
-    'broker/role-principals',
-    'broker/group-members',
-    'broker/scopes',
-  ]);
+  // It may take longer to put together than all the others. Of each scope that was asked about something is kept,
+  // which goes when scopes go.
+  const kept = await app.cached(
+    'broker/authorities',
+    async () => new Kept(ROOMS.users, weighOwn, 1),
+    ['broker/roles', 'broker/role-principals', 'broker/group-members', 'broker/scopes'],
+  );
   const key = `${user_id}/${account_id}/${principals.join(',')}`;
-  return kept.get(key, () => makeAuthority(app, { user_id, account_id, principals }));
+  const person = { user_id, account_id, principals };
+  const { light, heavy } = await kept.get(key, () => readOwn(app, person));
+  if (heavy.length === 0) return light;
+  const bases = [light, ...(await fileHeavy(app, heavy))];
+  return new Authority('user', [], { bases, own: person });
 }
 
-const weigh = ({ bytes }: Authority): number => bytes;
+/** What somebody is allowed. */
+interface OwnAuthority {
+  /** But for heavy roles. */
+  light: Authority;
+  /** Roles that grant so much that it is filed once for all who have them. */
+  heavy: readonly Seen[];
+}
+
+const SEEN_BYTES = 256;
+
+const weighOwn = ({ light, heavy }: OwnAuthority): number =>
+  light.bytes + heavy.length * SEEN_BYTES;
 
 /** A role as it was read, besides what is put together of it. */
 const READ_ROLE_BYTES = 200;
@@ -44,21 +58,20 @@ interface Person {
   principals: readonly string[];
 }
 
-async function makeAuthority(app: App, person: Person): Promise<Authority> {
+async function readOwn(app: App, person: Person): Promise<OwnAuthority> {
   const { user_id, principals } = person;
   if (user_id === ANONYMOUS_USER) {
     const roles = await readRolesOf(app, [ANONYMOUS_USER]);
-    return Authority.make('anonymous', await holdGrants(roles, person));
+    const held = await holdGrants(roles);
+    return { light: await Authority.make('anonymous', held, { own: person }), heavy: [] };
   }
   const own = [user_id, ...(await listGroups(app, user_id)), ...principals];
   const everybody = await readEverybody(app);
-  if (!everybody) {
-    const roles = await readRolesOf(app, [...EVERYBODY, ...own]);
-    return Authority.make('user', await holdGrants(roles, person));
-  }
-  const { base, shared } = everybody;
-  const roles = (await readRolesOf(app, own)).filter(({ id }) => !shared.has(id));
-  return Authority.make('user', await holdGrants(roles, person), { base, own: person });
+  const names = everybody ? own : [...EVERYBODY, ...own];
+  const roles = (await readRolesOf(app, names)).filter(({ id }) => !everybody?.shared.has(id));
+  const { light, heavy } = await splitByWeight(roles);
+  const besides = { bases: everybody ? [everybody.base] : [], own: person };
+  return { light: await Authority.make('user', await holdGrants(light), besides), heavy };
 }
 
 /** Whose roles everybody has who is logged in. */
@@ -113,32 +126,18 @@ async function mapById<Role extends Seen>(roles: readonly Role[]): Promise<Map<s
 }
 
 async function makeEverybody(roles: readonly GrantingRole[]): Promise<Everybody | undefined> {
-  const all: HeldGrant[] = [];
-  const breath = new Breath();
-  for (const role of roles) {
-    for (const one of role.held) all.push(one);
-    for (const one of role.templates) all.push(one);
-    if (breath.isDue) await breath.take();
-  }
-  const base = await Authority.make('user', all);
-  if (weigh(base) + roles.length * READ_ROLE_BYTES > ROOMS.everybody) return undefined;
+  const base = await Authority.make('user', await holdGrants(roles));
+  if (base.bytes + roles.length * READ_ROLE_BYTES > ROOMS.everybody) return undefined;
   return { base, shared: await mapById(roles) };
 }
 
-async function holdGrants(roles: readonly GrantingRole[], person: Person): Promise<HeldGrant[]> {
+async function holdGrants(roles: readonly GrantingRole[]): Promise<HeldGrant[]> {
   const all: HeldGrant[] = [];
   const breath = new Breath();
   for (const { held, templates } of roles) {
     for (const one of held) all.push(one);
-    for (const one of fill(templates, person)) all.push(one);
-    await breath.take();
+    for (const one of templates) all.push(one);
+    if (breath.isDue) await breath.take();
   }
   return all;
-}
-
-function fill(templates: readonly HeldGrant[], person: Person): HeldGrant[] {
-  return templates.flatMap(({ text: _, ...one }) => {
-    const grant = fillTemplates(one.grant, person);
-    return grant ? [{ ...one, grant }] : [];
-  });
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../resource-types.ts';
 import type { Action } from './actions.ts';
 import { Authority, type Place } from './decision.ts';
-import { fillTemplates, parseGrant } from './grant.ts';
+import { parseGrant, templateOf } from './grant.ts';
 import type { HeldGrant } from './reach.ts';
 import type { Asker } from './sorted.ts';
 
@@ -350,37 +350,56 @@ const OWN_ITEMS: [type: ResourceTypeName, ids: (string | undefined)[], actions: 
   ['managed-group', ['mgoidc_1'], ['read']],
 ];
 
+type Own = Record<'user_id' | 'account_id', string>;
+
+/** As if the role named whoever has it. */
+function fill(held: readonly HeldGrant[], own: Own): HeldGrant[] {
+  return held.flatMap((one) => {
+    const ids = one.grant.ids.flatMap((id) => {
+      const template = templateOf(id);
+      return template ? own[`${template}_id`] : id;
+    });
+    const named = ids.filter((id) => id !== '');
+    if (ids.length > 0 && named.length === 0) return [];
+    return [{ ...one, grant: { ...one.grant, ids: named } }];
+  });
+}
+
 for (const own of [
   { user_id: 'u_1', account_id: 'acctpw_1' },
   { user_id: 'u_1', account_id: '' },
   { user_id: 'u_7', account_id: 'acctpw_7' },
 ]) {
-  test(`grants of others' templates say what they say filled in, for ${own.user_id} with account "${own.account_id}"`, () => {
+  const whose = `${own.user_id} with account "${own.account_id}"`;
+  test(`grants say the same filled in, as they are, shared and in parts, for ${whose}`, () => {
     for (let chosen = 1; chosen < 1 << OWN_GRANTS.length; chosen++) {
       const held = OWN_GRANTS.filter((_, at) => chosen & (1 << at)).map((text) => hold(text));
-      const base = new Authority('user', held);
-      const shared = new Authority('user', [], { base, own });
-      const filled = held.flatMap((one) => {
-        const grant = fillTemplates(one.grant, own);
-        return grant ? [{ ...one, grant }] : [];
-      });
-      const alone = new Authority('user', filled);
-      for (const [type, ids, actions] of OWN_ITEMS) {
-        const place = { ...PROJECT, type };
-        for (const id of ids) {
-          const pin = type === 'user' ? undefined : 'ampw_1';
-          const said = actions.map((action) => shared.judge({ ...place, id, pin, action }));
-          const expected = actions.map((action) => alone.judge({ ...place, id, pin, action }));
-          assert.deepEqual(said, expected, `${id} ${held.map(({ grant }) => grant.ids)}`);
-          assert.deepEqual(
-            shared.listActions({ ...place, id, pin }, actions),
-            alone.listActions({ ...place, id, pin }, actions),
-          );
-        }
-        assert.deepEqual(seenBy(shared, place, actions), seenBy(alone, place, actions));
-      }
+      const alone = new Authority('user', fill(held, own));
+      const parts = held.map((one) => new Authority('user', [{ ...one, role_id: 'r_2' }]));
+      const forms = [
+        new Authority('user', held, { own }),
+        new Authority('user', [], { bases: [new Authority('user', held)], own }),
+        new Authority('user', held.slice(0, 1), { bases: parts.slice(1), own }),
+      ];
+      for (const [at, form] of forms.entries()) requireSame(form, alone, `${at} of ${chosen}`);
     }
   });
+}
+
+function requireSame(form: Authority, alone: Authority, what: string): void {
+  for (const [type, ids, actions] of OWN_ITEMS) {
+    const place = { ...PROJECT, type };
+    for (const id of ids) {
+      const asked = { ...place, id, pin: type === 'user' ? undefined : 'ampw_1' };
+      for (const action of actions) {
+        assert.equal(form.mayAllow(type, action) || !alone.mayAllow(type, action), true);
+        const said = form.judge({ ...asked, action });
+        assert.deepEqual(said, alone.judge({ ...asked, action }), `${what}: ${action} ${id}`);
+      }
+      assert.deepEqual(form.listActions(asked, actions), alone.listActions(asked, actions), what);
+    }
+    assert.deepEqual(seenBy(form, place, actions), seenBy(alone, place, actions), what);
+  }
 }
 
 /** The ids of all sets together: by which grant they are seen is no matter. */
@@ -394,7 +413,9 @@ function seenBy(authority: Authority, place: Place, actions: Action[]): unknown 
 test('whose templates they are tells apart what is granted by the same grants', async () => {
   const base = new Authority('user', [hold('ids={{.User.Id}};actions=read')]);
   const printOf = (user_id: string): Promise<string> | string =>
-    new Authority('user', [], { base, own: { user_id, account_id: '' } }).fingerprint('user');
+    new Authority('user', [], { bases: [base], own: { user_id, account_id: '' } }).fingerprint(
+      'user',
+    );
   assert.equal(await printOf('u_1'), await printOf('u_1'));
   assert.notEqual(await printOf('u_1'), await printOf('u_2'));
 });

@@ -91,8 +91,9 @@ type OwnIds = Readonly<Record<`${Own}_id`, string>>;
 const NOBODY: OwnIds = { user_id: '', account_id: '' };
 
 interface Besides {
-  /** What holds besides, and for others as well: it is filed once for all of them, with templates as they are. */
-  base?: Authority;
+  /** What holds besides, and for others as well: it is filed once for all of them. */
+  bases?: readonly Authority[];
+  /** Whose grants they are: templates stay as they are, and are compared with these. */
   own?: OwnIds;
 }
 
@@ -103,7 +104,7 @@ interface Besides {
 export class Authority {
   readonly asker: Asker;
   readonly #held: readonly HeldGrant[];
-  readonly #base: Authority | undefined;
+  readonly #bases: readonly Authority[];
   readonly #reach: Reach;
   readonly #places = new Map<string, Applying>();
   readonly #views = new WeakMap<Applying, Map<ResourceTypeName, View>>();
@@ -117,12 +118,12 @@ export class Authority {
   constructor(
     asker: Asker,
     held: readonly HeldGrant[],
-    { base, own = NOBODY }: Besides = {},
-    reach = new Reach(held, base ? base.#reach : undefined),
+    { bases = [], own = NOBODY }: Besides = {},
+    reach = new Reach(held, Authority.#reachesOf(bases)),
   ) {
     this.asker = asker;
     this.#held = held;
-    this.#base = base;
+    this.#bases = bases;
     this.#own = own;
     this.#reach = reach;
   }
@@ -133,12 +134,15 @@ export class Authority {
     held: readonly HeldGrant[],
     besides: Besides = {},
   ): Promise<Authority> {
-    const { base } = besides;
-    const reach = await doInTurns(Reach.make(held, base ? base.#reach : undefined));
+    const reach = await doInTurns(Reach.make(held, Authority.#reachesOf(besides.bases ?? [])));
     return new Authority(asker, held, besides, reach);
   }
 
-  /** About how many bytes it takes, without its base. */
+  static #reachesOf(bases: readonly Authority[]): readonly Reach[] {
+    return bases.map((base) => base.#reach);
+  }
+
+  /** About how many bytes it takes, without its bases. */
   get bytes(): number {
     this.#bytes ??= weighGrants(this.#held, this.#reach.roles);
     return this.#bytes;
@@ -176,7 +180,8 @@ export class Authority {
       // What names single items says nothing of the collection that they lie in.
       return !(isCollection(action) && typeOfFirst(grant) === type);
     };
-    const possible = (this.#base?.mayAllow(type, action) ?? false) || this.#held.some(isPossible);
+    const possible =
+      this.#bases.some((base) => base.mayAllow(type, action)) || this.#held.some(isPossible);
     this.#possible.set(key, possible);
     return possible;
   }
@@ -185,10 +190,16 @@ export class Authority {
   listActions(asked: Omit<Asked, 'action'>, candidates: readonly Action[]): readonly Action[] {
     if (this.asker === 'recovery') return candidates;
     const view = this.#viewOf(asked);
-    const list = (): readonly Action[] =>
-      candidates.filter((action) =>
-        this.#listsOn({ ...asked, action }, view).some((grants) => grants.weigh(action).authorized),
+    const list = (): readonly Action[] => {
+      // One for each: what a thing is named by is looked up once, however many actions there are.
+      const onItem = this.#listsOn(asked, view, false);
+      const onCollection = this.#listsOn(asked, view, true);
+      return candidates.filter((action) =>
+        (isCollection(action) ? onCollection : onItem).some(
+          (grants) => grants.weigh(action).authorized,
+        ),
       );
+    };
     if (this.#isNamed(asked, view)) return list();
     const lists = asked.id === undefined ? view.listsOfCollection : view.listsOfItems;
     const known = lists.get(candidates);
@@ -245,10 +256,8 @@ export class Authority {
       if (concerns(held.grant, type)) addHash(sum, fingerprintOf(held));
     }
     const all = createHash('sha256').update(sum);
-    if (this.#base) {
-      all.update(yield* this.#base.#printOf(type));
-      all.update(`${this.#own.user_id} ${this.#own.account_id}`);
-    }
+    for (const base of this.#bases) all.update(yield* base.#printOf(type));
+    all.update(`${this.#own.user_id} ${this.#own.account_id}`);
     // Kept for each type: the grants themselves may be long.
     const fingerprint = all.digest('base64url');
     this.#fingerprints.set(type, fingerprint);
@@ -256,8 +265,11 @@ export class Authority {
   }
 
   /** The grants that can have a say on an item or a collection. */
-  #listsOn({ id, pin, action }: Asked, { sorted }: View): GrantList[] {
-    const forCollection = isCollection(action);
+  #listsOn(
+    { id, pin }: Pick<Asked, 'id' | 'pin'>,
+    { sorted }: View,
+    forCollection: boolean,
+  ): GrantList[] {
     const names = id === undefined || forCollection ? NONE : this.#namesOf(id);
     const pins = pin === undefined ? NONE : this.#namesOf(pin);
     return sorted.flatMap(({ everything, collection, byId, byPin }) => {
@@ -289,7 +301,7 @@ export class Authority {
   #decide(asked: Asked, view: View): GrantVerdict {
     let authorized = false;
     let fields: Set<string> | undefined;
-    for (const grants of this.#listsOn(asked, view)) {
+    for (const grants of this.#listsOn(asked, view, isCollection(asked.action))) {
       const said = grants.weigh(asked.action);
       authorized ||= said.authorized;
       if (!said.fields) continue;
@@ -353,7 +365,7 @@ function addHash(sum: Uint32Array, text: string): void {
   for (const [at, word] of words.entries()) sum[at] = (sum[at] ?? 0) + word;
 }
 
-/** A grant as it stands in a role; made anew where it is filled in for somebody. */
+/** A grant as it stands in a role. */
 const fingerprintOf = ({ grant, text, role_id, grant_scope_ids }: HeldGrant): string =>
   `${role_id} ${scopesText(grant_scope_ids)} ${text ?? JSON.stringify(grant)}`;
 

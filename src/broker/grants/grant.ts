@@ -228,22 +228,6 @@ export function grantJson(grant: Grant): Record<string, unknown> {
 /** Whether it is another grant for each who has it. */
 export const hasTemplates = ({ ids }: Grant): boolean => ids.some((id) => id.startsWith('{{'));
 
-/** A grant with the caller's ids in the place of templates; undefined when one has no value. */
-export function fillTemplates(
-  grant: Grant,
-  caller: Readonly<Record<`${Own}_id`, string>>,
-): Grant | undefined {
-  if (!hasTemplates(grant)) return grant;
-  const ids: string[] = [];
-  for (const id of grant.ids) {
-    const template = templateOf(id);
-    const value =
-      template === 'user' ? caller.user_id : template === 'account' ? caller.account_id : id;
-    if (value !== '') ids.push(value);
-  }
-  return ids.length > 0 ? { ...grant, ids } : undefined;
-}
-
 /** Says whether a list of granted actions covers one: by name, by its parent, or by `*`. */
 export function coversAction(granted: readonly string[], action: Action): boolean {
   return (

@@ -48,33 +48,33 @@ export class Reach {
   #everywhere: Kinds = NONE;
   readonly #bundles = new Map<string, Bundle>();
   readonly #applying = new Map<string, Applying>();
-  readonly #base: Reach | undefined;
+  readonly #bases: readonly Reach[];
   #roles = 0;
 
   /**
    * @param held the grants of a role stand together
-   * @param base what applies besides, and to others as well
+   * @param bases what applies besides, and to others as well
    */
-  constructor(held: readonly HeldGrant[], base?: Reach) {
-    this.#base = base;
+  constructor(held: readonly HeldGrant[], bases: readonly Reach[] = []) {
+    this.#bases = bases;
     doAll(this.#take(held));
   }
 
   /** The same of grants that may be many. */
-  static *make(held: readonly HeldGrant[], base?: Reach): Steps<Reach> {
-    const reach = new Reach([], base);
+  static *make(held: readonly HeldGrant[], bases: readonly Reach[] = []): Steps<Reach> {
+    const reach = new Reach([], bases);
     yield* reach.#take(held);
     return reach;
   }
 
-  /** How many roles there are besides those of the base. */
+  /** How many roles there are besides those of the bases. */
   get roles(): number {
     return this.#roles;
   }
 
   find(place: ScopePlace): Applying {
     const { scope_id, parent_scope_id } = place;
-    const besides = this.#base?.find(place);
+    const besides = this.#bases.map((base) => base.find(place));
     const reasons = [
       this.#in.get(scope_id),
       parent_scope_id === '' ? undefined : this.#beneath.get(parent_scope_id),
@@ -82,13 +82,13 @@ export class Reach {
     ];
     // Where the same grants apply the same is true: scopes of which there are many share it.
     const keys = reasons.map((roles) => (roles ? keyOf(roles) : ''));
-    const key = `${keys.join(' ')} ${besides?.number ?? ''}`;
+    const key = `${keys.join(' ')} ${besides.map(({ number }) => number).join(' ')}`;
     const known = this.#applying.get(key);
     if (known) return known;
     const bundles = [...new Set(keys)].flatMap((roles) =>
       roles === '' ? [] : [this.#bundleOf(roles)],
     );
-    if (besides) bundles.push(...besides.bundles);
+    for (const applying of besides) bundles.push(...applying.bundles);
     const applying = { bundles, number: this.#applying.size };
     this.#applying.set(key, applying);
     return applying;

@@ -9,7 +9,7 @@ import type { RoleBody } from '../../roles/role.ts';
 export interface GrantingRole extends Seen {
   /** What it grants to everybody who has it alike. */
   held: readonly HeldGrant[];
-  /** What is to be filled in for each who has it. */
+  /** What is about whoever has it. */
   templates: readonly HeldGrant[];
   /** About how many bytes it takes. */
   bytes: number;
