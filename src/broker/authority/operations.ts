@@ -134,9 +134,8 @@ async function makeEverybody(roles: readonly GrantingRole[]): Promise<Everybody 
 async function holdGrants(roles: readonly GrantingRole[]): Promise<HeldGrant[]> {
   const all: HeldGrant[] = [];
   const breath = new Breath();
-  for (const { held, templates } of roles) {
+  for (const { held } of roles) {
     for (const one of held) all.push(one);
-    for (const one of templates) all.push(one);
     if (breath.isDue) await breath.take();
   }
   return all;

@@ -419,3 +419,24 @@ test('whose templates they are tells apart what is granted by the same grants', 
   assert.equal(await printOf('u_1'), await printOf('u_1'));
   assert.notEqual(await printOf('u_1'), await printOf('u_2'));
 });
+
+test('of fields no more are known than anything has, and the same for all who have the same grants', () => {
+  const texts = Array.from({ length: 40 }, (_, at) => {
+    const names = Array.from({ length: 20 }, (_name, nth) => `f${at}x${nth}`);
+    return hold(`ids=*;type=target;actions=read;output_fields=id,${names.join(',')}`);
+  });
+  const [base, more] = [texts.slice(0, 30), texts.slice(30)].map(
+    (held) => new Authority('user', held),
+  );
+  assert.ok(base && more);
+  const seen = ['u_1', 'u_2'].map((user_id) => {
+    const own = { user_id, account_id: '' };
+    const authority = new Authority('user', [], { bases: [base, more], own });
+    const asked = { ...PROJECT, type: 'target', id: TARGET, action: 'read' } as const;
+    return authority.judge(asked).output_fields;
+  });
+  const [one, other] = seen;
+  assert.ok(one && one !== 'all' && one.has('id'));
+  assert.equal(one.size, 256);
+  assert.equal(one, other);
+});

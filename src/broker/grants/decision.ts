@@ -11,6 +11,7 @@ import {
   type GrantList,
   isCollection,
   KEY_OF,
+  mergeFields,
   type Names,
   permitsOf,
   SortedGrants,
@@ -60,6 +61,8 @@ const ANONYMOUS_FIELDS: ReadonlySet<string> = new Set([
 interface View {
   /** One for each bundle of roles that applies. */
   sorted: readonly SortedGrants[];
+  /** Those of them that name single things. */
+  naming: readonly SortedGrants[];
   /** Verdicts on what no grant names by its id. */
   onItems: Map<Action, GrantVerdict>;
   onCollection: Map<Action, GrantVerdict>;
@@ -282,10 +285,11 @@ export class Authority {
   }
 
   /** Whether some grant speaks of just this item, or of what it lies in. */
-  #isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { sorted }: View): boolean {
+  #isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { naming }: View): boolean {
+    if (naming.length === 0) return false;
     const names = id === undefined ? NONE : this.#namesOf(id);
     const pins = pin === undefined ? NONE : this.#namesOf(pin);
-    return sorted.some(
+    return naming.some(
       ({ byId, byPin }) =>
         names.some((name) => byId.has(name)) || pins.some((name) => byPin.has(name)),
     );
@@ -300,18 +304,16 @@ export class Authority {
 
   #decide(asked: Asked, view: View): GrantVerdict {
     let authorized = false;
-    let fields: Set<string> | undefined;
+    let fields: ReadonlySet<string> | undefined;
     for (const grants of this.#listsOn(asked, view, isCollection(asked.action))) {
       const said = grants.weigh(asked.action);
       authorized ||= said.authorized;
-      if (!said.fields) continue;
-      fields ??= new Set();
-      for (const field of said.fields) fields.add(field);
+      if (said.fields) fields = fields ? mergeFields(fields, said.fields) : said.fields;
     }
     return { authorized, output_fields: this.#fieldsOf(fields) };
   }
 
-  #fieldsOf(granted: Set<string> | undefined): OutputFields {
+  #fieldsOf(granted: ReadonlySet<string> | undefined): OutputFields {
     if (granted) return granted.has('*') ? 'all' : granted;
     return this.asker === 'anonymous' ? ANONYMOUS_FIELDS : 'all';
   }
@@ -323,8 +325,10 @@ export class Authority {
     if (views.size === 0) this.#views.set(applying, views);
     const known = views.get(place.type);
     if (known) return known;
+    const sorted = applying.bundles.map((bundle) => sortBundle(this.asker, bundle, place.type));
     const view: View = {
-      sorted: applying.bundles.map((bundle) => sortBundle(this.asker, bundle, place.type)),
+      sorted,
+      naming: sorted.filter(({ byId, byPin }) => byId.size > 0 || byPin.size > 0),
       onItems: new Map(),
       onCollection: new Map(),
       listsOfItems: new WeakMap(),

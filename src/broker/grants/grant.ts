@@ -225,9 +225,6 @@ export function grantJson(grant: Grant): Record<string, unknown> {
   };
 }
 
-/** Whether it is another grant for each who has it. */
-export const hasTemplates = ({ ids }: Grant): boolean => ids.some((id) => id.startsWith('{{'));
-
 /** Says whether a list of granted actions covers one: by name, by its parent, or by `*`. */
 export function coversAction(granted: readonly string[], action: Action): boolean {
   return (

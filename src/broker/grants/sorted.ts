@@ -42,6 +42,31 @@ export function concerns(grant: Grant, wanted: ResourceTypeName): boolean {
   return type === wanted || (type === '*' && RESOURCE_TYPES[wanted].parent === own);
 }
 
+/** Nothing has nearly as many: what is named beyond them is shown to nobody. */
+export const MOST_FIELDS = 256;
+
+function addFields(fields: Set<string>, more: Iterable<string>): void {
+  for (const field of more) {
+    if (fields.size >= MOST_FIELDS) return;
+    fields.add(field);
+  }
+}
+
+const mergedWith = remembered((_: ReadonlySet<string>) => new WeakMap<object, Set<string>>());
+
+/** The fields of both: the same set for the same two, since whoever is told of verdicts keeps them. */
+export function mergeFields(
+  some: ReadonlySet<string>,
+  others: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const known = mergedWith(some).get(others);
+  if (known) return known;
+  const fields = new Set(some);
+  addFields(fields, others);
+  mergedWith(some).set(others, fields);
+  return fields;
+}
+
 /** What grants say of an action together. */
 interface Said {
   authorized: boolean;
@@ -87,7 +112,7 @@ export class GrantList {
       }
       if (!output_fields) continue;
       fields ??= new Set();
-      for (const field of output_fields) fields.add(field);
+      addFields(fields, output_fields);
     }
     const said = { authorized, fields };
     this.#said.set(action, said);

@@ -51,7 +51,7 @@ export async function fileHeavy(app: App, heavy: readonly Seen[]): Promise<Autho
   }
   for (const role of missing.length > 0 ? await readSeen(app, missing) : []) {
     const { id, version, updated_ms } = role;
-    const authority = await Authority.make('user', [...role.held, ...role.templates]);
+    const authority = await Authority.make('user', role.held);
     filed.set(id, { seen: { id, version, updated_ms }, authority });
     found.set(id, authority);
   }

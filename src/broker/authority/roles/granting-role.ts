@@ -1,5 +1,5 @@
 import { textBytes } from '../../../core/kept.ts';
-import { type Grant, hasTemplates, parseGrant } from '../../grants/grant.ts';
+import { type Grant, parseGrant } from '../../grants/grant.ts';
 import type { HeldGrant } from '../../grants/reach.ts';
 import type { Resource } from '../../resource.ts';
 import type { Seen } from '../../resources/by-ids/store.ts';
@@ -7,10 +7,7 @@ import type { RoleBody } from '../../roles/role.ts';
 
 /** A role as grants are looked up: what it grants where. */
 export interface GrantingRole extends Seen {
-  /** What it grants to everybody who has it alike. */
   held: readonly HeldGrant[];
-  /** What is about whoever has it. */
-  templates: readonly HeldGrant[];
   /** About how many bytes it takes. */
   bytes: number;
 }
@@ -40,18 +37,15 @@ export function readGrants(
   const { grant_strings, grant_scope_ids: where } = body as RoleBody;
   const grant_scope_ids = where.length === 1 && where[0] === 'this' ? THIS : where;
   const held: HeldGrant[] = [];
-  const templates: HeldGrant[] = [];
   let bytes = ROLE_BYTES + grant_scope_ids.length * ID_BYTES;
   for (const written of grant_strings) {
     const found = read(written);
     if (!found) continue;
     const { grant, text } = found;
-    const one = { grant, role_id: id, role_scope_id: scope_id, grant_scope_ids, text };
-    if (hasTemplates(grant)) templates.push(one);
-    else held.push(one);
+    held.push({ grant, role_id: id, role_scope_id: scope_id, grant_scope_ids, text });
     bytes += weighGrant(found);
   }
-  return { id, version, updated_ms, held: compact(held), templates: compact(templates), bytes };
+  return { id, version, updated_ms, held: compact(held), bytes };
 }
 
 /** Of most roles. */
