@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { expandTemplate, type IdentityFacts } from './identity-template.ts';
+import { expandTemplate, type IdentityFacts, weighFacts } from './identity-template.ts';
 
 const ann: IdentityFacts = {
   entity: {
@@ -62,4 +62,18 @@ test('without an entity nothing is filled in, and neither is a value that could 
     expandTemplate('{{identity.entity.name}}', ann, (value) => value !== 'ann'),
     undefined,
   );
+});
+
+test('facts weigh what they say, wherever they say it', () => {
+  const pair = { key: 'v'.repeat(10_000) };
+  const entity = { id: 'e', name: 'e', metadata: {}, aliases: {} };
+  const none = weighFacts({ entity, groups: [] });
+  const alias = { id: 'a', name: 'a', metadata: {}, custom_metadata: {} };
+  const forms: IdentityFacts[] = [
+    { entity: { ...entity, metadata: pair }, groups: [] },
+    { entity, groups: [{ id: 'g', name: 'g', metadata: pair }] },
+    { entity: { ...entity, aliases: { m: { ...alias, metadata: pair } } }, groups: [] },
+    { entity: { ...entity, aliases: { m: { ...alias, custom_metadata: pair } } }, groups: [] },
+  ];
+  for (const form of forms) assert.ok(weighFacts(form) >= none + 20_000, JSON.stringify(form));
 });

@@ -1,3 +1,4 @@
+import { textBytes } from './kept.ts';
 import { remembered } from './remembered.ts';
 
 /** What templates can say about the caller: their entity and the groups it is in. */
@@ -17,6 +18,28 @@ export interface IdentityAlias {
   name: string;
   metadata: Readonly<Record<string, string>>;
   custom_metadata: Readonly<Record<string, string>>;
+}
+
+/** About how many bytes the facts take: pairs of metadata are most of them. */
+export const weighFacts = remembered(({ entity, groups }: IdentityFacts) => {
+  let bytes = weighPairs(entity.metadata);
+  for (const alias of Object.values(entity.aliases)) {
+    bytes += FACT_BYTES + weighPairs(alias.metadata) + weighPairs(alias.custom_metadata);
+  }
+  for (const { metadata } of groups) bytes += FACT_BYTES + weighPairs(metadata);
+  return bytes;
+});
+
+/** An alias or a group, with its names; a pair besides its characters. */
+const FACT_BYTES = 512;
+const PAIR_BYTES = 128;
+
+export function weighPairs(pairs: Readonly<Record<string, string>>): number {
+  let bytes = 0;
+  for (const [name, text] of Object.entries(pairs)) {
+    bytes += PAIR_BYTES + textBytes(name) + textBytes(text);
+  }
+  return bytes;
 }
 
 /** Longest text that a template may become, in characters; as long as an item of a list may be. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { insertLinks, type LinkKind } from '../../src/broker/links/store.ts';
+import { heldSecrets } from '../../src/broker/session-credentials/operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow } from '../support/many-rows.ts';
 import { type Broker, type Person, refusedFields, startBroker } from '../support/seeded-broker.ts';
@@ -305,5 +306,28 @@ eachPlace('bounds of one session', (newPlace) => {
     const other = { host_id: host };
     const refused = await user.call('POST', `targets/${target}:authorize-session`, other);
     assert.equal(refused.status, 400, 'a host of no set');
+  });
+
+  test('holds none of its stored secrets while it waits for a server', async () => {
+    const target = await newTarget();
+    await link(target, 'target-brokered', [...stored.slice(0, 3), copyId(1, source.vault)]);
+    const { app } = broker.client.running;
+    const asked = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    const { pause } = vault;
+    vault.pause = () => {
+      asked.resolve();
+      return answered.promise;
+    };
+    const authorizing = user.call('POST', `targets/${target}:authorize-session`, {});
+    await asked.promise;
+    assert.equal(heldSecrets(app), 0);
+    vault.pause = pause;
+    answered.resolve();
+    const reply = await authorizing;
+    assert.equal(reply.status, 200, reply.text);
+    const credentials = reply.field('credentials');
+    assert.ok(Array.isArray(credentials) && credentials.length === 4);
+    assert.equal(heldSecrets(app), 0);
   });
 });

@@ -82,7 +82,7 @@ export function listGroupsAbove(tree: GroupTree, ids: readonly string[]): string
 export const MOST_POLICIES = 1000;
 
 /** Most characters of metadata that somebody has by an entity, its aliases and all groups above it. */
-export const MOST_METADATA = 4 << 20;
+export const MOST_METADATA = 1 << 20;
 
 export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies, with names of ${MOST_CHARACTERS} characters in all, and ${MOST_METADATA} characters of metadata`;
 

@@ -67,8 +67,8 @@ eachEngine('groups that are kept', (open) => {
       policies: ['own'],
       disabled: false,
     };
-    const few = 60;
-    const groups = Array.from({ length: 100 }, (_, at) => ({ ...groupOf(at), policies: ['p'] }));
+    const few = 15;
+    const groups = Array.from({ length: 30 }, (_, at) => ({ ...groupOf(at), policies: ['p'] }));
     await app.store.commit([insertEntity(entity)]);
     for (const [at, group] of groups.entries()) {
       const joined = at < few ? replaceMembers(group.id, 'entity', [entity.id]) : [];

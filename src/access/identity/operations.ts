@@ -1,7 +1,7 @@
 import type { Expression } from 'kysely';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
-import type { IdentityFacts } from '../../core/identity-template.ts';
+import { type IdentityFacts, weighFacts } from '../../core/identity-template.ts';
 import { jsonBytes, Kept } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
@@ -109,7 +109,10 @@ const LARGEST_PART = 3 / 4;
 const weighPerson = ({ person }: { person: Person | undefined }): number =>
   person ? jsonBytes(person) : 0;
 
-const weighPermissions = ({ permissions }: Known): number => permissions?.acl.bytes ?? 0;
+const weighPermissions = ({ permissions }: Known): number =>
+  permissions
+    ? permissions.acl.bytes + (permissions.identity ? weighFacts(permissions.identity) : 0)
+    : 0;
 
 /** Permissions, or why there are none although there is somebody. */
 interface Known {

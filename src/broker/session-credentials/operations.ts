@@ -127,39 +127,103 @@ async function resolve(
     const because = `the target has ${count} credential sources, a session is given at most ${MOST_EVER}`;
     throw new Failure('precondition', because);
   }
-  const shown = await listSources(app, brokered, hold);
-  const hidden = await listSources(app, injected, hold);
+  const ids = { brokered, injected };
   const dress = dressFor(app);
   // Before anything is issued: one that does not open leaves nothing to give back.
-  const stored = await openAll(app, shown.credentials, dress);
-  const kept = await openAll(app, hidden.credentials, dress);
-  const libraries = [...shown.libraries, ...hidden.libraries];
-  const issued = await issueAll(app, caller, { libraries, session, dress, hold });
-  const abandon = (): Promise<void> => giveBack(issued);
-  const dressed = issued.map(({ credential }) => credential);
-  const own = dressed.slice(0, shown.libraries.length);
-  const others = dressed.slice(shown.libraries.length);
-  caller.record.outcome.credentials = [
-    ...issued.map(({ recorded }) => recorded),
-    ...[...shown.credentials, ...hidden.credentials].map(({ id }) => ({ source_id: id })),
-  ];
+  const stored = await openSources(app, ids, dress, hold);
+  const { shown, hidden } = stored;
+  const libraries = { shown: shown.libraries, hidden: hidden.libraries };
+  const given = { session, libraries, hold };
+  if (shown.libraries.length + hidden.libraries.length === 0) {
+    return give(app, caller, { ...given, stored, issued: [] });
+  }
+  // Servers may take their time: what is stored is let go of meanwhile, and read again.
+  hold.release();
+  return issueBesides(app, caller, ids, { ...given, dress });
+}
+
+/** What is the same however a session's credentials are had. */
+interface Given {
+  session: SessionFacts;
+  libraries: { shown: readonly Resource[]; hidden: readonly Resource[] };
+  hold: Hold;
+}
+
+async function issueBesides(
+  app: App,
+  caller: BrokerCaller,
+  ids: SourceIds,
+  given: Given & { dress: Dress },
+): Promise<ResolvedCredentials> {
+  const { shown, hidden } = given.libraries;
+  const issued = await issueAll(app, caller, { ...given, libraries: [...shown, ...hidden] });
   try {
-    return {
-      credentials: [...own, ...stored],
-      effects: [
-        // A source that goes meanwhile, or says something else, gives nothing to a session.
-        ...[shown, hidden].flatMap(holdSources),
-        ...issued.flatMap(({ effects }) => effects),
-        ...[...others, ...kept].map((credential) => keep(app, session, credential)),
-      ],
-      abandon,
-      release: () => hold.release(),
-    };
+    const stored = await openSources(app, ids, dressFor(app), given.hold);
+    return give(app, caller, { ...given, stored, issued });
   } catch (error) {
     // The server may have been sealed while it waited for others.
-    await abandon();
+    await giveBack(issued);
     throw error;
   }
+}
+
+function give(
+  app: App,
+  caller: BrokerCaller,
+  { session, libraries, hold, stored, issued }: Given & { stored: Stored; issued: Dressed[] },
+): ResolvedCredentials {
+  const { shown, hidden } = stored;
+  const dressed = issued.map(({ credential }) => credential);
+  const own = dressed.slice(0, libraries.shown.length);
+  const others = dressed.slice(libraries.shown.length);
+  const credentials = [...shown.credentials, ...hidden.credentials];
+  caller.record.outcome.credentials = [
+    ...issued.map(({ recorded }) => recorded),
+    ...credentials.map(({ id }) => ({ source_id: id })),
+  ];
+  return {
+    credentials: [...own, ...shown.opened],
+    effects: [
+      // A source that goes meanwhile, or says something else, gives nothing to a session.
+      ...[...libraries.shown, ...libraries.hidden, ...credentials].map(holdSource),
+      ...issued.flatMap(({ effects }) => effects),
+      ...[...others, ...hidden.opened].map((credential) => keep(app, session, credential)),
+    ],
+    abandon: () => giveBack(issued),
+    release: () => hold.release(),
+  };
+}
+
+interface SourceIds {
+  brokered: readonly string[];
+  injected: readonly string[];
+}
+
+/** The sources of a target, with what is stored opened. */
+interface Stored {
+  shown: OpenedSources;
+  hidden: OpenedSources;
+}
+
+interface OpenedSources {
+  libraries: readonly Resource[];
+  credentials: readonly Resource[];
+  /** The same as the credentials. */
+  opened: readonly SessionCredential[];
+}
+
+async function openSources(
+  app: App,
+  { brokered, injected }: SourceIds,
+  dress: Dress,
+  hold: Hold,
+): Promise<Stored> {
+  const shown = await listSources(app, brokered, hold);
+  const hidden = await listSources(app, injected, hold);
+  return {
+    shown: { ...shown, opened: await openAll(app, shown.credentials, dress) },
+    hidden: { ...hidden, opened: await openAll(app, hidden.credentials, dress) },
+  };
 }
 
 /** Bytes of the secrets of one session, as JSON: they go out in one answer. */
@@ -191,11 +255,7 @@ async function openAll(
 }
 
 /** With the store that it lies in a source would go, too. */
-function holdSources(sources: { libraries: Resource[]; credentials: Resource[] }): Effect[] {
-  return [...sources.libraries, ...sources.credentials].map(({ id, version }) =>
-    holdVersion({ id, version }),
-  );
-}
+const holdSource = ({ id, version }: Resource): Effect => holdVersion({ id, version });
 
 /** Some at a time: those that there is no room for are not read. */
 async function listSources(
