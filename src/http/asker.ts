@@ -8,6 +8,7 @@ import { tokenId } from '../access/tokens/minting/operations.ts';
 import type { App } from '../app.ts';
 import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
+import { weighFacts, weighPairs } from '../core/identity-template.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { Led, There } from './leading.ts';
 import { type HttpRequest, header } from './request.ts';
@@ -72,22 +73,25 @@ export async function identifyAgain(
 
 /** Bytes of what is known of somebody; what people write is far less. */
 export const MUCH_TO_HOLD = 1 << 14;
-/** What a name and its text take besides their characters. */
-const PAIR = 128;
 
 /** Whether so much is known of somebody that it is let go of where that takes its time. */
-export const isMuchKnown = ({ acl, token }: Pick<Caller, 'acl' | 'token'>): boolean =>
-  (acl?.bytes ?? 0) > MUCH_TO_HOLD || weighMeta(token?.meta ?? {}) > MUCH_TO_HOLD;
-
-function weighMeta(meta: Readonly<Record<string, string>>): number {
-  let bytes = 0;
-  for (const [name, text] of Object.entries(meta)) bytes += name.length + text.length + PAIR;
-  return bytes;
-}
+export const isMuchKnown = ({
+  acl,
+  token,
+  identity,
+}: Pick<Caller, 'acl' | 'token' | 'identity'>): boolean =>
+  (acl?.bytes ?? 0) > MUCH_TO_HOLD ||
+  (identity ? weighFacts(identity) : 0) > MUCH_TO_HOLD ||
+  weighPairs(token?.meta ?? {}) > MUCH_TO_HOLD;
 
 /** What records tell of a token. */
 export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
   token && { ...token, meta: null };
+
+function letGo(asker: Asker, trace: Trace): void {
+  asker.known = undefined;
+  trace.token = forRecords(trace.token);
+}
 
 /** The fields. A body may take its time, and permissions that were compiled for one token alone are much to hold meanwhile. */
 export async function readAwaited(
@@ -97,13 +101,11 @@ export async function readAwaited(
   asker: Asker,
   trace: Trace,
 ): Promise<Record<string, unknown>> {
+  if (request.hasCome() || !asker.known) return readFields(request, route, method, query);
   // Nothing of it may be named here: a name across a wait holds what it names.
-  if (request.hasCome() || !asker.known || !isMuchKnown(asker.known)) {
-    return readFields(request, route, method, query);
-  }
-  asker.known = undefined;
-  trace.token = forRecords(trace.token);
+  if (isMuchKnown(asker.known)) letGo(asker, trace);
   const fields = await readFields(request, route, method, query);
+  // What was judged before may be true no more.
   asker.known = await identifyAgain(app, request, asker);
   trace.token = asker.known.token;
   return fields;

@@ -316,8 +316,8 @@ async function readFields(
   const most = isStranger ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and grants that name thousands of single things are much to hold meanwhile.
-  const isAwaited = !http.hasCome() && isMuchKnown(asker);
-  if (isAwaited) letGo(asker, trace);
+  const isAwaited = !http.hasCome() && !isStranger;
+  if (isAwaited && isMuchKnown(asker)) letGo(asker, trace);
   const bytes = await http.readBody(limit);
   if (isAwaited) {
     await findAgain(asker, trace);

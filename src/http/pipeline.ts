@@ -89,7 +89,9 @@ async function answer(
     const granted = judgeGranted(asker.known.acl, route, { ...asked, budget });
     requireAllowed(granted instanceof Promise ? await granted : granted);
   }
+  const isAwaited = !request.hasCome();
   const fields = await readAwaited(app, request, there, asker, trace);
+  if (isAwaited && footingOf(mount)) await requireMount(app, path, mount);
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = asker.text;
   traceUnchecked(trace, input);
@@ -163,10 +165,14 @@ function standingOf(
   };
   return standOn(footing, async () => {
     const renewed = await again();
-    const place = footing.mount ? findMount(await readMounts(app), path) : undefined;
-    if (footing.mount && place?.mount.id !== footing.mount.id) throw unrouted(path);
+    if (footing.mount) await requireMount(app, path, footing.mount);
     return standingOf(app, { mount, path, known: renewed }, again);
   });
+}
+
+/** @throws Failure `not_found` when a path does not lead to the mount any more */
+async function requireMount(app: App, path: string, { id }: Pick<Mount, 'id'>): Promise<void> {
+  if (findMount(await readMounts(app), path)?.mount.id !== id) throw unrouted(path);
 }
 
 /**
