@@ -16,6 +16,10 @@ const broker = await startBroker({ after });
 const { admin, make } = broker;
 const { app } = broker.client.running;
 
+/** Users of another scope than the orgs. */
+const people: string[] = [];
+for (let user = 0; user < 60; user++) people.push(await make('users', { scope_id: 'global' }));
+
 const newOrg = async (name: string) => {
   const org = await make('scopes', { scope_id: 'global', type: 'org', name });
   return { org, project: await make('scopes', { scope_id: org, name: 'project' }) };
@@ -163,9 +167,6 @@ const ownGrants = (from: number): string[] =>
     { length: 1_000 },
     (_, at) => `ids={{.User.Id}};actions=read;output_fields=f${from + at}`,
   );
-/** Each of them gets a role of his own besides, so that no two have the same. */
-const people: string[] = [];
-for (let user = 0; user < 60; user++) people.push(await make('users', { scope_id: 'global' }));
 
 for (const [what, grants] of [
   ['templates', ownGrants],
@@ -180,6 +181,7 @@ for (const [what, grants] of [
         .map((to_id) => insertLink({ from_id: id, kind: 'role-principal', to_id }));
       await app.store.commit([...others, bumpConfigVersion()]);
     }
+    // Each gets a role of his own besides: no two have the same.
     for (const person of people) await store(org, [`ids=${person};actions=update`], person);
     const ask = async (user_id: string): Promise<number> => {
       const authority = await readAuthority(app, { user_id, account_id: '' });
@@ -197,3 +199,26 @@ for (const [what, grants] of [
     assert.ok(grown < 8 << 20, `${grown >> 20} MiB more`);
   });
 }
+
+test('of roles that name thousands of fields no more is held than there is room for', async () => {
+  const { org } = await newOrg('fields');
+  const [person = ''] = people;
+  const place = { type: 'target', scope_id: org, parent_scope_id: 'global', id: 'ttcp_1' } as const;
+  const before = heapUsed();
+  for (let role = 0; role < 60; role++) {
+    const fields = Array.from({ length: 1_900 }, (_, at) =>
+      (role * 1_900 + at).toString(36).padStart(3, '0'),
+    );
+    const grants = Array.from(
+      { length: 32 },
+      (_, at) => `ids=*;type=*;actions=read;output_fields=g${at},${fields.join(',')}`,
+    );
+    const id = await store(org, grants, person);
+    const authority = await readAuthority(app, { user_id: person, account_id: '' });
+    assert.ok(authority.judge({ ...place, action: 'read' }).authorized);
+    assert.equal((await admin('DELETE', `roles/${id}`)).status, 204);
+  }
+  // With all of them it is 120 MiB.
+  const grown = heapUsed() - before;
+  assert.ok(grown < 50 << 20, `${grown >> 20} MiB more`);
+});

@@ -5,7 +5,7 @@ import type { Action } from './actions.ts';
 import { Authority, type Place } from './decision.ts';
 import { parseGrant, templateOf } from './grant.ts';
 import type { HeldGrant } from './reach.ts';
-import type { Asker } from './sorted.ts';
+import { type Asker, mergeFields } from './sorted.ts';
 
 const GLOBAL = { scope_id: 'global', parent_scope_id: '' };
 const ORG = { scope_id: 'o_1', parent_scope_id: 'global' };
@@ -425,13 +425,14 @@ test('of fields no more are known than anything has, and the same for all who ha
     const names = Array.from({ length: 20 }, (_name, nth) => `f${at}x${nth}`);
     return hold(`ids=*;type=target;actions=read;output_fields=id,${names.join(',')}`);
   });
-  const [base, more] = [texts.slice(0, 30), texts.slice(30)].map(
-    (held) => new Authority('user', held),
-  );
-  assert.ok(base && more);
+  const bases = [
+    texts.slice(0, 10),
+    texts.slice(10, 30),
+    ...texts.slice(30).map((one) => [one]),
+  ].map((held) => new Authority('user', held));
   const seen = ['u_1', 'u_2'].map((user_id) => {
     const own = { user_id, account_id: '' };
-    const authority = new Authority('user', [], { bases: [base, more], own });
+    const authority = new Authority('user', [], { bases, own });
     const asked = { ...PROJECT, type: 'target', id: TARGET, action: 'read' } as const;
     return authority.judge(asked).output_fields;
   });
@@ -440,3 +441,18 @@ test('of fields no more are known than anything has, and the same for all who ha
   assert.equal(one.size, 256);
   assert.equal(one, other);
 });
+
+const merges: [what: string, some: string[], others: string[], isKept: boolean][] = [
+  ['nothing new', ['a', 'b'], ['b'], true],
+  ['something new', ['a'], ['b'], false],
+  ['no more room', Array.from({ length: 256 }, (_, at) => `f${at}`), ['b'], true],
+];
+for (const [what, some, others, isKept] of merges) {
+  test(`fields of two grants: ${what}: ${isKept ? 'no set is made' : 'one set, however often'}`, () => {
+    const [one, other] = [new Set(some), new Set(others)];
+    const merged = mergeFields(one, other);
+    assert.equal(merged === one, isKept);
+    assert.equal(merged, mergeFields(one, other));
+    assert.equal(merged.has('b'), what !== 'no more room');
+  });
+}

@@ -52,16 +52,19 @@ export async function fileHeavy(app: App, heavy: readonly Seen[]): Promise<Autho
   for (const role of missing.length > 0 ? await readSeen(app, missing) : []) {
     const { id, version, updated_ms } = role;
     const authority = await Authority.make('user', role.held);
-    filed.set(id, { seen: { id, version, updated_ms }, authority });
+    const bytes = role.bytes + authority.bytes;
+    filed.set(id, { seen: { id, version, updated_ms }, authority, bytes });
     found.set(id, authority);
   }
   return heavy.flatMap(({ id }) => found.get(id) ?? []);
 }
 
-const filedOf = perApp(
-  () =>
-    new LastOf<{ seen: Seen; authority: Authority }>(
-      ROOMS.broker_heavy_roles,
-      ({ authority }) => authority.bytes,
-    ),
-);
+/** A role that was filed: it holds what was read of the role, which may be gone. */
+interface Filed {
+  seen: Seen;
+  authority: Authority;
+  bytes: number;
+}
+
+/** The last of them has room, however much it is: filed for each request it would take more. */
+const filedOf = perApp(() => new LastOf<Filed>(ROOMS.broker_heavy_roles, ({ bytes }) => bytes, 1));

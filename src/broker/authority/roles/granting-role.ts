@@ -13,9 +13,10 @@ export interface GrantingRole extends Seen {
 }
 
 const ROLE_BYTES = 512;
-/** A grant that was read takes as much besides its text, however short, and so does an id in it. */
+/** A grant that was read takes as much besides its text, however short, and so does an id or a field in it. */
 const GRANT_BYTES = 280;
 const ID_BYTES = 40;
+const FIELD_BYTES = 40;
 
 /** A grant that was read, with its text. */
 export interface ReadGrant {
@@ -58,7 +59,10 @@ const compact = (list: readonly HeldGrant[]): readonly HeldGrant[] =>
 
 /** About how many bytes a grant takes that was read. */
 export const weighGrant = ({ text, grant }: ReadGrant): number =>
-  textBytes(text) + GRANT_BYTES + hashIds(grant.ids) * ID_BYTES;
+  textBytes(text) +
+  GRANT_BYTES +
+  hashIds(grant.ids) * ID_BYTES +
+  (grant.output_fields?.length ?? 0) * FIELD_BYTES;
 
 /**
  * How many different ids there are. That works out their hashes, of which there may be thousands: it is
