@@ -34,7 +34,7 @@ export const weighFacts = remembered(({ entity, groups }: IdentityFacts) => {
 const FACT_BYTES = 512;
 const PAIR_BYTES = 128;
 
-export function weighPairs(pairs: Readonly<Record<string, string>>): number {
+function weighPairs(pairs: Readonly<Record<string, string>>): number {
   let bytes = 0;
   for (const [name, text] of Object.entries(pairs)) {
     bytes += PAIR_BYTES + textBytes(name) + textBytes(text);

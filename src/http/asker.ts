@@ -1,4 +1,4 @@
-import type { Caller, TokenFacts } from '../access/caller.ts';
+import type { TokenFacts } from '../access/caller.ts';
 import {
   type Authenticated,
   authenticate,
@@ -8,7 +8,6 @@ import { tokenId } from '../access/tokens/minting/operations.ts';
 import type { App } from '../app.ts';
 import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
-import { weighFacts, weighPairs } from '../core/identity-template.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { Led, There } from './leading.ts';
 import { type HttpRequest, header } from './request.ts';
@@ -71,19 +70,6 @@ export async function identifyAgain(
   return again;
 }
 
-/** Bytes of what is known of somebody; what people write is far less. */
-export const MUCH_TO_HOLD = 1 << 14;
-
-/** Whether so much is known of somebody that it is let go of where that takes its time. */
-export const isMuchKnown = ({
-  acl,
-  token,
-  identity,
-}: Pick<Caller, 'acl' | 'token' | 'identity'>): boolean =>
-  (acl?.bytes ?? 0) > MUCH_TO_HOLD ||
-  (identity ? weighFacts(identity) : 0) > MUCH_TO_HOLD ||
-  weighPairs(token?.meta ?? {}) > MUCH_TO_HOLD;
-
 /** What records tell of a token. */
 export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
   token && { ...token, meta: null };
@@ -93,7 +79,7 @@ function letGo(asker: Asker, trace: Trace): void {
   trace.token = forRecords(trace.token);
 }
 
-/** The fields. A body may take its time, and permissions that were compiled for one token alone are much to hold meanwhile. */
+/** The fields. A body may take its time, and what is permitted may be much to hold meanwhile. */
 export async function readAwaited(
   app: App,
   request: HttpRequest,
@@ -103,7 +89,7 @@ export async function readAwaited(
 ): Promise<Record<string, unknown>> {
   if (request.hasCome() || !asker.known) return readFields(request, route, method, query);
   // Nothing of it may be named here: a name across a wait holds what it names.
-  if (isMuchKnown(asker.known)) letGo(asker, trace);
+  letGo(asker, trace);
   const fields = await readFields(request, route, method, query);
   // What was judged before may be true no more.
   asker.known = await identifyAgain(app, request, asker);

@@ -8,7 +8,7 @@ import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
 import { Authority } from '../broker/grants/decision.ts';
 import { type Identified, identify } from '../broker/identity/operations.ts';
 import { noteAccount } from '../core/asking.ts';
-import { forRecords, isMuchKnown as isMuchOfToken, MUCH_TO_HOLD } from './asker.ts';
+import { forRecords } from './asker.ts';
 import type { HttpRequest } from './request.ts';
 import type { Trace } from './request-record.ts';
 
@@ -47,10 +47,6 @@ export async function findAsker(
     identify(app, text, request.remote_address, undefined, { who: { user_id } });
   return { caller, footing: footingOf(known), again };
 }
-
-/** Whether so much is known of somebody that it is let go of where that takes its time. */
-export const isMuchKnown = ({ caller }: BoundaryAsker): boolean =>
-  caller.who.authority.bytes > MUCH_TO_HOLD || isMuchOfToken(caller);
 
 /** Lets go of what somebody is allowed. Nothing is judged before they are found again. */
 export function letGo({ caller }: BoundaryAsker, trace: Trace): void {

@@ -14,14 +14,7 @@ import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
 import { recordable } from '../core/recorded-shape.ts';
 import { countRequest } from '../metrics/operations.ts';
-import {
-  type BoundaryAsker,
-  findAgain,
-  findAsker,
-  isMuchKnown,
-  letGo,
-  standingOf,
-} from './boundary-asker.ts';
+import { type BoundaryAsker, findAgain, findAsker, letGo, standingOf } from './boundary-asker.ts';
 import {
   checkFields,
   MAX_REFERENCE,
@@ -315,9 +308,9 @@ async function readFields(
   const isStranger = caller.who.authority.asker === 'anonymous';
   const most = isStranger ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
-  // A body may take its time, and grants that name thousands of single things are much to hold meanwhile.
+  // A body may take its time, and what is granted may be much to hold meanwhile.
   const isAwaited = !http.hasCome() && !isStranger;
-  if (isAwaited && isMuchKnown(asker)) letGo(asker, trace);
+  if (isAwaited) letGo(asker, trace);
   const bytes = await http.readBody(limit);
   if (isAwaited) {
     await findAgain(asker, trace);

@@ -442,6 +442,22 @@ test('of fields no more are known than anything has, and the same for all who ha
   assert.equal(one, other);
 });
 
+test('all fields are all fields, however many others are named before', () => {
+  const names = Array.from({ length: 300 }, (_, at) => `f${at}`).join(',');
+  const [many, all] = [`${names}`, `${names},*`].map((fields) =>
+    hold(`ids=*;type=target;actions=read;output_fields=${fields}`),
+  );
+  assert.ok(many && all);
+  const asked = { ...PROJECT, type: 'target', id: TARGET, action: 'read' } as const;
+  const parts = [many, all].map((one) => new Authority('user', [one]));
+  for (const authority of [
+    new Authority('user', [many, all]),
+    new Authority('user', [], { bases: parts }),
+  ]) {
+    assert.equal(authority.judge(asked).output_fields, 'all');
+  }
+});
+
 const merges: [what: string, some: string[], others: string[], isKept: boolean][] = [
   ['nothing new', ['a', 'b'], ['b'], true],
   ['something new', ['a'], ['b'], false],

@@ -45,6 +45,8 @@ export function concerns(grant: Grant, wanted: ResourceTypeName): boolean {
 /** Nothing has nearly as many: what is named beyond them is shown to nobody. */
 export const MOST_FIELDS = 256;
 
+const EVERY_FIELD: ReadonlySet<string> = new Set(['*']);
+
 function addFields(fields: Set<string>, more: Iterable<string>): void {
   for (const field of more) {
     if (fields.size >= MOST_FIELDS) return;
@@ -59,6 +61,7 @@ export function mergeFields(
   some: ReadonlySet<string>,
   others: ReadonlySet<string>,
 ): ReadonlySet<string> {
+  if (some.has('*') || others.has('*')) return EVERY_FIELD;
   // Of the sets of many roles the first few say all.
   if (some.size >= MOST_FIELDS || others.isSubsetOf(some)) return some;
   const known = mergedWith(some).get(others);
@@ -114,6 +117,8 @@ export class GrantList {
       }
       if (!output_fields) continue;
       fields ??= new Set();
+      // Wherever it stands: what is named before it does not push it out.
+      if (output_fields.includes('*')) fields.add('*');
       addFields(fields, output_fields);
     }
     const said = { authorized, fields };
