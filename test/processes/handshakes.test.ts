@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { connect } from 'node:tls';
 import { gatherCrowd } from '../support/crowd.ts';
-import { startTestServer } from '../support/server.ts';
-import { isTooLong, startWatched, type Watched } from '../worst-cases/measure.ts';
+import { startWatchedTls } from '../support/watched-tls.ts';
+import { isTooLong, type Watched } from '../worst-cases/measure.ts';
 
 const CROWD = 500;
 /** Only what every time is long counts. */
@@ -17,27 +14,11 @@ const ATTEMPTS = 3;
 
 let server: Watched;
 let hello: Buffer;
-const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tls-'));
 before(async () => {
-  const { call } = await startTestServer({ after });
-  await call('POST', 'demo/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
-  await call('POST', 'demo/roles/tls', { allow_any_name: true, key_type: 'rsa' });
-  const pair = await call('POST', 'demo/issue/tls', { common_name: 'localhost', ttl: '1h' });
-  assert.equal(pair.status, 200, pair.text);
-  const place = (name: string, text: string): string => {
-    writeFileSync(join(directory, name), text);
-    return join(directory, name);
-  };
-  server = await startWatched(
-    place('a.pem', pair.textAt('data.certificate')),
-    place('a.key', pair.textAt('data.private_key')),
-  );
+  server = await startWatchedTls({ after }, 'rsa');
   hello = await recordHello();
 });
-after(async () => {
-  await server.stop();
-  rmSync(directory, { recursive: true, force: true });
-});
+after(() => server.stop());
 
 /** The first that a TLS client says: for the server the costliest part of a handshake. */
 async function recordHello(): Promise<Buffer> {

@@ -1,37 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { startTestServer } from '../support/server.ts';
 import { connectForRecords } from '../support/tls-records.ts';
-import { isTooLong, startWatched, type Watched } from '../worst-cases/measure.ts';
+import { startWatchedTls } from '../support/watched-tls.ts';
+import { isTooLong, type Watched } from '../worst-cases/measure.ts';
 
 /** Only what every time is long counts. */
 const ATTEMPTS = 3;
 
 let server: Watched;
-const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tls-'));
 before(async () => {
-  const { call } = await startTestServer({ after });
-  await call('POST', 'demo/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
-  await call('POST', 'demo/roles/tls', { allow_any_name: true, key_type: 'ec' });
-  const pair = await call('POST', 'demo/issue/tls', { common_name: 'localhost', ttl: '1h' });
-  assert.equal(pair.status, 200, pair.text);
-  const place = (name: string, text: string): string => {
-    writeFileSync(join(directory, name), text);
-    return join(directory, name);
-  };
-  server = await startWatched(
-    place('a.pem', pair.textAt('data.certificate')),
-    place('a.key', pair.textAt('data.private_key')),
-  );
+  server = await startWatchedTls({ after }, 'ec');
 });
-after(async () => {
-  await server.stop();
-  rmSync(directory, { recursive: true, force: true });
-});
+after(() => server.stop());
 
 type Client = Awaited<ReturnType<typeof connectForRecords>>;
 

@@ -43,7 +43,7 @@ export function concerns(grant: Grant, wanted: ResourceTypeName): boolean {
 }
 
 /** Nothing has nearly as many: what is named beyond them is shown to nobody. */
-export const MOST_FIELDS = 256;
+const MOST_FIELDS = 256;
 
 const EVERY_FIELD: ReadonlySet<string> = new Set(['*']);
 
