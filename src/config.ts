@@ -73,7 +73,7 @@ export interface Config {
 }
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 export type AuditSinkConfig =
   | { type: 'file'; path: string }

@@ -20,7 +20,7 @@ import type { Effect } from './store/write.ts';
  * Everything that a server does on a timer. A feature that has such work declares it in its
  * `jobs.ts` and adds its list here; nothing else sets a timer for work on stored rows.
  */
-export const periodicJobs: readonly Job[] = [
+const periodicJobs: readonly Job[] = [
   ...tokenJobs,
   ...approleJobs,
   ...leaseJobs,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { readGroupTree } from '../src/access/identity/operations.ts';
+import { listGroupsAbove } from '../src/access/identity/memberships/operations.ts';
 import { readAcl } from '../src/access/policies/operations.ts';
 import type { App } from '../src/app.ts';
 import { readAuthority, readEverybody } from '../src/broker/authority/operations.ts';
@@ -76,7 +76,7 @@ const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
   ['mounts by accessor', () => findMountByAccessor(app, 'x')],
   ['mounts', () => readMounts(app)],
   ['mounts that everybody sees', () => readListed(app)],
-  ['identity:groups', () => readGroupTree(app)],
+  ['identity:parents', () => listGroupsAbove(app, ['g'])],
   ['policies:acls', () => readAcl(app, ['default', 'p'], undefined)],
   ['policies:lists', () => readAcl(app, ['default', 'q'], undefined)],
   ['broker/authorities', () => readAuthority(app, { user_id: 'u_anon', account_id: '' })],

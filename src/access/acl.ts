@@ -1,4 +1,4 @@
-import { doInTurns, type Soon, type Steps } from '../core/steps.ts';
+import { doAll, doInTurns, type Soon, type Steps } from '../core/steps.ts';
 import { canonicalNames, type FormedSegment } from './name-form.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import {
@@ -104,6 +104,9 @@ export function hasSameRules(one: Acl, other: Acl): boolean {
     one.tables.every((table, at) => table === other.tables[at])
   );
 }
+
+/** For whom nothing is permitted. */
+export const NOTHING_GRANTED: Acl = doAll(compileAcl([], 0));
 
 export const ALLOWED: AccessVerdict = { allowed: true };
 

@@ -75,6 +75,13 @@ export interface Caller {
    * listener away. Undefined where nobody waits at the other end.
    */
   readonly onGone?: ((listener: () => void) => () => void) | undefined;
+  /**
+   * Does what others may have to be waited for. What the caller may do is let go of meanwhile, as it may be much to
+   * hold, and found again then; until then nothing is granted. Absent where nothing is held.
+   *
+   * @throws Failure `unauthenticated` when the token has ended by then
+   */
+  readonly aside?: (<Result>(work: () => Promise<Result>) => Promise<Result>) | undefined;
   /** What the permission rests on; absent for the server's own work. */
   standing?: Standing | undefined;
   /**

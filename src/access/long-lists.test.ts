@@ -6,7 +6,7 @@ import { PAGE } from '../store/in-pages.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { write } from '../store/write.ts';
-import { listGroupMemberships, listGroupsOf, listMembers } from './identity/memberships/store.ts';
+import { listGroupsOf, listMembers, listNestings } from './identity/memberships/store.ts';
 import { listGroupAliases } from './identity/store.ts';
 import { listKnownNames } from './policies/store.ts';
 
@@ -58,13 +58,12 @@ const LISTS: [what: string, list: (db: Db) => Promise<string[]>, is: readonly st
   ['groups of a group', (db) => listGroupsOf(db, 'group', names[0] ?? ''), others.slice(0, HALF)],
   ['members of a group', (db) => listMembers(db, names[1] ?? '', 'group'), others.slice(HALF)],
   [
-    'memberships of groups',
+    'groups of some groups',
     async (db) =>
-      (await listGroupMemberships(db)).map((one) =>
-        one.group_id === names[1] ? one.member_id : one.group_id,
+      (await listNestings(db, names)).map(({ group_id, member_id }) =>
+        member_id === names[0] ? group_id : member_id,
       ),
-    // In the order of groups: all of the second come first.
-    [...others.slice(HALF), ...others.slice(0, HALF)],
+    others,
   ],
 ];
 

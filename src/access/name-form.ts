@@ -51,7 +51,7 @@ const WORD = 'default';
 const isWord = (name: string): boolean => foldName(name) === WORD;
 
 /** The one spelling of a name by which permission is judged. */
-export function canonicalName(form: NameForm, name: string): string {
+function canonicalName(form: NameForm, name: string): string {
   const folds = form === 'lower_case' || isWord(name);
   return folds ? foldName(name) : name;
 }

@@ -129,7 +129,7 @@ export class NamedSet {
 }
 
 /** Takes what filing values costs; below zero: they are not to be filed. */
-export function payFiling(all: readonly unknown[], budget: Comparisons): boolean {
+function payFiling(all: readonly unknown[], budget: Comparisons): boolean {
   budget.left -= FILING * all.length;
   for (const each of all) if (typeof each === 'string') budget.left -= each.length >> 3;
   return budget.left >= 0;

@@ -130,6 +130,13 @@ export class OwnJudge {
     return this.#budget.left < 0 ? TOO_MUCH : ALLOWED;
   }
 
+  /** Holds nothing of the permissions that were judged by. */
+  letGo(): void {
+    this.#acl = undefined;
+    this.#verdicts = new Map();
+    this.#passed = new Map();
+  }
+
   #begin(acl: Acl): void {
     const before = this.#acl;
     this.#acl = acl;

@@ -124,7 +124,7 @@ export function pickFields(
 }
 
 /** As {@link judgeParameters}; when nothing is left of the budget, the answer says nothing. */
-export function judgeFields(
+function judgeFields(
   rule: ParameterConditions,
   fields: SentFields,
   budget: Comparisons,

@@ -50,7 +50,7 @@ function idOf(table: RuleTable): number {
  *
  * @param effort what making them takes is taken from it; they are kept
  */
-export function spellTable(
+function spellTable(
   table: RuleTable,
   { path, formed }: NamedPath,
   effort: Comparisons,

@@ -24,7 +24,10 @@ const RETRY_TIME = 1000;
 const GROUP_SIZE = 256;
 /** Beyond this many unwritten notes the database is not keeping up, and requests are refused. */
 const MAX_WAITING = 65_536;
-/** As many characters of them, likewise, of two bytes where not all are Latin: one with much to tell has as much as sixty others. */
+/**
+ * As many characters of them, likewise: one with much to tell has as many as sixty others. Each takes two
+ * bytes where not all are Latin.
+ */
 const MAX_CHARACTERS = 32 << 20;
 
 /** Counts of refused strangers are recorded this often, in milliseconds. */

@@ -1,5 +1,6 @@
 import type { Caller } from '../access/caller.ts';
 import { remembered } from '../core/remembered.ts';
+import { formatMilliseconds } from '../core/timestamps.ts';
 import type { RefusalCount } from './refusal-tally.ts';
 import { UNTOLD } from './told.ts';
 
@@ -47,7 +48,7 @@ export type RecordedRequest = Pick<Caller, 'request_id' | 'record' | 'mount'> &
 export function buildRecord(request: RecordedRequest, now: number, end: RecordedEnd): string {
   const { record, token, mount, unknown_token } = request;
   return JSON.stringify({
-    time: new Date(now).toISOString(),
+    time: formatMilliseconds(now),
     request: {
       id: request.request_id,
       route: record.route || undefined,

@@ -147,3 +147,31 @@ test('what is tried at the seal beyond that is counted by what it is', () => {
   ]);
   assert.deepEqual(tally.drain(), []);
 });
+
+const neighbours: [what: string, kind: RefusalKind, ms: number, recorded: number, left: number][] =
+  [
+    ['in a second', 'other', 0, 8, 2],
+    ['in a minute', 'other', 1_000, 45, 15],
+    ['at the seal in a second', 'seal', 0, 30, 10],
+  ];
+for (const [what, kind, ms, recorded, left] of neighbours) {
+  test(`hundreds of neighbours leave a part of the records to other networks: ${what}`, () => {
+    const tally = new RefusalTally();
+    const count = (make: (n: number) => string): number => {
+      let whole = 0;
+      for (let n = 0; n < 250; n++) {
+        // Five in each second, where it is about minutes.
+        if (tally.take(Math.floor(n / 5) * ms, refusal(make(n), kind))) whole += 1;
+      }
+      return whole;
+    };
+    assert.equal(
+      count((n) => `192.0.2.${n}`),
+      recorded,
+    );
+    assert.equal(
+      count((n) => `198.51.${n}.1`),
+      left,
+    );
+  });
+}

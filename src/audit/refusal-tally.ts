@@ -1,4 +1,4 @@
-import { siteOf } from '../core/party.ts';
+import { NETWORK_PART, networkOfParty, siteOf } from '../core/party.ts';
 
 /** What was refused: each kind has a budget of its own, so that none can hide behind another. */
 export type RefusalKind = 'unknown_token' | 'seal' | 'other';
@@ -47,7 +47,8 @@ export interface RefusalCount {
 /**
  * Keeps the records of refused strangers within bounds, whatever they send: of each kind ten a second
  * and sixty a minute one by one, and beyond that only how many there were. Of one site (see `siteOf`) these are
- * three a second and twenty a minute, and half of a minute's are for sites that have had no more than three.
+ * three a second and twenty a minute, and half of a minute's are for sites that have had no more than three; the sites of
+ * one network have three quarters of all.
  * Attempts on the seal have more room, which nothing else takes, and are counted by what was tried.
  */
 export class RefusalTally {
@@ -113,7 +114,9 @@ class Budget {
   readonly #bounds: Bounds;
   #time = 0;
   #whole = 0;
+  /** By site and by network. */
   #from = new Map<string, number>();
+  #fromNetworks = new Map<string, number>();
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds;
@@ -125,17 +128,22 @@ class Budget {
     this.#time = time;
     this.#whole = 0;
     this.#from = new Map();
+    this.#fromNetworks = new Map();
   }
 
   has(site: string): boolean {
     const { whole, repeated, few, most } = this.#bounds;
     const before = this.#from.get(site) ?? 0;
+    const neighbours = this.#fromNetworks.get(networkOfParty(site)) ?? 0;
+    if (neighbours >= whole * NETWORK_PART) return false;
     return before < most && this.#whole < (before < few ? whole : repeated);
   }
 
   use(site: string): void {
     this.#whole += 1;
     this.#from.set(site, (this.#from.get(site) ?? 0) + 1);
+    const network = networkOfParty(site);
+    this.#fromNetworks.set(network, (this.#fromNetworks.get(network) ?? 0) + 1);
   }
 }
 

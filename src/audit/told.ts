@@ -10,7 +10,8 @@ const MOST_HASHED = 4096;
 /** Hashes of one record's secrets, of whatever kind: they are counted together. */
 export class Hashes {
   readonly #hash: (secret: string) => string;
-  readonly #known = new Map<string, string>();
+  /** Made when it is needed: most records have no secret. */
+  #known: Map<string, string> | undefined;
 
   /** @param hash of a secret, as it is to stand in the record; free of what JSON escapes */
   constructor(hash: (secret: string) => string) {
@@ -19,6 +20,7 @@ export class Hashes {
 
   /** @returns undefined: there have been too many for this one */
   find(secret: string): string | undefined {
+    this.#known ??= new Map();
     const before = this.#known.get(secret);
     if (before !== undefined || this.#known.size >= MOST_HASHED) return before;
     const hashed = this.#hash(secret);

@@ -1,3 +1,5 @@
+import { omitEmpty } from '../core/omit-empty.ts';
+import { formatMilliseconds } from '../core/timestamps.ts';
 import type { ResourceTypeName } from './resource-types.ts';
 
 /** One thing that the broker keeps, of whatever type; what only its type knows is in `body`. */
@@ -49,27 +51,5 @@ export function describeScope(scope: Scope): Record<string, unknown> {
 
 /** RFC 3339 in UTC with milliseconds, e.g. `2026-01-31T12:00:00.123Z`. */
 export function formatTime(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-/**
- * Leaves out what clients of this API take to be absent: empty texts, 0, false, empty lists
- * and objects, null. What must show although it is empty is added afterwards.
- */
-export function omitEmpty(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const kept: Record<string, unknown> = {};
-  // By names alone: a list does this for each item twice, and pairs take twice the time.
-  for (const name of Object.keys(fields)) {
-    const value = fields[name];
-    if (!isEmpty(value)) kept[name] = value;
-  }
-  return kept;
-}
-
-function isEmpty(value: unknown): boolean {
-  if (value === undefined || value === null || value === '' || value === 0 || value === false) {
-    return true;
-  }
-  if (Array.isArray(value)) return value.length === 0;
-  return typeof value === 'object' && Object.keys(value).length === 0;
+  return formatMilliseconds(ms);
 }

@@ -46,7 +46,7 @@ function listStale(directory: string, files: ReadonlyMap<string, string>): strin
 }
 
 /** Every file of the reference by its name: the OpenAPI document and a page for each engine. */
-export function buildDocs(): ReadonlyMap<string, string> {
+function buildDocs(): ReadonlyMap<string, string> {
   const { system, secret, auth, broker } = declaredRoutes;
   const engines = [
     ...Object.entries(secret).map(([type, routes]) => ({ kind: 'secret' as const, type, routes })),

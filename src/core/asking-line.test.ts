@@ -56,6 +56,15 @@ test('who had no turn of late goes before those of many addresses that have one 
   assert.ok((await crowd.serve(3)).includes('one'));
 });
 
+test('addresses of one network have one share together, beside whoever asks as long as they do', async () => {
+  const crowd = new Crowd();
+  for (let at = 0; at < 250; at += 1) crowd.ask(`192.0.2.${at}`, 'many', AGAIN);
+  crowd.ask('198.51.100.7', 'one', AGAIN);
+  await crowd.serve(600);
+  const order = await crowd.serve(100);
+  assert.ok(order.filter((name) => name === 'one').length >= 49, order.join(' '));
+});
+
 test('networks of 64 bits of one site have one share together', async () => {
   const crowd = new Crowd();
   for (let at = 0; at < 200; at += 1) crowd.ask(`2001:db8:0:${at.toString(16)}::1`, 'site', AGAIN);

@@ -1,6 +1,6 @@
 import { type Asking, whoAsks } from './asking.ts';
 import { LastTurns } from './last-turns.ts';
-import { siteOfParty } from './party.ts';
+import { networkOfParty, siteOfParty } from './party.ts';
 
 /** So many turns a request has before it waits behind those that had fewer: a usual one needs no more. */
 const SHORT = 8;
@@ -75,31 +75,39 @@ class Circle<Key, Member extends Waits> implements Waits {
 
 type Party = Circle<Asking, Goings>;
 type Site = Circle<string, Party>;
+type Network = Circle<string, Site>;
 
 /**
- * Pieces of work, reads for instance, that wait for their turn. It goes round the sites, of each round its parties, and
- * of each round its requests: whoever works on and on waits for himself and not everybody for him. At each of these, those come
+ * Pieces of work, reads for instance, that wait for their turn. It goes round the networks, of each round its sites, of
+ * each round its parties, and of each round its requests: whoever works on and on waits for himself and not everybody for him. At each of these, those come
  * first who had no turn for longer than the others, and of requests those that have had few.
  */
 export class AskingLine {
-  readonly #sites: Circle<string, Site> = new Circle();
+  readonly #networks: Circle<string, Network> = new Circle();
+  readonly #lastOfNetwork = new LastTurns();
   readonly #lastOfSite = new LastTurns();
   readonly #lastOfParty = new LastTurns();
   #turn = 0;
 
   get isEmpty(): boolean {
-    return this.#sites.isEmpty;
+    return this.#networks.isEmpty;
   }
 
   /** Resolves when whoever asks is next. */
   wait(): Promise<void> {
     const who = whoAsks();
     const { party: name } = who;
+    const network_name = networkOfParty(name);
+    const network = this.#networks.member(
+      network_name,
+      () => new Circle(),
+      () => this.#isLongAgo(this.#lastOfNetwork.get(network_name), this.#networks.size),
+    );
     const site_name = siteOfParty(name);
-    const site = this.#sites.member(
+    const site = network.member(
       site_name,
       () => new Circle(),
-      () => this.#isLongAgo(this.#lastOfSite.get(site_name), this.#sites.size),
+      () => this.#isLongAgo(this.#lastOfSite.get(site_name), network.size),
     );
     const party = site.member(
       name,
@@ -114,6 +122,7 @@ export class AskingLine {
     return new Promise((resolve) => {
       goings.add(() => {
         this.#turn += 1;
+        this.#lastOfNetwork.set(network_name, this.#turn);
         this.#lastOfSite.set(site_name, this.#turn);
         this.#lastOfParty.set(name, this.#turn);
         resolve();
@@ -123,7 +132,7 @@ export class AskingLine {
 
   /** Lets go on who is next. */
   next(): void {
-    this.#sites.take()?.();
+    this.#networks.take()?.();
   }
 
   /** Whether as many others as wait may have had a turn since. */

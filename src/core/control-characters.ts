@@ -3,7 +3,7 @@
  * what a terminal shows. Blanks, tabs and ends of lines are none of them.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
+export const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
 /** Whether a text, an item of a list, or a name or value of a map has one. */
 export function hasControl(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatDuration, parseDuration } from './durations.ts';
-import { formatTimestamp, parseTimestamp } from './timestamps.ts';
+import { formatMilliseconds, formatTimestamp, parseTimestamp } from './timestamps.ts';
 
 const durations: [string, number | undefined][] = [
   ['', 0],
@@ -63,3 +63,24 @@ test('timestamps are written in UTC to the second', () => {
   assert.equal(formatTimestamp(1_600_000_000), '2020-09-13T12:26:40Z');
   assert.equal(formatTimestamp(253_402_300_799), '9999-12-31T23:59:59Z');
 });
+
+const milliseconds = [
+  0, 1, 999, 1000, 59_999, 86_399_999, 86_400_000, 1_700_000_000_123, 1_700_000_000_124, 951_782_399_999, 951_782_400_000,
+  -1, -86_400_000, -86_400_001, 253_402_300_799_999, 253_402_300_800_000, -62_167_219_200_001, 8_640_000_000_000_000,
+  -8_640_000_000_000_000, 1_700_000_000_123.75,
+]; // biome-ignore format: one table
+
+for (const ms of milliseconds) {
+  test(`${ms} ms are written as Date writes them, whatever was written before`, () => {
+    const written = new Date(ms).toISOString();
+    assert.equal(formatMilliseconds(ms), written);
+    formatMilliseconds(1_000_000_000_000);
+    assert.equal(formatMilliseconds(ms), written);
+  });
+}
+
+for (const ms of [Number.NaN, 8_640_000_086_400_000, Number.POSITIVE_INFINITY]) {
+  test(`${ms} ms are no time`, () => {
+    assert.throws(() => formatMilliseconds(ms), RangeError);
+  });
+}

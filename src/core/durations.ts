@@ -13,7 +13,7 @@ const UNITS: Record<string, number> = {
 const TERMS = /(\d+(?:\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y;
 
 /** The longest duration that is accepted: what 64-bit nanoseconds can count, about 292 years. */
-export const MAX_DURATION = 9_223_372_036;
+const MAX_DURATION = 9_223_372_036;
 
 /**
  * Reads a duration text: seconds (`3600`), terms with units (`1h30m`, `1.5h`, `500ms`) or whole

@@ -280,6 +280,33 @@ test('who waits too long is refused, and nobody who would', async (t) => {
   await Promise.all([...running, waiting[0]]);
 });
 
+test('who waits too long for work that takes its time is refused, and nobody before', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 0;
+  const turns = new FairTurns(
+    { at_once: 1, waiting: 8, waiting_each: 8, longest_patience_ms: 1_000 },
+    (why) => new Error(why),
+    () => now,
+  );
+  // At ten seconds each not even one is through in time.
+  await turns.take({ party: 'a' }, async () => {
+    now += 10_000;
+  });
+  const first = Promise.withResolvers<void>();
+  const done = turns.take({ party: 'a' }, () => first.promise);
+  const refused: string[] = [];
+  const note = ({ message }: Error): number => refused.push(message);
+  const waiting = Array.from({ length: 8 }, () => turns.take({ party: 'a' }, async () => {}));
+  const noted = waiting.map((one) => one.catch(note));
+  t.mock.timers.tick(999);
+  assert.equal(turns.waiting, 8);
+  t.mock.timers.tick(1);
+  await Promise.all(noted);
+  assert.deepEqual(refused, Array(8).fill('refused'));
+  first.resolve();
+  await done;
+});
+
 test('heavy work is not refused for taking long where nobody waits', async () => {
   let now = 0;
   const places: Places = { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 };
@@ -320,4 +347,50 @@ test('with thousands of parties waiting, one more costs next to nothing', async 
       for (let n = 0; n < 200; n++) turns.hasPlaceFor(asker(5_000 + n));
     });
   }
+});
+
+const at = (network: number, n: number): Asker => ({ party: `198.51.${network}.${n}` });
+
+test('neighbours have no more turns than a network of a single address, and go round among themselves', async () => {
+  const { begun, ask, end } = open(ROOMY);
+  const done = Array.from({ length: 9 }, (_, n) => ask(`a${n}`, at(1, n % 4)));
+  done.push(...['b1', 'b2', 'b3'].map((name) => ask(name, at(2, 1))));
+  const order = ['a0', 'b1', 'a1', 'b2', 'a2', 'b3', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'];
+  for (const name of order) await end(name);
+  await Promise.all(done);
+  assert.deepEqual(begun, order);
+});
+
+const running: [what: string, places: Partial<Places>, of: number[], begun: number][] = [
+  ['all, where a site may have all', { at_once: 4 }, [1, 1, 1, 1], 4],
+  ['three quarters, where a site may not', { at_once: 4, at_once_site: 2 }, [1, 1, 1, 1], 3],
+  ['the rest is for others', { at_once: 4, at_once_site: 2 }, [1, 1, 1, 1, 2], 4],
+  ['as many as a site', { at_once: 2, at_once_site: 1 }, [1, 1], 1],
+  ['beside another network', { at_once: 2, at_once_site: 1 }, [1, 1, 2], 2],
+];
+for (const [what, places, of, count] of running) {
+  test(`neighbours have of the places at once: ${what}`, async () => {
+    const { turns, begun, ask, end } = open({ ...ROOMY, ...places });
+    const names = of.map((network, n) => [`w${n}`, at(network, n + 1)] as const);
+    const done = names.map(([name, asker]) => ask(name, asker));
+    assert.equal(begun.length, count);
+    assert.equal(turns.running, count);
+    while (turns.running > 0) for (const [name] of names) await end(name);
+    await Promise.all(done);
+    assert.equal(begun.length, of.length);
+  });
+}
+
+test('all places to wait are taken by neighbours: who comes from elsewhere takes one, and so does the next', async () => {
+  const { turns, begun, ask, end } = open({ at_once: 1, waiting: 5, waiting_each: 5 });
+  const crowd = Array.from({ length: 6 }, (_, n) =>
+    ask(`a${n}`, at(1, n + 1)).catch(() => `no a${n}`),
+  );
+  assert.equal(turns.hasPlaceFor(at(1, 77)), false, 'not for one more of them');
+  const others = ['b1', 'b2'].map((name) => ask(name, at(2, 1)));
+  assert.equal(turns.waiting, 5);
+  while (turns.running > 0) for (const name of [...begun]) await end(name);
+  assert.deepEqual(await Promise.all(others), ['b1', 'b2']);
+  assert.equal((await Promise.all(crowd)).filter((name) => name.startsWith('no')).length, 2);
+  assert.deepEqual(begun.slice(0, 2), ['a0', 'b1']);
 });

@@ -8,12 +8,13 @@ import {
   type Turned,
   type Waiting,
 } from './giving-way.ts';
+import { NETWORK_PART, networkOfParty } from './party.ts';
 
 /** Who asks for costly work, as far as sharing it out is concerned. */
 export interface Asker {
   /** Those of one party share what one party may have; see `partyOf`. */
   party: string;
-  /** What the party lies in together with others that are likely one; the party itself unless told. */
+  /** What the party lies in together with others that are likely one; the party itself unless told. Of addresses the network is told by it. */
   site?: string;
   /** Whose turn comes sooner the lower it is; 0 unless told. See `Places.preference`. */
   rank?: number;
@@ -33,7 +34,10 @@ export interface Places {
   at_once: number;
   /** Of them, of one party; the same as `at_once` unless the work is long. */
   at_once_each?: number;
-  /** Of them, of one site; the same as `at_once` unless one with many addresses must not have all. */
+  /**
+   * Of them, of one site; the same as `at_once` unless one with many addresses must not have all. Then a network has
+   * three quarters at most, too.
+   */
   at_once_site?: number;
   /** Weight of all that waits. */
   waiting: number;
@@ -44,6 +48,8 @@ export interface Places {
    * pieces of work have taken of late; without end unless told.
    */
   longest_wait_ms?: number;
+  /** The same, where work waits for others: how long that takes tells nothing of how many are through in the time. */
+  longest_patience_ms?: number;
   /**
    * The rank that each turn is for, over and over: when none of it waits, the turn is for the lowest
    * that does. A rank that is never named has what is left; `[0]` unless told.
@@ -51,13 +57,20 @@ export interface Places {
   preference?: readonly number[];
 }
 
+/** Whose work something is. */
+interface Names {
+  party: string;
+  site: string;
+  network: string;
+}
+
 /** Of the durations of work, the part that the newest has in their mean. */
 const NEWEST = 1 / 8;
 
 /**
  * Lets few pieces of costly work go on at the same time. Of those who wait and are of the rank whose turn it
- * is, the site comes first that has had no turn for longest, within it the party, and within a party who
- * came first: one who asks a thousand times waits for himself and not everybody for him, a network of many
+ * is, the network comes first that has had no turn for longest, within it the site, within that the party, and within a
+ * party who came first: one who asks a thousand times waits for himself and not everybody for him, a network of many
  * addresses has no more turns than one of a single address, and whoever has had no turn yet goes before
  * those who come again and again.
  */
@@ -73,6 +86,8 @@ export class FairTurns {
   #usual_ms = 0;
   readonly #runningOf = new Counts();
   readonly #runningAt = new Counts();
+  readonly #runningIn = new Counts();
+  readonly #networks = new Groups();
   readonly #sites = new Groups();
   readonly #parties = new Groups();
   /** Who began to wait first stands first. */
@@ -92,14 +107,15 @@ export class FairTurns {
   /** Does a piece of work when its turn comes. When it does not come, nothing was begun. */
   async take<Result>(asker: Asker, work: () => Promise<Result>): Promise<Result> {
     const { party, site = party, weight = 1 } = asker;
-    if (this.#mayRun(party, site)) this.#begin(party, site);
+    const place = { party, site, network: networkOfParty(site) };
+    if (this.#mayRun(place)) this.#begin(place);
     else await this.#wait(asker);
     const start = this.#now();
     try {
       return await work();
     } finally {
       this.#measure((this.#now() - start) / weight);
-      this.#end(party, site);
+      this.#end(place);
     }
   }
 
@@ -110,7 +126,7 @@ export class FairTurns {
 
   /** Whether an asker would be served at once. */
   isFreeFor({ party, site = party }: Asker): boolean {
-    return this.#mayRun(party, site);
+    return this.#mayRun({ party, site, network: networkOfParty(site) });
   }
 
   /** Weight of what waits now. */
@@ -123,26 +139,33 @@ export class FairTurns {
     return this.#running;
   }
 
-  #mayRun(party: string, site: string): boolean {
+  #mayRun({ party, site, network }: Names): boolean {
     const { at_once, at_once_each = at_once, at_once_site = at_once } = this.#places;
     if (this.#running >= at_once) return false;
-    if (at_once_site < at_once && this.#runningAt.get(site) >= at_once_site) return false;
+    if (at_once_site < at_once) {
+      if (this.#runningAt.get(site) >= at_once_site) return false;
+      const ofNetwork = Math.max(at_once_site, Math.floor(at_once * NETWORK_PART));
+      if (this.#runningIn.get(network) >= ofNetwork) return false;
+    }
     return at_once_each >= at_once || this.#runningOf.get(party) < at_once_each;
   }
 
-  #begin(party: string, site: string): void {
+  #begin({ party, site, network }: Names): void {
     this.#running += 1;
     this.#runningOf.add(party, 1);
     this.#runningAt.add(site, 1);
+    this.#runningIn.add(network, 1);
     this.#turn += 1;
+    this.#networks.noteTurn(network, this.#turn);
     this.#sites.noteTurn(site, this.#turn);
     this.#parties.noteTurn(party, this.#turn);
   }
 
-  #end(party: string, site: string): void {
+  #end({ party, site, network }: Names): void {
     this.#running -= 1;
     this.#runningOf.add(party, -1);
     this.#runningAt.add(site, -1);
+    this.#runningIn.add(network, -1);
     this.#goOn();
   }
 
@@ -159,7 +182,7 @@ export class FairTurns {
       if (!line || !next) return;
       this.#remove(line, next);
       // Counted here, so that nobody comes in between.
-      this.#begin(line.party.name, line.site.name);
+      this.#begin(namesOf(line));
       next.go();
     }
   }
@@ -168,7 +191,7 @@ export class FairTurns {
     const wanted = this.#preference[this.#turn % this.#preference.length] ?? 0;
     let best: Line | undefined;
     for (const line of this.#lines.values()) {
-      if (!this.#mayRun(line.party.name, line.site.name)) continue;
+      if (!this.#mayRun(namesOf(line))) continue;
       if (!best || this.#goesBefore(line, best, wanted)) best = line;
     }
     return best;
@@ -203,9 +226,9 @@ export class FairTurns {
         },
       };
       this.#add(line, entry);
-      const { longest_wait_ms } = this.#places;
-      if (longest_wait_ms !== undefined) {
-        const timer = setTimeout(() => entry.drop('refused'), longest_wait_ms);
+      const { longest_wait_ms, longest_patience_ms = longest_wait_ms } = this.#places;
+      if (longest_patience_ms !== undefined) {
+        const timer = setTimeout(() => entry.drop('refused'), longest_patience_ms);
         forget.push(() => clearTimeout(timer));
       }
       if (onGone) forget.push(onGone(() => entry.drop('gone')));
@@ -220,6 +243,7 @@ export class FairTurns {
       key,
       party: this.#parties.get(party),
       site: this.#sites.get(site),
+      network: this.#networks.get(networkOfParty(site)),
       rank,
       entries: [],
     };
@@ -241,7 +265,9 @@ export class FairTurns {
   #findRoom(asker: Asker): 'free' | 'none' | Line {
     const { party: name, site: siteName = name, rank = 0, weight = 1 } = asker;
     const party = this.#parties.get(name);
-    const fresh = { party, site: this.#sites.get(siteName), rank, weight };
+    const site = this.#sites.get(siteName);
+    const network = this.#networks.get(networkOfParty(siteName));
+    const fresh = { party, site, network, rank, weight };
     const isOver = party.weight + weight > this.#places.waiting_each;
     if (!isOver && this.#waiting + weight <= this.#mostWaiting()) return 'free';
     return this.#worst(fresh, isOver) ?? 'none';
@@ -257,7 +283,7 @@ export class FairTurns {
 
   /**
    * Who gives way first, in one look at all: a higher rank, or else who has more, or else who comes later; of
-   * those the highest rank, of it the site that has most, of that the party, and who came last.
+   * those the highest rank, of it the network that has most, of that the site, of that the party, and who came last.
    */
   #worst(fresh: Fresh, isOver: boolean): Line | undefined {
     let worst: Line | undefined;
@@ -278,6 +304,7 @@ export class FairTurns {
       this.#lines.set(line.key, line);
       this.#parties.join(line.party);
       this.#sites.join(line.site);
+      this.#networks.join(line.network);
     }
     this.#count(line, entry.weight);
   }
@@ -291,14 +318,22 @@ export class FairTurns {
     this.#lines.delete(line.key);
     this.#parties.leave(line.party);
     this.#sites.leave(line.site);
+    this.#networks.leave(line.network);
   }
 
-  #count({ party, site }: Line, weight: number): void {
+  #count({ party, site, network }: Line, weight: number): void {
     this.#waiting += weight;
     party.weight += weight;
     site.weight += weight;
+    network.weight += weight;
   }
 }
+
+const namesOf = ({ party, site, network }: Line): Names => ({
+  party: party.name,
+  site: site.name,
+  network: network.name,
+});
 
 /** Sums by key, of which those that are nothing take no memory. */
 class Counts {

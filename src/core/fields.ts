@@ -256,20 +256,6 @@ export function isSmallMap(map: Readonly<Record<string, string>>): boolean {
   return entries.reduce((sum, [key, value]) => sum + key.length + value.length, 0) <= MAX_MAP;
 }
 
-/** Any JSON object, unconverted. */
-export const jsonObject: FieldKind<Record<string, unknown>> = fieldKind({
-  accepts: 'an object',
-  convert: (value) => (isPlainObject(value) ? value : undefined),
-  output: z.record(z.string(), z.unknown()),
-});
-
-/** A list of JSON objects, unconverted. */
-export const objectList: FieldKind<Record<string, unknown>[]> = fieldKind({
-  accepts: 'a list of objects',
-  convert: (value) => (Array.isArray(value) && value.every(isPlainObject) ? value : undefined),
-  output: z.array(z.record(z.string(), z.unknown())),
-});
-
 /**
  * One of a fixed set of words.
  *

@@ -12,7 +12,7 @@ export interface Waiting {
   drop(why: Turned): void;
 }
 
-/** A party, or a site, of which somebody waits. */
+/** A party, a site, or a network, of which somebody waits. */
 export interface Group {
   name: string;
   /** Of all that waits of it. */
@@ -28,11 +28,12 @@ export interface Line {
   key: string;
   party: Group;
   site: Group;
+  network: Group;
   rank: number;
   entries: Waiting[];
 }
 
-type Place = Pick<Line, 'party' | 'site'>;
+type Place = Pick<Line, 'party' | 'site' | 'network'>;
 
 /** More work that somebody asks for. */
 export interface Fresh extends Place {
@@ -47,32 +48,40 @@ export function judgeGivingWay(line: Line, fresh: Fresh, isOver: boolean): 0 | 1
   return comesLater(line, fresh) ? 1 : 0;
 }
 
-/** Negative for who has had no turn for longer: the site, and within one the party. */
-export function compareTurns({ party, site }: Place, other: Place): number {
-  return site === other.site ? party.last - other.party.last : site.last - other.site.last;
+/** Of what two are compared: their networks, in one network their sites, and in a site the parties. */
+function levelOf(one: Place, other: Place): keyof Place {
+  if (one.network !== other.network) return 'network';
+  return one.site === other.site ? 'party' : 'site';
 }
 
-/** Of two with as good a reason: the higher rank, then the site that has more, then the party, then who came later. */
+/** Negative for who has had no turn for longer: the network, in one the site, and within that the party. */
+export function compareTurns(one: Place, other: Place): number {
+  const level = levelOf(one, other);
+  return one[level].last - other[level].last;
+}
+
+/** Of two with as good a reason: the higher rank, then the network that has more, its site, the party, then who came later. */
 export function givesWayBefore(line: Line, other: Line): boolean {
   if (line.rank !== other.rank) return line.rank > other.rank;
+  const networks = line.network.weight - other.network.weight;
+  if (networks !== 0) return networks > 0;
   const sites = line.site.weight - other.site.weight;
   if (sites !== 0) return sites > 0;
   const parties = line.party.weight - other.party.weight;
   return parties === 0 ? compareTurns(line, other) >= 0 : parties > 0;
 }
 
-/** Whether a site, or another party of the same, has as much as the asker also without its last one. */
-function hasMore(line: Line, { party, site, weight }: Fresh): boolean {
+/** Whether a network, or another site or party of the same, has as much as the asker also without its last one. */
+function hasMore(line: Line, fresh: Fresh): boolean {
   // Otherwise two would take turns in giving way.
   const last = line.entries.at(-1)?.weight ?? 0;
-  return line.site === site
-    ? line.party.weight - last >= party.weight + weight
-    : line.site.weight - last >= site.weight + weight;
+  const level = levelOf(line, fresh);
+  return line[level].weight - last >= fresh[level].weight + fresh.weight;
 }
 
 /** Whether somebody of whom nothing waits yet would be served before, for having had no turn for longer. */
 function comesLater(line: Line, fresh: Fresh): boolean {
-  const waits = line.site === fresh.site ? fresh.party.weight : fresh.site.weight;
+  const waits = fresh[levelOf(line, fresh)].weight;
   const last = line.entries.at(-1)?.weight ?? 0;
   return waits === 0 && last >= fresh.weight && compareTurns(line, fresh) > 0;
 }

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { expandTemplate, type IdentityFacts, weighFacts } from './identity-template.ts';
+import {
+  expandTemplate,
+  type IdentityFacts,
+  isLookedUp,
+  listSelectors,
+  weighFacts,
+} from './identity-template.ts';
 
 const ann: IdentityFacts = {
   entity: {
@@ -77,3 +83,30 @@ test('facts weigh what they say, wherever they say it', () => {
   ];
   for (const form of forms) assert.ok(weighFacts(form) >= none + 20_000, JSON.stringify(form));
 });
+
+const named: [text: string, found: string[], lookedUp: string[]][] = [
+  ['plain', [], []],
+  ['{{identity.entity.name}}.x', ['entity'], []],
+  ['{{identity.entity.metadata.k}}', ['entity_metadata'], []],
+  ['{{identity.entity.aliases.m.name}}', ['alias'], []],
+  ['{{identity.entity.aliases.m.custom_metadata.k}}', ['alias_metadata'], ['alias_metadata']],
+  ['a{{ identity.groups.ids.g.name }}b', ['group'], ['group']],
+  ['{{identity.groups.names.g.metadata.k}}', ['group_metadata'], ['group_metadata']],
+  ['{{identity.entity.id}}{{identity.groups.names.g.id}}', ['entity', 'group'], ['group']],
+  ['{{nothing}}{{identity.groups.names.g.id}}', ['group'], ['group']],
+  ['{{identity.groups.names.g.id', [], []],
+];
+
+for (const [text, found, lookedUp] of named) {
+  test(`"${text}" names ${found.join(' and ') || 'nothing'}, of which ${lookedUp.join() || 'nothing'} is looked up`, () => {
+    const selectors = listSelectors(text);
+    assert.deepEqual(
+      selectors.map(({ of }) => of),
+      found,
+    );
+    assert.deepEqual(
+      selectors.filter(isLookedUp).map(({ of }) => of),
+      lookedUp,
+    );
+  });
+}

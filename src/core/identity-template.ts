@@ -1,7 +1,10 @@
 import { textBytes } from './kept.ts';
 import { remembered } from './remembered.ts';
 
-/** What templates can say about the caller: their entity and the groups it is in. */
+/**
+ * What templates can say about the caller: their entity and groups that it is in. Of groups and of what is said of
+ * aliases there may be any number: what no template names may be left out.
+ */
 export interface IdentityFacts {
   entity: {
     id: string;
@@ -135,6 +138,27 @@ function groupSelector(by: 'id' | 'name', rest: string): Selector | undefined {
   if (key !== '') return { of: 'group_metadata', by, ref: rest.slice(0, at), key };
   const [, ref, field] = /^(.+)\.(id|name)$/.exec(rest) ?? [];
   return ref === undefined ? undefined : { of: 'group', by, ref, field: fieldOf(field) };
+}
+
+/** One that is about more than an entity and how it is called. */
+export type LookedUp = Extract<Selector, { of: 'alias_metadata' | 'group' | 'group_metadata' }>;
+
+export function isLookedUp(selector: Selector): selector is LookedUp {
+  const { of } = selector;
+  return of === 'alias_metadata' || of === 'group' || of === 'group_metadata';
+}
+
+/** What a text has to be filled in, as far as {@link expandTemplate} knows it. */
+export function listSelectors(text: string): Selector[] {
+  const selectors: Selector[] = [];
+  for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at)) {
+    const close = text.indexOf('}}', at);
+    if (close < 0) break;
+    const selector = parseSelector(text.slice(at + 2, close).trim());
+    if (selector) selectors.push(selector);
+    at = close + 2;
+  }
+  return selectors;
 }
 
 /** @returns the value that the selector stands for, or undefined where the identity has none */

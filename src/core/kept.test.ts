@@ -12,8 +12,17 @@ test('values are kept up to so many bytes, a new one under a known key in the pl
   kept.set('f', 1);
   assert.deepEqual(left(), ['a', 'b', 'c', 'd', 'f']);
   kept.set('g', 2200);
-  assert.deepEqual(left(), []);
+  assert.deepEqual(left(), ['c', 'd', 'f'], 'those that were there first have gone');
   assert.equal(kept.find('g'), 2200);
+});
+
+test('whoever asks for values one after the other, of a room that is full, finds the latest', () => {
+  const kept = new LastOf<number>(100_000, () => 0);
+  for (let at = 0; at < 10_000; at++) {
+    kept.set(`${at}`, at);
+    assert.ok(kept.bytes <= 100_000);
+    assert.equal(kept.find(`${Math.max(0, at - 250)}`), Math.max(0, at - 250));
+  }
 });
 
 test('keys weigh as values do, so that long ones take no more room than others', () => {
@@ -66,4 +75,34 @@ test('those who ask at the same time wait for one loading, and a failed one is t
   };
   await assert.rejects(kept.get('b', fail), /not now/);
   assert.equal(await kept.get('b', load), 2);
+});
+
+test('of many that are asked for together, those are loaded that nobody has asked for, each once', async () => {
+  const kept = new Kept<string>(10_000, () => 1);
+  const loads: (readonly string[])[] = [];
+  const load = async (keys: readonly string[]) => {
+    loads.push(keys);
+    await undefined;
+    return (key: string): string => key.toUpperCase();
+  };
+  const [one, other, single] = await Promise.all([
+    kept.getAll(['a', 'b'], load),
+    kept.getAll(['c', 'b', 'a'], load),
+    kept.get('b', async () => 'another'),
+  ]);
+  assert.deepEqual([one, other, single], [['A', 'B'], ['C', 'B', 'A'], 'B']);
+  assert.deepEqual(await kept.getAll(['c', 'd'], load), ['C', 'D']);
+  assert.deepEqual(loads, [['a', 'b'], ['c'], ['d']]);
+  const fail = async (): Promise<never> => {
+    throw new Error('not now');
+  };
+  await assert.rejects(kept.getAll(['c', 'e'], fail), /not now/);
+  assert.deepEqual(await kept.getAll(['e'], load), ['E'], 'what failed is tried again');
+});
+
+test('of more than there is room for whoever asks has all', async () => {
+  const kept = new Kept<number>(10_000, (bytes) => bytes, 1);
+  const load = async () => (key: string) => Number(key);
+  assert.deepEqual(await kept.getAll(['6000', '7000', '20000'], load), [6000, 7000, 20_000]);
+  assert.ok(kept.bytes <= 10_000);
 });

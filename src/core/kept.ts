@@ -3,9 +3,12 @@ const ENTRY_BYTES = 256;
 /** What would take a larger part of the room alone is not kept: it would push out all the others. */
 const LARGEST_PART = 1 / 4;
 
+/** What stays of a room that was full. */
+const LEFT_PART = 3 / 4;
+
 /**
- * Values by key that together take no more than some bytes; beyond it all are forgotten. Keys count as
- * values do: some are made of what callers sent.
+ * Values by key that together take no more than some bytes; beyond it those go that were put in first. Keys
+ * count as values do: some are made of what callers sent.
  */
 export class LastOf<Value> {
   readonly #values = new Map<string, { value: Value; bytes: number }>();
@@ -46,9 +49,18 @@ export class LastOf<Value> {
     this.delete(key);
     const bytes = ENTRY_BYTES + textBytes(key) + this.#weigh(value);
     if (bytes > this.#largest) return;
-    if (this.#bytes + bytes > this.#most) this.clear();
+    if (this.#bytes + bytes > this.#most) this.#makeRoom(bytes);
     this.#values.set(key, { value, bytes });
     this.#bytes += bytes;
+  }
+
+  /** Some at once: to look for the first one passes over all that have gone. */
+  #makeRoom(bytes: number): void {
+    const left = Math.min(this.#most * LEFT_PART, this.#most - bytes);
+    for (const key of this.#values.keys()) {
+      if (this.#bytes <= left) return;
+      this.delete(key);
+    }
   }
 
   delete(key: string): void {
@@ -109,5 +121,22 @@ export class Kept<Value> {
     } finally {
       this.#loading.delete(key);
     }
+  }
+
+  /**
+   * The same of many, in their order.
+   *
+   * @param load loads those at once that nobody has asked for yet
+   */
+  async getAll(
+    keys: readonly string[],
+    load: (missing: readonly string[]) => Promise<(key: string) => Value>,
+  ): Promise<Value[]> {
+    const missing = keys.filter((key) => this.find(key) === undefined && !this.#loading.has(key));
+    const loading = missing.length > 0 ? load(missing) : undefined;
+    const all = keys.map((key) => {
+      return this.find(key) ?? this.get(key, async () => (await (loading ?? load([key])))(key));
+    });
+    return Promise.all(all);
   }
 }

@@ -44,9 +44,20 @@ export function siteOfParty(party: string): string {
  * of them: 24 bits of IPv4, 48 of IPv6. For what only shares out who comes first: neighbours are not one.
  */
 export function networkOf(address: string): string {
-  const site = siteOf(address);
+  return networkOfParty(partyOf(address));
+}
+
+/** As {@link networkOf}, of what `partyOf` says. */
+export function networkOfParty(party: string): string {
+  const site = siteOfParty(party);
   return isIPv4(site) ? `${site.slice(0, site.lastIndexOf('.'))}.0/24` : site;
 }
+
+/**
+ * The most that the addresses of one network have together of what many share, unless one address may have more: whoever
+ * has a whole network leaves something to others, who have none of it yet.
+ */
+export const NETWORK_PART = 3 / 4;
 
 /** The eight groups of a valid IPv6 address. */
 export function groupsOf(address: string): number[] {

@@ -18,7 +18,7 @@ export interface PemCaps {
 }
 
 /** Enough for any bundle of certificates and keys; lists of revoked certificates need more. */
-export const PEM_CAPS: PemCaps = { maxLength: 1 << 20, maxBlocks: 128 };
+const PEM_CAPS: PemCaps = { maxLength: 1 << 20, maxBlocks: 128 };
 
 const BEGIN = '-----BEGIN ';
 const DASHES = '-----';

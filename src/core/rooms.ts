@@ -6,13 +6,17 @@ const MiB = 1 << 20;
  */
 export const ROOMS = {
   tokens: 12 * MiB,
-  persons: 8 * MiB,
+  persons: 6 * MiB,
+  /** Of identity groups, by group. */
+  group_parents: 1 * MiB,
+  /** What templates of roles name of somebody. */
+  told_facts: 2 * MiB,
   permissions: 12 * MiB,
   /** Policies as they were read, lists of them by name, compiled, and compiled before the last change. */
   policies: 12 * MiB,
   policy_lists: 4 * MiB,
   compiled: 10 * MiB,
-  compiled_before: 14 * MiB,
+  compiled_before: 13 * MiB,
   /** Compiled ones with their names in one spelling. */
   spelt: 10 * MiB,
   /** Of the authority. */

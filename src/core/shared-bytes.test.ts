@@ -94,3 +94,110 @@ test('of one site the party gives way that has much, not who is first', () => {
   assert.equal(large.grow(11), false, 'those that have less do not');
   assert.equal(given.length, 2);
 });
+
+/** Of each of so many addresses of a network, so many bytes. */
+type Kept = [network: number, addresses: number, bytes: number][];
+
+const atAddress = (network: number, address: number): string => `198.51.${network}.${address}`;
+
+const asked: [what: string, kept: Kept, party: string, bytes: number, gives: string[]][] = [
+  ['a network has three quarters', [[1, 7, 10]], '198.51.1.9', 5, []],
+  ['one too many of it takes the place of its own', [[1, 7, 10]], '198.51.1.9', 6, ['198.51.1.1']],
+  ['the rest is for others', [[1, 7, 10]], '203.0.113.1', 30, []],
+  [
+    'of it that of the address that has most',
+    [
+      [1, 7, 7],
+      [1, 1, 13],
+      [1, 2, 6],
+    ],
+    '198.51.1.9',
+    6,
+    ['198.51.1.1'],
+  ],
+  [
+    'one too many of all takes that of the network that has most, though each of its addresses has little',
+    [
+      [1, 10, 7],
+      [2, 1, 30],
+    ],
+    '203.0.113.1',
+    7,
+    ['198.51.1.1'],
+  ],
+  [
+    'of that network the addresses that have most give way',
+    [
+      [1, 5, 8],
+      [1, 6, 5],
+      [2, 1, 30],
+    ],
+    '203.0.113.1',
+    10,
+    ['198.51.1.1', '198.51.1.2'],
+  ],
+  [
+    'for a network that has less others give way, though of theirs each has less than the asker',
+    [
+      [1, 6, 10],
+      [2, 1, 40],
+    ],
+    '198.51.2.1',
+    1,
+    ['198.51.1.1'],
+  ],
+  [
+    'for the network that has most nobody else does',
+    [
+      [1, 1, 40],
+      [2, 6, 10],
+    ],
+    '198.51.2.9',
+    1,
+    ['198.51.2.1'],
+  ],
+  [
+    'nor for the address that has most',
+    [
+      [1, 1, 41],
+      [2, 1, 58],
+    ],
+    '198.51.2.1',
+    2,
+    ['198.51.2.1'],
+  ],
+];
+for (const [what, kept, party, bytes, gives] of asked) {
+  test(`networks share what may be kept: ${what}`, () => {
+    const { shared, given } = openHolds();
+    for (const [network, addresses, each] of kept) {
+      for (let n = 1; n <= addresses; n++) {
+        const at = atAddress(network, n);
+        assert.ok(shared.hold(at, () => given.push(at)).grow(each));
+      }
+    }
+    const { held } = shared;
+    assert.ok(shared.hold(party, () => {}).grow(bytes));
+    assert.deepEqual(given, gives);
+    assert.equal(shared.held <= held + bytes, true);
+  });
+}
+
+test('what a network has is settled: others of it find no room, and those of another network do', () => {
+  const { shared, given } = openHolds();
+  const holds = Array.from({ length: 7 }, (_, n) =>
+    shared.hold(atAddress(1, n + 1), () => given.push('')),
+  );
+  for (const hold of holds) {
+    assert.ok(hold.grow(10));
+    hold.settle();
+  }
+  assert.equal(shared.hold(atAddress(1, 99), () => {}).grow(6), false);
+  assert.ok(shared.hold(atAddress(2, 1), () => {}).grow(25));
+  assert.deepEqual(given, []);
+  assert.equal(shared.heldOfNetwork('198.51.1.0/24'), 70);
+  assert.deepEqual(shared.most, { network: 70, site: 10 });
+  for (const hold of holds) hold.release();
+  assert.equal(shared.heldOfNetwork('198.51.1.0/24'), 0);
+  assert.deepEqual(shared.most, { network: 25, site: 25 });
+});

@@ -1,4 +1,4 @@
-import { siteOfParty } from './party.ts';
+import { NETWORK_PART, networkOfParty, siteOfParty } from './party.ts';
 
 /** How many bytes may be kept in memory at the same time. */
 export interface ByteLimits {
@@ -27,6 +27,7 @@ interface Kept {
 /** What a site keeps. */
 interface Share {
   site: string;
+  network: Network;
   bytes: number;
   /** By party. */
   parties: Map<string, number>;
@@ -34,25 +35,58 @@ interface Share {
   open: Set<Kept>;
 }
 
+/** What the sites of a network keep. */
+interface Network {
+  name: string;
+  bytes: number;
+  shares: Set<Share>;
+}
+
 /** Of those that a site could give up first: so many are looked at. */
 const LOOKS = 64;
 
 /**
- * Bytes kept for others, counted together and by site. One too many takes the place of the oldest of the
- * site that has most, of a party of it that has much: what was begun first and is still not done is slowest.
+ * Bytes kept for others, counted together, by network and by site. One too many takes the place of the oldest of the
+ * network that has most, of the site of it that has most, of a party of that that has much: what was begun first and
+ * is still not done is slowest.
  */
 export class SharedBytes {
   readonly #limits: ByteLimits;
+  /** Of one network. */
+  readonly #most: number;
   readonly #shares = new Map<string, Share>();
+  readonly #networks = new Map<string, Network>();
   #held = 0;
 
   constructor(limits: ByteLimits) {
     this.#limits = limits;
+    this.#most = Math.max(limits.each, Math.floor(limits.total * NETWORK_PART));
   }
 
   /** All that is kept now. */
   get held(): number {
     return this.#held;
+  }
+
+  /** What is kept for a site. */
+  heldOf(site: string): number {
+    return this.#shares.get(site)?.bytes ?? 0;
+  }
+
+  /** What is kept for a network. */
+  heldOfNetwork(network: string): number {
+    return this.#networks.get(network)?.bytes ?? 0;
+  }
+
+  /** What is kept for the network that has most, and for the site of it that has most. */
+  get most(): { network: number; site: number } {
+    const network = largestOf(this.#networks.values());
+    return { network: network?.bytes ?? 0, site: largestOf(network?.shares)?.bytes ?? 0 };
+  }
+
+  /** What is kept for the site of a network that has most. */
+  mostIn(network: string): number {
+    return largestOf(this.#networks.get(network)?.shares)?.bytes ?? 0;
   }
 
   /**
@@ -75,11 +109,7 @@ export class SharedBytes {
 
   #grow(site: string, kept: Kept, bytes: number): boolean {
     if (!this.#makeRoom(site, kept, bytes)) return false;
-    let share = this.#shares.get(site);
-    if (!share) {
-      share = { site, bytes: 0, parties: new Map(), open: new Set() };
-      this.#shares.set(site, share);
-    }
+    const share = this.#shares.get(site) ?? this.#open(site);
     if (kept.giveUp) share.open.add(kept);
     kept.bytes += bytes;
     this.#count(share, kept.party, bytes);
@@ -92,43 +122,74 @@ export class SharedBytes {
     share.open.delete(kept);
     this.#count(share, kept.party, -kept.bytes);
     kept.bytes = 0;
-    if (share.bytes === 0) this.#shares.delete(site);
+    if (share.bytes === 0) this.#close(share);
+  }
+
+  #open(site: string): Share {
+    const name = networkOfParty(site);
+    const network = this.#networks.get(name) ?? { name, bytes: 0, shares: new Set() };
+    this.#networks.set(name, network);
+    const share = { site, network, bytes: 0, parties: new Map(), open: new Set<Kept>() };
+    network.shares.add(share);
+    this.#shares.set(site, share);
+    return share;
+  }
+
+  #close(share: Share): void {
+    const { site, network } = share;
+    this.#shares.delete(site);
+    network.shares.delete(share);
+    if (network.shares.size === 0) this.#networks.delete(network.name);
   }
 
   #count(share: Share, party: string, bytes: number): void {
     this.#held += bytes;
     share.bytes += bytes;
+    share.network.bytes += bytes;
     const own = (share.parties.get(party) ?? 0) + bytes;
     if (own > 0) share.parties.set(party, own);
     else share.parties.delete(party);
   }
 
   #makeRoom(site: string, own: Kept, bytes: number): boolean {
-    const { total, each } = this.#limits;
     for (;;) {
-      const ownShare = this.#shares.get(site);
-      const ownBytes = ownShare?.bytes ?? 0;
-      const isOverOwn = ownBytes + bytes > each;
-      if (!isOverOwn && this.#held + bytes <= total) return true;
-      const from = isOverOwn ? ownShare : this.#largest();
-      // Nobody who keeps less than the asker gives way to them.
-      if (!from || from.bytes < ownBytes) return false;
-      const oldest = chooseOldest(from);
+      const share = this.#shares.get(site);
+      const from = this.#findFull(site, share, bytes);
+      if (from === 'none') return true;
+      const oldest = from && chooseOldest(from);
       if (!oldest || oldest === own) return false;
-      if (from === ownShare && bytesOf(from, oldest) < bytesOf(from, own)) return false;
+      if (from === share && bytesOf(from, oldest) < bytesOf(from, own)) return false;
       const { giveUp } = oldest;
       this.#release(from.site, oldest);
       giveUp?.();
     }
   }
 
-  #largest(): Share | undefined {
-    let largest: Share | undefined;
-    for (const share of this.#shares.values()) {
-      if (share.bytes > (largest?.bytes ?? 0)) largest = share;
-    }
-    return largest;
+  /** Who has to give way for so many more bytes of a site; undefined: whoever keeps less does not. */
+  #findFull(site: string, own: Share | undefined, bytes: number): Share | 'none' | undefined {
+    const { total, each } = this.#limits;
+    const ownBytes = own?.bytes ?? 0;
+    if (ownBytes + bytes > each) return own;
+    const isFull = this.#held + bytes > total;
+    // No network has more than there is in all.
+    if (!isFull && this.#held + bytes <= this.#most) return 'none';
+    const network = own?.network ?? this.#networks.get(networkOfParty(site));
+    const networkBytes = network?.bytes ?? 0;
+    const isNetworkFull = networkBytes + bytes > this.#most;
+    if (!isNetworkFull && !isFull) return 'none';
+    const largest = isNetworkFull ? network : largestOf(this.#networks.values());
+    const share = largestOf(largest?.shares);
+    if (!largest || !share || largest.bytes < networkBytes) return undefined;
+    return largest === network && share.bytes < ownBytes ? undefined : share;
   }
+}
+
+function largestOf<Item extends { bytes: number }>(
+  items: Iterable<Item> | undefined,
+): Item | undefined {
+  let largest: Item | undefined;
+  for (const item of items ?? []) if (item.bytes > (largest?.bytes ?? 0)) largest = item;
+  return largest;
 }
 
 const bytesOf = ({ parties }: Share, { party }: Kept): number => parties.get(party) ?? 0;

@@ -1,4 +1,6 @@
-import type { TokenFacts } from '../access/caller.ts';
+import { NOTHING_GRANTED } from '../access/acl.ts';
+import type { Caller, TokenFacts } from '../access/caller.ts';
+import type { OwnJudge } from '../access/own-judge.ts';
 import {
   type Authenticated,
   authenticate,
@@ -10,6 +12,7 @@ import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
 import type { Led, There } from './leading.ts';
+import type { Permission } from './permission.ts';
 import { type HttpRequest, header } from './request.ts';
 import { readFields } from './request-fields.ts';
 import { requireOneToken } from './request-headers.ts';
@@ -77,6 +80,34 @@ export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefine
 function letGo(asker: Asker, trace: Trace): void {
   asker.known = undefined;
   trace.token = forRecords(trace.token);
+}
+
+/**
+ * Work that is waited for, while what somebody is permitted is let go of; see `Caller.aside`.
+ *
+ * @param held what holds it besides the caller: whoever asks, and what was permitted
+ */
+export function asideOf(
+  app: App,
+  request: HttpRequest,
+  { asker, trace, permitted }: { asker: Asker; trace: Trace; permitted: Permission['permitted'] },
+) {
+  return async <Result>(
+    caller: Caller,
+    own: OwnJudge | undefined,
+    work: () => Promise<Result>,
+  ): Promise<Result> => {
+    own?.letGo();
+    letGo(asker, trace);
+    Object.assign(permitted, { acl: undefined, operation: undefined });
+    const token = forRecords(caller.token);
+    Object.assign(caller, { token, acl: NOTHING_GRANTED, identity: undefined });
+    const result = await work();
+    const again = await identifyAgain(app, request, asker);
+    trace.token = again.token;
+    Object.assign(caller, { token: again.token, acl: again.acl, identity: again.identity });
+    return result;
+  };
 }
 
 /** The fields. A body may take its time, and what is permitted may be much to hold meanwhile. */

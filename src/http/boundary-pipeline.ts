@@ -304,7 +304,8 @@ async function readFields(
 ): Promise<NamedFields> {
   if (!hasBody(route)) return {};
   const { caller } = asker;
-  await requirePossible(app, caller, route, access, request);
+  const wanted = { route, access, request };
+  await requirePossible(app, caller, wanted);
   const isStranger = caller.who.authority.asker === 'anonymous';
   const most = isStranger ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
@@ -314,36 +315,32 @@ async function readFields(
   const bytes = await http.readBody(limit);
   if (isAwaited) {
     await findAgain(asker, trace);
-    await requirePossible(app, caller, route, access, request);
+    await requirePossible(app, caller, wanted);
   }
   return parseBoundaryBody(bytes, route, { isStranger, keep: (kept) => http.keep(kept) });
 }
 
-/** @throws Failure as the request would be refused if nobody read its body */
+/**
+ * That a path names nothing is told to everybody (contract 1.10), also to whom nothing could be granted.
+ *
+ * @throws Failure as the request would be refused if nobody read its body
+ */
 async function requirePossible(
   app: App,
   caller: BrokerCaller,
-  route: BoundaryRoute,
-  access: LocatedAccess,
-  request: BoundaryRequest,
+  {
+    route,
+    access,
+    request,
+  }: { route: BoundaryRoute; access: LocatedAccess; request: BoundaryRequest },
 ): Promise<void> {
   if (caller.who.authority.mayAllow(access.type, access.action)) return;
-  await refusePath(app, caller, route, access, request);
+  if (request.id !== '' && !access.named_by) {
+    const resolved = (await route.resolve?.(app, request)) ?? request;
+    if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
+    await access.locate(app, caller, resolved);
+  }
   throw refuseCaller(caller);
-}
-
-/** That a path names nothing is told to everybody (contract 1.10). */
-async function refusePath(
-  app: App,
-  caller: BrokerCaller,
-  route: BoundaryRoute,
-  access: LocatedAccess,
-  request: BoundaryRequest,
-): Promise<void> {
-  if (request.id === '' || access.named_by) return;
-  const resolved = (await route.resolve?.(app, request)) ?? request;
-  if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
-  await access.locate(app, caller, resolved);
 }
 
 /** The verdict on an action, or on its `:self` form where the thing is the caller's own. */

@@ -1,6 +1,8 @@
 import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { COMMON_HEADERS } from './common-headers.ts';
+import type { FeedTurns } from './feed.ts';
+import { partyOfSocket } from './peer.ts';
 
 /** Why the parser gave a connection up; each is answered in the API's own form (contract 1.4). */
 const REFUSALS: Readonly<Record<string, { status: number; because: string }>> = {
@@ -20,7 +22,7 @@ const NO_HTTP = { status: 400, because: 'the request is not valid HTTP/1.1' };
  *
  * @param code of the parser's error, e.g. `HPE_INVALID_METHOD`
  */
-export function clientErrorResponse(code: string | undefined): string {
+function clientErrorResponse(code: string | undefined): string {
   const { status, because } = REFUSALS[code ?? ''] ?? NO_HTTP;
   const body = `${JSON.stringify({ errors: [because] })}\n`;
   return [
@@ -34,8 +36,20 @@ export function clientErrorResponse(code: string | undefined): string {
   ].join('\r\n');
 }
 
-/** Answers on a connection that no request came from, and ends it. */
-export function refuseClient(error: Error & { code?: string }, socket: Socket): void {
+type ClientError = Error & { code?: string };
+
+/**
+ * Answers on connections that no request came from, and ends them. Those that are too late are so all at once: how
+ * late they are is looked at every few seconds.
+ */
+export function refuseInTurns(turns: FeedTurns): (error: ClientError, socket: Socket) => void {
+  return (error, socket) => {
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') refuseClient(error, socket);
+    else turns.begin(partyOfSocket(socket), () => refuseClient(error, socket));
+  };
+}
+
+export function refuseClient(error: ClientError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   // In the middle of an answer it would be read as part of that.
   if (socket.writable && !isBeingAnswered(socket)) socket.write(clientErrorResponse(error.code));

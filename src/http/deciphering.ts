@@ -79,7 +79,7 @@ class Gate extends Duplex {
     // What comes is pushed as it comes.
   }
 
-  /** What TLS says goes to the socket at once: a stream's own way of keeping it first would take some microseconds of each answer. */
+  /** To the socket at once: that a stream keeps it first would take some microseconds of each answer. */
   override write(bytes: Uint8Array, ...rest: unknown[]): boolean {
     const done = rest.at(-1);
     return this.#socket.write(bytes, (error) => {

@@ -1,15 +1,14 @@
 import type { Socket } from 'node:net';
-import { partyOf } from '../core/party.ts';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { SiteTurns } from '../core/site-turns.ts';
+import { partyOfSocket } from './peer.ts';
 import { startReading, stopReading } from './reading.ts';
+import { endOfTurn } from './turn-length.ts';
 
 /** Bytes that are passed on at once: some hundred chunks of a body, or records of TLS, at most. */
 const SLICE = 2 << 10;
 /** What is no longer is passed on as it comes: a usual request. */
 const SHORT = 1 << 10;
-/** Milliseconds of a turn of the event loop that passing on, and what it begins, may take. */
-const TURN_MS = 5;
 /** Bytes that wait for a later turn, in all and of one address. */
 const WAITING_BYTES = { total: 32 << 20, each: 16 << 20 };
 
@@ -24,11 +23,17 @@ export interface Taker {
   isFull?(): boolean;
 }
 
-/** Which sockets have bytes left when the time of a turn is up. */
+/** What waits for a turn. */
+interface Waiting {
+  readonly party: string;
+  goOn(): void;
+}
+
+/** Which sockets have bytes left or are to be closed when the time of a turn is up. */
 export class FeedTurns {
   #until = 0;
   #isCounting = false;
-  readonly #waiting = new SiteTurns<Feed>();
+  readonly #waiting = new SiteTurns<Waiting>();
   readonly #kept = new SharedBytes(WAITING_BYTES);
 
   get isOver(): boolean {
@@ -37,9 +42,15 @@ export class FeedTurns {
     return now > this.#until;
   }
 
-  wait(feed: Feed): void {
+  wait(one: Waiting): void {
     this.#count(performance.now());
-    this.#waiting.add(feed.party, feed);
+    this.#waiting.add(one.party, one);
+  }
+
+  /** Does something short in this turn if there is time, in one of its own otherwise. */
+  begin(party: string, goOn: () => void): void {
+    if (this.isOver) this.wait({ party, goOn });
+    else goOn();
   }
 
   /** Keeps count of bytes that wait. */
@@ -50,7 +61,7 @@ export class FeedTurns {
   #count(now: number): void {
     if (this.#isCounting) return;
     this.#isCounting = true;
-    this.#until = now + TURN_MS;
+    this.#until = endOfTurn(now);
     setImmediate(() => this.#next());
   }
 
@@ -59,7 +70,7 @@ export class FeedTurns {
       this.#isCounting = false;
       return;
     }
-    this.#until = performance.now() + TURN_MS;
+    this.#until = endOfTurn();
     setImmediate(() => this.#next());
     this.#serve();
   }
@@ -67,9 +78,9 @@ export class FeedTurns {
   /** One socket after the other, each with all that its bytes begin, as if they had come just now. */
   #serve(): void {
     if (performance.now() > this.#until) return;
-    const feed = this.#waiting.take();
-    if (!feed) return;
-    feed.goOn();
+    const next = this.#waiting.take();
+    if (!next) return;
+    next.goOn();
     // After the microtasks of what was begun, and theirs: only then is it known how long it took.
     queueMicrotask(() => process.nextTick(() => this.#serve()));
   }
@@ -92,7 +103,7 @@ export class Feed {
   #end: (() => void) | undefined;
 
   constructor(socket: Socket, taker: Taker, turns: FeedTurns) {
-    this.party = partyOf(socket.remoteAddress ?? '');
+    this.party = partyOfSocket(socket);
     this.#socket = socket;
     this.#taker = taker;
     this.#turns = turns;
@@ -137,8 +148,12 @@ export class Feed {
   }
 
   end(end: () => void): void {
-    if (this.#left.length === 0) end();
-    else this.#end = end;
+    if (this.#left.length > 0) this.#end = end;
+    else
+      this.#turns.begin(this.party, () => {
+        // What takes the end of a socket that is gone may be another's by now.
+        if (!this.#socket.destroyed) end();
+      });
   }
 
   stop(): void {

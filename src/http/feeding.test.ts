@@ -174,13 +174,16 @@ test('who says that nothing more comes has what has come read in its turn all th
   });
   for (const socket of sockets) socket.emit('end');
   let turns = 0;
-  for (let before = 0; parsed.length < all.length; before = parsed.length) {
+  // An end is told in its turn as well.
+  for (let before = 0; ended.length < all.length; before = parsed.length) {
     await nextTurn();
     turns += 1;
     assert.ok(parsed.length - before <= 10, `${parsed.length - before} in one turn`);
     assert.ok(turns < 1000);
   }
   assert.deepEqual(ended.toSorted(), all.toSorted());
+  assert.equal(parsed.length, all.length);
+  await nextTurn();
   const last = open('192.0.2.2', () => ended.push('b'));
   last.emit('end');
   assert.equal(ended.at(-1), 'b', 'at once where nothing waits');

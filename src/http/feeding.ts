@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { partyOf } from '../core/party.ts';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { type Bytes, Feed, FeedTurns } from './feed.ts';
+import { partyOfSocket } from './peer.ts';
 
 /** Bytes of heads that have begun and are not whole: each field costs some times its length. */
 const HEAD_BYTES = { total: 16 << 20, each: 4 << 20 };
@@ -64,7 +64,7 @@ class Heads {
 
   constructor(socket: Socket, begun: SharedBytes, parse: Parse) {
     this.#socket = socket;
-    this.#hold = begun.hold(partyOf(socket.remoteAddress ?? ''), () => socket.destroy());
+    this.#hold = begun.hold(partyOfSocket(socket), () => socket.destroy());
     this.#parse = parse;
     socket.once('close', () => this.#hold.release());
   }

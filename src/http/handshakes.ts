@@ -1,17 +1,16 @@
 import type { Server, Socket } from 'node:net';
-import { partyOf, siteOfParty } from '../core/party.ts';
+import { networkOfParty, siteOfParty } from '../core/party.ts';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { SiteTurns } from '../core/site-turns.ts';
-import { endsOf } from './connections.ts';
+import { FeedTurns } from './feed.ts';
+import { type Handshake, HandshakePlaces } from './handshake-places.ts';
 import { Hello } from './hello.ts';
+import { endsOf, partyOfSocket } from './peer.ts';
 import { startReading, stopReading } from './reading.ts';
+import { endOfTurn } from './turn-length.ts';
 
-/** Milliseconds of a turn of the event loop that beginning handshakes may take. */
-const TURN_MS = 5;
-/** Handshakes that are begun and not done, in all and of a site: what their clients say next comes all at once, too. */
-const BEGUN = { total: 64, each: 16 };
-/** A handshake that takes longer gives way to others that wait. */
-const GIVE_WAY_MS = 1_000;
+/** How often it is looked whether one has to give way, while somebody waits. */
+const LOOK_MS = 50;
 /** Bytes of first messages that wait, in all and of a site; a usual one has two thousand at most. */
 const HELLOS_BYTES = { total: 24 << 20, each: 4 << 20 };
 
@@ -24,8 +23,9 @@ type Begin = (socket: Socket) => void;
  * client. Call before anything else listens to connections.
  *
  * @param patience milliseconds in which the first message must come, and be taken up
+ * @param turns in which those are closed of whom it does not come
  */
-export function shakeInTurns(server: Server, patience: number): void {
+export function shakeInTurns(server: Server, patience: number, turns = new FeedTurns()): void {
   const listeners = server.listeners('connection');
   server.removeAllListeners('connection');
   const queue = new Handshakes((socket) => {
@@ -35,15 +35,19 @@ export function shakeInTurns(server: Server, patience: number): void {
   server.on('secureConnection', (secure: Socket) => queue.done(endsOf(secure)));
   server.on('connection', (socket: Socket) => {
     // Its ends are not known any more when it is closed.
-    const party = partyOf(socket.remoteAddress ?? '');
+    const party = partyOfSocket(socket);
     const waiting: Waiting = {
       socket,
       party,
       site: siteOfParty(party),
+      network: networkOfParty(party),
       ends: endsOf(socket),
       since: 0,
+      heard: 0,
     };
-    const timer = setTimeout(() => socket.destroy(), patience);
+    // Those that came together go together.
+    const leave = (): void => turns.begin(party, () => void socket.destroy());
+    const timer = setTimeout(leave, patience);
     const hold = kept.hold(party, () => socket.destroy());
     socket.once('close', () => {
       clearTimeout(timer);
@@ -53,20 +57,23 @@ export function shakeInTurns(server: Server, patience: number): void {
     // A client that is gone; once the handshake is begun it is told in its own way.
     const ignore = (): void => {};
     socket.on('error', ignore);
-    readHello(socket, hold, (hello) => {
-      queue.add(waiting, () => {
-        clearTimeout(timer);
-        hold.release();
-        socket.off('error', ignore);
-        startReading(socket);
-        socket.unshift(hello);
-      });
-    });
+    const begin = (hello: Buffer): void => {
+      clearTimeout(timer);
+      hold.release();
+      socket.off('error', ignore);
+      startReading(socket);
+      socket.unshift(hello);
+    };
+    readHello(socket, hold, { whole: (hello) => queue.add(waiting, () => begin(hello)), leave });
   });
 }
 
 /** Reads until the first message is whole. Who says more than that before being answered is no TLS client. */
-function readHello(socket: Socket, hold: Hold, whole: (hello: Buffer) => void): void {
+function readHello(
+  socket: Socket,
+  hold: Hold,
+  { whole, leave }: { whole: (hello: Buffer) => void; leave: () => void },
+): void {
   const hello = new Hello();
   const look = (): void => {
     const more: unknown = socket.read();
@@ -82,20 +89,14 @@ function readHello(socket: Socket, hold: Hold, whole: (hello: Buffer) => void): 
     stopReading(socket);
     whole(hello.bytes());
   };
-  const leave = (): void => {
-    socket.destroy();
-  };
   socket.on('readable', look);
   socket.on('end', leave);
 }
 
-interface Waiting {
+interface Waiting extends Handshake {
   socket: Socket;
   party: string;
-  site: string;
   ends: string;
-  /** When its handshake was begun, by a clock that only goes on. */
-  since: number;
 }
 
 class Handshakes {
@@ -103,10 +104,8 @@ class Handshakes {
   readonly #waiting = new SiteTurns<Waiting>();
   /** What to call when their turn has come. */
   readonly #leave = new Map<Waiting, () => void>();
-  /** By site; the oldest stands first, and the site that has begun nothing for longest. */
-  readonly #begun = new Map<string, Set<Waiting>>();
+  readonly #places = new HandshakePlaces<Waiting>();
   readonly #byEnds = new Map<string, Waiting>();
-  #count = 0;
   #timer: NodeJS.Timeout | undefined;
   #isServing = false;
 
@@ -118,6 +117,7 @@ class Handshakes {
   add(waiting: Waiting, leave: () => void): void {
     this.#leave.set(waiting, leave);
     this.#waiting.add(waiting.party, waiting);
+    this.#places.wait(waiting);
     this.#soon();
   }
 
@@ -127,16 +127,16 @@ class Handshakes {
   }
 
   forget(one: Waiting): void {
-    if (this.#leave.delete(one)) this.#waiting.delete(one.party, one);
+    if (this.#leave.delete(one)) {
+      this.#waiting.delete(one.party, one);
+      this.#places.leave(one);
+    }
     this.#end(one);
   }
 
   #end(one: Waiting): void {
-    const mates = this.#begun.get(one.site);
-    if (!mates?.delete(one)) return;
-    this.#count -= 1;
+    if (!this.#places.end(one)) return;
     if (this.#byEnds.get(one.ends) === one) this.#byEnds.delete(one.ends);
-    if (mates.size === 0) this.#begun.delete(one.site);
     if (!this.#waiting.isEmpty) this.#soon();
   }
 
@@ -145,7 +145,7 @@ class Handshakes {
     this.#isServing = true;
     setImmediate(() => {
       this.#isServing = false;
-      this.#serve(performance.now() + TURN_MS);
+      this.#serve(endOfTurn());
     });
   }
 
@@ -155,55 +155,36 @@ class Handshakes {
         this.#soon();
         return;
       }
-      const next = this.#count < BEGUN.total ? this.#waiting.take(this.#mayBegin) : undefined;
+      const next = this.#places.isFull ? undefined : this.#waiting.take(this.#mayBegin);
       if (next) this.#startOne(next);
       else {
-        this.#makePlace();
+        // Its place is free when it is closed.
+        this.#places.chooseToEnd(performance.now(), this.#waits)?.socket.destroy();
         this.#later();
         return;
       }
     }
   }
 
-  readonly #mayBegin = (site: string): boolean => (this.#begun.get(site)?.size ?? 0) < BEGUN.each;
+  readonly #mayBegin = (site: string): boolean => this.#places.mayBegin(site);
+  readonly #waits = (site: string): boolean => this.#waiting.hasSite(site);
 
   #startOne(one: Waiting): void {
     const leave = this.#leave.get(one);
     this.#leave.delete(one);
+    this.#places.leave(one);
     if (one.socket.destroyed) return;
     leave?.();
-    one.since = performance.now();
-    const mates = this.#begun.get(one.site) ?? new Set();
-    mates.add(one);
-    // The last to be looked at when somebody has to give way.
-    this.#begun.delete(one.site);
-    this.#begun.set(one.site, mates);
+    this.#places.begin(one, performance.now());
     this.#byEnds.set(one.ends, one);
-    this.#count += 1;
     this.#begin(one.socket);
-  }
-
-  /** Where there is no place, one that is overdue makes it: of who holds most, or of each that waits for its own. */
-  #makePlace(): void {
-    const now = performance.now();
-    let chosen: Waiting | undefined;
-    let most = 0;
-    for (const [site, mates] of this.#begun) {
-      const [oldest] = mates;
-      if (!oldest || now <= oldest.since + GIVE_WAY_MS) continue;
-      if (this.#count < BEGUN.total) {
-        if (this.#waiting.hasSite(site) && !this.#mayBegin(site)) oldest.socket.destroy();
-      } else if (mates.size > most) [chosen, most] = [oldest, mates.size];
-    }
-    // Its place is free when it is closed.
-    chosen?.socket.destroy();
   }
 
   /** Looks again when the oldest may have to give way; a place that is left is taken at once. */
   #later(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#serve(performance.now() + TURN_MS);
-    }, GIVE_WAY_MS / 10).unref();
+      this.#serve(endOfTurn());
+    }, LOOK_MS).unref();
   }
 }

@@ -16,7 +16,7 @@ const BYTES = { value: 64, member: 192 } as const;
 
 const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 100_000, maxMembers: 10_000 };
 
-/** Of those whom nobody knows yet: a log-in is of few values, and thirty thousand empty lists take milliseconds. */
+/** Of those whom nobody knows yet: a log-in has few values, and many of them take milliseconds. */
 export const STRANGERS: Partial<JsonLimits> = { maxValues: 1_000, maxMembers: 1_000 };
 
 /**

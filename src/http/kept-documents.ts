@@ -23,7 +23,7 @@ export class KeptDocuments {
   readonly #turns = new FairTurns({ at_once: 1, waiting: 64, waiting_each: 16 }, () => tooMany());
   readonly #most_bytes: number;
   #mounts: object | undefined;
-  /** By who may see them: that is not held here. Who asked least lately stands first; the bytes are 0 until it is drawn up. */
+  /** By who may see them, which is not held here; who asked least lately stands first. */
   #kept = new Map<symbol, Map<string, Document>>();
   readonly #viewers = new WeakMap<object, symbol>();
 
@@ -85,6 +85,7 @@ export class KeptDocuments {
 
 interface Document {
   text: Promise<Uint8Array>;
+  /** In bytes; 0 until it is drawn up. */
   length: number;
 }
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /**
  * The HTTP verb LIST belongs to the Vault API, and Node's parser refuses it before any
  * handler runs. So a request line's `LIST` becomes `LINK` on its way to the parser: the same
- * length, known to it, and used by nobody; the router maps it back ({@link LIST_AS_PARSED}).
+ * length, known to it, and used by nobody; the router maps it back.
  *
  * Only a message's first bytes may change, so messages are told apart here: a head ends at an
  * empty line, a body by its Content-Length. After a chunked body the count starts anew at the

@@ -11,7 +11,7 @@ import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
-import { type Asker, identify, identifyAgain, readAwaited } from './asker.ts';
+import { type Asker, asideOf, identify, identifyAgain, readAwaited } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { lead, requireThere, type There, unrouted } from './leading.ts';
 import { readerOf } from './parameters.ts';
@@ -26,6 +26,7 @@ import {
   type Trace,
   tellRefused,
   traceInput,
+  traceNamed,
   traceUnchecked,
 } from './request-record.ts';
 import type { Answer, AnyRoute } from './route.ts';
@@ -74,6 +75,30 @@ async function answer(
   request: HttpRequest,
   trace: Trace,
 ): Promise<Dressed> {
+  const { caller, there, fields, input } = await admit(app, routers, request, trace);
+  const { route, match } = there;
+  const result = await route.run(app, caller, input);
+  const dressed = dress(caller, route, result, { fields, params: match.params });
+  const sent = await wrapIfAsked(app, caller, result, dressed);
+  await recordDone(app, caller, route);
+  requireOpen(app, route);
+  return sent;
+}
+
+/** A request that is permitted. Nothing of what that was judged by is named beside it, where work would hold it. */
+interface Admitted {
+  caller: Caller;
+  there: There;
+  fields: Record<string, unknown>;
+  input: Record<string, unknown>;
+}
+
+async function admit(
+  app: App,
+  routers: Routers,
+  request: HttpRequest,
+  trace: Trace,
+): Promise<Admitted> {
   const led = await lead(app, routers, request, trace);
   const asker = await identify(app, request, led, trace);
   const there = await requireThere(led, asker.known?.acl);
@@ -83,7 +108,7 @@ async function answer(
   if (wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
     throw new Failure('invalid', 'response wrapping of what is public needs a token');
   }
-  traceInput(trace, match.params);
+  traceNamed(trace, match.params);
   const budget: Comparisons = { left: MOST_COMPARISONS };
   if (asker.known) {
     const granted = judgeGranted(asker.known.acl, route, { ...asked, budget });
@@ -95,13 +120,14 @@ async function answer(
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = asker.text;
   traceUnchecked(trace, input);
-  const { known } = asker;
-  const caller = callerOf(request, there, asker, { trace, fields, budget });
-  trace.caller = caller;
   const permission = { asked, method, fields, params: match.params, budget, permitted: {} };
-  if (known) await permit(app, caller, route, { ...permission, acl: known.acl });
-  caller.standing = standingOf(app, { mount, path, known }, async () => {
-    if (!known) return undefined;
+  const setAside = asideOf(app, request, { asker, trace, permitted: permission.permitted });
+  const caller = callerOf(request, there, asker, { trace, fields, budget, setAside });
+  trace.caller = caller;
+  if (asker.known) await permit(app, caller, route, { ...permission, acl: asker.known.acl });
+  const isKnown = asker.known !== undefined;
+  caller.standing = standingOf(app, { mount, path, known: asker.known }, async () => {
+    if (!isKnown) return undefined;
     const again = await identifyAgain(app, request, asker);
     await permit(app, caller, route, { ...permission, acl: again.acl });
     const { token, acl, identity } = again;
@@ -110,21 +136,23 @@ async function answer(
   });
   if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
   traceInput(trace, input);
-  const result = await route.run(app, caller, input);
-  const dressed = dress(caller, route, result, { fields, params: match.params });
-  const sent = await wrapIfAsked(app, caller, result, dressed);
-  await recordDone(app, caller, route);
-  requireOpen(app, route);
-  return sent;
+  // By now the caller has what is known of them.
+  asker.known = undefined;
+  return { caller, there, fields, input };
 }
 
 function callerOf(
   request: HttpRequest,
   { mount, route, method, asked }: There,
   { known, wrap_ttl }: Asker,
-  read: { trace: Trace; fields: Record<string, unknown>; budget: Comparisons },
+  read: {
+    trace: Trace;
+    fields: Record<string, unknown>;
+    budget: Comparisons;
+    setAside: ReturnType<typeof asideOf>;
+  },
 ): Caller {
-  const { trace, fields, budget } = read;
+  const { trace, fields, budget, setAside } = read;
   let own: OwnJudge | undefined;
   const caller: Caller = {
     request_id: trace.request_id,
@@ -136,6 +164,7 @@ function callerOf(
     wrap_ttl,
     record: trace.record,
     onGone: request.onGone,
+    aside: known && (async (work) => setAside(caller, own, work)),
     own: () => {
       const reader = readerOf(route);
       own ??= new OwnJudge({ parameters: fields, reader, wrapTtl: wrap_ttl, budget });

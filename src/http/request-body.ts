@@ -28,7 +28,8 @@ export class GatheredRequest extends IncomingMessage {
   #limit = MOST;
   #isRead = false;
   #isTaken = false;
-  /** What is being done for it, though its client may have gone: what came with it is held until that is over. */
+  #isWaiting = false;
+  /** What is being done for it: until that is over its bytes count, though its client may have gone. */
   work: Promise<unknown> | undefined;
   /** Asks the client for a body that it keeps until it is wanted (`Expect: 100-continue`). */
   askForBody: (() => void) | undefined;
@@ -48,6 +49,17 @@ export class GatheredRequest extends IncomingMessage {
       announced: announced === undefined ? undefined : Number(announced),
       hold: this.#hold,
     });
+  }
+
+  /** It waits for the answers before it: what has come of it can be given up for others. */
+  wait(): void {
+    this.#isWaiting = true;
+  }
+
+  /** Its turn has come. */
+  begin(): void {
+    this.#isWaiting = false;
+    if (this.complete) this.#hold?.settle();
   }
 
   /** What the parser calls with each piece of the body, and with null after the last. */
@@ -117,7 +129,7 @@ export class GatheredRequest extends IncomingMessage {
   }
 
   #end(): void {
-    this.#hold?.settle();
+    if (!this.#isWaiting) this.#hold?.settle();
     if (!this.#gathering || this.#refused) return;
     this.#reader?.resolve(this.#take(this.#gathering));
     this.#reader = undefined;

@@ -40,6 +40,8 @@ export interface Trace {
   caller: Caller | undefined;
   /** A path that leads nowhere, which may hold anything. */
   unknown_path: string | undefined;
+  /** Names of its path, as long as nothing else of it is read: only a refusal's record tells no more. */
+  named: Readonly<Record<string, unknown>> | undefined;
   /** What came with it, as long as nobody has looked whether it is as declared. */
   unchecked: Readonly<Record<string, unknown>> | undefined;
 }
@@ -70,6 +72,7 @@ export function startTrace(request_id: string, remote_address: string): Trace {
     unknown_token: undefined,
     caller: undefined,
     unknown_path: undefined,
+    named: undefined,
     unchecked: undefined,
   };
 }
@@ -99,6 +102,7 @@ export function tracePath(
 
 /** Keeps of the input what the route's declaration lets into records. */
 export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>>): void {
+  trace.named = undefined;
   trace.unchecked = undefined;
   // What nobody reads is as it came.
   const tell: Tell = (value, schema) => (schema ? value : recordable([], value));
@@ -107,7 +111,13 @@ export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>
 
 /** As {@link traceInput}, of what is still to be checked: that is told only as it is declared, if it is refused before. */
 export function traceUnchecked(trace: Trace, input: Readonly<Record<string, unknown>>): void {
+  trace.named = undefined;
   trace.unchecked = input;
+}
+
+/** As {@link traceInput}, of a request whose input is still to be read: it is told only if it is refused before. */
+export function traceNamed(trace: Trace, named: Readonly<Record<string, unknown>>): void {
+  trace.named = named;
 }
 
 function uncheckedFacts({ route, unchecked = {} }: Trace): Record<string, unknown> {
@@ -160,6 +170,7 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
   // What is not as declared may be anything, a secret in the wrong field too.
   if (error instanceof ZodError) trace.record.request = {};
   else if (trace.unchecked) trace.record.request = uncheckedFacts(trace);
+  else if (trace.named) traceInput(trace, trace.named);
   const { record } = trace;
   if (Object.keys(record.ended_before).length > 0)
     record.outcome.ended_before = record.ended_before;

@@ -1,10 +1,14 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { makeFor } from '../core/asking.ts';
+import { nextBreath } from '../core/breath.ts';
+import { partyOf } from '../core/party.ts';
+import { SiteTurns } from '../core/site-turns.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
+import { PAGE_KEPT, PIECE_KEPT } from './long-answers.ts';
 import { GatheredRequest } from './request-body.ts';
 import type { LongBody } from './route.ts';
+import { endOfTurn } from './turn-length.ts';
 import type { Dressed } from './wire/vault.ts';
 
 // How answers leave: when in a turn of the event loop, and in which pieces.
@@ -12,7 +16,8 @@ import type { Dressed } from './wire/vault.ts';
 /** The address at the other end, of a proxy where there is one. */
 export const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
-interface Outgoing {
+/** An answer on its way to a client. */
+export interface Outgoing {
   request: IncomingMessage;
   response: ServerResponse;
   dressed: Dressed;
@@ -20,33 +25,66 @@ interface Outgoing {
   asker?: string;
 }
 
-/** Milliseconds of a turn that sending may take; then others come first. */
-const SEND_MS = 5;
+/** The clock is looked at after so many answers only: those of a usual turn are few. */
+const BETWEEN_LOOKS = 4;
 
 /**
  * Sends the answers of one turn of the event loop one after the other at its end. With a client on the
  * same machine that took a third off the CPU time of a read; the likely reason is that each
- * write wakes a sleeping client on this thread's time. Over a network less may be gained.
+ * write wakes a sleeping client on this thread's time. Over a network less may be gained. Those that have
+ * to wait for a later turn, and those that come behind them, go by the sites of those who asked.
  */
 export function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: Outgoing) => void {
-  let waiting: Outgoing[] = [];
-  const flush = (): void => {
-    const batch = waiting;
-    const until = performance.now() + SEND_MS;
-    let sent = 0;
-    for (const outgoing of batch) {
-      // The clock is looked at now and then only: a usual batch is of few answers.
-      if (sent > 0 && sent % 16 === 0 && performance.now() > until) break;
+  let fresh: Outgoing[] = [];
+  const late = new SiteTurns<Outgoing>();
+  let isDue = false;
+  const sendAtEnd = (): void => {
+    if (isDue) return;
+    isDue = true;
+    setImmediate(flush);
+  };
+  const wait = (outgoing: Outgoing): void => {
+    late.add(partyOf(outgoing.asker ?? peerOf(outgoing.request)), outgoing);
+  };
+  const sendLate = (until: number): void => {
+    for (let sent = 1; ; sent += 1) {
+      const outgoing = late.take();
+      if (!outgoing) return;
       sendOne(outgoing);
-      sent += 1;
+      if (sent % BETWEEN_LOOKS === 0 && performance.now() > until) return;
     }
-    waiting = batch.slice(sent);
-    if (waiting.length > 0) setImmediate(flush);
+  };
+  const flush = (): void => {
+    const batch = fresh;
+    fresh = [];
+    isDue = false;
+    const until = endOfTurn();
+    if (late.isEmpty) for (const outgoing of sendBatch(batch, sendOne, until)) wait(outgoing);
+    else {
+      for (const outgoing of batch) wait(outgoing);
+      sendLate(until);
+    }
+    if (!late.isEmpty) sendAtEnd();
   };
   return (outgoing) => {
-    if (waiting.length === 0) setImmediate(flush);
-    waiting.push(outgoing);
+    fresh.push(outgoing);
+    sendAtEnd();
   };
+}
+
+/** @returns those for which there was no time */
+function sendBatch(
+  batch: readonly Outgoing[],
+  sendOne: (outgoing: Outgoing) => void,
+  until: number,
+): readonly Outgoing[] {
+  let sent = 0;
+  for (const outgoing of batch) {
+    sendOne(outgoing);
+    sent += 1;
+    if (sent % BETWEEN_LOOKS === 0 && performance.now() > until) return batch.slice(sent);
+  }
+  return [];
 }
 
 /** @returns bytes that are kept for the answer besides what the socket holds of it */
@@ -104,19 +142,15 @@ function endWithBytes(response: ServerResponse, body: Uint8Array): void {
 const SHORT_BYTES = 4096;
 
 /**
- * The pieces of a long body, other work in between: a client that takes them as fast as they
- * are made would otherwise have the event loop to itself.
+ * The pieces of a long body, each in a turn of whoever asked for it: a client that takes them as fast as they are made
+ * would otherwise have the event loop to itself, and so would thousands that take one each.
  */
 async function* unhurried(body: LongBody): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const piece of body.pieces()) {
+    await nextBreath();
     yield piece;
-    await nextTurn();
   }
 }
 
 /** Bodies up to this length are sent in one piece, which is quicker. */
 const SHORT_BODY = 64 << 10;
-/** What is kept of a longer one while it is sent, as a piece that waits. */
-const PIECE_KEPT = 32 << 10;
-/** And of one that is made while it is sent: a page of the list that it is made of. */
-const PAGE_KEPT = 256 << 10;

@@ -9,10 +9,11 @@ import { Failure } from '../core/failure.ts';
 import { isOwnHost } from '../core/host.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
-import { refuseClient } from './client-error.ts';
+import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
 import { answerDirectly } from './direct.ts';
+import { findPlaces, firstDoor, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
 import { MOST_FIELDS, NOT_OURS, type Refuse, refuseAll } from './faults.ts';
 import { FeedTurns } from './feed.ts';
@@ -21,11 +22,13 @@ import { TrustedProxies } from './forwarded.ts';
 import { onGone } from './gone.ts';
 import { shakeInTurns } from './handshakes.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
-import { acceptListVerb } from './list-verb.ts';
+import { closeInTurns } from './leaving.ts';
+import { acceptListVerb, LIST_AS_PARSED } from './list-verb.ts';
+import { weighAnswer } from './long-answers.ts';
 import { handle } from './pipeline.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
-import { batchSending, peerOf, send } from './sending.ts';
+import { batchSending, type Outgoing, peerOf, send } from './sending.ts';
 import type { Routers } from './target.ts';
 import { dressFailure } from './wire/vault.ts';
 
@@ -39,8 +42,10 @@ export interface HttpServer {
   listen(address: { host: string; port: number }): Promise<{ host: string; port: number }>;
   /** Reads the certificate files anew; new connections get the new certificate. */
   reloadTls(): void;
-  /** Bytes that are kept for clients now: of requests, and of answers that they have not taken. */
-  held(): { bodies: number; unsent: number };
+  /** Bytes that are kept for clients now: of requests, of answers that they have not taken, and that wait to begin. */
+  held(): { bodies: number; unsent: number; waiting: number };
+  /** How many connections there are, by whatever door. */
+  countConnections(): number;
   /** Takes no new request, lets those under way finish, then closes. */
   close(): Promise<void>;
 }
@@ -55,25 +60,34 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const refuse: Refuse = (request, response, fault) =>
     outgoing.sendSoon({ request, response, dressed: refuseAll(targetOf(request), fault) });
   const answer = answererOf(app, routers, { proxies, closing, refuse, outgoing });
-  const fastify = makeFastify(app.config);
+  const turns = new FeedTurns();
+  const fastify = makeFastify(app.config, turns);
   handOver(fastify, answer);
   const server = fastify.server as Server;
   // Of so many fields the rest is not seen here: such a head is refused. Trailers, which nobody reads, end there.
   server.maxHeadersCount = MOST_FIELDS;
-  const turns = new FeedTurns();
   if (tls) {
     decipherInTurns(server, turns);
-    shakeInTurns(server, limits.header_ms);
+    shakeInTurns(server, limits.header_ms, turns);
     server.on('secureConnection', encipherInSlices);
   }
+  closeInTurns(server, tls !== undefined, turns);
   app.onClose(connections.watch(server));
   answerDirectly(server, connections, { isClosing: () => closing.isClosing, answer, refuse });
   acceptListVerb(server, tls !== undefined);
   feedInTurns(server, tls !== undefined, turns);
+  let closeDoors = async (): Promise<void> => {};
   return {
     fastify,
     async listen(address) {
-      await fastify.listen(address);
+      const [first, ...others] = await findPlaces(address);
+      await fastify.listen(await firstDoor(first));
+      // Of somebody who could not be let in; nobody else is the worse for it.
+      server.on('error', (err) => app.log.warn({ err }, 'a connection could not be accepted'));
+      closeDoors = await openDoors(
+        server,
+        others.map(({ host }) => host),
+      );
       const bound = fastify.server.address();
       return typeof bound === 'object' && bound
         ? { host: bound.address, port: bound.port }
@@ -88,12 +102,20 @@ export function createServer(app: App, routers: Routers): HttpServer {
         setContext.call(fastify.server, files);
       }
     },
-    held: () => ({ bodies: connections.bodies.held, unsent: connections.unsent.held }),
+    countConnections: () => connections.count,
+    held: () => ({
+      bodies: connections.bodies.held,
+      unsent: connections.unsent.held,
+      waiting: connections.waiting,
+    }),
     close() {
       closing.isClosing = true;
       // Who was answered before the request was whole becomes idle only once the rest has come.
       const idle = setInterval(() => server.closeIdleConnections(), 250);
-      return fastify.close().finally(() => clearInterval(idle));
+      const closed = [closeDoors(), fastify.close()];
+      return Promise.all(closed)
+        .then(() => {})
+        .finally(() => clearInterval(idle));
     },
   };
 }
@@ -113,9 +135,7 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
     app.log.error({ err }, 'an answer could not be sent');
     response.destroy();
   };
-  const sendSoon = batchSending(({ request, response, dressed, asker }) => {
-    // A long answer would be made for nobody.
-    if (response.closed) return;
+  const sendNow = ({ request, response, dressed, asker }: Outgoing): void => {
     try {
       if (closing.isClosing) response.setHeader('connection', 'close');
       const kept = send(request, response, dressed, asker);
@@ -123,6 +143,14 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
     } catch (error) {
       fail(response, error);
     }
+  };
+  const sendSoon = batchSending((outgoing) => {
+    const { request, response, dressed } = outgoing;
+    // A long answer would be made for nobody.
+    if (response.closed) return;
+    const weight = weighAnswer(request.method, dressed);
+    if (!weight) sendNow(outgoing);
+    else connections.sendInTurn(response, { weight, ...dressed }, () => sendNow(outgoing));
   });
   return { sendSoon, fail };
 }
@@ -184,7 +212,10 @@ function hostCheckOf(
   };
 }
 
-function makeFastify({ tls, connections: limits }: App['config']): FastifyInstance {
+function makeFastify(
+  { tls, connections: limits }: App['config'],
+  turns: FeedTurns,
+): FastifyInstance {
   const parser = {
     maxHeaderSize: MAX_HEADER_SIZE,
     IncomingMessage: GatheredRequest,
@@ -200,7 +231,7 @@ function makeFastify({ tls, connections: limits }: App['config']): FastifyInstan
     // Every request goes to the one route of `handOver`: our own router reads the path, once.
     rewriteUrl: () => '/',
     bodyLimit: Number.MAX_SAFE_INTEGER,
-    clientErrorHandler: refuseClient,
+    clientErrorHandler: refuseInTurns(turns),
     return503OnClosing: true,
     forceCloseConnections: 'idle' as const,
     requestTimeout: limits.request_ms,
@@ -221,7 +252,7 @@ function makeFastify({ tls, connections: limits }: App['config']): FastifyInstan
 
 /** What the framework takes is answered here, too. */
 function handOver(fastify: FastifyInstance, answer: RequestListener): void {
-  fastify.addHttpMethod('LINK', { hasBody: false });
+  fastify.addHttpMethod(LIST_AS_PARSED, { hasBody: false });
   fastify.removeAllContentTypeParsers();
   // Bodies are read later, by the pipeline, once it knows how much the endpoint may take.
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));

@@ -146,7 +146,7 @@ interface MountedApi extends Omit<DocumentedApi, 'routes'> {
 }
 
 /** Every engine once for each of its mounts, and where it is mounted. */
-export function listMountedApis(declared: DeclaredRoutes, mounts: readonly Mount[]): MountedApi[] {
+function listMountedApis(declared: DeclaredRoutes, mounts: readonly Mount[]): MountedApi[] {
   const twins = Map.groupBy(mounts, ({ kind, type }) => `${kind} ${type}`);
   const isTwin = ({ kind, type }: Mount): boolean =>
     (twins.get(`${kind} ${type}`)?.length ?? 0) > 1;

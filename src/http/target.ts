@@ -5,6 +5,7 @@ import { Failure } from '../core/failure.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../mounts/operations.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
+import { LIST_AS_PARSED } from './list-verb.ts';
 import { type CanonicalPath, listRawTails } from './path.ts';
 import type { AnyRoute, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
@@ -31,7 +32,7 @@ export function methodOf(method: string, query: URLSearchParams): Method | undef
     case 'GET':
     case 'HEAD':
       return asksForList(query) ? 'LIST' : 'GET';
-    case 'LINK': // how LIST passes the parser, see list-verb.ts
+    case LIST_AS_PARSED:
     case 'LIST':
       return 'LIST';
     case 'POST':

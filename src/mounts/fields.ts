@@ -2,36 +2,31 @@ import { z } from 'zod';
 import { flag, integer, optional, stringMap, text } from '../core/fields.ts';
 import { leaseTtl, settingList } from './field-kinds.ts';
 
+const ttl = (example: string) =>
+  optional(leaseTtl()).describe(
+    `Seconds, text such as "${example}", or "system". 0: the server's.`,
+  );
+const list = (what: string) => optional(settingList()).describe(what);
+
 /** How a mount is tuned. */
 export const settings = {
-  default_lease_ttl: optional(leaseTtl()).describe(
-    'Seconds, text such as "8760h", or "system". 0: the server\'s.',
-  ),
-  max_lease_ttl: optional(leaseTtl()).describe(
-    'Seconds, text such as "87600h", or "system". 0: the server\'s.',
-  ),
+  default_lease_ttl: ttl('8760h'),
+  max_lease_ttl: ttl('87600h'),
   force_no_cache: optional(flag()).describe(
     'Kept and answered; nothing is cached beyond its truth here.',
   ),
   listing_visibility: optional(text()).describe(
     '"unauth" lists the mount to everybody, "hidden" or "" does not.',
   ),
-  passthrough_request_headers: optional(settingList()).describe(
-    'Request headers the engine may see.',
-  ),
-  allowed_response_headers: optional(settingList()).describe(
-    'Response headers the engine may set.',
-  ),
-  audit_non_hmac_request_keys: optional(settingList()).describe('Kept for clients that set it.'),
-  audit_non_hmac_response_keys: optional(settingList()).describe('Kept for clients that set it.'),
-  allowed_managed_keys: optional(settingList()).describe(
-    'Names of managed keys that the mount may use.',
-  ),
-  delegated_auth_accessors: optional(settingList()).describe(
-    'Auth mounts that protocols of this mount may log in with.',
-  ),
+  passthrough_request_headers: list('Request headers the engine may see.'),
+  allowed_response_headers: list('Response headers the engine may set.'),
+  audit_non_hmac_request_keys: list('Kept for clients that set it.'),
+  audit_non_hmac_response_keys: list('Kept for clients that set it.'),
+  allowed_managed_keys: list('Names of managed keys that the mount may use.'),
+  delegated_auth_accessors: list('Auth mounts that protocols of this mount may log in with.'),
   token_type: optional(text()).describe('Auth mounts: what kind of token a log-in makes.'),
 };
+
 /** What else a mount is made with. */
 export const ownFields = {
   type: text('').describe('The kind of engine.'),

@@ -41,7 +41,7 @@ export function boundsOf(isOperator: boolean): Size {
 type Said = Pick<Mount, 'description' | 'options' | 'config'>;
 
 /** Bytes of what may have any length; times and switches are not counted. */
-export function measureSaid({ description, options, config }: Said): number {
+function measureSaid({ description, options, config }: Said): number {
   const lists = LISTS.map((name) => config[name]);
   return Buffer.byteLength(JSON.stringify([description, options, config.token_type, lists]));
 }

@@ -44,7 +44,7 @@ export interface Generation {
 }
 
 /** Where a keyring row's key lives. */
-export function keyringPlace(row: Pick<KeyringRow, 'use' | 'term'>): Place {
+function keyringPlace(row: Pick<KeyringRow, 'use' | 'term'>): Place {
   return { table: 'seal_key', column: 'key_sealed', row: `${row.use}/${row.term}` };
 }
 

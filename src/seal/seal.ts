@@ -30,7 +30,7 @@ export interface Seal {
 }
 
 /** Where the parts of the seal live. */
-export const ROOT_KEY_PLACE: Place = { table: 'seal', column: 'root_key_sealed', row: '1' };
+const ROOT_KEY_PLACE: Place = { table: 'seal', column: 'root_key_sealed', row: '1' };
 export const RECOVERY_PLACE: Place = { table: 'seal', column: 'recovery_hash_sealed', row: '1' };
 
 /** Wraps the root key with a seal key. `nonce` is 12 random bytes. */

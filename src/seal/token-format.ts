@@ -8,8 +8,8 @@ import { withoutTrailing } from '../core/edges.ts';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BITS_A_LETTER = Math.log2(62);
 
-export const SERVICE_PREFIX = 'hvs.';
-export const BATCH_PREFIX = 'hvb.';
+const SERVICE_PREFIX = 'hvs.';
+const BATCH_PREFIX = 'hvb.';
 /** Letters of a service token after its prefix, and of an accessor: 143 bits. */
 const LETTERS = 24;
 /** Characters of a service token, and so of the one-time password that hides one. */

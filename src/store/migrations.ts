@@ -44,6 +44,7 @@ import { replacedSeals } from './migrations/0064-replaced-seals.ts';
 import { everybodysRoles } from './migrations/0065-everybodys-roles.ts';
 import { notedOnce } from './migrations/0066-noted-once.ts';
 import { liveSessionsOfSets } from './migrations/0067-live-sessions-of-sets.ts';
+import { groupsThatGive } from './migrations/0068-groups-that-give.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -98,6 +99,7 @@ export const MIGRATIONS: readonly Migration[] = [
   everybodysRoles,
   notedOnce,
   liveSessionsOfSets,
+  groupsThatGive,
 ];
 
 /**

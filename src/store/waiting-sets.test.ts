@@ -22,7 +22,7 @@ function setOf(asking: Asking, { effects = 1, bytes = 10 } = {}): WaitingSet {
 }
 
 const A = '198.51.100.1';
-const B = '198.51.100.2';
+const B = '203.0.113.2';
 
 /** Adds so many sets of each, and says whose the first of the batches are. */
 function order(
@@ -82,6 +82,13 @@ test('a network of many addresses has no more turns than one of a single address
   }
 });
 
+test('nor has a crowd of neighbours, whose sets go round their addresses', () => {
+  const crowd = Array.from({ length: 250 }, (_, n): [Asking, number] => [by(`192.0.2.${n}`), 2]);
+  const turns = order([...crowd, [by(B), 10]], { effects: 20, bytes: 1_000 });
+  assert.ok(turns.filter((who) => who === B).length >= 9, turns.join());
+  assert.ok(new Set(turns).size >= 10, turns.join());
+});
+
 test('a batch ends with the set that fills it, by statements or by bytes', () => {
   assert.equal(order([[by(A), 9, { effects: 3 }]], LITTLE).length, 2);
   assert.equal(order([[by(A), 9, { effects: 100 }]], LITTLE).length, 1);
@@ -122,6 +129,28 @@ test('of one site not more than half of the room waits, and there is room for ea
   assert.ok(fill(by(B)) > 50, 'and so does another site');
   assert.ok(fill(by('203.0.113.9')) > 20, 'and a third');
   assert.ok(waiting.hasRoom(OWN_WORK), 'and the server itself');
+});
+
+test('neighbours leave room for each other network that comes anew', () => {
+  const bounds: [bytes: number, most: number][] = [
+    [100_000, 48 << 20],
+    [0, 15_000],
+  ];
+  for (const [bytes, most] of bounds) {
+    const waiting = new WaitingSets();
+    const fill = (asking: Asking): number => {
+      let sets = 0;
+      for (; waiting.hasRoom(asking); sets++) waiting.add(setOf(asking, { bytes }));
+      return sets * (bytes || 1);
+    };
+    let kept = 0;
+    for (let n = 1; n <= 250; n++)
+      kept += fill(by(`192.0.2.${n}`, 'x')) + fill(by(`192.0.2.${n}`, 'y'));
+    assert.ok(kept > most * 0.99 && kept <= most + bytes, `${kept}`);
+    assert.ok(fill(by(B)) > most / 20, 'another network');
+    assert.ok(fill(by('2001:db8::1')) > most / 40, 'and a third');
+    assert.equal(fill(by('192.0.2.1', 'z')), 0);
+  }
 });
 
 test('sets are bounded by their number, too', () => {

@@ -1,5 +1,5 @@
 import { type Asking, OWN_WORK } from '../core/asking.ts';
-import { siteOfParty } from '../core/party.ts';
+import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/party.ts';
 import { Rounds } from './rounds.ts';
 import { type Effect, isAuditEntry } from './write.ts';
 
@@ -19,15 +19,23 @@ export interface BatchLimits {
   bytes: number;
 }
 
-/** Sets that may wait; more means that the database does not keep up, and waiting is no help. */
-const MOST_SETS = 20_000;
-/** As much as waits before one more set: a record may be as long as the names of its token's policies. */
-const MOST_BYTES = 64 << 20;
+/** What waits of somebody, or of all. */
+interface Amount {
+  sets: number;
+  bytes: number;
+}
+
+/**
+ * What may wait; more means that the database does not keep up, and waiting is no help. So many bytes wait before one
+ * more set: a record may be as long as the names of its token's policies.
+ */
+const MOST: Amount = { sets: 20_000, bytes: 64 << 20 };
 /** The server's own sets, records of reads among them, have so much more room. */
-const OWN_SHARE = 1.25;
+const MOST_WITH_OWN: Amount = { sets: MOST.sets * 1.25, bytes: MOST.bytes * 1.25 };
 /** Below these nobody is asked whose sets they are. */
-const FEW_SETS = 500;
-const FEW_BYTES = 4 << 20;
+const FEW: Amount = { sets: 500, bytes: 4 << 20 };
+/** A site's part of what other sites leave, and an account's of what its site may have. */
+const HALF = 1 / 2;
 
 /** What waits for one party's one account, first come first. */
 interface Line {
@@ -40,57 +48,60 @@ interface Line {
 }
 
 /** What waits of a site. */
-interface Site {
+interface Site extends Amount {
   name: string;
+  network: Network;
   lines: Rounds<Line>;
-  sets: number;
-  bytes: number;
+}
+
+/** The sites of a network for which sets wait. */
+interface Network extends Amount {
+  name: string;
+  sites: Rounds<Site>;
 }
 
 /**
  * Write sets that wait for the database. As long as all of them fit one batch they go in the order of coming.
- * Else turns go round the sites, and in a site round its accounts: whoever asks for many or long ones waits for
- * themselves. What a batch did not come to has its turn before all others.
+ * Else turns go round the networks, in a network round its sites, and in a site round its accounts: whoever asks for many
+ * or long ones waits for themselves. What a batch did not come to has its turn before all others.
  */
 export class WaitingSets {
   #arrived: WaitingSet[] = [];
   readonly #lines = new Map<string, Line>();
   readonly #sites = new Map<string, Site>();
-  readonly #rounds = new Rounds<Site>();
-  #count = 0;
-  #bytes = 0;
+  readonly #networks = new Map<string, Network>();
+  readonly #rounds = new Rounds<Network>();
+  readonly #all: Amount = { sets: 0, bytes: 0 };
 
   get count(): number {
-    return this.#count;
+    return this.#all.sets;
   }
 
   /**
-   * Whether one more set may wait. A site has half of what others leave, an account half of that: whoever comes anew
-   * finds room.
+   * Whether one more set may wait. A network has three quarters of what others leave, a site half, an account half of
+   * that: whoever comes anew finds room.
    */
   hasRoom(asking: Asking): boolean {
-    if (this.#count < FEW_SETS && this.#bytes < FEW_BYTES) return true;
-    if (asking === OWN_WORK) {
-      return this.#count < MOST_SETS * OWN_SHARE && this.#bytes < MOST_BYTES * OWN_SHARE;
-    }
+    const all = this.#all;
+    if (isBelow(all, FEW)) return true;
+    if (asking === OWN_WORK) return isBelow(all, MOST_WITH_OWN);
     this.#fileArrived();
+    const network = this.#networks.get(networkOfParty(asking.party)) ?? NOTHING;
+    if (!isBelow(network, partOf(NETWORK_PART, MOST, all, network))) return false;
+    const site = this.#sites.get(siteOfParty(asking.party)) ?? NOTHING;
+    const ofSite = partOf(HALF, MOST, all, site);
+    if (!isBelow(site, ofSite)) return false;
     const line = this.#lines.get(nameOf(asking));
-    const share = this.#sites.get(siteOfParty(asking.party)) ?? { sets: 0, bytes: 0 };
-    const sets = (MOST_SETS - (this.#count - share.sets)) / 2;
-    const bytes = (MOST_BYTES - (this.#bytes - share.bytes)) / 2;
-    if (share.sets >= sets || share.bytes >= bytes) return false;
-    if (!line) return true;
     // Of one account alone there is nobody to leave room for.
-    const others = { sets: share.sets - lengthOf(line), bytes: share.bytes - line.bytes };
-    return (
-      lengthOf(line) < (sets - others.sets) * ALONE && line.bytes < (bytes - others.bytes) * ALONE
-    );
+    if (!line) return true;
+    const own = { sets: lengthOf(line), bytes: line.bytes };
+    return isBelow(own, partOf(HALF, ofSite, site, own));
   }
 
   add(set: WaitingSet): void {
     this.#arrived.push(set);
-    this.#count += 1;
-    this.#bytes += set.bytes;
+    this.#all.sets += 1;
+    this.#all.bytes += set.bytes;
   }
 
   /** Takes the sets of the next batch, in their order. */
@@ -98,8 +109,8 @@ export class WaitingSets {
     if (this.#lines.size === 0 && this.#fits(limits)) {
       const all = this.#arrived;
       this.#arrived = [];
-      this.#count = 0;
-      this.#bytes = 0;
+      this.#all.sets = 0;
+      this.#all.bytes = 0;
       return all;
     }
     this.#fileArrived();
@@ -121,14 +132,16 @@ export class WaitingSets {
     const again = new Map<Line, WaitingSet[]>();
     for (const set of sets) {
       const line = this.#lineOf(set.asking);
-      this.#rounds.toFront(line.site.name, line.site);
-      line.site.lines.toFront(line.name, line);
+      const { site } = line;
+      this.#rounds.toFront(site.network.name, site.network);
+      site.network.sites.toFront(site.name, site);
+      site.lines.toFront(line.name, line);
       const own = again.get(line);
       if (own) own.push(set);
       else again.set(line, [set]);
       this.#grow(line, set, 1);
-      this.#count += 1;
-      this.#bytes += set.bytes;
+      this.#all.sets += 1;
+      this.#all.bytes += set.bytes;
     }
     for (const [line, own] of again) {
       line.sets = [...own, ...line.sets.slice(line.head)];
@@ -142,7 +155,7 @@ export class WaitingSets {
   }
 
   #fits(limits: BatchLimits): boolean {
-    if (this.#bytes > limits.bytes) return false;
+    if (this.#all.bytes > limits.bytes) return false;
     let effects = 0;
     for (const set of this.#arrived) effects += set.effects.length;
     return effects <= limits.effects;
@@ -161,46 +174,52 @@ export class WaitingSets {
     const name = nameOf(asking);
     const known = this.#lines.get(name);
     if (known) return known;
-    const site = this.#siteOf(siteOfParty(asking.party));
+    const site = this.#siteOf(asking.party);
     const line: Line = { name, site, sets: [], head: 0, bytes: 0 };
     this.#lines.set(name, line);
     site.lines.toEnd(name, line);
     return line;
   }
 
-  #siteOf(name: string): Site {
+  #siteOf(party: string): Site {
+    const name = siteOfParty(party);
     const known = this.#sites.get(name);
     if (known) return known;
-    const site: Site = { name, lines: new Rounds(), sets: 0, bytes: 0 };
+    const network = this.#networkOf(networkOfParty(party));
+    const site: Site = { name, network, lines: new Rounds(), sets: 0, bytes: 0 };
     this.#sites.set(name, site);
-    this.#rounds.toEnd(name, site);
+    network.sites.toEnd(name, site);
     return site;
   }
 
+  #networkOf(name: string): Network {
+    const known = this.#networks.get(name);
+    if (known) return known;
+    const network: Network = { name, sites: new Rounds(), sets: 0, bytes: 0 };
+    this.#networks.set(name, network);
+    this.#rounds.toEnd(name, network);
+    return network;
+  }
+
   #takeNext(): WaitingSet | undefined {
-    const site = this.#rounds.next;
+    const network = this.#rounds.next;
+    const site = network?.sites.next;
     const line = site?.lines.next;
-    if (!site || !line) return undefined;
+    if (!network || !site || !line) return undefined;
     const set = shift(line);
     this.#grow(line, set, -1);
-    this.#count -= 1;
-    this.#bytes -= set.bytes;
-    if (lengthOf(line) > 0) site.lines.toEnd(line.name, line);
-    else {
-      this.#lines.delete(line.name);
-      site.lines.delete(line.name);
-    }
-    if (site.sets > 0) this.#rounds.toEnd(site.name, site);
-    else {
-      this.#sites.delete(site.name);
-      this.#rounds.delete(site.name);
-    }
+    this.#all.sets -= 1;
+    this.#all.bytes -= set.bytes;
+    endTurn(line, site.lines, this.#lines, lengthOf(line));
+    endTurn(site, network.sites, this.#sites, site.sets);
+    endTurn(network, this.#rounds, this.#networks, network.sets);
     return set;
   }
 
   #grow(line: Line, set: WaitingSet, by: 1 | -1): void {
-    for (const one of [line, line.site]) one.bytes += by * set.bytes;
-    line.site.sets += by;
+    const { site } = line;
+    for (const one of [line, site, site.network]) one.bytes += by * set.bytes;
+    for (const one of [site, site.network]) one.sets += by;
   }
 }
 
@@ -220,8 +239,31 @@ function shift(line: Line): WaitingSet {
   return set;
 }
 
-/** An account's part of what its site may have. */
-const ALONE = 1 / 2;
+/** It is last now, or gone where nothing of it waits. */
+function endTurn<Thing extends { name: string }>(
+  thing: Thing,
+  rounds: Rounds<Thing>,
+  known: Map<string, Thing>,
+  waiting: number,
+): void {
+  if (waiting > 0) {
+    rounds.toEnd(thing.name, thing);
+    return;
+  }
+  rounds.delete(thing.name);
+  known.delete(thing.name);
+}
+
+const NOTHING: Amount = { sets: 0, bytes: 0 };
+
+const isBelow = (one: Amount, most: Amount): boolean =>
+  one.sets < most.sets && one.bytes < most.bytes;
+
+/** What somebody may have: a part of what the others of all leave of a room. */
+const partOf = (part: number, room: Amount, all: Amount, own: Amount): Amount => ({
+  sets: (room.sets - (all.sets - own.sets)) * part,
+  bytes: (room.bytes - (all.bytes - own.bytes)) * part,
+});
 
 const lengthOf = ({ sets, head }: Line): number => sets.length - head;
 

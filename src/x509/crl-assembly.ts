@@ -112,7 +112,7 @@ function writeChunks(writer: RevokedListWriter, into: Uint8Array): void {
  *
  * @param into exactly as long as both together
  */
-export function mergeEntries(old: Uint8Array, added: Uint8Array, into: Uint8Array): void {
+function mergeEntries(old: Uint8Array, added: Uint8Array, into: Uint8Array): void {
   let from = 0;
   let to = 0;
   let oldAt = 0;

@@ -34,14 +34,7 @@ import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
 import { MAX_SERIAL_BYTES } from './serial.ts';
 
 /** Largest list that is read, in bytes: some two million entries. */
-export const MAX_CRL_BYTES = 96 << 20;
-
-/** Extensions that {@link encodeTbsCertList} writes itself and a caller must not bring along. */
-export const RESERVED_CRL_EXTENSIONS: ReadonlySet<string> = new Set([
-  EXTENSION_OID.authorityKeyIdentifier,
-  EXTENSION_OID.cRLNumber,
-  EXTENSION_OID.deltaCRLIndicator,
-]);
+const MAX_CRL_BYTES = 96 << 20;
 
 export interface TbsCertList {
   /** DER of the Name. */
@@ -58,7 +51,7 @@ export interface TbsCertList {
   authorityKeyId: Uint8Array;
   /** Number of the complete list that this one adds to: makes it a delta CRL. */
   deltaBase?: bigint;
-  /** Others, e.g. freshestCRL; none of {@link RESERVED_CRL_EXTENSIONS}. */
+  /** Others, e.g. freshestCRL; none of those that say what the fields above do. */
   extensions?: readonly Extension[];
 }
 

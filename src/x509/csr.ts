@@ -28,7 +28,7 @@ import { type Name, parseName } from './names.ts';
 import { EXTENSION_OID } from './oids.ts';
 
 /** Longest request that is read, in bytes of DER; room for some thousand names. */
-export const MAX_CSR_BYTES = 128 << 10;
+const MAX_CSR_BYTES = 128 << 10;
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const LABELS = new Set(['CERTIFICATE REQUEST', 'NEW CERTIFICATE REQUEST']);

@@ -8,7 +8,7 @@ import { Failure } from '../core/failure.ts';
 import { TAG } from './der.ts';
 
 /** Largest input that is looked at unless the caller says otherwise, in bytes. */
-export const MAX_DER_BYTES = 1 << 20;
+const MAX_DER_BYTES = 1 << 20;
 /** Deepest nesting of constructed values; X.509 needs about ten. */
 export const MAX_DER_DEPTH = 32;
 /** Most values directly inside one that {@link children} returns; longer lists are walked by {@link eachChild}. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { openTalk } from '../support/raw-talk.ts';
+import { headOf, openTalk } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 
 /** One that may do everything, until it may not. */
@@ -69,10 +69,9 @@ async function ask(client: Client, path: string, body: object, up: string) {
   const login = await call('POST', 'auth/up/login/ann', { password: 'long enough' }, { token: '' });
   const talk = await openTalk(client, '127.0.0.1');
   const text = JSON.stringify(body);
-  const head = `POST /v1/${path} HTTP/1.1\r\nHost: ${new URL(client.url).host}\r\n`;
   const token = login.textAt('auth.client_token');
-  const more = `X-Vault-Token: ${token}\r\nContent-Length: ${text.length}\r\n\r\n`;
-  talk.socket.write(`${head}${more}${text.slice(0, -1)}`);
+  const fields = [`X-Vault-Token: ${token}`, `Content-Length: ${text.length}`];
+  talk.socket.write(headOf(client, `POST /v1/${path}`, fields) + text.slice(0, -1));
   // Asked and answered after it.
   assert.equal((await call('GET', 'auth/token/lookup-self', undefined, { token })).status, 200);
   const finish = async (): Promise<number> => {

@@ -3,10 +3,8 @@ import { createHmac, X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
 import { leaseJobs } from '../../src/access/leases/jobs.ts';
 import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
-import {
-  readInjectedCredentials,
-  revokeSessionCredentials,
-} from '../../src/broker/session-credentials/operations.ts';
+import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
+import { readInjectedCredentials } from '../../src/broker/session-credentials/operations.ts';
 import { vaultJobs } from '../../src/broker/vault-leases/jobs.ts';
 import { blake2b256 } from '../../src/core/blake2b.ts';
 import { runIfFree } from '../../src/jobs.ts';

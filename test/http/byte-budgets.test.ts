@@ -120,29 +120,46 @@ const shares: [whose: string, parties: number, each: number, most: number][] = [
   ['all addresses', 4, 28, TOTAL],
 ];
 for (const [whose, count, each, limit] of shares) {
-  test(`answers that ${whose} does not take come to no more than its share`, async (t) => {
+  test(`answers that ${whose} does not take come to no more than its share, and the next wait`, async (t) => {
     const client = await startTestServer(t);
     const { http } = client.running;
     await client.call('POST', 'cubbyhole/much', { a: 'b'.repeat(900_000) });
-    // Who reads nothing does not see either that the server hangs up.
-    let gone = 0;
-    http.fastify.server.on('connection', (socket) => socket.once('close', () => gone++));
     const talks = await openAll(client, parties(count), each);
     for (const talk of talks) askForMuch(talk);
     const most = await mostUntil(
       () => http.held().unsent,
-      () => gone > 0,
+      () => http.held().waiting > 5 * LENGTH,
     );
     assert.ok(most > limit / 2, `${most}`);
     assert.ok(most <= limit, `${most}`);
-    // Whoever takes their answers has them meanwhile.
+    // Whoever takes their answers has them meanwhile, long ones too.
     const healthy = await openTalk(client, HEALTHY);
     healthy.socket.write(
-      'GET /v1/sys/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+      'GET /v1/cubbyhole/much HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: root\r\nConnection: close\r\n\r\n',
     );
-    assert.match(await healthy.closed, /^HTTP\/1.1 200 /);
+    const answer = await healthy.closed;
+    assert.match(answer, /^HTTP\/1.1 200 /);
+    assert.ok(answer.length > 900_000);
     for (const { socket } of talks) socket.destroy();
     // What was being done for those who have gone is done first.
-    await until(() => http.held().unsent === 0 && http.held().bodies === 0);
+    await until(() => Object.values(http.held()).every((bytes) => bytes === 0));
   });
 }
+
+test('answers that wait to begin come to no more than a share', async (t) => {
+  const client = await startTestServer(t);
+  const { http } = client.running;
+  await client.call('POST', 'cubbyhole/much', { a: 'b'.repeat(900_000) });
+  // Who reads nothing does not see either that the server hangs up.
+  let gone = 0;
+  http.fastify.server.on('connection', (socket) => socket.once('close', () => gone++));
+  const talks = await openAll(client, parties(1), 80);
+  for (const talk of talks) askForMuch(talk);
+  const most = await mostUntil(
+    () => http.held().waiting,
+    () => gone > 0,
+  );
+  assert.ok(most > LENGTH && most <= EACH, `${most}`);
+  for (const { socket } of talks) socket.destroy();
+  await until(() => Object.values(http.held()).every((bytes) => bytes === 0));
+});

@@ -112,6 +112,13 @@ describe('what is no request is answered in the form and with the headers of eve
     assert.match(text, /^connection: close\r$/im);
   });
 
+  test('an error in accepting somebody is nobody else’s', async () => {
+    const accepting = server.running.http.fastify.server;
+    accepting.emit('error', Object.assign(new Error('accept ENOBUFS'), { code: 'ENOBUFS' }));
+    const text = await send(port, `${GET}${HOST}\r\n`);
+    assert.match(text, /^HTTP\/1.1 200 /);
+  });
+
   test('HTTP/1.0 without a Host is answered where no names are given', async (t) => {
     const open = await startTestServer(t, { config: { allowed_hosts: undefined } });
     const text = await send(open.running.address.port, 'GET /v1/sys/health HTTP/1.0\r\n\r\n');

@@ -155,6 +155,57 @@ test('a role template takes the metadata of the entity, and nothing without one'
   assert.equal(await issue(uri('Bob'), token), 400);
 });
 
+test('a role template takes what it names of a group, as it is, and of those alone who are in it', async (t) => {
+  const { call, logIn } = await startWithUser(t);
+  await call('POST', 'demo/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+  await call('POST', 'demo/roles/team', {
+    allowed_domains: '{{identity.groups.names.web.metadata.dom}}',
+    allowed_domains_template: true,
+    allow_bare_domains: true,
+    key_type: 'ec',
+    ttl: '1h',
+  });
+  await call('PUT', 'sys/policies/acl/issuing', {
+    policy: 'path "demo/+/team" { capabilities = ["update"] }',
+  });
+  const { token, entity_id } = await logIn();
+  await call('POST', `identity/entity/id/${entity_id}`, { policies: ['issuing'] });
+  const issue = async (common_name: string): Promise<number> =>
+    (await call('POST', 'demo/issue/team', { common_name }, { token })).status;
+  const web = { name: 'web', metadata: { dom: 'x.com', other: 'y.com' } };
+  await call('POST', 'identity/group', web);
+  assert.equal(await issue('x.com'), 400, 'not a member yet');
+  await call('POST', 'identity/group', { ...web, member_entity_ids: [entity_id] });
+  for (let turn = 0; turn < 2; turn++) {
+    assert.equal(await issue('x.com'), 200);
+    assert.equal(await issue('y.com'), 400);
+  }
+  await call('POST', 'identity/group', { name: 'web', metadata: { dom: 'y.com' } });
+  assert.equal(await issue('x.com'), 400);
+  assert.equal(await issue('y.com'), 200);
+});
+
+test('who may write groups without policies locks nobody out by long metadata', async (t) => {
+  const { call, logIn } = await startWithUser(t);
+  await call('PUT', 'sys/policies/acl/team', {
+    policy:
+      'path "identity/group" { capabilities = ["create", "update"]\n denied_parameters = { "policies" = [] } }',
+  });
+  const team = await call('POST', 'auth/token/create', { policies: ['team'] });
+  const { token, entity_id } = await logIn();
+  const long = (at: number) => [`k${at}`.padEnd(128, 'k'), 'v'.repeat(512)];
+  const metadata = Object.fromEntries(Array.from({ length: 64 }, (_, at) => long(at)));
+  for (let at = 0; at < 30; at++) {
+    const group = { name: `g${at}`, metadata, member_entity_ids: [entity_id] };
+    const made = await call('POST', 'identity/group', group, {
+      token: team.textAt('auth.client_token'),
+    });
+    assert.equal(made.status, 200, made.text);
+  }
+  assert.equal((await call('GET', 'auth/token/lookup-self', undefined, { token })).status, 200);
+  assert.equal((await logIn()).entity_id, entity_id);
+});
+
 test('a policy path takes the name of the entity', async (t) => {
   const { call, logIn } = await startWithUser(t);
   const { token, entity_id } = await logIn();

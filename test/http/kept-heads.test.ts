@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTalk, type Talk, until } from '../support/raw-talk.ts';
+import { headOf, openTalk, type Talk, until } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 
 /** Some 170 KiB of memory in 5 KiB. */
 const MANY_PAIRS = `?${'a&'.repeat(2600)}`;
 
-const headOf = (client: Client, { query = '', field = 'a: b' }): string =>
-  `POST /v1/auth/up/login/x${query} HTTP/1.1\r\nHost: ${new URL(client.url).host}\r\nContent-Length: 9\r\n${field}\r\n\r\n`;
+const logIn = (client: Client, { query = '', fields = ['a: b'] }): string =>
+  headOf(client, `POST /v1/auth/up/login/x${query}`, ['Content-Length: 9', ...fields]);
 
 async function sendAll(client: Client, heads: readonly string[]): Promise<Talk[]> {
   const talks = await Promise.all(heads.map(() => openTalk(client, '127.0.0.1')));
@@ -20,14 +20,14 @@ async function sendAll(client: Client, heads: readonly string[]): Promise<Talk[]
 test('queries are counted by their pairs while their bodies are awaited, and given up for others', async (t) => {
   const server = await startTestServer(t);
   await server.call('POST', 'sys/auth/up', { type: 'userpass' });
-  const heads = Array.from({ length: 250 }, () => headOf(server, { query: MANY_PAIRS }));
+  const heads = Array.from({ length: 250 }, () => logIn(server, { query: MANY_PAIRS }));
   const talks = await sendAll(server, heads);
   try {
     // Of 42 MiB one address may have 32.
     await until(() => talks.filter(({ socket }) => socket.closed).length >= 40);
     assert.ok(talks.filter(({ socket }) => !socket.closed).length >= 150);
     const other = await openTalk(server, '127.0.0.2');
-    other.socket.write(`${headOf(server, {})}{"a":"b"}`);
+    other.socket.write(`${logIn(server, {})}{"a":"b"}`);
     await other.answers(1);
     other.socket.destroy();
   } finally {
@@ -39,7 +39,7 @@ test('usual heads are not counted, and long ones are only until they are answere
   const server = await startTestServer(t);
   await server.call('POST', 'sys/auth/up', { type: 'userpass' });
   const usual = Array.from({ length: 300 }, () =>
-    headOf(server, { field: `cookie: ${'x'.repeat(2000)}` }),
+    logIn(server, { fields: [`cookie: ${'x'.repeat(2000)}`] }),
   );
   const talks = await sendAll(server, usual);
   for (let round = 0; round < 3; round++) {
@@ -47,7 +47,7 @@ test('usual heads are not counted, and long ones are only until they are answere
     talks.push(
       ...(await sendAll(
         server,
-        Array.from({ length: 80 }, () => headOf(server, { query: MANY_PAIRS })),
+        Array.from({ length: 80 }, () => logIn(server, { query: MANY_PAIRS })),
       )),
     );
     for (const { socket } of talks.slice(-80)) socket.write('{"a":"b"}');
@@ -60,27 +60,26 @@ test('usual heads are not counted, and long ones are only until they are answere
 
 test('a request of two hundred fields is refused, in its head or behind its body', async (t) => {
   const server = await startTestServer(t);
-  const fields = (count: number): string =>
-    Array.from({ length: count }, (_, at) => `f${at}: x`).join('\r\n');
+  const fields = (count: number): string[] => Array.from({ length: count }, (_, at) => `f${at}: x`);
   for (const [count, status] of [
     [150, 403],
     [250, 431],
     [2000, 431],
   ] as const) {
     const talk = await openTalk(server, '127.0.0.1');
-    talk.socket.write(`${headOf(server, { field: fields(count) })}{"a":"b"}`);
+    talk.socket.write(`${logIn(server, { fields: fields(count) })}{"a":"b"}`);
     await talk.answers(1);
     assert.match(talk.text(), new RegExp(`^HTTP/1.1 ${status} `), `${count}`);
     talk.socket.destroy();
   }
-  const head = `POST /v1/auth/up/login/x HTTP/1.1\r\nHost: ${new URL(server.url).host}\r\n`;
-  const body = 'Transfer-Encoding: chunked\r\n\r\n9\r\n{"a":"b"}\r\n0\r\n';
+  const head = headOf(server, 'POST /v1/auth/up/login/x', ['Transfer-Encoding: chunked']);
+  const body = '9\r\n{"a":"b"}\r\n0\r\n';
   for (const [count, status] of [
     [100, 403],
     [400, 431],
   ] as const) {
     const talk = await openTalk(server, '127.0.0.1');
-    talk.socket.write(`${head}${body}${fields(count)}\r\n\r\n`);
+    talk.socket.write(`${head}${body}${fields(count).join('\r\n')}\r\n\r\n`);
     await talk.answers(1);
     assert.match(talk.text(), new RegExp(`^HTTP/1.1 ${status} `), `${count} trailers`);
     talk.socket.destroy();

@@ -4,8 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judgeAccess } from '../../src/access/acl.ts';
 import { readAcl } from '../../src/access/policies/operations.ts';
+import { makeKeyInTurn } from '../../src/access/turns/operations.ts';
+import type { App } from '../../src/app.ts';
 import { heapUsed } from '../support/heap.ts';
-import { openTalk, type Talk } from '../support/raw-talk.ts';
+import { headOf, openTalk, type Talk } from '../support/raw-talk.ts';
 import { type Client, callOver, startTestServer } from '../support/server.ts';
 
 const POLICIES = ['long-0', 'long-1', 'long-2', 'long-3'];
@@ -18,8 +20,8 @@ async function writeLongPolicies(server: Client): Promise<void> {
       { length: 900 },
       (_, at) => `path "+/+/${'Abc/'.repeat(50)}${nth}x${at}" {policy="write"}`,
     );
-    const grant = 'path "cubbyhole/*" {policy="write"}';
-    const policy = [...stanzas, grant].join('\n');
+    const grants = ['cubbyhole/*', 'demo/issue/*'].map((path) => `path "${path}" {policy="write"}`);
+    const policy = [...stanzas, ...grants].join('\n');
     assert.equal((await server.call('PUT', `sys/policies/acl/${name}`, { policy })).status, 204);
   }
 }
@@ -64,6 +66,25 @@ test('of many sets of policies that are compiled at the same time few are under 
   assert.ok(most <= 4, `${most} at once`);
 });
 
+test('of sets of policies that wait to be compiled nothing is held', async (t) => {
+  const server = await startTestServer(t);
+  const { app } = server.running;
+  const sets = Array.from({ length: 16 }, (_, set) => [`a-${set}`, `b-${set}`, `c-${set}`]);
+  for (const [nth, name] of sets.flat().entries()) {
+    const paths = Array.from({ length: 900 }, (_, at) => `${'abc/'.repeat(50)}${nth}x${at}`);
+    const policy = paths.map((path) => `path "${path}" {policy="write"}`).join('\n');
+    const written = await server.call('PUT', `sys/policies/acl/${name}`, { policy });
+    assert.equal(written.status, 204);
+  }
+  const before = heapUsed();
+  const reading = sets.map((names) => readAcl(app, names, undefined));
+  await Promise.race(reading);
+  // Parsed they are 2 MiB each; those that are kept, parsed and compiled, have their rooms.
+  const grown = heapUsed() - before;
+  assert.ok(grown < 16 * MiB, `${grown >> 20} MiB more`);
+  await Promise.all(reading);
+});
+
 test('long permissions of many tokens are not held while bodies are awaited', async (t) => {
   const server = await startTestServer(t);
   await writeLongPolicies(server);
@@ -76,8 +97,8 @@ test('long permissions of many tokens are not held while bodies are awaited', as
   const before = heapUsed();
   const talks = await Promise.all(tokens.map(() => openTalk(server, '127.0.0.1')));
   for (const [at, { socket }] of talks.entries()) {
-    const head = `POST /v1/cubbyhole/q HTTP/1.1\r\nHost: ${new URL(server.url).host}\r\n`;
-    socket.write(`${head}X-Vault-Token: ${tokens[at]}\r\nContent-Length: 9\r\n\r\n{"a":`);
+    const fields = [`X-Vault-Token: ${tokens[at]}`, 'Content-Length: 9'];
+    socket.write(`${headOf(server, 'POST /v1/cubbyhole/q', fields)}{"a":`);
   }
   try {
     // Later than all of them, in turn.
@@ -94,6 +115,57 @@ test('long permissions of many tokens are not held while bodies are awaited', as
       assert.match(text(), /^HTTP\/1.1 204/);
     }
   } finally {
+    for (const { socket } of talks) socket.destroy();
+  }
+});
+
+/** Takes all places in which keys are made. @returns gives them back */
+function holdKeys(app: App): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  // One network has two of the three.
+  for (const party of ['192.0.2.1', '192.0.2.1', '198.51.100.1']) {
+    void makeKeyInTurn(app, { party }, () => promise);
+  }
+  return resolve;
+}
+
+test('long permissions of many tokens are not held while keys are waited for, and are found again', async (t) => {
+  const server = await startTestServer(t);
+  await writeLongPolicies(server);
+  await server.call('POST', 'demo/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
+  const role = { allow_any_name: true, key_type: 'rsa', key_bits: 2048, ttl: '1h' };
+  assert.equal((await server.call('POST', 'demo/roles/rsa', role)).status, 200);
+  const tokens: string[] = [];
+  for (let token = 0; token < 40; token++) {
+    const policies = [...POLICIES, `nobody-${token}`];
+    const made = await server.call('POST', 'auth/token/create', { policies });
+    tokens.push(made.textAt('auth.client_token'));
+  }
+  const letGo = holdKeys(server.running.app);
+  const before = heapUsed();
+  const talks = await Promise.all(tokens.map(() => openTalk(server, '127.0.0.1')));
+  try {
+    for (const [at, { socket }] of talks.entries()) {
+      const fields = [`X-Vault-Token: ${tokens[at]}`, 'Content-Length: 24'];
+      socket.write(`${headOf(server, 'POST /v1/demo/issue/rsa', fields)}{"common_name":"a.test"}`);
+    }
+    // Later than all of them, in turn.
+    for (const token of tokens) {
+      const call = callOver(server.url, token);
+      assert.equal((await call('POST', 'cubbyhole/p', { a: 1 })).status, 204);
+    }
+    // With all of them it is 200 MiB.
+    const grown = heapUsed() - before;
+    assert.ok(grown < 80 * MiB, `${grown >> 20} MiB more`);
+    // Of the first the token ends meanwhile.
+    await server.call('POST', 'auth/token/revoke', { token: tokens[0] });
+    letGo();
+    for (const [at, { answers, text }] of talks.slice(0, 4).entries()) {
+      await answers(1);
+      assert.match(text(), at === 0 ? /^HTTP\/1.1 403/ : /^HTTP\/1.1 200/);
+    }
+  } finally {
+    letGo();
     for (const { socket } of talks) socket.destroy();
   }
 });
@@ -118,10 +190,8 @@ for (const [api, asked, policy] of [
         const token = made.textAt('auth.client_token');
         const talk = await openTalk(server, '127.0.0.1');
         talks.push(talk);
-        const head = `${asked} HTTP/1.1\r\nHost: ${new URL(server.url).host}\r\nContent-Length: 9\r\n`;
-        talk.socket.write(
-          `${head}X-Vault-Token: ${token}\r\nAuthorization: Bearer ${token}\r\n\r\n{"a":`,
-        );
+        const tokens = [`X-Vault-Token: ${token}`, `Authorization: Bearer ${token}`];
+        talk.socket.write(`${headOf(server, asked, ['Content-Length: 9', ...tokens])}{"a":`);
       }
       assert.equal((await server.call('POST', 'cubbyhole/p', { a: 1 })).status, 204);
       const grown = heapUsed() - before;

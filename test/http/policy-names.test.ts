@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { storePoliciesOfGroup } from '../support/older-group.ts';
 import { startTestServer } from '../support/server.ts';
 
 const MOST = 65_536;
@@ -60,7 +61,7 @@ test('blocks of addresses have the same bound: a zone of an address may be any t
 });
 
 test('an entity has no more by all its groups than by itself', async (t) => {
-  const { call } = await startTestServer(t);
+  const { call, running } = await startTestServer(t);
   const id = (
     await call('POST', 'identity/entity', { name: 'e', policies: names(MOST / 2) })
   ).textAt('data.id');
@@ -69,29 +70,36 @@ test('an entity has no more by all its groups than by itself', async (t) => {
   const accessor = (await call('GET', 'sys/auth/people')).textAt('data.accessor');
   const alias = { name: 'ann', canonical_id: id, mount_accessor: accessor };
   await call('POST', 'identity/entity-alias', alias);
-  const addGroup = async (name: string, policies: string[]): Promise<void> => {
-    const body = { name, policies, member_entity_ids: [id] };
-    assert.ok((await call('POST', 'identity/group', body)).status < 300);
-  };
+  const addGroup = (name: string, policies: string[]) =>
+    call('POST', 'identity/group', { name, policies, member_entity_ids: [id] });
   const logIn = () =>
     call('POST', 'auth/people/login/ann', { password: 'long enough' }, { token: '' });
 
-  await addGroup('same', names(MOST / 2));
-  await addGroup(
-    'half',
-    names(MOST / 2).map((name) => `y${name.slice(1)}`),
-  );
+  const others = names(MOST / 2).map((name) => `y${name.slice(1)}`);
+  assert.ok((await addGroup('same', names(MOST / 2))).status < 300);
+  assert.ok((await addGroup('half', others)).status < 300);
   const token = (await logIn()).textAt('auth.client_token');
   const lookUp = () => call('GET', 'auth/token/lookup-self', undefined, { token });
   assert.equal((await lookUp()).status, 200);
 
-  // What a group adds to those in it is seen when they come.
-  await addGroup('more', ['z']);
+  const more = await addGroup('more', ['z']);
+  assert.equal(more.status, 400, 'nobody is taken into a group who would have too many');
+  assert.match(more.text, /member_entity_ids/);
+  assert.equal((await lookUp()).status, 200);
+
+  const grown = [...others, 'z'];
+  const refused = await call('POST', 'identity/group/name/half', { policies: grown });
+  assert.equal(refused.status, 400, 'nor gets anybody in a group too many');
+  assert.match(refused.text, /policies: somebody in the group/);
+  assert.equal((await lookUp()).status, 200);
+
+  // As it may have been stored before it was refused: it is seen when they come.
+  await storePoliciesOfGroup(running.app, 'half', grown);
   assert.equal((await lookUp()).status, 403);
   assert.equal((await logIn()).status, 400);
   const written = await call('POST', `identity/entity/id/${id}`, { policies: names(MOST / 2) });
   assert.equal(written.status, 400);
   assert.match(written.text, /policies: .*65536 characters/);
-  assert.ok((await call('POST', 'identity/group/name/more', { policies: [] })).status < 300);
+  assert.ok((await call('POST', 'identity/group/name/half', { policies: others })).status < 300);
   assert.equal((await lookUp()).status, 200);
 });

@@ -5,7 +5,8 @@ import { after, test } from 'node:test';
 import { readAuthority } from '../../src/broker/authority/operations.ts';
 import { insertLink } from '../../src/broker/links/store.ts';
 import { insertResource } from '../../src/broker/resources/store.ts';
-import { EACH_GRANT, MOST_OF_SCOPE } from '../../src/broker/roles/room.ts';
+import { EACH_GRANT, EACH_ROLE, MOST_OF_SCOPE, sizeOfGrants } from '../../src/broker/roles/room.ts';
+import { sumGrants } from '../../src/broker/roles/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { heapUsed } from '../support/heap.ts';
 import { makeResource } from '../support/resources.ts';
@@ -60,7 +61,7 @@ test('grants and scopes are refused where the roles of the scope have no room, i
   ];
   const set = (id: string, version: number, grant_strings: readonly string[]) =>
     admin('POST', `roles/${id}:set-grants`, { version, grant_strings });
-  for (let at = 0; at < 4; at++) await store(project, LONG_ROLE, 'u_auth');
+  await store(project, LONG_ROLE.slice(0, 18), 'u_auth');
   const refused = await set(role, 1, LONG_ROLE.slice(0, 10));
   assert.equal(refused.status, 400);
   assert.equal(refused.textAt('kind'), 'InvalidArgument');
@@ -75,7 +76,6 @@ test('grants and scopes are refused where the roles of the scope have no room, i
 
 test('what was stored before takes as much as it did, can be read, and made less', async () => {
   const { org, project } = await newOrg('before');
-  for (let at = 0; at < 4; at++) await store(project, LONG_ROLE, 'u_auth');
   const id = await store(project, LONG_ROLE, 'u_auth');
   const read = await admin('GET', `roles/${id}`);
   assert.equal(read.status, 200);
@@ -93,6 +93,73 @@ test('what was stored before takes as much as it did, can be read, and made less
   const orgRole = await make('roles', { scope_id: org });
   const name = { version: 1, grant_scope_ids: [project] };
   assert.equal((await admin('POST', `roles/${orgRole}:set-grant-scopes`, name)).status, 200);
+});
+
+/** Leaves a project no more room than some bytes. */
+async function leaveRoom(org_id: string, project: string, left: number): Promise<void> {
+  const { scope } = await sumGrants(app.db, { scope_id: project, org_id });
+  const bodyOf = (grant: string) => ({ grant_strings: [grant], grant_scope_ids: ['this'] });
+  const grant = 'x'.repeat(MOST_OF_SCOPE - left - scope - sizeOfGrants(bodyOf('')));
+  await store(project, [grant], 'u_auth');
+}
+
+test('a role is made where there is room for one, though it grants nothing yet', async () => {
+  const { org, project } = await newOrg('nothing');
+  await leaveRoom(org, project, 2 * EACH_ROLE - 1);
+  await make('roles', { scope_id: project });
+  const refused = await admin('POST', 'roles', { scope_id: project });
+  assert.equal(refused.status, 400);
+  assert.match(refusedFields(refused).scope_id ?? '', /a scope have at most/);
+});
+
+test('a role that came with its scope takes no room until it is changed, whatever of it is', async () => {
+  const { org, project } = await newOrg('brought');
+  /** Of the two the one that grants several things. */
+  const findBrought = async (scope_id: string): Promise<string> => {
+    const listed = await admin('GET', `roles?scope_id=${scope_id}`);
+    for (const at of [0, 1]) {
+      const id = listed.textAt(`items.${at}.id`);
+      const grants = (await admin('GET', `roles/${id}`)).field('grant_strings');
+      if (Array.isArray(grants) && grants.length > 1) return id;
+    }
+    throw new Error('no role with several grants came with the scope');
+  };
+  const one = await findBrought(project);
+  const sum = async () => (await sumGrants(app.db, { scope_id: project, org_id: org })).scope;
+  assert.equal(await sum(), 0, 'both as they came');
+  await leaveRoom(org, project, 100);
+  const changes: [what: string, method: 'POST' | 'PATCH', path: string, body: object, field: string][] = [
+    ['whom it is for', 'POST', ':add-principals', { principal_ids: [people[0]] }, 'principal_ids'],
+    ['for another', 'POST', ':set-principals', { principal_ids: [people[1] ?? ''] }, 'principal_ids'],
+    ['its name', 'PATCH', '', { name: 'another' }, 'name'],
+    ['its grants', 'POST', ':add-grants', { grant_strings: ['ids=*;type=role;actions=read'] }, 'grant_strings'],
+  ]; // biome-ignore format: one table
+  for (const [what, method, path, body, field] of changes) {
+    const refused = await admin(method, `roles/${one}${path}`, { version: 1, ...body });
+    assert.equal(refused.status, 400, what);
+    assert.deepEqual(Object.keys(refusedFields(refused)), [field], what);
+  }
+  // What is taken away is so also where others have used up the room.
+  const grants = (await admin('GET', `roles/${one}`)).field('grant_strings');
+  assert.ok(Array.isArray(grants));
+  const fewer: [path: string, body: object][] = [
+    [':set-principals', { principal_ids: [] }],
+    [':remove-grants', { grant_strings: grants.slice(0, 1) }],
+    [':set-grants', { grant_strings: [] }],
+  ];
+  for (const [at, [path, body]] of fewer.entries()) {
+    const version = (await admin('GET', `roles/${one}`)).field('version');
+    const taken = await admin('POST', `roles/${one}${path}`, { version, ...body });
+    assert.equal(taken.status, 200, `${at} ${path} ${taken.text}`);
+  }
+  const { org: freeOrg, project: free } = await newOrg('with room');
+  const role = await findBrought(free);
+  const add = { version: 1, principal_ids: [people[0]] };
+  assert.equal((await admin('POST', `roles/${role}:add-principals`, add)).status, 200);
+  const { scope } = await sumGrants(app.db, { scope_id: free, org_id: freeOrg });
+  assert.ok(scope > EACH_ROLE, 'counts from then on');
+  const rename = { version: 2, name: 'another' };
+  assert.equal((await admin('PATCH', `roles/${role}`, rename)).status, 200);
 });
 
 for (const [what, grantsOf] of [
@@ -139,15 +206,16 @@ for (const [what, grantsOf] of [
   }
 }
 
+const ownGrants = (from: number): string[] =>
+  Array.from(
+    { length: 1_000 },
+    (_, at) => `ids={{.User.Id}};actions=read;output_fields=f${from + at}`,
+  );
+
 test('grants of templates that an org gives everybody are there once, and cost nobody a turn', async () => {
   const { org, project } = await newOrg('for-all');
-  const templates = (from: number): string[] =>
-    Array.from(
-      { length: 1_000 },
-      (_, at) => `ids={{.User.Id}};actions=read;output_fields=f${from + at}`,
-    );
-  for (let at = 0; at < 3; at++) await store(org, templates(at * 1_000), 'u_auth');
-  await store(project, templates(3_000), 'u_auth');
+  for (let at = 0; at < 3; at++) await store(org, ownGrants(at * 1_000), 'u_auth');
+  await store(project, ownGrants(3_000), 'u_auth');
   const ask = async (user_id: string): Promise<number> => {
     const authority = await readAuthority(app, { user_id, account_id: '' });
     const place = { type: 'user', scope_id: org, parent_scope_id: 'global' } as const;
@@ -161,12 +229,6 @@ test('grants of templates that an org gives everybody are there once, and cost n
     for (let user = 0; user < 50; user++) assert.ok((await ask(`u_${user}`)) < 16 << 10);
   });
 });
-
-const ownGrants = (from: number): string[] =>
-  Array.from(
-    { length: 1_000 },
-    (_, at) => `ids={{.User.Id}};actions=read;output_fields=f${from + at}`,
-  );
 
 for (const [what, grants] of [
   ['templates', ownGrants],

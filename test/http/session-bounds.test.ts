@@ -280,6 +280,36 @@ eachPlace('bounds of one session', (newPlace) => {
     });
   }
 
+  async function makeLongStored(): Promise<string> {
+    const { make, project: scope_id } = broker;
+    const credential_store_id = await make('credential-stores', { scope_id, type: 'static' });
+    const attributes = { object: { text: 'x'.repeat(65_000) } };
+    const of = { credential_store_id, type: 'json', attributes };
+    const ids = await Promise.all(range(21).map(() => make('credentials', of)));
+    const target = await newTarget();
+    await link(target, 'target-brokered', ids);
+    return target;
+  }
+
+  const bursts: [what: string, make: () => Promise<string>][] = [
+    ['stored', makeLongStored],
+    ['of a Vault server', () => targetWith('vault', 2)],
+  ];
+  for (const [what, make] of bursts) {
+    test(`a burst of sessions with long credentials waits in turn, and others with it: ${what}`, async () => {
+      const target = await make();
+      const data = { password: 'x'.repeat(700_000) };
+      vault.answers.set('GET database/creds/app', { body: { data } });
+      const crowd = range(16).map(() => authorize(target));
+      const short = await newTarget();
+      assert.equal((await authorize(short)).status, 200);
+      const statuses = (await Promise.all(crowd)).map(({ status }) => status);
+      vault.answers.clear();
+      assert.deepEqual(new Set(statuses), new Set([200]));
+      assert.equal(heldSecrets(broker.client.running.app), 0);
+    });
+  }
+
   test('nobody is held up by secrets of very many values', async () => {
     const target = await targetWith('vault', 2);
     const data = { list: new Array(480_000).fill(0) };

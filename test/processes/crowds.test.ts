@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
+import type { Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
@@ -113,6 +114,41 @@ for (const [what, steps] of SAYINGS) {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       found = [];
       await watch(steps(), found);
+      if (found.length === 0) return;
+    }
+    assert.deepEqual(found, []);
+  });
+}
+
+/** All that a listener has, of one network. */
+const NETWORK = 8_000;
+const ADDRESSES = Array.from({ length: 250 }, (_, n) => `127.0.77.${n + 1}`);
+
+const GOINGS: [what: string, said: string, go: (socket: Socket) => void][] = [
+  ['silent ones are reset', '', (socket) => void socket.resetAndDestroy()],
+  ['silent ones end', '', (socket) => void socket.destroy()],
+  ['half a head was said', get('/v1/none').slice(0, -2), (socket) => void socket.resetAndDestroy()],
+  [
+    'a body is not whole',
+    head('POST /v1/auth/userpass/login/x HTTP/1.1', 'Content-Length: 100').concat('{'),
+    (socket) => void socket.resetAndDestroy(),
+  ],
+];
+
+for (const [what, said, go] of GOINGS) {
+  test(`eight thousand connections of a network that go at once hold nobody up: ${what}`, async () => {
+    let found: number[] = [];
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const crowds: Crowd[] = [];
+      for (const address of ADDRESSES) {
+        crowds.push(await gatherCrowd(server.port, NETWORK / ADDRESSES.length, address));
+      }
+      for (const crowd of crowds) crowd.say(said);
+      assert.equal(await askFromElsewhere(), 200);
+      await server.takeLongest();
+      for (const crowd of crowds) crowd.sockets.forEach(go);
+      assert.equal(await askFromElsewhere(), 200);
+      found = [await server.takeLongest()].filter(isTooLong);
       if (found.length === 0) return;
     }
     assert.deepEqual(found, []);

@@ -7,7 +7,13 @@ import {
   listSecretIds,
 } from '../../src/access/approle/store.ts';
 import { aliasIds } from '../../src/access/identity/aliases/store.ts';
-import { listGroupMemberships } from '../../src/access/identity/memberships/store.ts';
+import {
+  countParents,
+  hasMoreNestings,
+  listAllNestings,
+  listNestings,
+} from '../../src/access/identity/memberships/store.ts';
+import { readGivingGroups } from '../../src/access/identity/store.ts';
 import {
   countLeases,
   expireLeases,
@@ -111,7 +117,15 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   ['secret IDs', /secret_id_page/, (db) => listSecretIds(db, role, page)],
   ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],
   ['log-ins, the oldest first', /type_created/, (db) => listLogIns(db, { ms: 1, id: 'x' }, 10)],
-  ['groups in groups', /member_groups/, (db) => listGroupMemberships(db)],
+  ['groups in groups', /member_groups/, (db) => hasMoreNestings(db, 10)],
+  ['all groups in groups', /member_groups/, (db) => listAllNestings(db)],
+  ['groups of groups', /member_id=\? AND kind=/, (db) => listNestings(db, ['a', 'b'])],
+  ['how many groups groups are in', /member_id=\? AND kind=/, (db) => countParents(db, ['a', 'b'])],
+  [
+    'groups that give policies',
+    /identity_group_giving/,
+    (db) => Array.fromAsync(readGivingGroups(db, ids)),
+  ],
   [
     'users who were active in a month',
     /\(month=\? AND user_id>/,

@@ -36,6 +36,14 @@ export async function openTalk(client: Client, localAddress: string): Promise<Ta
   return { socket, text: () => text, closed, answers };
 }
 
+/**
+ * A request's head as clients send it.
+ *
+ * @param asked its method and target
+ */
+export const headOf = (client: Client, asked: string, fields: readonly string[]): string =>
+  [`${asked} HTTP/1.1`, `Host: ${new URL(client.url).host}`, ...fields, '', ''].join('\r\n');
+
 /** Until it is so: what is waited for comes in a later turn of this process. */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));

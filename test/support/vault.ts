@@ -11,10 +11,7 @@ export interface FakeVault {
   /** Leases that are alive, and the token that each was asked with. */
   readonly leases: Map<string, string>;
   /** Fixed answers by method and path, e.g. `GET secret/data/a`; undefined status: 200. */
-  readonly answers: Map<
-    string,
-    { status?: number; body: object; headers?: Record<string, string> }
-  >;
+  readonly answers: Map<string, Answer>;
   /** Answers nothing but 503 while it is true. */
   down: boolean;
   /** What is waited for before a request is answered. */
@@ -49,7 +46,15 @@ export const GOOD_TOKEN: FakeToken = {
   accessor: 'accessor',
 };
 
-type Answer = { status?: number; body?: object; headers?: Record<string, string> };
+interface Answer {
+  status?: number;
+  body?: object;
+  /** Sent as it is, instead of a body. */
+  text?: string;
+  /** After which the connection is ended without the answer's end. */
+  broken?: true;
+  headers?: Record<string, string>;
+}
 
 /** @param tls certificate and key in PEM, for a server that speaks https */
 export async function startFakeVault(tls?: { cert: string; key: string }): Promise<FakeVault> {
@@ -110,9 +115,11 @@ export async function startFakeVault(tls?: { cert: string; key: string }): Promi
     fake.most_at_once = Math.max(fake.most_at_once, unanswered);
     await fake.pause(seen);
     unanswered -= 1;
-    const { status = 200, body, headers = {} } = answer(seen);
+    const { status = 200, body, text, broken, headers = {} } = answer(seen);
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
-    response.end(body === undefined ? undefined : JSON.stringify(body));
+    const said = text ?? (body === undefined ? undefined : JSON.stringify(body));
+    if (broken) response.write(said, () => response.destroy());
+    else response.end(said);
   };
   const server = tls ? createHttps(tls, listener) : createHttp(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,9 +1,8 @@
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
-import { doAll } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
-import { type Acl, compileAcl } from '../acl.ts';
+import { type Acl, NOTHING_GRANTED } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { listCapabilities } from '../grants.ts';
 import { readPermissions } from '../identity/operations.ts';
@@ -62,8 +61,6 @@ async function describeAll(
   // Its entity is disabled or gone: it may do nothing at all.
   return describe(app, caller, permissions?.acl ?? NOTHING_GRANTED, paths);
 }
-
-const NOTHING_GRANTED = doAll(compileAcl([], 0));
 
 /** Clients ask about what one page shows, which is some dozens. */
 const MOST_PATHS = 256;

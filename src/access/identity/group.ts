@@ -39,88 +39,78 @@ export interface GroupAlias {
 }
 
 /**
- * Which groups there are, and which of them are members of which; who is in them, and what they are
- * besides, is asked for one by one: together they may be more than there is memory for.
+ * What is above or beneath some things, however far, without those themselves; in the order found. Each is looked
+ * at once, many ways though there are to it.
+ *
+ * @param nextOf is asked about all that were found since it was asked before, and how often it was; what it
+ *   finds further on besides is taken, too
  */
-export interface GroupTree {
-  ids: ReadonlySet<string>;
-  /** Groups that a group is a member of, by its id. */
-  parents: ReadonlyMap<string, readonly string[]>;
-}
-
-export function groupTree(
+export async function listReached(
   ids: readonly string[],
-  memberships: readonly { group_id: string; member_id: string }[],
-): GroupTree {
-  const parents = new Map<string, string[]>();
-  for (const { group_id, member_id } of memberships) {
-    const known = parents.get(member_id);
-    if (known) known.push(group_id);
-    else parents.set(member_id, [group_id]);
+  nextOf: (ids: readonly string[], asked: number) => Promise<Iterable<readonly string[]>>,
+): Promise<string[]> {
+  const seen = new Set(ids);
+  const reached: string[] = [];
+  const breath = new Breath();
+  for (let level = [...seen], asked = 0; level.length > 0; asked++) {
+    const next: string[] = [];
+    for (const found of await nextOf(level, asked)) {
+      await breath.take();
+      for (const id of found) {
+        if (seen.has(id)) continue;
+        seen.add(id);
+        next.push(id);
+      }
+    }
+    for (const id of next) reached.push(id);
+    level = next;
   }
-  return { ids: new Set(ids), parents };
+  return reached;
 }
 
-/** Groups above some others, however far up, without those themselves; in the order found. */
-export function listGroupsAbove(tree: GroupTree, ids: readonly string[]): string[] {
-  const seen = new Set(ids);
-  const above: string[] = [];
-  // Whoever is found is appended, and looked at in turn.
-  const waiting = [...ids];
-  for (const id of waiting) {
-    for (const parent of tree.parents.get(id) ?? []) {
-      if (seen.has(parent)) continue;
-      seen.add(parent);
-      above.push(parent);
-      waiting.push(parent);
-    }
-  }
-  return above;
-}
+/** Groups that are members of groups, each as often as it is one: whoever is in one is in all above it. */
+export const MOST_NESTINGS = 10_000;
 
 /** Most policies that somebody has by an entity and all groups above it. */
 export const MOST_POLICIES = 1000;
 
-/** Most characters of metadata that somebody has by an entity, its aliases and all groups above it. */
-export const MOST_METADATA = 1 << 20;
+export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies, with names of ${MOST_CHARACTERS} characters in all`;
 
-export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies, with names of ${MOST_CHARACTERS} characters in all, and ${MOST_METADATA} characters of metadata`;
-
-/** What gives policies to somebody, or says something of them. */
+/** What gives policies to somebody. */
 export interface Holder {
   policies: readonly string[];
-  metadata: Readonly<Record<string, string>>;
 }
 
-/** The policies of some holders together, each once; undefined for more of anything than anybody may have. */
+/** The policies of some holders together, each once; undefined for more than anybody may have. */
 export async function unitePolicies(
   holders: Iterable<Holder> | AsyncIterable<Holder>,
 ): Promise<ReadonlySet<string> | undefined> {
   const united = new Set<string>();
   let characters = 0;
-  let told = 0;
   const breath = new Breath();
-  for await (const { policies, metadata } of holders) {
+  for await (const { policies } of holders) {
     await breath.take();
     for (const name of policies) {
       if (!united.has(name)) characters += name.length;
       united.add(name);
     }
-    for (const [key, value] of Object.entries(metadata)) told += key.length + value.length;
-    const isMuch = united.size > MOST_POLICIES || characters > MOST_CHARACTERS;
-    if (isMuch || told > MOST_METADATA) return undefined;
+    if (united.size > MOST_POLICIES || characters > MOST_CHARACTERS) return undefined;
   }
   return united;
 }
 
 /**
- * @param id the group that is to have the members
- * @throws Failure `invalid` when one of them is the group itself, above it, or not there
+ * @param known which groups there are, and which of them are above the one that is to have the members
+ * @throws Failure `invalid` when a member is that group itself, above it, or not there
  */
-export function checkMemberGroups(tree: GroupTree, id: string, members: readonly string[]): void {
-  const above = new Set([id, ...listGroupsAbove(tree, [id])]);
+export function checkMemberGroups(
+  id: string,
+  members: readonly string[],
+  known: { ids: ReadonlySet<string>; above: readonly string[] },
+): void {
+  const above = new Set([id, ...known.above]);
   for (const member of members) {
-    if (!tree.ids.has(member)) {
+    if (!known.ids.has(member)) {
       throw new Failure('invalid', `member_group_ids: there is no group "${member}"`);
     }
     if (above.has(member)) {

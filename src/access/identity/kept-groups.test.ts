@@ -1,23 +1,35 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTestApp } from '../../../test/support/app.ts';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
-import { heapUsed } from '../../../test/support/heap.ts';
+import { judgedAccess } from '../../../test/support/judged.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import type { Write } from '../../store/write.ts';
+import { writePolicy } from '../policies/operations.ts';
 import { insertAlias, listAliases } from './aliases/store.ts';
 import type { Entity } from './entity.ts';
 import type { Group } from './group.ts';
+import { listGroupsFor, requireFewPolicies } from './memberships/operations.ts';
 import { replaceMembers } from './memberships/store.ts';
+import { findPerson, readPermissions } from './operations.ts';
 import {
-  findPerson,
-  listEntityPolicies,
-  readGroupTree,
-  readPermissions,
-  requireFewPolicies,
-} from './operations.ts';
-import { insertEntity, insertGroup, readGroupsById } from './store.ts';
+  insertEntity,
+  insertGroup,
+  readGivingGroups,
+  readGroupsById,
+  updateGroup,
+} from './store.ts';
 
-const GROUPS = 300;
+const ENTITY: Entity = {
+  id: 'entity',
+  name: 'ann',
+  version: 1,
+  created_at_ms: 0,
+  updated_at_ms: 0,
+  metadata: {},
+  policies: [],
+  disabled: false,
+};
 
 const groupOf = (at: number): Group => ({
   id: `group-${at}`,
@@ -31,17 +43,6 @@ const groupOf = (at: number): Group => ({
 });
 
 eachEngine('groups that are kept', (open) => {
-  test('of all groups it is kept which there are, not what they are', async () => {
-    const { app } = await openTestApp(await open());
-    for (let at = 0; at < GROUPS; at++) await app.store.commit([insertGroup(groupOf(at))]);
-    const before = heapUsed();
-    const { ids } = await readGroupTree(app);
-    // Together they are 34 MiB.
-    const grown = heapUsed() - before;
-    assert.ok(grown < 10 << 20, `${grown >> 20} MiB more`);
-    assert.equal(ids.size, GROUPS);
-  });
-
   test('groups are read in the order that is asked for, without those that are not there', async () => {
     const { app } = await openTestApp(await open());
     for (let at = 0; at < 40; at++) await app.store.commit([insertGroup(groupOf(at))]);
@@ -55,50 +56,80 @@ eachEngine('groups that are kept', (open) => {
     assert.deepEqual(await Array.fromAsync(readGroupsById(app.db, [])), []);
   });
 
-  test('somebody in more groups than are read holds none of them, and is permitted nothing', async () => {
+  test('of some groups those that have policies are read, in the order of their ids', async () => {
     const { app } = await openTestApp(await open());
-    const entity: Entity = {
-      id: 'entity',
-      name: 'entity',
-      version: 1,
-      created_at_ms: 0,
-      updated_at_ms: 0,
-      metadata: {},
-      policies: ['own'],
-      disabled: false,
-    };
-    const few = 15;
-    const groups = Array.from({ length: 30 }, (_, at) => ({ ...groupOf(at), policies: ['p'] }));
-    await app.store.commit([insertEntity(entity)]);
-    for (const [at, group] of groups.entries()) {
-      const joined = at < few ? replaceMembers(group.id, 'entity', [entity.id]) : [];
-      await app.store.commit([insertGroup(group), ...joined, ...bumpPermissionVersion()]);
+    // What a group says of itself is not taken for what it gives.
+    const metadata = { policies: '[]', text: '"policies":[]}' };
+    const bodies: [id: string, policies: string[]][] = [
+      ['c', ['p']],
+      ['b', []],
+      ['a', ['"policies":[]}']],
+      ['d', ['q']],
+    ];
+    for (const [id, policies] of bodies) {
+      await app.store.commit([insertGroup({ ...groupOf(0), id, name: id, metadata, policies })]);
     }
-    assert.deepEqual(await listEntityPolicies(app, entity.id), ['own', 'p']);
-    for (const group of groups.slice(few)) {
-      await app.store.commit([
-        ...replaceMembers(group.id, 'entity', [entity.id]),
-        ...bumpPermissionVersion(),
-      ]);
-    }
-    await app.store.refreshConfig();
-    const person = await findPerson(app, entity.id);
-    assert.deepEqual(person?.facts.groups, []);
-    await assert.rejects(listEntityPolicies(app, entity.id), { kind: 'forbidden' });
-    const token = { entity_id: entity.id, restricted: false, policies: ['own'], bounds: undefined };
-    await assert.rejects(readPermissions(app, { ...token, alias: undefined }), {
-      kind: 'forbidden',
-    });
-    await assert.rejects(
-      requireFewPolicies(
-        app,
-        entity,
-        groups.map(({ id }) => id),
-      ),
-      {
-        kind: 'invalid',
-      },
+    const groups = await Array.fromAsync(readGivingGroups(app.db, ['c', 'nobody', 'b', 'a']));
+    assert.deepEqual(
+      groups.map(({ id, policies }) => [id, policies]),
+      [
+        ['a', ['"policies":[]}']],
+        ['c', ['p']],
+      ],
     );
+    const [d] = await Array.fromAsync(readGroupsById(app.db, ['d']));
+    assert.ok(d);
+    await app.store.commit([updateGroup({ ...d, policies: [] })]);
+    assert.deepEqual(await Array.fromAsync(readGivingGroups(app.db, ['d'])), []);
+  });
+
+  test('whoever is put into groups without policies, however many and long, may do what they could before', async () => {
+    const { app } = await openTestApp(await open());
+    const caller = testCaller(await requireTestMount(app, 'auth/token/'));
+    const rules = [
+      'path "a/{{identity.entity.name}}" { capabilities = ["read"] }',
+      'path "b/*" { capabilities = ["read"] }',
+      'path "b/{{identity.groups.names.named.metadata.text}}" { capabilities = ["deny"] }',
+    ];
+    await writePolicy(app, caller, { name: 'own', text: rules.join('\n') });
+    const named = { ...groupOf(0), id: 'named', name: 'named', policies: ['given'] };
+    await app.store.commit([
+      insertEntity(ENTITY),
+      insertGroup({ ...named, metadata: { text: 'no' } }),
+      ...replaceMembers('named', 'entity', [ENTITY.id]),
+      ...bumpPermissionVersion(),
+    ]);
+    const token = { entity_id: ENTITY.id, restricted: false, policies: ['own'], bounds: undefined };
+    const may = async () => {
+      await app.store.refreshConfig();
+      const permissions = await readPermissions(app, { ...token, alias: undefined });
+      assert.ok(permissions);
+      const { acl, identity, identity_policies } = permissions;
+      const look = (path: string) =>
+        judgedAccess(acl, { path, operation: 'read', sudoRequired: false }).allowed;
+      const allowed = ['a/ann', 'a/bob', 'b/yes', 'b/no'].filter(look);
+      return { allowed, groups: identity?.groups, identity_policies };
+    };
+    const before = await may();
+    assert.deepEqual(before, {
+      allowed: ['a/ann', 'b/yes'],
+      groups: [],
+      identity_policies: ['given'],
+    });
+    const writes: Write[] = [];
+    for (let at = 1; at < 1_100; at++) {
+      const metadata = { text: 'm'.repeat(at < 40 ? 60_000 : 1) };
+      const group = { ...groupOf(at), policies: [], metadata };
+      // Of every second one they are a member by another.
+      const [kind, member] =
+        at % 2 ? (['entity', ENTITY.id] as const) : (['group', 'named'] as const);
+      writes.push(insertGroup(group), ...replaceMembers(group.id, kind, [member]));
+    }
+    await app.store.commit([...writes, ...bumpPermissionVersion()]);
+    assert.deepEqual(await may(), before);
+    const person = await findPerson(app, ENTITY.id);
+    assert.ok(JSON.stringify(person).length < 2_000);
+    await requireFewPolicies(app, ENTITY, await listGroupsFor(app, ENTITY.id));
   });
 
   test('aliases of an entity are read in their order, each once, however long they are', async () => {

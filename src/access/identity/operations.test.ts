@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { storePoliciesOfGroup } from '../../../test/support/older-group.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { deleteAliasesOfMount } from '../../mounts/remains/operations.ts';
@@ -231,8 +232,35 @@ eachEngine('identity', (open) => {
       writeEntityById(app, caller, { id: entity.id, name: '', policies: ['one-more'] }),
       refused('invalid'),
     );
-    // Grown from above, which nobody looks down from.
-    await writeGroup(app, caller, { ...top, policies: names('top', 401) });
+    // A group that gives others as many, or that is beneath one, takes nobody in who would have too many.
+    const more = { id: '', name: 'more', policies: names('more', 1) };
+    await writeGroup(app, caller, more);
+    const nested = { id: '', name: 'nested' };
+    const { data } = await writeGroup(app, caller, nested);
+    const nested_id = String(Reflect.get(data as object, 'id'));
+    const above = { id: '', name: 'above', policies: names('above', 1) };
+    await writeGroup(app, caller, { ...above, member_group_ids: [nested_id] });
+    const newOne = { id: '', name: 'new', policies: names('new', 1) };
+    for (const group of [{ ...more, policies: undefined }, nested, newOne]) {
+      await assert.rejects(
+        writeGroup(app, caller, { ...group, member_entity_ids: [entity.id] }),
+        refused('invalid'),
+        group.name,
+      );
+    }
+    const fits: [name: string, policies: string[]][] = [
+      ['none', []],
+      ['known', names('top', 400)],
+    ];
+    for (const [name, policies] of fits) {
+      await writeGroup(app, caller, { id: '', name, policies, member_entity_ids: [entity.id] });
+    }
+    assert.equal((await listEntityPolicies(app, entity.id)).length, 1000);
+    await writeGroup(app, caller, { id: '', name: 'known', policies: [] });
+    const grown = { ...top, policies: names('top', 401) };
+    await assert.rejects(writeGroup(app, caller, grown), refused('invalid'));
+    // As it may have been stored before those beneath were looked at.
+    await storePoliciesOfGroup(app, 'top', grown.policies);
     for (let turn = 0; turn < 2; turn++) {
       await assert.rejects(listEntityPolicies(app, entity.id), refused('forbidden'));
       const token = { policies: ['default'], entity_id: entity.id, restricted: false };

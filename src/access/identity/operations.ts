@@ -3,10 +3,10 @@ import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { type IdentityFacts, weighFacts } from '../../core/identity-template.ts';
 import { jsonBytes, Kept } from '../../core/kept.ts';
+import { remembered } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
-import { listInPages } from '../../store/in-pages.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { type Acl, boundAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
@@ -37,23 +37,9 @@ import {
   takeAliases,
 } from './aliases/store.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias, nameKey } from './entity.ts';
-import {
-  type GroupTree,
-  groupTree,
-  type Holder,
-  listGroupsAbove,
-  TOO_MANY_POLICIES,
-  unitePolicies,
-} from './group.ts';
-import { listGroupMemberships, listGroupsOf } from './memberships/store.ts';
-import {
-  findEntityById,
-  holdEntity,
-  insertEntity,
-  listGroupNames,
-  type Named,
-  readGroupsById,
-} from './store.ts';
+import { TOO_MANY_POLICIES, unitePolicies } from './group.ts';
+import { holdersFrom, listGroupsFor } from './memberships/operations.ts';
+import { findEntityById, holdEntity, insertEntity } from './store.ts';
 
 /** An entity with everything that decides what it may do. */
 export interface Person {
@@ -63,12 +49,10 @@ export interface Person {
    * than are read.
    */
   policies: readonly string[] | undefined;
-  /** For templates. */
+  /** For templates, which find out the rest: see `facts/operations.ts`. */
   facts: IdentityFacts;
   /** How often each of its aliases became another one. */
   alias_moves: ReadonlyMap<string, number>;
-  direct_group_ids: readonly string[];
-  inherited_group_ids: readonly string[];
 }
 
 /** What a token may do, with what it stands for added to its own. */
@@ -102,7 +86,7 @@ export async function findPerson(app: App, id: string): Promise<Person | undefin
   return (await known.get(id, async () => ({ person: await loadPerson(app, id) }))).person;
 }
 
-/** As many policies as somebody may have take a third of the room. */
+/** Whoever has the most still has room: what is permitted is asked for with every request. */
 const LARGEST_PART = 3 / 4;
 
 // What there is no person or no permission for is remembered, too, and takes little.
@@ -132,7 +116,7 @@ export async function readPermissions(
   app: App,
   token: BoundedToken,
 ): Promise<Permissions | undefined> {
-  const { entity_id, restricted, policies, bounds, alias } = token;
+  const { entity_id, policies, bounds } = token;
   if (entity_id === '' && !bounds) {
     const acl = await readAcl(app, policies, undefined);
     return { acl, identity: undefined, identity_policies: [] };
@@ -141,8 +125,8 @@ export async function readPermissions(
     'identity:permissions',
     async () => new Kept(ROOMS.permissions, weighPermissions, LARGEST_PART),
   );
-  // A policy's name may hold whatever would separate it from the next one.
-  const key = JSON.stringify([entity_id, restricted, policies, bounds, alias]);
+  // Of one that is kept it is put together once.
+  const key = Object.isFrozen(token) ? rememberedKey(token) : permissionsKey(token);
   const load = () => loadPermissions(app, token);
   const found = known.find(key) ?? (await known.get(key, load));
   // A stanza may have run out since.
@@ -152,6 +136,12 @@ export async function readPermissions(
   if (excess !== undefined) throw new Failure('forbidden', excess);
   return permissions;
 }
+
+/** A policy's name may hold whatever would separate it from the next one. */
+const permissionsKey = ({ entity_id, restricted, policies, bounds, alias }: BoundedToken): string =>
+  JSON.stringify([entity_id, restricted, policies, bounds, alias]);
+
+const rememberedKey = remembered(permissionsKey);
 
 /** Remembered also when it is refused: whoever has too many policies asks again at once. */
 async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
@@ -179,92 +169,28 @@ async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
 async function loadPerson(app: App, id: string): Promise<Person | undefined> {
   const entity = await findEntityById(app.db, id);
   if (!entity) return undefined;
-  const direct = await listGroupsOf(app.db, 'entity', id);
-  const inherited = listGroupsAbove(await readGroupTree(app), direct);
-  const aliases: Alias[] = [];
-  const groups: IdentityFacts['groups'][number][] = [];
-  const united = await unitePolicies(
-    holdersOf(app, entity, [...direct, ...inherited], { aliases, groups }),
-  );
+  const group_ids = await listGroupsFor(app, id);
+  const united = await unitePolicies(holdersFrom(app, [entity], group_ids));
   // Refused when written; what is stored is not trusted with this. Nothing is decided by a part of it.
-  const isWhole = united !== undefined;
   const policies = united && canonicalPolicies([...united]).filter((name) => name !== 'root');
+  const aliases: Alias[] = [];
+  for await (const alias of readAliases(app.db, id))
+    aliases.push({ ...alias, custom_metadata: {} });
   return {
     entity,
     policies,
-    facts: factsOf(entity, isWhole ? aliases : [], isWhole ? groups : []),
+    facts: factsOf(entity, aliases),
     alias_moves: new Map(aliases.map(({ id, moves }) => [id, moves])),
-    direct_group_ids: direct,
-    inherited_group_ids: inherited,
   };
 }
 
-/** An entity with its aliases and groups, which are noted as they are read: of a group its name and metadata. */
-async function* holdersOf(
-  app: App,
-  entity: Entity,
-  group_ids: readonly string[],
-  noted: { aliases: Alias[]; groups: IdentityFacts['groups'][number][] },
-): AsyncGenerator<Holder> {
-  yield entity;
-  for await (const alias of readAliases(app.db, entity.id)) {
-    noted.aliases.push(alias);
-    yield { policies: [], metadata: alias.custom_metadata };
-  }
-  for await (const group of readGroupsById(app.db, group_ids)) {
-    const { id, name, metadata } = group;
-    noted.groups.push({ id, name, metadata });
-    yield group;
-  }
-}
-
-function factsOf(
-  { id, name, metadata }: Entity,
-  aliases: readonly Alias[],
-  groups: IdentityFacts['groups'],
-): IdentityFacts {
+/** What others may say of somebody at any length, of groups and aliases, is not among it. */
+function factsOf({ id, name, metadata }: Entity, aliases: readonly Alias[]): IdentityFacts {
   const told = aliases.map(({ id, mount_accessor, name, custom_metadata }) => [
     mount_accessor,
     { id, name, metadata: {}, custom_metadata },
   ]);
-  return { entity: { id, name, metadata, aliases: Object.fromEntries(told) }, groups };
-}
-
-/**
- * @param holder whose policies are being written
- * @param group_ids groups that it is itself a member of
- * @throws Failure `invalid` when it would have more by them and those above than are read
- */
-export async function requireFewPolicies(
-  app: App,
-  holder: Pick<Entity, 'policies' | 'metadata'>,
-  group_ids: readonly string[],
-): Promise<void> {
-  const tree = await readGroupTree(app);
-  const above = listGroupsAbove(tree, group_ids);
-  const groups = readGroupsById(app.db, [...group_ids, ...above]);
-  const united = await unitePolicies(withFirst(holder, groups));
-  if (!united) throw new Failure('invalid', `policies: ${TOO_MANY_POLICIES}`);
-}
-
-async function* withFirst<Thing>(
-  first: Thing,
-  others: AsyncIterable<Thing>,
-): AsyncGenerator<Thing> {
-  yield first;
-  yield* others;
-}
-
-export async function readGroupTree(app: App): Promise<GroupTree> {
-  return app.cached(
-    'identity:groups',
-    async () =>
-      groupTree(
-        (await listInPages<Named>((last) => listGroupNames(app.db, last))).map(({ id }) => id),
-        await listGroupMemberships(app.db),
-      ),
-    ['identity/group-tree'],
-  );
+  return { entity: { id, name, metadata, aliases: Object.fromEntries(told) }, groups: [] };
 }
 
 /** What aliases are told with: the auth mounts, by their accessors. */

@@ -17,7 +17,7 @@ import {
   writeEntityById,
 } from './entities/operations.ts';
 import { entityFields } from './entity.ts';
-import { groupFields } from './group.ts';
+import { groupFields, MOST_NESTINGS } from './group.ts';
 import {
   listGroupAliasIds,
   readGroupAlias,
@@ -48,7 +48,9 @@ const entitySettings = patchOf(entityFields).shape;
 const groupSettings = {
   ...patchOf(groupFields).shape,
   member_entity_ids: optional(shortList()).describe('Ids of the entities in the group.'),
-  member_group_ids: optional(shortList()).describe('Ids of the groups in the group.'),
+  member_group_ids: optional(shortList()).describe(
+    `Ids of the groups in the group. All groups together have at most ${MOST_NESTINGS}.`,
+  ),
 };
 const aliasSettings = {
   name: text('').describe('What the mount calls the entity: its user name, or role ID.'),

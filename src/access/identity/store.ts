@@ -1,8 +1,9 @@
+import { sql } from 'kysely';
 import { Breath } from '../../core/breath.ts';
 import { deleteAsRead, holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
-import { inBlocks } from '../../store/in-blocks.ts';
+import { compareIds, inBlocks } from '../../store/in-blocks.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { IdentityEntityRow, IdentityGroupRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -147,12 +148,39 @@ export async function* readGroupsById(db: Db, ids: readonly string[]): AsyncGene
   }
 }
 
-/** What groups are called, as far as they are there. */
-export async function listNamesOfGroups(db: Db, ids: readonly string[]): Promise<string[]> {
-  const rows = await inBlocks(ids, (some) =>
-    db.selectFrom('identity_group').select('name').where('id', 'in', some).execute(),
+/**
+ * Of some groups those that have policies, in the order of their ids. The others are not read: there may be
+ * thousands of them, each as long as whoever made it liked.
+ */
+export async function* readGivingGroups(db: Db, ids: readonly string[]): AsyncGenerator<Group> {
+  const giving = await inBlocks(ids, (some) =>
+    db.selectFrom('identity_group').select('id').where('id', 'in', some).where(GIVES).execute(),
   );
-  return rows.map(({ name }) => name);
+  yield* readGroupsById(db, giving.map(({ id }) => id).sort(compareIds));
+}
+
+/** As it stands in the index of those alone. */
+const GIVES = sql<boolean>`body not like '%"policies":[]}'`;
+
+/** Ids of groups with some names, as far as they are there. */
+export async function listGroupsNamed(
+  db: Db,
+  names: readonly string[],
+): Promise<{ id: string; name: string }[]> {
+  return inBlocks([...new Set(names.map(nameKey))], (some) =>
+    db.selectFrom('identity_group').select(['id', 'name']).where('name_key', 'in', some).execute(),
+  );
+}
+
+/** What groups are called, by their ids, as far as they are there. */
+export async function listNamesOfGroups(
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await inBlocks(ids, (some) =>
+    db.selectFrom('identity_group').select(['id', 'name']).where('id', 'in', some).execute(),
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
 function groupOf({ body, name_key: _key, ...row }: IdentityGroupRow): Group {
@@ -161,6 +189,7 @@ function groupOf({ body, name_key: _key, ...row }: IdentityGroupRow): Group {
 
 function groupRow(group: Group): IdentityGroupRow {
   const { type, metadata, policies, ...row } = group;
+  // Policies are the last: by that groups without any are told from others in the store.
   const body = JSON.stringify({ type, metadata, policies } satisfies GroupSettings);
   return { ...row, name_key: nameKey(group.name), body };
 }

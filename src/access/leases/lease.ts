@@ -1,5 +1,6 @@
 import type { App } from '../../app.ts';
 import { withoutTrailing } from '../../core/edges.ts';
+import type { Whose } from '../../core/shared-work.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { Effect } from '../../store/write.ts';
 
@@ -41,8 +42,15 @@ export interface LeaseKind {
   /**
    * Works out how to end what a lease stands for. No effects when there is nothing left to
    * end. Called again after a conflict.
+   *
+   * @param asked for whom somebody else is asked, and whether in a hurry, where that is shared out
    */
-  planEnd(app: App, lease: Lease): Promise<LeaseEnd>;
+  planEnd(app: App, lease: Lease, asked?: { whose?: Whose; hurry?: boolean }): Promise<LeaseEnd>;
+  /**
+   * Of kinds that ask somebody else. Made for one run of a job: tells for a lease who is asked, and for whom;
+   * undefined where nobody needs to be.
+   */
+  tellWhose?(app: App): (lease: Lease) => Promise<Whose | undefined>;
 }
 
 /** Every kind of lease by its name. */

@@ -157,7 +157,7 @@ eachEngine('leases', (open) => {
     assert.ok(await findLease(app.db, 'a/1'));
     assert.equal(await findLease(app.db, 'a/2'), undefined);
     const work = workOf(failing, caller);
-    await endLease(failing, work, leaseOf('a/1', { kind: 'broken' }), true);
+    await endLease(failing, work, leaseOf('a/1', { kind: 'broken' }), { force: true });
     assert.equal(await findLease(app.db, 'a/1'), undefined, 'by force');
   });
 

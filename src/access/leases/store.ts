@@ -213,43 +213,41 @@ interface RangePage {
   limit: number;
 }
 
+type Bounds = { from: string; to: string; limit: number };
+
 /**
  * One bound from below: given two, SQLite begins at the first of them and steps over all that was
  * read before, again for each page.
  */
-const beneath = (db: Db, range: IdRange, { after, limit }: RangePage) =>
+const between = (db: Pick<Db, 'selectFrom'>, from: '>=' | '>', p: Bounds) =>
   db
     .selectFrom('lease')
-    .where('id', after === '' ? '>=' : '>', after === '' ? range.from : after)
-    .where('id', '<', range.to)
+    .where('id', from, p.from)
+    .where('id', '<', p.to)
     .orderBy('id')
-    .limit(limit);
+    .limit(p.limit);
 
-const inRange = (from: '>=' | '>') =>
-  prepared<{ from: string; to: string; limit: number }, LeaseRow>((sql, p) =>
-    sql
-      .selectFrom('lease')
-      .selectAll()
-      .where('id', from, p.from)
-      .where('id', '<', p.to)
-      .orderBy('id')
-      .limit(p.limit),
-  );
+const beneath = (db: Db, range: IdRange, { after, limit }: RangePage) =>
+  after === ''
+    ? between(db, '>=', { ...range, limit })
+    : between(db, '>', { from: after, to: range.to, limit });
 
-const inRangeFrom = inRange('>=');
-const inRangeAfter = inRange('>');
+const firstInRange = prepared((sql, p: Bounds) => between(sql, '>=', p).selectAll());
+const nextInRange = prepared((sql, p: Bounds) => between(sql, '>', p).selectAll());
 
 /**
  * Leases of a range of ids, dead ones included, in order of their ids, after `after`. Fewer than a page where
  * they are long, since what another server calls a lease may be; none at the end.
  */
-export async function listRange(db: Db, range: IdRange, page: RangePage): Promise<Lease[]> {
-  const { after, limit } = page;
-  const { to } = range;
+export async function listRange(
+  db: Db,
+  range: IdRange,
+  { after, limit }: RangePage,
+): Promise<Lease[]> {
   const { rows } =
     after === ''
-      ? await inRangeFrom.some(db, { from: range.from, to, limit }, 'data')
-      : await inRangeAfter.some(db, { from: after, to, limit }, 'data');
+      ? await firstInRange.some(db, { ...range, limit }, 'data')
+      : await nextInRange.some(db, { from: after, to: range.to, limit }, 'data');
   return rows.map(leaseOf);
 }
 

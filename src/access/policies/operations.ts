@@ -3,9 +3,10 @@ import { nextBreath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { FewBySize, type FewInTurn } from '../../core/few-in-turn.ts';
 import { foldName } from '../../core/fold.ts';
-import type { IdentityFacts } from '../../core/identity-template.ts';
+import { type IdentityFacts, isLookedUp } from '../../core/identity-template.ts';
 import { Kept, LastOf, textBytes } from '../../core/kept.ts';
 import type { KeyPage } from '../../core/key-list.ts';
+import { remembered } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { doInTurns } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
@@ -13,6 +14,7 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { type Acl, compileAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { DEFAULT_POLICY } from '../default-policies.ts';
+import { tellFacts } from '../identity/facts/operations.ts';
 import { doubtPattern } from '../path-pattern.ts';
 import {
   decodePolicyText,
@@ -94,15 +96,42 @@ async function compile(
   key: string,
   identity: IdentityFacts | undefined,
 ): Promise<Acl> {
-  const loaded = await readPolicies(app, names, key);
-  const make = (): Promise<Acl> => compileLoaded(app, loaded, key, identity);
-  const rules = loaded.reduce((sum, policy) => sum + policy.rules.length, 0);
-  if (rules <= MANY_RULES) return make();
-  const characters = loaded.reduce((sum, policy) => sum + countCharacters(policy), 0);
-  return placesFor(rules, characters).run(make);
+  const make = async (): Promise<Acl> =>
+    compileLoaded(app, await readPolicies(app, names, key), key, identity);
+  const size = await measureSet(app, names, key);
+  return size ? placesFor(size).run(make) : make();
 }
 
-const placesFor = (rules: number, text: number): FewInTurn =>
+/** Rules of a set as far as they are known, and characters. */
+interface SetSize {
+  rules: number;
+  text: number;
+}
+
+/**
+ * How large a set is that takes a place. Nothing of it is held while that is waited for: the texts are read,
+ * and what is made of them is found or made, in the place.
+ *
+ * @returns undefined for one that waits for nobody
+ */
+async function measureSet(
+  app: App,
+  names: readonly string[],
+  key: string,
+): Promise<SetSize | undefined> {
+  const listed = (await listsOf(app)).find(key);
+  const known = listed && policiesOf(listed);
+  if (known) {
+    const rules = known.reduce((sum, policy) => sum + policy.rules.length, 0);
+    if (rules <= MANY_RULES) return undefined;
+    return { rules, text: known.reduce((sum, policy) => sum + countCharacters(policy), 0) };
+  }
+  if ((listed && 'excess' in listed) || names.includes('root')) return undefined;
+  const text = await measurePolicies(app.db, names);
+  return text <= LONG_TEXT || judgeTokenTexts(text) !== undefined ? undefined : { rules: 0, text };
+}
+
+const placesFor = ({ rules, text }: SetSize): FewInTurn =>
   places.of(rules > LARGE.rules || text > LARGE.text);
 
 const countCharacters = ({ rules }: Policy): number =>
@@ -115,9 +144,10 @@ async function compileLoaded(
   identity: IdentityFacts | undefined,
 ): Promise<Acl> {
   const policies: Policy[] = [];
+  const told = identity && (await tellFacts(app, identity, loaded.flatMap(listLookedUp)));
   for (const policy of loaded) {
     if (policy.rules.length > MANY_RULES) await nextBreath();
-    policies.push(expandPolicy(policy, identity));
+    policies.push(expandPolicy(policy, told));
   }
   const kept = compiledBefore(app);
   const place = `${identity?.entity.id ?? ''} ${key}`;
@@ -131,6 +161,11 @@ async function compileLoaded(
   kept.set(place, { policies, acl });
   return acl;
 }
+
+/** What its templates name of groups and of what is said of aliases. */
+const listLookedUp = remembered(({ rules }: Policy) =>
+  rules.flatMap(({ pattern }) => pattern.selectors.filter(isLookedUp)),
+);
 
 /** Looking through more takes a millisecond or longer, so that others come first. */
 const MANY_RULES = 200;
@@ -167,20 +202,30 @@ const weighList = (listed: Listed): number =>
 
 const REFERENCE_BYTES = 64;
 
+const listsOf = (app: App): Promise<LastOf<Listed>> =>
+  app.cached(
+    'policies:lists',
+    async () => new LastOf<Listed>(ROOMS.policy_lists, weighList, LARGEST_PART),
+    ['policies'],
+  );
+
+/** Those of a list that are all still there. */
+function policiesOf(listed: Listed): readonly Policy[] | undefined {
+  if ('excess' in listed) return undefined;
+  const known = listed.policies.flatMap((reference) => reference.deref() ?? []);
+  return known.length === listed.policies.length ? known : undefined;
+}
+
 async function readPolicies(
   app: App,
   names: readonly string[],
   key: string,
 ): Promise<readonly Policy[]> {
-  const lists = await app.cached(
-    'policies:lists',
-    async () => new LastOf<Listed>(ROOMS.policy_lists, weighList, LARGEST_PART),
-    ['policies'],
-  );
+  const lists = await listsOf(app);
   const listed = lists.find(key);
   if (listed && 'excess' in listed) throw new Failure('forbidden', listed.excess);
-  const known = listed?.policies.flatMap((reference) => reference.deref() ?? []);
-  if (known && known.length === listed?.policies.length) return known;
+  const known = listed && policiesOf(listed);
+  if (known) return known;
   const loaded = await loadPolicies(app, names);
   const isExcess = 'excess' in loaded;
   lists.set(key, isExcess ? loaded : { policies: loaded.policies.map((one) => new WeakRef(one)) });
@@ -196,8 +241,7 @@ async function loadPolicies(app: App, names: readonly string[]): Promise<Loaded>
   const bytes = await measurePolicies(app.db, names);
   const tooLong = judgeTokenTexts(bytes);
   if (tooLong !== undefined) return { excess: tooLong };
-  const parse = (): Promise<Policy[]> => parseNamed(app, names);
-  const policies = await (bytes > LONG_TEXT ? placesFor(0, bytes).run(parse) : parse());
+  const policies = await parseNamed(app, names);
   const tooMany = judgeTokenRules(policies);
   return tooMany === undefined ? { policies } : { excess: tooMany };
 }

@@ -286,13 +286,19 @@ async function tryOn<Result>(
  * @param plans how often at most, not counting those by which the request was judged again
  * @throws Failure `conflict` after so many
  */
-export function settle<Result>(
+export async function settle<Result>(
   ground: Ground,
   caller: Caller,
   attempt: () => Promise<Result>,
   plans: number,
 ): Promise<Result> {
   const patience = new Patience(plans);
+  // Nearly always the only attempt: it is in the way of every certificate.
+  try {
+    return await attempt();
+  } catch (error) {
+    patience.bear(error);
+  }
   const tryOnce = async (): Promise<Tried<Result>> => {
     try {
       return { done: await attempt() };

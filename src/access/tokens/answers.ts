@@ -3,7 +3,7 @@ import type { AuthAnswer } from '../../http/route.ts';
 import type { Token } from './token.ts';
 
 /** Seconds a token has left; 0 for one that does not run out. */
-export function remainingTtl(token: Pick<Token, 'expires_at'>, now: number): number {
+function remainingTtl(token: Pick<Token, 'expires_at'>, now: number): number {
   return token.expires_at === undefined ? 0 : Math.max(0, token.expires_at - now);
 }
 

@@ -123,10 +123,12 @@ const REFUSED_AFTER_MS = 500;
 const MAX_REFUSED_LATER = 2_000;
 
 // A key takes a thread for tens of milliseconds up to tens of seconds. Of the eight threads one
-// is left to everything else, and one of these three to whoever else wants a key.
+// is left to everything else, and one of these three to whoever else wants a key, of another network too.
+const KEY_PLACES = { at_once: 3, at_once_each: 2, at_once_site: 2 };
+
 const keyTurnsOf = perApp(
   () =>
-    new FairTurns({ at_once: 3, at_once_each: 2, waiting: 512, waiting_each: 128 }, (why) =>
+    new FairTurns({ ...KEY_PLACES, waiting: 512, waiting_each: 128 }, (why) =>
       why === 'gone'
         ? gone()
         : new Failure('rate_limited', 'too many keys are being made, try again in some seconds', {
@@ -194,11 +196,13 @@ function refuseSignature(): Failure {
 }
 
 // A unit of weight is a millisecond or two of the one thread: all that wait are through in some
-// seconds, or refused, and whoever comes from an address of his own waits for one piece of each other address.
+// seconds, or refused, and whoever comes from a network of his own waits for one piece of each other network.
+const PLAN_PLACES = { at_once: 2, at_once_each: 1, at_once_site: 1 };
+
 const planTurnsOf = perApp(
   () =>
     new FairTurns(
-      { at_once: 2, at_once_each: 1, waiting: 2048, waiting_each: 1024, longest_wait_ms: 10_000 },
+      { ...PLAN_PLACES, waiting: 2048, waiting_each: 1024, longest_wait_ms: 10_000 },
       (why) => (why === 'gone' ? gone() : refusePlan()),
     ),
 );
@@ -221,7 +225,8 @@ export async function planInTurn<Result>(
     await patienceOf(app).wait(asker);
     throw refusePlan();
   }
-  return turns.take(asker, plan);
+  const take = (): Promise<Result> => turns.take(asker, plan);
+  return caller.aside ? caller.aside(take) : take();
 }
 
 function refusePlan(): Failure {

@@ -4,7 +4,7 @@ import type { Caller } from '../caller.ts';
 import type { PlannedToken } from '../tokens/token.ts';
 
 /** The policy that marks the token of a wrapped answer; no other token can have it. */
-export const WRAPPING_POLICY = 'response-wrapping';
+const WRAPPING_POLICY = 'response-wrapping';
 
 /** Says whether a token stands for a wrapped answer, and so for nobody who may call anything. */
 export function isWrappingToken(token: { readonly policies: readonly string[] }): boolean {

@@ -1,6 +1,7 @@
 import { judgeWith } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BoundaryRequest } from '../../http/boundary-route.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
@@ -15,7 +16,7 @@ import {
   listLinksOfAll,
 } from '../links/store.ts';
 import { BOUNDS, MOST_ALIASES_OF_TARGET } from '../org-bounds/bounds.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import type { Resource } from '../resource.ts';
 import { isIdOf, newResourceId } from '../resource-types.ts';
 import { findResource, findResourceByKey, insertResource } from '../resources/store.ts';
 import { requireScope } from '../tree/operations.ts';

@@ -1,7 +1,7 @@
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
-import { omitEmpty } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { clearPrimary } from '../scopes/store.ts';
 import { readScopeTree } from '../tree/operations.ts';

@@ -1,12 +1,13 @@
 import { mintToken, nowSeconds } from '../../access/tokens/minting/operations.ts';
 import { deleteTree, deleteTreesOf, listUnmountedTokens } from '../../access/tokens/store.ts';
 import { type App, perApp } from '../../app.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { insertLink } from '../links/store.ts';
-import { formatTime, omitEmpty, type Resource } from '../resource.ts';
+import { formatTime, type Resource } from '../resource.ts';
 import { encodeBase62, newResourceId } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
 import { removeResources, takeResources } from '../resources/removals/store.ts';

@@ -3,12 +3,19 @@ import { Breath } from '../../core/breath.ts';
 import { Kept } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts';
-import { Authority } from '../grants/decision.ts';
-import type { HeldGrant } from '../grants/reach.ts';
+import { Authority, type Besides } from '../grants/decision.ts';
 import type { Seen } from '../resources/by-ids/store.ts';
-import { fileHeavy, splitByWeight } from './heavy-roles/operations.ts';
 import type { GrantingRole } from './roles/granting-role.ts';
-import { isAsSeen, listGroups, listSeen, readRolesOf, readSeen } from './roles/operations.ts';
+import { type Pack, splitByWeight, weighPack } from './roles/heavy-roles.ts';
+import {
+  filePacks,
+  holdGrants,
+  isAsSeen,
+  listGroups,
+  listSeen,
+  readRolesOf,
+  readSeen,
+} from './roles/operations.ts';
 
 /**
  * What a user is allowed: through nobody's and everybody's roles, their own and their groups'.
@@ -30,24 +37,24 @@ export async function readAuthority(
   );
   const key = `${user_id}/${account_id}/${principals.join(',')}`;
   const person = { user_id, account_id, principals };
-  const { light, heavy } = await kept.get(key, () => readOwn(app, person));
-  if (heavy.length === 0) return light;
-  const bases = [light, ...(await fileHeavy(app, heavy))];
-  return new Authority('user', [], { bases, own: person });
+  const { asker, light, packs } =
+    kept.find(key) ?? (await kept.get(key, () => readOwn(app, person)));
+  if (packs.length === 0) return light;
+  const bases = [light, ...(await filePacks(app, asker, packs))];
+  return new Authority(asker, [], { bases, own: person });
 }
 
 /** What somebody is allowed. */
 interface OwnAuthority {
-  /** But for heavy roles. */
+  asker: 'user' | 'anonymous';
+  /** But for packs. */
   light: Authority;
   /** Roles that grant so much that it is filed once for all who have them. */
-  heavy: readonly Seen[];
+  packs: readonly Pack[];
 }
 
-const SEEN_BYTES = 256;
-
-const weighOwn = ({ light, heavy }: OwnAuthority): number =>
-  light.bytes + heavy.length * SEEN_BYTES;
+const weighOwn = ({ light, packs }: OwnAuthority): number =>
+  packs.reduce((sum, pack) => sum + weighPack(pack), light.bytes);
 
 /** A role as it was read, besides what is put together of it. */
 const READ_ROLE_BYTES = 200;
@@ -62,16 +69,22 @@ async function readOwn(app: App, person: Person): Promise<OwnAuthority> {
   const { user_id, principals } = person;
   if (user_id === ANONYMOUS_USER) {
     const roles = await readRolesOf(app, [ANONYMOUS_USER]);
-    const held = await holdGrants(roles);
-    return { light: await Authority.make('anonymous', held, { own: person }), heavy: [] };
+    return makeOwn('anonymous', roles, { own: person });
   }
   const own = [user_id, ...(await listGroups(app, user_id)), ...principals];
   const everybody = await readEverybody(app);
   const names = everybody ? own : [...EVERYBODY, ...own];
   const roles = (await readRolesOf(app, names)).filter(({ id }) => !everybody?.shared.has(id));
-  const { light, heavy } = await splitByWeight(roles);
-  const besides = { bases: everybody ? [everybody.base] : [], own: person };
-  return { light: await Authority.make('user', await holdGrants(light), besides), heavy };
+  return makeOwn('user', roles, { bases: everybody ? [everybody.base] : [], own: person });
+}
+
+async function makeOwn(
+  asker: 'user' | 'anonymous',
+  roles: readonly GrantingRole[],
+  besides: Besides,
+): Promise<OwnAuthority> {
+  const { light, packs } = await splitByWeight(roles);
+  return { asker, light: await Authority.make(asker, await holdGrants(light), besides), packs };
 }
 
 /** Whose roles everybody has who is logged in. */
@@ -128,15 +141,6 @@ async function mapById<Role extends Seen>(roles: readonly Role[]): Promise<Map<s
 async function makeEverybody(roles: readonly GrantingRole[]): Promise<Everybody | undefined> {
   const base = await Authority.make('user', await holdGrants(roles));
   if (base.bytes + roles.length * READ_ROLE_BYTES > ROOMS.everybody) return undefined;
+  await base.fileNamed();
   return { base, shared: await mapById(roles) };
-}
-
-async function holdGrants(roles: readonly GrantingRole[]): Promise<HeldGrant[]> {
-  const all: HeldGrant[] = [];
-  const breath = new Breath();
-  for (const { held } of roles) {
-    for (const one of held) all.push(one);
-    if (breath.isDue) await breath.take();
-  }
-  return all;
 }

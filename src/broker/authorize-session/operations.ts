@@ -4,6 +4,7 @@ import { requirePresented } from '../../access/tokens/authentication/operations.
 import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BoundaryRequest, Located } from '../../http/boundary-route.ts';
 import { findDestination } from '../aliases/operations.ts';
 import { hasLogIn } from '../auth-tokens/operations.ts';
@@ -11,7 +12,7 @@ import { insertActiveUser } from '../billing/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { findEndpoint } from '../endpoints/operations.ts';
 import { refuseField } from '../field-errors.ts';
-import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../resource.ts';
+import { describeScope, formatTime, type Resource, type Scope } from '../resource.ts';
 import { newResourceId } from '../resource-types.ts';
 import { findResource, findResourceByName } from '../resources/store.ts';
 import type { SessionCredential } from '../session-credentials/credential.ts';

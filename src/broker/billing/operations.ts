@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import { formatTime, omitEmpty } from '../resource.ts';
+import { formatTime } from '../resource.ts';
 import { addMonths, judgeMonths, listMonths, startOf } from './months.ts';
 import { countActiveUsers } from './store.ts';
 

@@ -121,7 +121,7 @@ const FIXED_TYPES: Readonly<Record<string, string>> = {
   'authority-certificate': 'certificate',
 };
 
-export function credentialTypeOf(type: string, item: Item): string {
+function credentialTypeOf(type: string, item: Item): string {
   const given = item.credential_type;
   return FIXED_TYPES[type] ?? (typeof given === 'string' && given !== 'unspecified' ? given : '');
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { AuthorityStoreBody } from '../credential-stores/store-fields.ts';
@@ -8,9 +9,8 @@ import type { Container, Definition } from '../definition.ts';
 import { FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
 import { mayIssue } from '../library-issuing/permission/operations.ts';
 import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from '../library-issuing/request.ts';
-import { omitEmpty } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { planSourceRemoval } from '../session-credentials/operations.ts';
+import { planSourceRemoval } from '../session-credentials/ending/operations.ts';
 import {
   checkChanged,
   checkLibraryChange,

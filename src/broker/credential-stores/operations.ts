@@ -1,13 +1,14 @@
 import { createHmac } from 'node:crypto';
 import type { App } from '../../app.ts';
 import { withoutLeading, withoutTrailing } from '../../core/edges.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { storeKey } from '../credentials/operations.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import type { Resource } from '../resource.ts';
 import { requireVersion } from '../resources/operations.ts';
-import { planSourceRemoval } from '../session-credentials/operations.ts';
+import { planSourceRemoval } from '../session-credentials/ending/operations.ts';
 import type { VaultConnection } from '../vault-client/answer.ts';
 import {
   openConnection,

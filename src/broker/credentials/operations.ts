@@ -1,13 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { hashInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { requireVersion } from '../resources/operations.ts';
-import { planSourceRemoval } from '../session-credentials/operations.ts';
+import { planSourceRemoval } from '../session-credentials/ending/operations.ts';
 import { deriveBcryptKey } from './bcrypt-pbkdf.ts';
 import {
   CREDENTIAL_KINDS,

@@ -33,7 +33,7 @@ class Fault {
 }
 
 /** Said to whoever wrote the filter. */
-export const TOO_COSTLY =
+const TOO_COSTLY =
   'It takes too long: it would be taken with fewer or shorter regular expressions and comparisons, or with less "any" and "all" in each other';
 
 const EXHAUSTED = new Fault('exhausted', TOO_COSTLY);

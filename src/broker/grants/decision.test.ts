@@ -458,6 +458,23 @@ test('all fields are all fields, however many others are named before', () => {
   }
 });
 
+test('fields of a thing are the same set for all actions that the same grants permit', () => {
+  const texts = [
+    `ids=${TARGET};actions=*;output_fields=id,name`,
+    `ids=${TARGET};actions=read,update;output_fields=address`,
+  ];
+  const authority = new Authority(
+    'user',
+    texts.map((text) => hold(text)),
+  );
+  const fieldsOf = (action: 'read' | 'update' | 'delete' | 'no-op') =>
+    authority.judge({ ...PROJECT, type: 'target', id: TARGET, action }).output_fields;
+  assert.deepEqual(fieldsOf('read'), new Set(['id', 'name', 'address']));
+  assert.deepEqual(fieldsOf('delete'), new Set(['id', 'name']));
+  assert.equal(fieldsOf('update'), fieldsOf('read'));
+  assert.equal(fieldsOf('no-op'), fieldsOf('delete'));
+});
+
 const merges: [what: string, some: string[], others: string[], isKept: boolean][] = [
   ['nothing new', ['a', 'b'], ['b'], true],
   ['something new', ['a'], ['b'], false],

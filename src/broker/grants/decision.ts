@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { remembered } from '../../core/remembered.ts';
-import { doInTurns, type Soon, type Steps } from '../../core/steps.ts';
-import type { ResourceTypeName } from '../resource-types.ts';
+import { doAll, doInTurns, type Soon, type Steps } from '../../core/steps.ts';
+import { RESOURCE_TYPES, type ResourceTypeName } from '../resource-types.ts';
 import { type Action, ownAction } from './actions.ts';
 import type { Grant, Own } from './grant.ts';
 import { type Applying, type Bundle, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
@@ -17,6 +17,7 @@ import {
   SortedGrants,
   typeOfFirst,
 } from './sorted.ts';
+import { weighFiled } from './weight.ts';
 
 /** Where a question is asked: a type in a scope. */
 export interface Place extends ScopePlace {
@@ -71,19 +72,16 @@ interface View {
   listsOfCollection: WeakMap<readonly Action[], readonly Action[]>;
 }
 
-/**
- * What an authority takes, a role, a grant in its hands, a grant as it was read and filed for the types that it
- * is about, and a single id that it names.
- */
-const BYTES = { authority: 2048, role: 160, held: 64, grant: 512, id: 112 } as const;
+/** What an authority takes, a role, and a grant in its hands besides what the grant does. */
+const BYTES = { authority: 2048, role: 160, held: 64 } as const;
 
 function weighGrants(held: readonly HeldGrant[], roles: number): number {
   let bytes = BYTES.authority + roles * BYTES.role + held.length * BYTES.held;
   const grants = new Set<Grant>();
-  for (const { grant } of held) {
+  for (const { grant, text = '' } of held) {
     if (grants.has(grant)) continue;
     grants.add(grant);
-    bytes += BYTES.grant + grant.ids.length * BYTES.id;
+    bytes += weighFiled(grant, text);
   }
   return bytes;
 }
@@ -93,7 +91,7 @@ type OwnIds = Readonly<Record<`${Own}_id`, string>>;
 
 const NOBODY: OwnIds = { user_id: '', account_id: '' };
 
-interface Besides {
+export interface Besides {
   /** What holds besides, and for others as well: it is filed once for all of them. */
   bases?: readonly Authority[];
   /** Whose grants they are: templates stay as they are, and are compared with these. */
@@ -139,6 +137,17 @@ export class Authority {
   ): Promise<Authority> {
     const reach = await doInTurns(Reach.make(held, Authority.#reachesOf(besides.bases ?? [])));
     return new Authority(asker, held, besides, reach);
+  }
+
+  /** Files grants that name many single things: it takes long, and whoever asks is answered in one go. */
+  async fileNamed(): Promise<void> {
+    await doInTurns(this.#fileNamed());
+  }
+
+  *#fileNamed(): Steps<void> {
+    for (const bundle of yield* this.#reach.listBundles()) {
+      for (const type of yield* listNamed(bundle)) yield* fileBundle(this.asker, bundle, type);
+    }
   }
 
   static #reachesOf(bases: readonly Authority[]): readonly Reach[] {
@@ -275,13 +284,15 @@ export class Authority {
   ): GrantList[] {
     const names = id === undefined || forCollection ? NONE : this.#namesOf(id);
     const pins = pin === undefined ? NONE : this.#namesOf(pin);
-    return sorted.flatMap(({ everything, collection, byId, byPin }) => {
-      const lists = [everything];
-      if (id === undefined && forCollection) lists.push(collection);
+    const lists: GrantList[] = [];
+    // There may be a thousand, and each is weighed for each action.
+    for (const { everything, collection, byId, byPin } of sorted) {
+      if (!everything.isEmpty) lists.push(everything);
+      if (id === undefined && forCollection && !collection.isEmpty) lists.push(collection);
       addAll(lists, byId, names);
       addAll(lists, byPin, pins);
-      return lists;
-    });
+    }
+    return lists;
   }
 
   /** Whether some grant speaks of just this item, or of what it lies in. */
@@ -325,7 +336,9 @@ export class Authority {
     if (views.size === 0) this.#views.set(applying, views);
     const known = views.get(place.type);
     if (known) return known;
-    const sorted = applying.bundles.map((bundle) => sortBundle(this.asker, bundle, place.type));
+    const sorted = applying.bundles
+      .map((bundle) => sortBundle(this.asker, bundle, place.type))
+      .filter(({ isEmpty }) => !isEmpty);
     const view: View = {
       sorted,
       naming: sorted.filter(({ byId, byPin }) => byId.size > 0 || byPin.size > 0),
@@ -343,13 +356,34 @@ export class Authority {
 const filedOf = remembered((_: Bundle) => new Map<ResourceTypeName, SortedGrants>());
 
 function sortBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): SortedGrants {
-  const filed = filedOf(bundle);
-  const known = filed.get(type);
-  if (known) return known;
-  const sorted = new SortedGrants(asker, type, bundle);
-  filed.set(type, sorted);
+  return filedOf(bundle).get(type) ?? doAll(fileBundle(asker, bundle, type));
+}
+
+function* fileBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): Steps<SortedGrants> {
+  const sorted = yield* SortedGrants.make(asker, type, bundle);
+  filedOf(bundle).set(type, sorted);
   return sorted;
 }
+
+/** Types of which a bundle names many single things, or what they lie in. */
+function* listNamed(bundle: Bundle): Steps<ResourceTypeName[]> {
+  const named = new Set<ResourceTypeName>();
+  let ids = 0;
+  for (const grants of bundle) {
+    for (const grant of grants) {
+      yield;
+      if (typeOfFirst(grant) === undefined) continue;
+      ids += grant.ids.length;
+      for (const type of TYPES) if (concerns(grant, type)) named.add(type);
+    }
+  }
+  return ids < MANY_IDS ? [] : [...named];
+}
+
+/** Fewer are filed when somebody asks. */
+const MANY_IDS = 256;
+
+const TYPES = Object.keys(RESOURCE_TYPES) as ResourceTypeName[];
 
 const NONE: readonly string[] = [];
 

@@ -72,23 +72,42 @@ export class Reach {
     return this.#roles;
   }
 
+  /** The bundles that apply anywhere, but for those of its bases. */
+  *listBundles(): Steps<Bundle[]> {
+    const keys = new Set<string>();
+    for (const kinds of [...this.#in.values(), ...this.#beneath.values(), this.#everywhere]) {
+      yield;
+      if (kinds.size > 0) keys.add(keyOf(kinds));
+    }
+    return [...keys].map((key) => this.#bundleOf(key));
+  }
+
   find(place: ScopePlace): Applying {
     const { scope_id, parent_scope_id } = place;
-    const besides = this.#bases.map((base) => base.find(place));
     const reasons = [
       this.#in.get(scope_id),
       parent_scope_id === '' ? undefined : this.#beneath.get(parent_scope_id),
       scope_id === 'global' ? undefined : this.#everywhere,
     ];
+    const isNowhere = reasons.every((roles) => roles === undefined || roles.size === 0);
+    if (isNowhere && this.#bases.length === 0) return NOTHING;
     // Where the same grants apply the same is true: scopes of which there are many share it.
     const keys = reasons.map((roles) => (roles ? keyOf(roles) : ''));
-    const key = `${keys.join(' ')} ${besides.map(({ number }) => number).join(' ')}`;
+    let key = keys.join(' ');
+    const besides: Bundle[] = [];
+    for (const [at, base] of this.#bases.entries()) {
+      const { bundles, number } = base.find(place);
+      // Of thousands of roles of single scopes most say nothing of this one.
+      if (bundles.length === 0) continue;
+      key += ` ${at}.${number}`;
+      for (const bundle of bundles) besides.push(bundle);
+    }
     const known = this.#applying.get(key);
     if (known) return known;
     const bundles = [...new Set(keys)].flatMap((roles) =>
       roles === '' ? [] : [this.#bundleOf(roles)],
     );
-    for (const applying of besides) bundles.push(...applying.bundles);
+    for (const bundle of besides) bundles.push(bundle);
     const applying = { bundles, number: this.#applying.size };
     this.#applying.set(key, applying);
     return applying;
@@ -126,6 +145,9 @@ export class Reach {
     return bundle;
   }
 }
+
+/** Where nothing applies. */
+const NOTHING: Applying = { bundles: [], number: -1 };
 
 const keyOf = remembered((kinds: Kinds) => [...kinds].join(','));
 

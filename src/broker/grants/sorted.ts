@@ -1,4 +1,5 @@
 import { remembered } from '../../core/remembered.ts';
+import type { Steps } from '../../core/steps.ts';
 import { RESOURCE_TYPES, type ResourceTypeName, typeOfId } from '../resource-types.ts';
 import { type Action, parentAction } from './actions.ts';
 import { coversAction, type Grant, type Own, templateOf } from './grant.ts';
@@ -54,6 +55,21 @@ function addFields(fields: Set<string>, more: Iterable<string>): void {
   }
 }
 
+/** What a grant says of fields. One of all fields counts wherever it stands: what is named before it does not push it out. */
+const fieldsOf = remembered(({ output_fields = [] }: Grant): ReadonlySet<string> => {
+  if (output_fields.includes('*')) return EVERY_FIELD;
+  const fields = new Set<string>();
+  addFields(fields, output_fields);
+  return fields;
+});
+
+function unite(all: readonly ReadonlySet<string>[]): ReadonlySet<string> {
+  if (all.includes(EVERY_FIELD)) return EVERY_FIELD;
+  const fields = new Set<string>();
+  for (const one of all) addFields(fields, one);
+  return fields;
+}
+
 const mergedWith = remembered((_: ReadonlySet<string>) => new WeakMap<object, Set<string>>());
 
 /** The fields of both: the same set for the same two, since whoever is told of verdicts keeps them. */
@@ -85,12 +101,17 @@ export class GrantList {
   readonly #permits: Permits;
   readonly #grants: Grant[];
   #said: Map<Action, Said> | undefined;
+  #united: { of: readonly Grant[]; fields: ReadonlySet<string> }[] | undefined;
 
   /** @param sole the only one there will be: many ids may share the list */
   constructor(permits: Permits, sole?: Grant) {
     this.#permits = permits;
     this.sole = sole;
     this.#grants = sole ? [sole] : [];
+  }
+
+  get isEmpty(): boolean {
+    return this.#grants.length === 0;
   }
 
   add(grant: Grant): void {
@@ -109,21 +130,32 @@ export class GrantList {
     const known = this.#said.get(action);
     if (known) return known;
     let authorized = false;
-    let fields: Set<string> | undefined;
-    for (const { actions, output_fields } of this.#grants) {
-      if (actions.length > 0) {
-        if (!this.#permits(actions, action)) continue;
+    const saying: Grant[] = [];
+    for (const grant of this.#grants) {
+      if (grant.actions.length > 0) {
+        if (!this.#permits(grant.actions, action)) continue;
         authorized = true;
       }
-      if (!output_fields) continue;
-      fields ??= new Set();
-      // Wherever it stands: what is named before it does not push it out.
-      if (output_fields.includes('*')) fields.add('*');
-      addFields(fields, output_fields);
+      if (grant.output_fields) saying.push(grant);
     }
+    const fields = this.#fieldsOf(saying);
     const said = { authorized, fields };
     this.#said.set(action, said);
     return said;
+  }
+
+  /** The same set for all actions of which the same grants say something: whoever was asked keeps it. */
+  #fieldsOf(saying: readonly Grant[]): ReadonlySet<string> | undefined {
+    const [first, ...others] = saying;
+    if (!first || others.length === 0) return first && fieldsOf(first);
+    this.#united ??= [];
+    const known = this.#united.find(
+      ({ of }) => of.length === saying.length && of.every((grant, at) => grant === saying[at]),
+    );
+    if (known) return known.fields;
+    const fields = unite(saying.map(fieldsOf));
+    this.#united.push({ of: saying, fields });
+    return fields;
   }
 }
 
@@ -166,15 +198,27 @@ export class SortedGrants {
   readonly #seen = new WeakMap<readonly Action[], Seen>();
   readonly #permits: Permits;
 
-  constructor(asker: Asker, type: ResourceTypeName, bundle: Bundle) {
-    this.#permits = permitsOf(asker, type);
-    this.everything = new GrantList(this.#permits);
-    this.collection = new GrantList(this.#permits);
+  private constructor(permits: Permits) {
+    this.#permits = permits;
+    this.everything = new GrantList(permits);
+    this.collection = new GrantList(permits);
+  }
+
+  static *make(asker: Asker, type: ResourceTypeName, bundle: Bundle): Steps<SortedGrants> {
+    const sorted = new SortedGrants(permitsOf(asker, type));
     for (const grants of bundle) {
       for (const grant of grants) {
-        if (asker !== 'anonymous' || grant.type === type) this.#add(type, grant);
+        yield;
+        if (asker !== 'anonymous' || grant.type === type) yield* sorted.#add(type, grant);
       }
     }
+    return sorted;
+  }
+
+  /** Whether none of the grants says anything of the type. */
+  get isEmpty(): boolean {
+    const { everything, collection, byId, byPin } = this;
+    return everything.isEmpty && collection.isEmpty && byId.size === 0 && byPin.size === 0;
   }
 
   describeVisibility(idActions: readonly Action[]): Seen {
@@ -192,7 +236,7 @@ export class SortedGrants {
     return seen;
   }
 
-  #add(type: ResourceTypeName, grant: Grant): void {
+  *#add(type: ResourceTypeName, grant: Grant): Steps<void> {
     const [first] = grant.ids;
     if (first === '*') {
       if (grant.type === type || grant.type === '*') this.everything.add(grant);
@@ -205,17 +249,18 @@ export class SortedGrants {
     }
     const own = typeOfFirst(grant);
     if (grant.type === '' || grant.type === own) {
-      if (own === type) this.#put(this.byId, grant);
+      if (own === type) yield* this.#put(this.byId, grant);
     } else if (parent !== undefined && parent === own) {
       if (grant.type !== type && grant.type !== '*') return;
-      this.#put(this.byPin, grant);
+      yield* this.#put(this.byPin, grant);
     }
   }
 
   /** A grant may name hundreds of ids, of which nothing else speaks: they share its list. */
-  #put(map: Map<string, GrantList>, grant: Grant): void {
+  *#put(map: Map<string, GrantList>, grant: Grant): Steps<void> {
     const alone = new GrantList(this.#permits, grant);
-    for (const id of grant.ids) {
+    for (const [at, id] of grant.ids.entries()) {
+      if (at % IDS_A_STEP === IDS_A_STEP - 1) yield;
       const key = keyOf(id);
       const before = map.get(key);
       if (!before) map.set(key, alone);
@@ -230,6 +275,9 @@ export class SortedGrants {
     return list;
   }
 }
+
+/** So many take some microseconds. */
+const IDS_A_STEP = 32;
 
 const NONE: Names = { named: new Set(), own: new Set() };
 

@@ -1,5 +1,6 @@
 import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
@@ -14,7 +15,7 @@ import {
   holdMembers,
   holdNumberOf,
 } from '../org-bounds/store.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
 import { requireScope } from '../tree/operations.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
@@ -9,7 +10,7 @@ import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
 import { haveAllLinksTo, holdLinksTo, listLinksFrom } from '../links/store.ts';
 import { BOUNDS, MOST_SETS_OF_HOST } from '../org-bounds/bounds.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { judgeAddress } from '../addresses/address.ts';
 import type { Definition, Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
 import { listLinksToAll } from '../links/store.ts';
-import { omitEmpty } from '../resource.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 
 /** What a static host keeps. */

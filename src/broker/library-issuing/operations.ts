@@ -2,7 +2,6 @@ import { generateKeyPair, type KeyObject } from 'node:crypto';
 import type { Lease } from '../../access/leases/lease.ts';
 import { insertLease } from '../../access/leases/store.ts';
 import { holdPermissions } from '../../access/standing/operations.ts';
-import { systemCaller } from '../../access/system-caller.ts';
 import { askerOf, makeKeyInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -24,16 +23,12 @@ import {
   type VaultConnection,
   VaultFault,
 } from '../vault-client/answer.ts';
+import { type MadeLease, madeTokenOf } from '../vault-client/made.ts';
 import { askVault, type VaultRequest } from '../vault-client/operations.ts';
-import {
-  sessionPrefix,
-  VAULT_LEASE,
-  type VaultLeaseData,
-  vaultLeaseData,
-} from '../vault-leases/lease.ts';
-import { revokeAtVault } from '../vault-leases/operations.ts';
+import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../vault-leases/lease.ts';
 import { openConnection, requireToken } from '../vault-tokens/operations.ts';
 import { planRenewal } from '../vault-tokens/token.ts';
+import { giveLeaseBack, giveTokenBack } from './giving-back/operations.ts';
 import { mayIssue } from './permission/operations.ts';
 import { fillBody, fillIssueFields, fillPath, planSshRequest, UnfitValue } from './request.ts';
 import { encodeSshPublicKey } from './ssh-public-key.ts';
@@ -167,14 +162,26 @@ async function issueFromVault(
   const { library } = request;
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
+  const giveMadeBack = async (made: MadeLease): Promise<void> => {
+    const lease = leaseOf(app, request, token.id, made);
+    if (lease) await giveLeaseBack(app, connection, lease);
+  };
   const { answer, read } = await askFor(app, connection, {
     ...request,
     makePair: (type, bits) => newKeyPair(app, caller, type, bits),
     onGone: caller.onGone,
+  }).catch(async (error: unknown) => {
+    // What comes too late, too long or broken is there all the same.
+    if (error instanceof VaultFault && error.made) await giveMadeBack(error.made);
+    throw error;
   });
   const lease = leaseOf(app, request, token.id, answer);
+  const made = madeTokenOf(answer.body);
   const giveBack = async (): Promise<void> => {
     if (lease) await giveLeaseBack(app, connection, lease);
+    if (made !== undefined) {
+      await giveTokenBack(app, connection, { token: made, library_id: library.id });
+    }
   };
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
@@ -197,7 +204,7 @@ function leaseOf(
   app: App,
   request: IssueRequest,
   token_id: string,
-  { lease_id, lease_duration, renewable }: VaultAnswer,
+  { lease_id, lease_duration, renewable }: MadeLease,
 ): Lease | undefined {
   if (lease_id === '') return undefined;
   const now = Math.floor(app.now() / 1000);
@@ -216,21 +223,6 @@ function leaseOf(
     renewed_at: undefined,
     renewable: false,
   };
-}
-
-/** What cannot be given back at once is due: the job of the leases tries again. Never throws. */
-async function giveLeaseBack(app: App, connection: VaultConnection, lease: Lease): Promise<void> {
-  try {
-    await revokeAtVault(app, connection, vaultLeaseData(lease).lease_id);
-  } catch (err) {
-    app.log.warn({ err, lease: lease.id }, 'a credential is given back later');
-    const caller = systemCaller(app.newId(), 'broker/library-issuing');
-    caller.record.outcome.lease_id = lease.id;
-    const due = { ...lease, expires_at: Math.floor(app.now() / 1000) };
-    await app.commit(caller, [insertLease(due)]).catch((error: unknown) => {
-      app.log.error({ err: error, lease: lease.id }, 'a credential could not be given back');
-    });
-  }
 }
 
 /** Seconds; longer than any session. */

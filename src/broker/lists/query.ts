@@ -2,7 +2,7 @@ import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { type Expression, parseExpression } from '../filter/expression.ts';
 
 /** The most items of a page, and their number unless the request says. */
-export const MAX_PAGE_SIZE = 1000;
+const MAX_PAGE_SIZE = 1000;
 
 /** What a request lists. */
 export interface ListQuery {

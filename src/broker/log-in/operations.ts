@@ -72,7 +72,7 @@ async function findAccount(
  *
  * @param login.principals managed groups that the account is in
  */
-export async function logInAccount(
+async function logInAccount(
   app: App,
   caller: BrokerCaller,
   login: {

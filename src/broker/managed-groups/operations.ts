@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, IN_REQUEST, MAX_NAME_LENGTH, refuseField } from '../field-errors.ts';
 import { parseExpression } from '../filter/expression.ts';
-import { omitEmpty } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 
 /** What a managed group keeps: the rule by which an auth method puts accounts into it. */

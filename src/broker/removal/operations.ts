@@ -15,7 +15,10 @@ import type { ResourceTypeName } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
 import { removeResources } from '../resources/removals/store.ts';
 import { planScopeRemoval } from '../scopes/operations.ts';
-import { endSourcesBeforehand, planSourceRemoval } from '../session-credentials/operations.ts';
+import {
+  endSourcesBeforehand,
+  planSourceRemoval,
+} from '../session-credentials/ending/operations.ts';
 import { cancelPage, endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import type { PagedLoss } from '../sessions/ending/store.ts';
 import { readScopeTree } from '../tree/operations.ts';

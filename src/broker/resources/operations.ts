@@ -50,7 +50,7 @@ export async function requireResource(
 }
 
 /** Where a resource lies, for describing and planning. */
-export async function containerOf(app: App, resource: Resource): Promise<Container> {
+async function containerOf(app: App, resource: Resource): Promise<Container> {
   // A scope lies in the one above it, the global one in itself.
   const scope = await requireScope(app, resource.scope_id || 'global');
   const parent =

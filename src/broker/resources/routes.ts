@@ -306,7 +306,7 @@ export function locateItem(definition: Definition) {
   };
 }
 
-export async function locatedOf(app: App, resource: Resource): Promise<Located> {
+async function locatedOf(app: App, resource: Resource): Promise<Located> {
   const scope = await requireScope(app, resource.scope_id || 'global');
   const { parent } = RESOURCE_TYPES[resource.type];
   return {

@@ -1,5 +1,6 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
@@ -10,16 +11,22 @@ import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { listLinksFrom } from '../links/store.ts';
 import { isBound } from '../org-bounds/bounds.ts';
-import { faultOfOrg, holdNumberOf, holdPrincipals, orgOf } from '../org-bounds/store.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import {
+  faultOfOrg,
+  holdNumberOf,
+  holdPrincipals,
+  type InScope,
+  orgOf,
+} from '../org-bounds/store.ts';
+import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
 import { readScopeTree, requireScope } from '../tree/operations.ts';
 import { faultOfGrantScope, planGrantScopes } from './grant-scopes.ts';
 import { type RoleBody, roleFields } from './role.ts';
-import { faultOfRoom, sizeOfGrants } from './room.ts';
-import { holdRoom, sumGrants } from './store.ts';
+import { faultOfRoom, sizeOfGrants, sizeOfRole } from './room.ts';
+import { holdRoom, type RolePlace, sumGrants } from './store.ts';
 
 const READ_ONLY = [
   'principals',
@@ -47,11 +54,14 @@ export const roleDefinition: Definition = {
     const full = await faultOfOrg(app.db, 'role', scope, 1);
     if (full !== undefined) refuseField('scope_id', full);
     const body: RoleBody = { grant_strings: [], grant_scope_ids: ['this'] };
-    return { body, effects: holdNumberOf('role', scope) };
+    const room = await planRoom(app, scope, sizeOfGrants(body), 'scope_id');
+    return { body, effects: [...holdNumberOf('role', scope), ...room] };
   },
   updatable: () => [],
   checkChange: (item, _request, errors) => refuseReadOnly(item, errors),
-  planChange: async () => ({}),
+  async planChange(app, _caller, { resource, container: { scope }, mask }) {
+    return { effects: await planRoom(app, scope, moreOnceChanged(resource), mask[0] ?? 'name') };
+  },
 
   async describe(app, _caller, roles, how) {
     return Promise.all(
@@ -137,12 +147,19 @@ export function changePrincipals(change: LinkChange) {
         }
       },
       async requireRoom({ added, removed }) {
+        // Whoever is to have a role no more is taken from it whether there is room or not.
+        if (added.length > 0) {
+          await planRoom(app, scope, moreOnceChanged(resource), PRINCIPALS, message);
+        }
         const more = added.length - removed.length;
         if (more <= 0) return;
         const full = await faultOfOrg(app.db, 'principals', scope, more);
         if (full !== undefined) refuseField(PRINCIPALS, full, message);
       },
-      bounds: ({ added, removed }) => (added.length > removed.length ? holdPrincipals(scope) : []),
+      bounds: ({ added, removed }) => [
+        ...(added.length > removed.length ? holdPrincipals(scope) : []),
+        ...(added.length > 0 && moreOnceChanged(resource) > 0 ? holdRoom(placeOf(scope)) : []),
+      ],
     });
   };
 }
@@ -253,7 +270,35 @@ export function changeGrantScopes(change: LinkChange) {
   };
 }
 
-/** Changes what a role holds, if there is room for it; what takes no more than before has its room. */
+/** What a role grows by: one that its scope brought counts once it is changed, whatever it is that changes. */
+const moreOnceChanged = (resource: Resource, body = resource.body as RoleBody): number =>
+  sizeOfGrants(body) - sizeOfRole(resource);
+
+const placeOf = (scope: InScope): RolePlace => ({ scope_id: scope.id, org_id: orgOf(scope) });
+
+/**
+ * What holds the room that a change takes, where it takes any.
+ *
+ * @throws Failure `invalid` where there is too little
+ */
+async function planRoom(
+  app: App,
+  scope: InScope,
+  more: number,
+  field: string,
+  message?: string,
+): Promise<Effect[]> {
+  if (more <= 0) return [];
+  const place = placeOf(scope);
+  const because = faultOfRoom(await sumGrants(app.db, place), more);
+  if (because !== undefined) refuseField(field, because, message);
+  return holdRoom(place);
+}
+
+/**
+ * Changes what a role holds, if there is room for it; what takes no more than before has its room, and so has what only
+ * takes away.
+ */
 async function commitRole(
   app: App,
   caller: BrokerCaller,
@@ -265,17 +310,14 @@ async function commitRole(
   const body: RoleBody = { ...present, [field]: value };
   const commit = (effects: readonly Effect[]): Promise<Resource> =>
     commitChange(app, caller, roleDefinition, resource, item.version ?? 0, { body, effects });
-  const more = sizeOfGrants(body) - sizeOfGrants(present);
-  if (more <= 0) return commit([]);
+  const more = moreOnceChanged(resource, body);
+  const had = new Set(present[field]);
+  if (more <= 0 || value.every((one) => had.has(one))) return commit([]);
   const scope = await requireScope(app, resource.scope_id);
-  const place = { scope_id: scope.id, org_id: orgOf(scope) };
-  const requireRoom = async (): Promise<void> => {
-    const because = faultOfRoom(await sumGrants(app.db, place), more);
-    if (because !== undefined) refuseField(field, because);
-  };
-  await requireRoom();
+  const requireRoom = (): Promise<Effect[]> => planRoom(app, scope, more, field);
+  const effects = await requireRoom();
   try {
-    return await commit(holdRoom(place));
+    return await commit(effects);
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
     // Others may have taken the room meanwhile, and some of them have given it up again.

@@ -5,8 +5,9 @@ import { makeResource } from '../../../test/support/resources.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Resource } from '../resource.ts';
 import { changeResource, insertResource } from '../resources/store.ts';
+import { BROUGHT_GRANTS } from './brought.ts';
 import type { RoleBody } from './role.ts';
-import { faultOfRoom, MOST_OF_ORG, MOST_OF_SCOPE, sizeOfGrants } from './room.ts';
+import { faultOfRoom, MOST_OF_ORG, MOST_OF_SCOPE, sizeOfGrants, sizeOfRole } from './room.ts';
 import { holdRoom, sumGrants } from './store.ts';
 
 const isConflict = (error: unknown): boolean =>
@@ -41,10 +42,15 @@ const HERE = { scope_id: PROJECT, org_id: ORG };
 const BODIES: [what: string, body: RoleBody][] = [
   ['no grants', bodyOf([])],
   ['one', bodyOf(['ids=*;type=target;actions=read'])],
+  ['what a project begins with', bodyOf(BROUGHT_GRANTS.project)],
+  ['what an org begins with', bodyOf(BROUGHT_GRANTS.org)],
+  ['the same where it reaches further', { grant_strings: BROUGHT_GRANTS.org, grant_scope_ids: ['children'] }],
   ['some', bodyOf(['ids=*;type=target;actions=read', 'type=role;actions=list', 'ids=u_1;actions=read'])],
   ['JSON', bodyOf(['{"ids":["ttcp_1","ttcp_2"],"actions":["read"]}', 'type=role;actions=list'])],
   ['templates', bodyOf(['ids={{.User.Id}},{{.User.Id}};actions=read', 'ids={{ user.id }};actions=*'])],
   ['letters of more bytes', bodyOf(['ids=*;type=target;actions=read;output_fields=größe,名'])],
+  ['ids written with escapes', bodyOf(['{"ids":["ttcp\\u005f1","ttcp\\u005F2"],"actions":["read"]}'])],
+  ['output fields', bodyOf(['ids=*;type=target;actions=read,list;output_fields=id,scope_id,,a'])],
   ['many scopes', { grant_strings: [], grant_scope_ids: [ORG, PROJECT, 'this'] }],
 ]; // biome-ignore format: one table
 
@@ -52,16 +58,16 @@ const BODIES: [what: string, body: RoleBody][] = [
 const ROWS: [there: [scope_id: string, size: number][], scope_id: string, size: number, fits: boolean, why: string][] = [
   [[], PROJECT, MOST_OF_SCOPE, true, 'all that a scope may have'],
   [[], PROJECT, MOST_OF_SCOPE + 1, false, 'a byte more'],
-  [[[PROJECT, MOST_OF_SCOPE - 100]], PROJECT, 100, true, 'the last bytes of a scope'],
-  [[[PROJECT, MOST_OF_SCOPE - 100]], PROJECT, 101, false, 'a byte more than the last'],
+  [[[PROJECT, MOST_OF_SCOPE - 5000]], PROJECT, 5000, true, 'the last bytes of a scope'],
+  [[[PROJECT, MOST_OF_SCOPE - 5000]], PROJECT, 5001, false, 'a byte more than the last'],
   [[[ORG, MOST_OF_SCOPE]], PROJECT, MOST_OF_SCOPE, true, 'the org is another scope'],
   [[0, 2].map((n) => [`p_000000000${n}`, MOST_OF_SCOPE]), PROJECT, MOST_OF_SCOPE, true, 'all that an org may have'],
   [[0, 2].map((n) => [`p_000000000${n}`, MOST_OF_SCOPE - (n === 0 ? 0 : 1)]), ORG, MOST_OF_SCOPE, true, 'and less'],
-  [[0, 2, 3].map((n) => [`p_000000000${n}`, MOST_OF_SCOPE]), PROJECT, 100, false, 'more than an org may have'],
-  [[0, 2, 3].map((n) => [`p_000000000${n}`, MOST_OF_SCOPE]), 'p_0000000029', 100, true, 'another org has its own'],
-  [[['global', MOST_OF_ORG]], PROJECT, 100, true, 'global has its own'],
-  [[[ORG, MOST_OF_SCOPE], ['global', MOST_OF_ORG - 100]], 'global', 100, true, 'in which orgs do not count'],
-  [[['global', MOST_OF_ORG - 100]], 'global', 101, false, 'and which has an end as well'],
+  [[0, 2, 3].map((n) => [`p_000000000${n}`, MOST_OF_SCOPE]), PROJECT, 5000, false, 'more than an org may have'],
+  [[0, 2, 3].map((n) => [`p_000000000${n}`, MOST_OF_SCOPE]), 'p_0000000029', 5000, true, 'another org has its own'],
+  [[['global', MOST_OF_ORG]], PROJECT, 5000, true, 'global has its own'],
+  [[[ORG, MOST_OF_SCOPE], ['global', MOST_OF_ORG - 5000]], 'global', 5000, true, 'in which orgs do not count'],
+  [[['global', MOST_OF_ORG - 5000]], 'global', 5001, false, 'and which has an end as well'],
 ]; // biome-ignore format: one table
 
 const orgOf = (scope_id: string): string =>
@@ -73,9 +79,13 @@ eachPlace('the room for grants', (newPlace) => {
     await store.commit(SCOPES.map(insertResource));
     let sum = 0;
     for (const [at, [what, body]] of BODIES.entries()) {
-      await store.commit([insertResource(placed(`r_000000000${at}`, PROJECT, body))]);
-      sum += sizeOfGrants(body);
-      assert.deepEqual(await sumGrants(store.db, HERE), { org: sum, scope: sum }, what);
+      for (const version of [1, 2, 11]) {
+        const role = placed(`r_${version}000000${at}`, PROJECT, body);
+        await store.commit([insertResource({ ...role, version })]);
+        sum += sizeOfRole({ version, body });
+        const why = `${what}, version ${version}`;
+        assert.deepEqual(await sumGrants(store.db, HERE), { org: sum, scope: sum }, why);
+      }
     }
   });
 
@@ -107,7 +117,7 @@ eachPlace('the room for grants', (newPlace) => {
     const roles = ['r_0000000001', 'r_0000000002'] as const;
     const empty = roles.map((id) => insertResource(placed(id, PROJECT, bodyOf([]))));
     await one.commit([...SCOPES.map(insertResource), ...empty]);
-    const body = sized(MOST_OF_SCOPE - 1000);
+    const body = sized(MOST_OF_SCOPE - 5000);
     const grow = (store: typeof one, id: string): Promise<unknown> =>
       store.commit([changeResource(id, 1, { body }), ...holdRoom(HERE)]);
     const outcomes = await Promise.allSettled([grow(one, roles[0]), grow(other, roles[1])]);

@@ -5,7 +5,8 @@ import type { Tables } from '../../store/tables.ts';
 import type { Write } from '../../store/write.ts';
 import { BOUNDS } from '../org-bounds/bounds.ts';
 import { listInOrg } from '../org-bounds/store.ts';
-import { EACH_GRANT, EACH_TEMPLATE, MOST_OF_ORG, MOST_OF_SCOPE } from './room.ts';
+import { BROUGHT_BODIES } from './brought.ts';
+import { COUNTED, EACH_BODY, FIRST_VERSION, MOST_OF_ORG, MOST_OF_SCOPE } from './room.ts';
 
 /** Where a role lies: in a scope, which is an org, lies in one, or is `global`. */
 export interface RolePlace {
@@ -19,10 +20,15 @@ export interface Sums {
   scope: number;
 }
 
-/** What a role comes to (`sizeOfGrants`), without taking its body out of the database. */
-const SIZE = sql<number>`octet_length(body)
-  + (octet_length(body) - octet_length(replace(body, '","', ''))) / 3 * ${sql.lit(EACH_GRANT)}
-  + (octet_length(body) - octet_length(replace(body, '{{', ''))) / 2 * ${sql.lit(EACH_TEMPLATE)}`;
+/** What a role comes to (`sizeOfRole`), without taking its body out of the database. */
+const SIZE = sql<number>`case when version = ${sql.lit(FIRST_VERSION)} and body in (${sql.join(BROUGHT_BODIES.map((body) => sql.lit(body)))}) then 0
+  else octet_length(body) + ${sql.lit(EACH_BODY)} + ${sql.join(
+    COUNTED.map(
+      ([mark, bytes]) =>
+        sql`(octet_length(body) - octet_length(replace(body, ${sql.lit(mark)}, ''))) / ${sql.lit(mark.length)} * ${sql.lit(bytes)}`,
+    ),
+    sql` + `,
+  )} end`;
 
 /** A role takes some fifty bytes with no grants at all: so many fill the room, from before their number was bounded. */
 const MOST_ROLES = 100_000;

@@ -1,27 +1,20 @@
 import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Effect } from '../../store/write.ts';
 import { revokeTokensIn } from '../auth-tokens/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { insertLink } from '../links/store.ts';
-import {
-  faultOfOrg,
-  holdNumberOf,
-  holdPrincipals,
-  type InScope,
-  orgOf,
-} from '../org-bounds/store.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import { faultOfOrg, holdNumberOf, holdPrincipals, type InScope } from '../org-bounds/store.ts';
+import type { Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
 import { holdResource } from '../resources/holds/store.ts';
 import { removeResources, takeResources } from '../resources/removals/store.ts';
 import { findResource, insertResource } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
-import { faultOfRoom, sizeOfGrants } from '../roles/room.ts';
-import { holdRoom, sumGrants } from '../roles/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import { type Changed, noteScopes } from '../tree/store.ts';
@@ -179,7 +172,7 @@ function isTrue(query: URLSearchParams, name: string): boolean {
 }
 
 /**
- * Roles that come with a project count as those that are made one by one.
+ * Roles that come with a project count as those that are made one by one; their grants take no room.
  *
  * @throws Failure `invalid` where there is no room for them
  */
@@ -188,14 +181,11 @@ async function planRoomForRoles(
   project: InScope,
   roles: readonly InitialRole[],
 ): Promise<Effect[]> {
-  const place = { scope_id: project.id, org_id: orgOf(project) };
-  const size = roles.reduce((sum, role) => sum + sizeOfGrants(bodyOf(role)), 0);
   const full =
     (await faultOfOrg(app.db, 'role', project, roles.length)) ??
-    (await faultOfOrg(app.db, 'principals', project, roles.length)) ??
-    faultOfRoom(await sumGrants(app.db, place), size);
+    (await faultOfOrg(app.db, 'principals', project, roles.length));
   if (full !== undefined) refuseField('scope_id', full);
-  return [...holdNumberOf('role', project), ...holdPrincipals(project), ...holdRoom(place)];
+  return [...holdNumberOf('role', project), ...holdPrincipals(project)];
 }
 
 const bodyOf = (

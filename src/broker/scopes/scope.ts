@@ -7,6 +7,7 @@ import {
   type ResourceTypeName,
   type ScopeType,
 } from '../resource-types.ts';
+import { BROUGHT_GRANTS } from '../roles/brought.ts';
 
 export interface ScopeBody {
   /** Empty for none. */
@@ -110,7 +111,7 @@ export function planScopeRoles(
       name: 'Administration',
       description: `Role created for administration of scope ${scope.id} by user ${made.user_id} at its creation time`,
       principal_id: made.user_id,
-      grant_strings: ['ids=*;type=*;actions=*'],
+      grant_strings: BROUGHT_GRANTS.administration,
     });
   }
   if (made.skip_default) return roles;
@@ -120,21 +121,13 @@ export function planScopeRoles(
           name: 'Login and Default Grants',
           description: `Role created for login capability, account self-management, and other default grants for users of scope ${scope.id} at its creation time`,
           principal_id: 'u_anon',
-          grant_strings: [
-            'ids=*;type=scope;actions=list,no-op',
-            'ids=*;type=auth-method;actions=authenticate,list',
-            'ids={{.Account.Id}};actions=read,change-password',
-            'ids=*;type=auth-token;actions=list,read:self,delete:self',
-          ],
+          grant_strings: BROUGHT_GRANTS.org,
         }
       : {
           name: 'Default Grants',
           description: `Role created to provide default grants to users of scope ${scope.id} at its creation time`,
           principal_id: 'u_auth',
-          grant_strings: [
-            'ids=*;type=session;actions=list,read:self,cancel:self',
-            'type=target;actions=list',
-          ],
+          grant_strings: BROUGHT_GRANTS.project,
         },
   );
   return roles;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
-import { eachEngine } from '../../../test/support/engines.ts';
+import { eachEngine, sqlitePlace } from '../../../test/support/engines.ts';
 import { findLease, insertLease } from '../../access/leases/store.ts';
 import type { App } from '../../app.ts';
 import type { BrokerCaller } from '../caller.ts';
@@ -11,13 +11,8 @@ import type { Resource } from '../resource.ts';
 import { insertResource } from '../resources/store.ts';
 import { insertSession, type NewSession } from '../sessions/store.ts';
 import { sessionPrefix } from '../vault-leases/lease.ts';
-import {
-  endSessionCredentials,
-  heldSecrets,
-  planSourceRemoval,
-  readInjectedCredentials,
-  resolveCredentials,
-} from './operations.ts';
+import { endSessionCredentials, planSourceRemoval } from './ending/operations.ts';
+import { heldSecrets, readInjectedCredentials, resolveCredentials } from './operations.ts';
 import { deleteExpiredInjected } from './store.ts';
 
 const base: Resource = {
@@ -77,39 +72,50 @@ async function callerOf(app: App): Promise<BrokerCaller> {
   return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, authority } };
 }
 
+/** A target whose credentials are a MiB together. */
+async function addLong(app: App): Promise<string[]> {
+  const ids = Array.from({ length: 16 }, (_, at) => `credup_${at}`);
+  const long = 'x'.repeat(65_000);
+  await app.store.commit([
+    insertResource(target),
+    ...ids.map((id) => insertResource(credential(app, id, long))),
+    ...ids.map((to_id) => insertLink({ from_id: target.id, kind: 'target-brokered', to_id })),
+  ]);
+  return ids;
+}
+const session = { id: 's_1', expires_at: 2 ** 31 };
+const from = (caller: BrokerCaller, remote_address: string): BrokerCaller => ({
+  ...caller,
+  record: { ...caller.record, outcome: {}, remote_address },
+});
+
 eachEngine('credentials of a session', (open) => {
-  test('are refused while others with long ones have taken what all together may, and not for longer', async () => {
+  test('that are long are given to all of a crowd, in turn, and meanwhile to others', async () => {
     const { app } = await openTestApp(await open());
     const caller = await callerOf(app);
-    const ids = Array.from({ length: 16 }, (_, at) => `credup_${at}`);
-    const links = ids.map((to_id) =>
-      insertLink({ from_id: target.id, kind: 'target-brokered', to_id }),
-    );
-    const long = 'x'.repeat(65_000);
-    await app.store.commit([
-      insertResource(target),
-      ...ids.map((id) => insertResource(credential(app, id, long))),
-      ...links,
-    ]);
-    const session = { id: 's_1', expires_at: 2 ** 31 };
-    const made = await Promise.allSettled(
-      Array.from({ length: 50 }, () => resolveCredentials(app, caller, { target, session })),
-    );
-    const resolved = made.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    const refused = made.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    assert.ok(resolved.length >= 4 && resolved.length <= 16, `${resolved.length} at once`);
-    for (const reason of refused) assert.equal(reason.kind, 'rate_limited');
-    assert.ok(heldSecrets(app) > 0);
-    for (const one of resolved) one.release();
+    const ids = await addLong(app);
+    let done = 0;
+    let most = 0;
+    const resolveOne = async (remote_address: string): Promise<number> => {
+      const asked = resolveCredentials(app, from(caller, remote_address), { target, session });
+      const { credentials, release } = await asked;
+      most = Math.max(most, heldSecrets(app));
+      await new Promise(setImmediate);
+      release();
+      done += 1;
+      return credentials.length;
+    };
+    const crowd = Promise.all(Array.from({ length: 50 }, () => resolveOne('192.0.2.1')));
+    assert.equal(await resolveOne('203.0.113.1'), ids.length);
+    assert.ok(done < 10, `${done} before whoever comes from elsewhere`);
+    assert.deepEqual(new Set(await crowd), new Set([ids.length]));
+    assert.ok(most > 0 && most <= 32 << 20, `${most} bytes`);
+    await new Promise(setImmediate);
     assert.equal(heldSecrets(app), 0);
-    const { credentials, release } = await resolveCredentials(app, caller, { target, session });
-    assert.equal(credentials.length, ids.length);
-    release();
   });
 
   test('are none for a target without any', async () => {
     const { app } = await openTestApp(await open());
-    const session = { id: 's_1', expires_at: 2_000_000_000 };
     const caller = await callerOf(app);
     const { credentials, effects } = await resolveCredentials(app, caller, { target, session });
     assert.deepEqual([credentials, effects], [[], []]);
@@ -211,4 +217,39 @@ eachEngine('credentials of a session', (open) => {
       );
     });
   }
+});
+
+// A driver of PostgreSQL has timers of its own.
+test('credentials that are long are refused once the wait is over, and not before', async (t) => {
+  const place = sqlitePlace();
+  t.after(() => place.remove());
+  const { app } = await openTestApp(await place.open());
+  const caller = await callerOf(app);
+  const ids = await addLong(app);
+  const resolveOne = (remote_address: string) =>
+    resolveCredentials(app, from(caller, remote_address), { target, session });
+  const first = await resolveOne('192.0.2.1');
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const waits = Promise.allSettled([resolveOne('192.0.2.1'), resolveOne('192.0.2.1')]);
+  let ended = false;
+  void waits.then(() => {
+    ended = true;
+  });
+  t.mock.timers.tick(0);
+  for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+  t.mock.timers.tick(19_000);
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  assert.equal(ended, false);
+  t.mock.timers.tick(1_001);
+  for (const one of await waits) {
+    assert.ok(one.status === 'rejected');
+    assert.equal(one.reason.kind, 'rate_limited');
+  }
+  assert.ok(heldSecrets(app) <= 32 << 20);
+  first.release();
+  await new Promise(setImmediate);
+  assert.equal(heldSecrets(app), 0);
+  const again = await resolveOne('192.0.2.1');
+  assert.equal(again.credentials.length, ids.length);
+  again.release();
 });

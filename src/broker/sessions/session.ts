@@ -1,18 +1,8 @@
-import { formatTime, omitEmpty } from '../resource.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
+import { formatTime } from '../resource.ts';
 
 export const SESSION_STATUSES = ['pending', 'active', 'canceling', 'terminated'] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
-
-/** Why a session has ended (contract 5.6). */
-export type TerminationReason =
-  | 'unknown'
-  | 'timed out'
-  | 'closed by end-user'
-  | 'terminated'
-  | 'network error'
-  | 'system error'
-  | 'connection limit'
-  | 'canceled';
 
 /** Says whether a session may pass from one state to another: only forwards, past some or not. */
 export function mayFollow(from: SessionStatus, to: SessionStatus): boolean {

@@ -1,11 +1,12 @@
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { type AliasBody, hostIdOf } from '../aliases/alias.ts';
 import { planAliases, type WantedAlias } from '../aliases/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { type LinkKind, listLinksFrom } from '../links/store.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import type { Resource } from '../resource.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { type Linked, listLinked } from './store.ts';
 import {

@@ -1,6 +1,7 @@
 import { endLeasesOfRevoked } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
@@ -8,7 +9,7 @@ import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, faultOfTotal, idsOf } from '../links/fields.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
 import { endLogInsBeforehand } from '../removal/operations.ts';
-import { omitEmpty, type Resource } from '../resource.ts';
+import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
 import { holdResources } from '../resources/holds/store.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeRefusal, faultOfCode, parseVaultAnswer, urlOf, VaultFault } from './answer.ts';
+import { faultOfCode, parseVaultAnswer, urlOf, VaultFault } from './answer.ts';
 
 const paths: [address: string, path: string, url: string][] = [
   ['http://v:8200', 'secret/data/a', 'http://v:8200/v1/secret/data/a'],
@@ -51,9 +51,19 @@ test('an answer is read for what it may hold, whatever else is in it', () => {
   }
 });
 
-test('a refusal is told in one line, and nothing when there is none', () => {
-  assert.equal(describeRefusal('{"errors":["a\\nb","c"]}'), 'a b; c');
-  assert.equal(describeRefusal('<html>'), '');
-  assert.equal(describeRefusal('{"errors":"x"}'), '');
-  assert.equal(describeRefusal(JSON.stringify({ errors: ['x'.repeat(999)] })).length, 300);
-});
+const nested = (depth: number): string => `{"data":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
+const kept: [what: string, text: string, isRead: boolean][] = [
+  ['a lease of 2,048 characters', JSON.stringify({ lease_id: 'x'.repeat(2_048) }), true],
+  ['a longer one', JSON.stringify({ lease_id: 'x'.repeat(2_049) }), false],
+  ['one with a NUL', JSON.stringify({ lease_id: 'a\u0000' }), false],
+  ['64 values within values', nested(64), true],
+  ['65 of them', nested(65), false],
+  ['a hundred thousand', nested(100_000), false],
+  ['the same in lists', `{"data":{"a":${'['.repeat(99_999)}${']'.repeat(99_999)}}}`, false],
+];
+for (const [what, text, isRead] of kept) {
+  test(`an answer with ${what} is ${isRead ? 'read' : 'malformed'}`, () => {
+    if (isRead) parseVaultAnswer(text);
+    else assert.throws(() => parseVaultAnswer(text), VaultFault);
+  });
+}

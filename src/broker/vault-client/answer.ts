@@ -1,5 +1,7 @@
+import { CONTROL } from '../../core/control-characters.ts';
 import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
+import { findMadeLease, type MadeLease, madeLeaseOf, wholeSeconds } from './made.ts';
 
 /** How a Vault server is reached, and as whom. */
 export interface VaultConnection {
@@ -45,66 +47,75 @@ export type VaultFaultKind =
 export class VaultFault extends Error {
   readonly kind: VaultFaultKind;
   readonly status: number;
+  /** What of the server's own words may be told. */
+  readonly words: string;
+  /** What the server made nevertheless: to be given back. */
+  readonly made: MadeLease | undefined;
 
-  constructor(kind: VaultFaultKind, message: string, status = 0) {
+  constructor(
+    kind: VaultFaultKind,
+    message: string,
+    { status = 0, words = '', made }: Partial<Pick<VaultFault, 'status' | 'words' | 'made'>> = {},
+  ) {
     super(message);
     this.name = 'VaultFault';
     this.kind = kind;
     this.status = status;
+    this.words = words;
+    this.made = made;
   }
 }
+
+/** Of a lease's id, as of whatever is kept of an answer. */
+const LONGEST_LEASE_ID = 2_048;
+/** Values within values; those of a secret are one or two. */
+const DEEPEST = 64;
 
 /** What a client hears of a fault that is this server's own, and passes. */
 export const refuseBusy = (fault: VaultFault): Failure =>
   new Failure('rate_limited', fault.message, { retry_after: 5 });
 
-/** @throws VaultFault `malformed` */
+/** @throws VaultFault `malformed`, with the lease of what was made */
 export function parseVaultAnswer(text: string): VaultAnswer {
-  const body = text === '' ? {} : parseObject(text);
+  const body = text === '' ? {} : findObject(text);
+  const refuse = (message: string, made: MadeLease | undefined): VaultFault =>
+    new VaultFault('malformed', message, { made });
+  if (!body) throw refuse('the answer is no JSON object', findMadeLease(text));
   const { lease_id, lease_duration, renewable, data, auth } = body;
-  const duration = isRecord(auth) ? auth.lease_duration : undefined;
+  if (isDeeper(data, DEEPEST)) throw refuse('the secret is nested too deep', madeLeaseOf(body));
+  if (!canKeep(lease_id))
+    throw refuse('the lease has an id that cannot be kept', madeLeaseOf(body));
   return {
     lease_id: typeof lease_id === 'string' ? lease_id : '',
     lease_duration: wholeSeconds(lease_duration) ?? 0,
     renewable: renewable === true,
     data: isRecord(data) ? data : undefined,
-    auth_duration: wholeSeconds(duration),
+    auth_duration: wholeSeconds(isRecord(auth) ? auth.lease_duration : undefined),
     body,
   };
 }
 
-function wholeSeconds(value: unknown): number | undefined {
-  return typeof value === 'number' && value >= 0 && value < 2 ** 40 ? Math.floor(value) : undefined;
+/** No server makes others. */
+const canKeep = (lease_id: unknown): boolean =>
+  typeof lease_id !== 'string' || (lease_id.length <= LONGEST_LEASE_ID && !CONTROL.test(lease_id));
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((one) => isDeeper(one, levels - 1));
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  let value: unknown;
+/** The object that a text is; undefined for anything else. */
+export function findObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    value = JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
   } catch {
-    value = undefined;
+    return undefined;
   }
-  if (!isRecord(value)) throw new VaultFault('malformed', 'the answer is no JSON object');
-  return value;
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The words of a refusal's `errors`, cut to a line. */
-export function describeRefusal(text: string): string {
-  try {
-    const { errors } = parseObject(text);
-    if (!Array.isArray(errors)) return '';
-    return errors
-      .filter((one) => typeof one === 'string')
-      .join('; ')
-      .replaceAll(/\s+/g, ' ')
-      .slice(0, 300);
-  } catch {
-    return '';
-  }
 }
 
 /** What went wrong beneath HTTP, by the code of the runtime's error. */

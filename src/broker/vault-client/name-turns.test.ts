@@ -80,7 +80,7 @@ test('a name that was quick has a place that no number of new ones takes, and ne
   const { ask, end, running } = openNames();
   await ask('vault', '198.51.100.1');
   await end('vault', 5);
-  for (const at of [1, 2, 3, 4]) await ask(`slow-${at}`, `192.0.2.${at}`);
+  for (const at of [1, 2, 3, 4]) await ask(`slow-${at}`, `192.0.${at}.1`);
   assert.deepEqual(running(), ['slow-1', 'slow-2']);
   await ask('vault', '198.51.100.1');
   assert.deepEqual(running(), ['slow-1', 'slow-2', 'vault']);
@@ -97,7 +97,7 @@ test('names that were quick and hang now keep the place of the quick ones for a 
   }
   // What they were found to be is forgotten by then.
   await wait(60_000);
-  for (const at of [1, 2]) await ask(`new-${at}`, `192.0.2.${at}`);
+  for (const at of [1, 2]) await ask(`new-${at}`, `192.0.${at}.2`);
   for (const name of turned) await ask(name, '192.0.2.1');
   await ask('vault', '198.51.100.1');
   assert.deepEqual(running(), ['new-1', 'new-2', 'turned-1']);
@@ -110,6 +110,14 @@ test('addresses of one site have one place for new names, and other sites the ot
   for (const at of [1, 2, 3]) await ask(`new-${at}`, `2001:db8:1:${at}::/64`);
   assert.deepEqual(running(), ['new-1']);
   await ask('vault', '2001:db8:2:1::/64');
+  assert.deepEqual(running(), ['new-1', 'vault']);
+});
+
+test('neighbours have one place for new names, and other networks the other', async () => {
+  const { ask, running } = openNames();
+  for (const at of [1, 2, 3]) await ask(`new-${at}`, `192.0.2.${at}`);
+  assert.deepEqual(running(), ['new-1']);
+  await ask('vault', '198.51.100.1');
   assert.deepEqual(running(), ['new-1', 'vault']);
 });
 

@@ -29,7 +29,7 @@ const MOST_ADDRESSES = 16;
 
 /**
  * Turns at looking names up. Who names a server of names that never answers holds a thread for many seconds, gone or
- * not, so few are looked up at once, and those that were quick beside any number of slow ones. Of new ones each site
+ * not, so few are looked up at once, and those that were quick beside any number of slow ones. Of new ones each network
  * has one place; the server's own work has one for each name. Those of some sites together can have all places for
  * as long as names hang: meanwhile a name is what it was a minute ago.
  */

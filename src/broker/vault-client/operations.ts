@@ -9,7 +9,6 @@ import { remembered } from '../../core/remembered.ts';
 import { OnDemandThread } from '../../pki/threads/operations.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import {
-  describeRefusal,
   parseVaultAnswer,
   urlOf,
   type VaultAnswer,
@@ -20,6 +19,7 @@ import { Connections } from './connections.ts';
 import { findKey } from './secure-contexts/operations.ts';
 import { type Order, type Said, TIMEOUT } from './talk/operations.ts';
 import type { FromTalkThread, ToTalkThread } from './thread.ts';
+import { describeRefusal } from './words.ts';
 
 /** One request to a Vault server. */
 export interface VaultRequest {
@@ -30,6 +30,10 @@ export interface VaultRequest {
   body?: string;
   /** Tells when nobody waits for it any more: then it is not begun. */
   onGone?: Asker['onGone'];
+  /** Of the server's own work: for whom it is done. */
+  whose?: Pick<Asker, 'party' | 'site'>;
+  /** Milliseconds for the request and its answer together; the usual unless told. */
+  timeout_ms?: number;
 }
 
 // An answer takes ten seconds at most, and so does waiting for a place.
@@ -40,6 +44,7 @@ const connections = new Connections(
     store: {
       at_once: 16,
       at_once_each: 8,
+      at_once_site: 12,
       waiting: 512,
       waiting_each: 256,
       longest_wait_ms: TIMEOUT,
@@ -57,7 +62,8 @@ const connections = new Connections(
 );
 
 /** As whom somebody waits for a connection: the request that it is for, whoever makes it. */
-function askerOf(onGone: Asker['onGone']): Asker {
+function askerOf({ onGone, whose }: VaultRequest): Asker {
+  if (whose) return { ...whose, onGone };
   const { party } = whoAsks();
   return { party, site: siteOfParty(party), onGone };
 }
@@ -79,6 +85,7 @@ export async function askVault(
 ): Promise<VaultAnswer> {
   const url = urlOf(connection.address, request.path);
   const { credential_stores, listen, proxy_listen } = app.config;
+  const asker = askerOf(request);
   const order: Order = {
     connection,
     method: request.method,
@@ -86,15 +93,15 @@ export async function askVault(
     body: request.body,
     reach: credential_stores,
     listening: [listen.host, proxy_listen.host],
-    party: whoAsks().party,
+    party: asker.party,
+    ...(request.timeout_ms === undefined ? {} : { timeout_ms: request.timeout_ms }),
   };
-  const { status, text } = await connections.take(url.host, askerOf(request.onGone), () =>
-    talkOnThread(app, order),
-  );
+  const { status, text } = await connections.take(url.host, asker, () => talkOnThread(app, order));
   if (status >= 200 && status < 300) return parseVaultAnswer(text);
-  const because = describeRefusal(text);
-  const said = `the Vault server answered status ${status}${because === '' ? '' : `: ${because}`}`;
-  throw new VaultFault(status === 403 ? 'refused' : 'status', said, status);
+  const { token, client_certificate_key } = connection;
+  const words = describeRefusal(text, [token, client_certificate_key]);
+  const said = `the Vault server answered status ${status}${words === '' ? '' : `: ${words}`}`;
+  throw new VaultFault(status === 403 ? 'refused' : 'status', said, { status, words });
 }
 
 /** What a thread is given beyond the time that an exchange takes at most, until it counts as stuck. */
@@ -133,7 +140,7 @@ function saidIn(answer: FromTalkThread): Said {
     case 'said':
       return answer.said;
     case 'fault':
-      throw new VaultFault(answer.kind, answer.message);
+      throw new VaultFault(answer.kind, answer.message, { made: answer.made });
     case 'failed':
       throw new Error(answer.message);
   }

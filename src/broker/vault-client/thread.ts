@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { VaultFault } from './answer.ts';
+import type { MadeLease } from './made.ts';
 import { type Order, type Said, talk } from './talk/operations.ts';
 
 // The entry of the thread that speaks to Vault servers: a handshake takes as long as the certificates which the
@@ -13,7 +14,13 @@ export interface ToTalkThread {
 
 export type FromTalkThread =
   | { id: number; type: 'said'; said: Said }
-  | { id: number; type: 'fault'; kind: VaultFault['kind']; message: string }
+  | {
+      id: number;
+      type: 'fault';
+      kind: VaultFault['kind'];
+      message: string;
+      made: MadeLease | undefined;
+    }
   | { id: number; type: 'failed'; message: string };
 
 parentPort?.on('message', async ({ id, order }: ToTalkThread) => {
@@ -25,7 +32,8 @@ async function answer(id: number, order: Order): Promise<FromTalkThread> {
     return { id, type: 'said', said: await talk(order) };
   } catch (error) {
     if (error instanceof VaultFault) {
-      return { id, type: 'fault', kind: error.kind, message: error.message };
+      const { kind, message, made } = error;
+      return { id, type: 'fault', kind, message, made };
     }
     return { id, type: 'failed', message: error instanceof Error ? error.message : String(error) };
   }

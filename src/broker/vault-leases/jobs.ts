@@ -2,6 +2,7 @@ import type { Job } from '../../jobs.ts';
 import { keepVaultAlive } from './operations.ts';
 
 export const vaultJobs: readonly Job[] = [
-  // Tokens and leases are renewed with half of their time left.
-  { name: 'broker/vault', every_ms: 15_000, run: keepVaultAlive },
+  // Tokens and leases are renewed with half of their time left: those of a minute are, also after a run in which
+  // a server did not answer.
+  { name: 'broker/vault', every_ms: 10_000, run: keepVaultAlive },
 ];

@@ -26,6 +26,15 @@ export function vaultLeaseData({ data }: Lease): VaultLeaseData {
   };
 }
 
+/**
+ * Whether a server's refusal to end a lease says that it has none. A server that knows its leases answers 204 for one
+ * that is gone; the words are those of its other endpoints, and of servers like it. They count when they are all that
+ * it says: its storage that fails has words of leases, too, and ends nothing.
+ */
+export const saysNoSuchLease = ({ status, words }: { status: number; words: string }): boolean =>
+  (status === 400 || status === 404) &&
+  /^(1 error occurred: \* )?(invalid lease|lease not found)$/i.test(words);
+
 /** Where all leases of sessions lie. */
 export const SESSION_LEASES = 'broker/sessions';
 

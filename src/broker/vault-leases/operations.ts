@@ -1,10 +1,13 @@
 import type { Lease, LeaseKind } from '../../access/leases/lease.ts';
 import { rangeOf } from '../../access/leases/lease.ts';
+import { shareWork } from '../../access/leases/sharing/operations.ts';
 import { listRange } from '../../access/leases/store.ts';
-import { type App, perApp } from '../../app.ts';
+import type { App } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
+import { Failure } from '../../core/failure.ts';
+import type { SharedWork } from '../../core/shared-work.ts';
 import type { Turn } from '../../jobs.ts';
-import { type VaultConnection, VaultFault } from '../vault-client/answer.ts';
-import { askVault, type VaultRequest } from '../vault-client/operations.ts';
+import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { openConnection } from '../vault-tokens/operations.ts';
 import {
   deleteVaultToken,
@@ -13,56 +16,24 @@ import {
   replaceToken,
   saveTokenState,
 } from '../vault-tokens/store.ts';
-import { planRenewal, type VaultToken } from '../vault-tokens/token.ts';
-import { SESSION_LEASES, VAULT_LEASE, vaultLeaseData } from './lease.ts';
+import { planCare, planRenewal, type VaultToken } from '../vault-tokens/token.ts';
+import { type Asked, askAwake, whoseTokens } from './asking/operations.ts';
+import { SESSION_LEASES, saysNoSuchLease, VAULT_LEASE, vaultLeaseData } from './lease.ts';
+import { type IsInUse, isGone, revokeToken, tellingInUse } from './revoking-tokens/operations.ts';
 import { saveVaultLease } from './store.ts';
-
-/** Servers that did not answer lately, and until when nobody waits for them (Unix ms). */
-const silentServers = perApp(() => new Map<string, number>());
-const SILENCE_MS = 30_000;
-/** Addresses are what stores say: of more than so many at once each is waited for. */
-const MOST_SILENT = 1000;
-
-function noteSilence(silent: Map<string, number>, address: string, now: number): void {
-  for (const [known, until] of silent) if (until <= now) silent.delete(known);
-  if (silent.size < MOST_SILENT) silent.set(address, now + SILENCE_MS);
-}
-
-/** As {@link askVault}, but gives up at once on a server that did not answer a moment ago. */
-async function askAwake(
-  app: App,
-  connection: VaultConnection,
-  request: VaultRequest,
-): ReturnType<typeof askVault> {
-  const silent = silentServers(app);
-  if ((silent.get(connection.address) ?? 0) > app.now()) {
-    throw new VaultFault('unreachable', 'the Vault server did not answer a moment ago');
-  }
-  try {
-    return await askVault(app, connection, request);
-  } catch (error) {
-    if (error instanceof VaultFault && error.kind === 'unreachable') {
-      noteSilence(silent, connection.address, app.now());
-    }
-    throw error;
-  }
-}
 
 /** Ends a lease on its Vault server; one that it no longer knows is as good as ended. */
 export async function revokeAtVault(
   app: App,
   connection: VaultConnection,
   lease_id: string,
+  asked: Asked = {},
 ): Promise<void> {
+  const body = JSON.stringify({ lease_id });
   try {
-    await askAwake(app, connection, {
-      method: 'PUT',
-      path: 'sys/leases/revoke',
-      body: JSON.stringify({ lease_id }),
-    });
+    await askAwake(app, connection, { method: 'PUT', path: 'sys/leases/revoke', body }, asked);
   } catch (error) {
-    const unknown = error instanceof VaultFault && (error.status === 400 || error.status === 404);
-    if (!unknown) throw error;
+    if (!(error instanceof VaultFault) || !saysNoSuchLease(error)) throw error;
   }
 }
 
@@ -71,70 +42,105 @@ export async function revokeAtVault(
  * server has ended the lease by itself.
  */
 export const vaultLease: LeaseKind = {
-  async planEnd(app, lease) {
+  async planEnd(app, lease, asked) {
     const { token_id, lease_id, until } = vaultLeaseData(lease);
     const token = await findVaultToken(app.db, token_id);
     // With its token gone, so is all that was asked with it.
     if (token && until > app.now() / 1000) {
-      await revokeAtVault(app, openConnection(app, token), lease_id);
+      const connection = openConnection(app, token);
+      await revokeAtVault(app, connection, lease_id, asked).catch((error: unknown) => {
+        throw error instanceof VaultFault ? refuseForNow(lease.id, error) : error;
+      });
     }
     return { effects: [] };
   },
+
+  tellWhose(app) {
+    const find = whoseTokens(app);
+    return async (lease) => find(vaultLeaseData(lease).token_id);
+  },
 };
 
-const PAGE = 200;
-/** Requests to Vault servers at the same time. */
-const AT_ONCE = 10;
-/** Seconds until a token that was replaced may go: who read it before has used it by then. */
-const GRACE = 120;
-
-/** Renews what is due and lets go of tokens that nothing hangs on any more. */
-export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
-  const used = await renewLeases(app, turn);
-  if (used === undefined) return;
-  for (let after = ''; !turn.stopping; ) {
-    const page = await listVaultTokens(app.db, { after, limit: PAGE });
-    await inTurns(page, (token) => keepToken(app, turn, token, used.has(token.id)));
-    after = page.at(-1)?.id ?? '';
-    if (page.length === 0) return;
-  }
+function refuseForNow(lease_id: string, fault: VaultFault): Failure {
+  if (fault.kind === 'busy') return refuseBusy(fault);
+  const because = `lease ${lease_id} could not be revoked: ${fault.message}`;
+  return new Failure('unavailable', because, { cause: fault });
 }
 
-async function inTurns<T>(page: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
-  for (let start = 0; start < page.length; start += AT_ONCE) {
-    await Promise.all(page.slice(start, start + AT_ONCE).map(work));
-  }
+const PAGE = 200;
+
+/**
+ * Renews what is due and lets go of tokens that nothing hangs on any more. Each project has places of its own for
+ * each server that it asks: none waits for another's.
+ */
+export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
+  const work = shareWork(app, turn);
+  const find = whoseTokens(app);
+  const isInUse = tellingInUse(app);
+  do {
+    const used = await renewLeases(app, turn, { work, find });
+    if (used) await keepTokens(app, turn, { work, find, isInUse, used });
+  } while (await work.hasRoomAgain());
+  await work.end();
+}
+
+type FindWhose = ReturnType<typeof whoseTokens>;
+
+/** What one run looks at the tokens with. */
+interface Keeping {
+  work: SharedWork;
+  find: FindWhose;
+  isInUse: IsInUse;
 }
 
 /** @returns the tokens that living leases hang on; undefined when it was cut short */
-async function renewLeases(app: App, turn: Turn): Promise<ReadonlySet<string> | undefined> {
+async function renewLeases(
+  app: App,
+  turn: Turn,
+  { work, find }: { work: SharedWork; find: FindWhose },
+): Promise<ReadonlySet<string> | undefined> {
   const used = new Set<string>();
   const range = rangeOf(SESSION_LEASES);
+  const breath = new Breath();
   for (let after = ''; !turn.stopping; ) {
     const page = await listRange(app.db, range, { after, limit: PAGE });
-    const own = page.filter(({ kind }) => kind === VAULT_LEASE);
-    for (const lease of own) used.add(vaultLeaseData(lease).token_id);
-    await inTurns(own, (lease) => renewLease(app, turn, lease));
+    for (const lease of page) {
+      await breath.take();
+      if (lease.kind !== VAULT_LEASE) continue;
+      const { token_id, until } = vaultLeaseData(lease);
+      used.add(token_id);
+      const whose = isDue(app, lease) ? await find(token_id) : undefined;
+      if (!whose) continue;
+      const renew = (hurry: boolean): Promise<void> =>
+        renewLease(app, turn, lease, { whose, hurry });
+      work.offer({ id: lease.id, whose, until, work: renew });
+    }
     after = page.at(-1)?.id ?? '';
     if (page.length === 0) return used;
   }
   return undefined;
 }
 
-async function renewLease(app: App, turn: Turn, lease: Lease): Promise<void> {
+function isDue(app: App, lease: Lease): boolean {
   const now = Math.floor(app.now() / 1000);
+  const { renewable, renew_at, until } = vaultLeaseData(lease);
+  return renewable && renew_at <= now && until > now && lease.expires_at > now;
+}
+
+async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Promise<void> {
   const data = vaultLeaseData(lease);
-  if (!data.renewable || data.renew_at > now || data.until <= now || lease.expires_at <= now) {
-    return;
-  }
   const token = await findVaultToken(app.db, data.token_id);
-  if (!token) return;
+  // It may have waited for its place.
+  if (!token || !isDue(app, lease)) return;
+  const now = Math.floor(app.now() / 1000);
+  const body = JSON.stringify({ lease_id: data.lease_id });
   try {
-    const renewed = await askAwake(app, openConnection(app, token), {
-      method: 'PUT',
-      path: 'sys/leases/renew',
-      body: JSON.stringify({ lease_id: data.lease_id }),
-    });
+    const renewed = await askAwake(
+      app,
+      openConnection(app, token),
+      { method: 'PUT', path: 'sys/leases/renew', body },
+      asked,
+    );
     const { renew_at, expires_at: until } = planRenewal(
       now,
       renewed.lease_duration || data.until - now,
@@ -149,78 +155,75 @@ async function renewLease(app: App, turn: Turn, lease: Lease): Promise<void> {
   }
 }
 
+/** Tokens are looked at once all leases were: only then is it known what hangs on them. */
+async function keepTokens(
+  app: App,
+  turn: Turn,
+  { used, ...keeping }: Keeping & { used: ReadonlySet<string> },
+): Promise<void> {
+  const breath = new Breath();
+  for (let after = ''; !turn.stopping; ) {
+    const page = await listVaultTokens(app.db, { after, limit: PAGE });
+    for (const token of page) {
+      await breath.take();
+      await keepToken(app, turn, { ...token, isUsed: used.has(token.id) }, keeping);
+    }
+    after = page.at(-1)?.id ?? '';
+    if (page.length === 0) return;
+  }
+}
+
+type KeptToken = Awaited<ReturnType<typeof listVaultTokens>>[number] & { isUsed: boolean };
+
 async function keepToken(
   app: App,
   turn: Turn,
-  token: VaultToken & { stored: boolean },
-  used: boolean,
+  kept: KeptToken,
+  { work, find, isInUse }: Keeping,
 ): Promise<void> {
+  const { id, store_id, isUsed } = kept;
   const now = Math.floor(app.now() / 1000);
-  if (!token.stored && token.replaced_at === null) {
-    await turn.commit([replaceToken(token.id, now)], { store_id: token.store_id });
-    return;
-  }
-  const { replaced_at, expires_at, renew_at, status } = token;
-  const alive = status === 'current' || status === 'maintaining';
-  if (replaced_at !== null && !used && replaced_at + GRACE <= now) {
-    if (!alive || expires_at <= now || (await revokeToken(app, token))) {
-      await turn.commit([deleteVaultToken(token.id)], { store_id: token.store_id });
-    }
-    return;
-  }
-  if (!alive) return;
-  if (renew_at <= now) await renewToken(app, turn, token, now);
+  const outcome = { store_id };
+  const care = planCare(kept, isUsed, now);
+  if (care === 'replace') await turn.commit([replaceToken(id, now)], outcome);
+  if (care === 'delete') await turn.commit([deleteVaultToken(id)], outcome);
+  if (care !== 'revoke' && care !== 'renew') return;
+  const whose = await find(id);
+  if (!whose) return;
+  work.offer({
+    id,
+    whose,
+    until: kept.expires_at,
+    async work(hurry) {
+      // Read when it has its place: many wait, and what is sealed may be long.
+      const token = await findVaultToken(app.db, id);
+      if (!token) return;
+      const asked = { whose, hurry };
+      if (care === 'renew') await renewToken(app, turn, token, asked);
+      else if (await revokeToken(app, token, { isInUse, asked })) {
+        await turn.commit([deleteVaultToken(id)], outcome);
+      }
+    },
+  });
 }
 
-async function renewToken(app: App, turn: Turn, token: VaultToken, now: number): Promise<void> {
+async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked): Promise<void> {
+  const now = Math.floor(app.now() / 1000);
   const save = (state: Parameters<typeof saveTokenState>[1]): Promise<unknown> =>
     turn.commit([saveTokenState(token, state)], {
       store_id: token.store_id,
       token_status: 'status' in state ? state.status : 'renewed',
     });
+  const connection = openConnection(app, token);
   try {
-    const renewed = await askAwake(app, openConnection(app, token), {
-      method: 'PUT',
-      path: 'auth/token/renew-self',
-      body: '{}',
-    });
+    const request = { method: 'PUT', path: 'auth/token/renew-self', body: '{}' } as const;
+    const renewed = await askAwake(app, connection, request, asked);
     await save(planRenewal(now, renewed.auth_duration ?? token.expires_at - now));
   } catch (err) {
     if (!(err instanceof VaultFault)) throw err;
     app.log.warn({ err, store_id: token.store_id }, 'the token of a store could not be renewed');
     if (token.expires_at <= now) await save({ status: 'expired' });
-    else if (err.kind === 'refused') await save({ status: 'revoked' });
-  }
-}
-
-/** Whether a store works with the same token still: it was given back to it, or to another. */
-async function isInUse(app: App, one: VaultToken, connection: VaultConnection): Promise<boolean> {
-  for (let after = ''; ; ) {
-    const page = await listVaultTokens(app.db, { after, limit: PAGE });
-    for (const other of page) {
-      if (other.id === one.id || other.replaced_at !== null || !other.stored) continue;
-      if (openConnection(app, other).token === connection.token) return true;
-    }
-    after = page.at(-1)?.id ?? '';
-    if (page.length === 0) return false;
-  }
-}
-
-/** @returns whether nothing more is to be done about the token */
-async function revokeToken(app: App, token: VaultToken): Promise<boolean> {
-  const connection = openConnection(app, token);
-  if (await isInUse(app, token, connection)) return true;
-  try {
-    await askAwake(app, connection, {
-      method: 'PUT',
-      path: 'auth/token/revoke-self',
-      body: '{}',
-    });
-    return true;
-  } catch (err) {
-    if (!(err instanceof VaultFault)) throw err;
-    if (err.kind === 'refused') return true;
-    app.log.warn({ err, store_id: token.store_id }, 'an old token could not be revoked yet');
-    return false;
+    else if (await isGone(app, connection, { fault: err, asked }))
+      await save({ status: 'revoked' });
   }
 }

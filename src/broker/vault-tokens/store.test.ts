@@ -10,6 +10,7 @@ import {
   findVaultToken,
   insertVaultToken,
   listLatestStatus,
+  listTokensInUse,
   listVaultTokens,
   replaceToken,
   saveTokenSecret,
@@ -51,11 +52,21 @@ eachEngine('tokens of Vault stores', (open) => {
     const secret_sealed = new Uint8Array(1_000_000);
     const ids = Array.from({ length: 7 }, (_, at) => `vt_${at}`);
     for (const id of ids) {
-      await store.commit([insertVaultToken(token(id, `csvlt_${id}`, { secret_sealed }))]);
+      const effects = [
+        insertResource({ ...stored, id: `csvlt_${id}` }),
+        insertVaultToken(token(id, `csvlt_${id}`, { secret_sealed })),
+      ];
+      await store.commit(effects);
     }
+    const all = await listVaultTokens(store.db, { after: '', limit: 200 });
+    assert.deepEqual(
+      all.map(({ id }) => id),
+      ids,
+    );
+    assert.ok(all.every((one) => !('secret_sealed' in one)));
     const found: string[] = [];
     for (;;) {
-      const page = await listVaultTokens(store.db, { after: found.at(-1) ?? '', limit: 200 });
+      const page = await listTokensInUse(store.db, { after: found.at(-1) ?? '', limit: 200 });
       if (page.length === 0) break;
       assert.ok(page.length <= 3, `${page.length} at once`);
       found.push(...page.map(({ id }) => id));
@@ -105,6 +116,11 @@ eachEngine('tokens of Vault stores', (open) => {
       ['csvlt_1', 'current'],
       ['csvlt_2', 'revoked'],
     ]);
+    const idsInUse = async (): Promise<string[]> =>
+      (await listTokensInUse(store.db, { after: '', limit: 10 })).map(({ id }) => id);
+    assert.deepEqual(await idsInUse(), ['vt_1']);
+    await store.commit([replaceToken('vt_1', 5), insertVaultToken(token('vt_3', 'csvlt_1'))]);
+    assert.deepEqual(await idsInUse(), ['vt_3']);
   });
 
   test('keep their state and their sealed connection until they are deleted', async () => {

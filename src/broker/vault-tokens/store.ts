@@ -43,24 +43,50 @@ export async function listLatestStatus(
   return new Map(rows.map(({ store_id, status }) => [store_id, status]));
 }
 
-const page = prepared((sql, p: { after: string; limit: number }) =>
+interface Page {
+  after: string;
+  limit: number;
+}
+
+const all = prepared((sql, p: { after: string; limit: number }) =>
   sql
     .selectFrom('vault_token')
     .leftJoin('resource', 'resource.id', 'vault_token.store_id')
-    .selectAll('vault_token')
+    .select(['vault_token.id', 'store_id', 'status', 'renew_at', 'expires_at', 'replaced_at'])
     .select('resource.id as found_id')
     .where('vault_token.id', '>', p.after)
     .orderBy('vault_token.id')
     .limit(p.limit),
 );
 
-/** A page of all tokens, in order of their ids: fewer where they are long, none at the end. */
+/** A page of all tokens, in order of their ids, without their secrets, which may be long. */
 export async function listVaultTokens(
   db: Db,
-  { after, limit }: { after: string; limit: number },
-): Promise<(VaultToken & { stored: boolean })[]> {
-  const { rows } = await page.some(db, { after, limit }, 'secret_sealed');
-  return rows.map((row) => ({ ...tokenOf(row), stored: row.found_id !== null }));
+  { after, limit }: Page,
+): Promise<(Omit<VaultToken, 'secret_sealed'> & { stored: boolean })[]> {
+  const rows = await all.all(db, { after, limit });
+  return rows.map(({ found_id, status, ...row }) => ({
+    ...row,
+    status: status as VaultTokenStatus,
+    stored: found_id !== null,
+  }));
+}
+
+const inUse = prepared((sql, p: { after: string; limit: number }) =>
+  sql
+    .selectFrom('vault_token')
+    .innerJoin('resource', 'resource.id', 'vault_token.store_id')
+    .selectAll('vault_token')
+    .where('vault_token.id', '>', p.after)
+    .where('replaced_at', 'is', null)
+    .orderBy('vault_token.id')
+    .limit(p.limit),
+);
+
+/** A page of the tokens that stores work with, in order of their ids: fewer where they are long, none at the end. */
+export async function listTokensInUse(db: Db, { after, limit }: Page): Promise<VaultToken[]> {
+  const { rows } = await inUse.some(db, { after, limit }, 'secret_sealed');
+  return rows.map(tokenOf);
 }
 
 export function insertVaultToken(token: VaultToken): Write {

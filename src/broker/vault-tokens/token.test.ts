@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { blake2b256 } from '../../core/blake2b.ts';
-import { faultOfToken, listMissingCapabilities, planRenewal, tokenHmac } from './token.ts';
+import { describeRefusal } from '../vault-client/words.ts';
+import {
+  faultOfToken,
+  listMissingCapabilities,
+  planCare,
+  planRenewal,
+  saysDenied,
+  saysNoSuchToken,
+  tokenHmac,
+} from './token.ts';
 
 const fit = { orphan: true, period: 60, renewable: true, accessor: 'a' };
 
@@ -49,3 +58,75 @@ test('what lives some seconds is renewed with half of them left', () => {
   assert.deepEqual(planRenewal(100, 60), { renew_at: 130, expires_at: 160 });
   assert.deepEqual(planRenewal(100, 0), { renew_at: 101, expires_at: 100 });
 });
+
+const kept = {
+  id: 'vt_1',
+  store_id: 'csvlt_1',
+  status: 'current',
+  renew_at: 200,
+  expires_at: 300,
+  replaced_at: null,
+  stored: true,
+} as const;
+const replaced = { status: 'maintaining', replaced_at: 10 } as const;
+
+const cares: [
+  what: string,
+  change: Partial<Parameters<typeof planCare>[0]>,
+  at: { is_used?: boolean; now: number },
+  care: ReturnType<typeof planCare>,
+][] = [
+  ['of a store, before half of its time', {}, { now: 199 }, undefined],
+  ['of a store, with half of its time left', {}, { now: 200 }, 'renew'],
+  ['that its server no longer knows', { status: 'revoked' }, { now: 200 }, undefined],
+  ['whose store is gone', { stored: false }, { now: 100 }, 'replace'],
+  ['replaced, that leases hang on', replaced, { now: 250, is_used: true }, 'renew'],
+  ['replaced a moment ago', replaced, { now: 129 }, undefined],
+  ['replaced long enough ago', replaced, { now: 130 }, 'revoke'],
+  ['replaced, whose store is gone', { ...replaced, stored: false }, { now: 130 }, 'revoke'],
+  ['replaced, whose time is over', replaced, { now: 300 }, 'delete'],
+  ['replaced, dead at its server', { ...replaced, status: 'expired' }, { now: 130 }, 'delete'],
+];
+
+for (const [what, change, { is_used = false, now }, care] of cares) {
+  test(`what is due for a token ${what}: ${care ?? 'nothing'}`, () => {
+    assert.equal(planCare({ ...kept, ...change }, is_used, now), care);
+  });
+}
+
+type Told = 'gone' | 'denied' | undefined;
+
+/** What servers answer to a token: that they have none, that it may not do this or that they have none, or neither. */
+const refusals: [status: number, errors: unknown, told: Told][] = [
+  [403, ['2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n'], 'gone'],
+  [403, ['1 error occurred:\n\t* invalid token\n\n'], 'gone'],
+  [403, ['bad token'], 'gone'],
+  [403, ['invalid token'], 'gone'],
+  [403, ['permission denied'], 'denied'],
+  [403, ['1 error occurred:\n\t* permission denied\n\n'], 'denied'],
+  [403, ['request blocked by the firewall'], undefined],
+  [403, ['invalid token: request blocked by the firewall'], undefined],
+  [403, ['permission denied', 'request blocked by the firewall'], undefined],
+  [403, ['2 errors occurred:\n\t* permission denied\n\t* timeout\n\n'], undefined],
+  [
+    403,
+    ['3 errors occurred:\n\t* permission denied\n\t* invalid token\n\t* timeout\n\n'],
+    undefined,
+  ],
+  [403, ['invalid token "a"'], undefined],
+  [403, 'permission denied', undefined],
+  [403, [], undefined],
+  [400, ['invalid token'], undefined],
+  [401, ['permission denied'], undefined],
+  [500, ['invalid token'], undefined],
+  [503, ['permission denied'], undefined],
+];
+
+for (const [status, errors, told] of refusals) {
+  const said = JSON.stringify(errors);
+  test(`a token of which ${status} ${said} is said is ${told ?? 'there still'}`, () => {
+    const refusal = { status, words: describeRefusal(JSON.stringify({ errors })) };
+    assert.equal(saysNoSuchToken(refusal), told === 'gone');
+    assert.equal(saysDenied(refusal), told === 'denied');
+  });
+}

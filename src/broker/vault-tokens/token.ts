@@ -66,3 +66,43 @@ export function planRenewal(
 ): { renew_at: number; expires_at: number } {
   return { renew_at: now + Math.max(1, Math.floor(seconds / 2)), expires_at: now + seconds };
 }
+
+/** Seconds until a token that was replaced may go: who read it before has used it by then. */
+const GRACE = 120;
+
+/**
+ * What is to be done about a token: it makes way, as its store is gone; it goes, at its server before where it is alive
+ * there; it is renewed.
+ *
+ * @param is_used whether leases hang on it
+ */
+export function planCare(
+  token: Omit<VaultToken, 'secret_sealed'> & { stored: boolean },
+  is_used: boolean,
+  now: number,
+): 'replace' | 'delete' | 'revoke' | 'renew' | undefined {
+  const { replaced_at, expires_at, renew_at, status } = token;
+  if (!token.stored && replaced_at === null) return 'replace';
+  const is_alive = status === 'current' || status === 'maintaining';
+  if (replaced_at !== null && !is_used && replaced_at + GRACE <= now) {
+    return is_alive && expires_at > now ? 'revoke' : 'delete';
+  }
+  return is_alive && renew_at <= now ? 'renew' : undefined;
+}
+
+interface Refusal {
+  status: number;
+  words: string;
+}
+
+/**
+ * Whether a server's refusal says that it has no such token. As of leases, the words count when they are all that it
+ * says: what stands before a server refuses requests as well, and ends nothing.
+ */
+export const saysNoSuchToken = ({ status, words }: Refusal): boolean =>
+  status === 403 &&
+  /^([12] errors? occurred: (\* permission denied )?\* )?(bad|invalid) token$/i.test(words);
+
+/** What servers say of a token that may not do something, and some of one that they do not know. */
+export const saysDenied = ({ status, words }: Refusal): boolean =>
+  status === 403 && /^(1 error occurred: \* )?permission denied$/i.test(words);

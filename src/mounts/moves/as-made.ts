@@ -1,4 +1,5 @@
 import type { OwnPath } from '../../access/name-form.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
 import { fullPath, type Mount } from '../mount.ts';
 
 /** What a request would bring that makes a mount, and where policies may speak of it. */
@@ -13,15 +14,14 @@ export interface Making {
  */
 export function makingOf(mount: Mount): Making {
   const { type, description, options, local, seal_wrap, external_entropy_access } = mount;
-  const settings = sayingOf({ ...mount.config });
-  const tuned = sayingOf({ description, options, ...settings });
-  const made = sayingOf({
-    ...{ type, description, options, local, seal_wrap, external_entropy_access },
-    config: settings,
-  });
+  const settings = omitEmpty({ ...mount.config });
+  const tuned = omitEmpty({ description, options, ...settings });
+  const own = { type, description, options, local, seal_wrap, external_entropy_access };
+  const made = omitEmpty({ ...own, config: settings });
+  const tunes = Object.keys(tuned);
   const paths = pathsOfMount(fullPath(mount).replace(/\/$/, '')).flatMap(({ path }) => [
     { path, part: Object.keys(made) },
-    ...(isEmpty(tuned) ? [] : [{ path: `${path}/tune`, part: Object.keys(tuned) }]),
+    ...(tunes.length === 0 ? [] : [{ path: `${path}/tune`, part: tunes }]),
   ]);
   return { fields: { ...tuned, ...made }, paths };
 }
@@ -31,11 +31,3 @@ export const pathsOfMount = (place: string): { path: string }[] => [
   { path: `sys/mounts/${place}` },
   ...(place.startsWith('auth/') ? [{ path: `sys/${place}` }] : []),
 ];
-
-function sayingOf(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !isEmpty(value)));
-}
-
-function isEmpty(value: unknown): boolean {
-  return !value || (typeof value === 'object' && Object.keys(value).length === 0);
-}

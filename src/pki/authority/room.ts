@@ -82,7 +82,7 @@ const FORMER_BYTES = 256;
 const CERTIFICATE_FACTOR = 3;
 
 /** About how many bytes of memory certificates take that were read. */
-export function weighCertificates(lengths: Iterable<number>): number {
+function weighCertificates(lengths: Iterable<number>): number {
   let bytes = 0;
   for (const length of lengths) bytes += ISSUER_BYTES + CERTIFICATE_FACTOR * length;
   return bytes;

@@ -82,7 +82,7 @@ export const signSchema = z.object(signFields);
 export type SignRequest = z.output<typeof signSchema>;
 
 /** The body of `sign-verbatim`: usages count where the request has none of its own. */
-export const verbatimFields = {
+const verbatimFields = {
   ...leafFields,
   ...csrField,
   key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(

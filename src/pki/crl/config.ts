@@ -15,7 +15,7 @@ const entryCount = comparedBy(integer, {
 });
 
 /** How a mount's revocation lists are made; durations stay in the words they were written in. */
-export const crlFields = {
+const crlFields = {
   expiry: durationText('72h').describe('Validity of a CRL.'),
   disable: flag(false).describe('Serve an empty, signed CRL and build no other.'),
   ocsp_disable: flag(false).describe('Answer every OCSP request with "unauthorized".'),

@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../../access/caller.ts';
+import { tellKeptFacts } from '../../access/identity/facts/operations.ts';
 import { planLease } from '../../access/leases/operations.ts';
 import { judgeAgainWith, settle } from '../../access/standing/operations.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Soon } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath, type Mount } from '../../mounts/mount.ts';
@@ -28,6 +30,7 @@ import type { Key } from '../keys/key.ts';
 import { generateKeyToHandOut, signCertificate, signWithKey } from '../keys/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
+import { listLookedUp } from '../roles/compiled-rules.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
@@ -163,6 +166,8 @@ async function readGround(app: App, caller: Caller, target: Target): Promise<Gro
   const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
   const { version } = authority.defaults;
   const mount_tag = settingsTagOf(mount) ?? '';
+  const told = readIdentity(app, caller, role);
+  const identity = told instanceof Promise ? await told : told;
   const held = holdGround({ mount_id, role: target.role, role_tag: body_tag, version, mount_tag });
   return {
     role,
@@ -173,10 +178,16 @@ async function readGround(app: App, caller: Caller, target: Target): Promise<Gro
       issuer: describeIssuing(issuer, key, chooseUrls(authority, issuer)),
       mount: effectiveLeaseTtls(mount.config),
       now: Math.floor(app.now() / 1000),
-      identity: caller.identity,
+      identity,
       latest: target.latest,
     },
   };
+}
+
+/** Of the caller, as far as the role's templates name it. */
+function readIdentity(app: App, { identity }: Caller, role: Role): Soon<IdentityFacts | undefined> {
+  const named = listLookedUp(role);
+  return identity && named.selectors.length > 0 ? tellKeptFacts(app, identity, named) : identity;
 }
 
 /** As it is now: it may have been tuned since the request came. */

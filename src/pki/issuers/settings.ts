@@ -108,7 +108,7 @@ function planUsage(issuer: Issuer, wanted: readonly string[]): Usage[] {
 }
 
 /** Whether the certificate lets its key sign CRLs (RFC 5280 §4.2.1.3). */
-export function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
+function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
   return certificate.keyUsage === undefined || certificate.keyUsage.includes('CRLSign');
 }
 

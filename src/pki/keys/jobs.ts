@@ -1,4 +1,5 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
+import type { Caller } from '../../access/caller.ts';
 import { makeKeyInTurn } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -36,17 +37,26 @@ const poolOf = perApp<Pool>((app) => {
   return pool;
 });
 
+type Aside = NonNullable<Caller['aside']>;
+
 /**
  * A fresh RSA key that nobody else gets: from those made in the background, or, when there is
  * none, made when it is the asker's turn, so that a burst is slowed to what the cores can make.
  * Sizes that nobody asks for are never made.
  *
+ * @param aside does what has to be waited for
  * @throws Failure `rate_limited` when too many keys are waited for
  */
-export async function takeRsaKey(app: App, asker: Asker, bits: number): Promise<KeyObject> {
+export async function takeRsaKey(
+  app: App,
+  asker: Asker,
+  bits: number,
+  aside: Aside = (work) => work(),
+): Promise<KeyObject> {
   const pool = poolOf(app);
   const most = MOST[bits];
-  const make = (): Promise<KeyObject> => makeKeyInTurn(app, asker, () => generateRsa(bits));
+  const make = (): Promise<KeyObject> =>
+    aside(() => makeKeyInTurn(app, asker, () => generateRsa(bits)));
   if (most === undefined) return make();
   let shelf = pool.shelves.get(bits);
   if (shelf === undefined) {

@@ -2,7 +2,7 @@ import { Failure } from '../../core/failure.ts';
 import { judgeKeyParameters, type KeyType } from '../../x509/keys.ts';
 
 /** SHA-2 sizes that a signature may be asked for. */
-export const SIGNATURE_SIZES: readonly number[] = [256, 384, 512];
+const SIGNATURE_SIZES: readonly number[] = [256, 384, 512];
 
 export interface KeyParameters {
   key_type: KeyType | 'any';

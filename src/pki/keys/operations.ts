@@ -86,7 +86,7 @@ async function generatePrivateKey(
 ): Promise<KeyObject> {
   switch (wanted.key_type) {
     case 'rsa':
-      return takeRsaKey(app, askerOf(caller), wanted.key_bits);
+      return takeRsaKey(app, askerOf(caller), wanted.key_bits, caller.aside);
     case 'ed25519':
       return generateKeyPairSync('ed25519').privateKey;
     case 'ec': {

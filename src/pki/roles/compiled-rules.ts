@@ -1,4 +1,11 @@
-import { expandTemplate, type IdentityFacts, isTemplate } from '../../core/identity-template.ts';
+import {
+  expandTemplate,
+  type IdentityFacts,
+  isLookedUp,
+  isTemplate,
+  type LookedUp,
+  listSelectors,
+} from '../../core/identity-template.ts';
 import { type Budget, PatternSet } from '../../core/pattern-set.ts';
 import { remembered } from '../../core/remembered.ts';
 import { isHostPart, isUriPart, isWholeName, isWholeUri } from '../../core/template-values.ts';
@@ -90,6 +97,18 @@ const compileFixed = remembered((rules: ListedRules): Fixed => {
     filled: new WeakMap(),
   };
 });
+
+/** What the templates of a role name of groups and of what is said of aliases, with a key for all of it. */
+export const listLookedUp = remembered(
+  (rules: ListedRules): { selectors: readonly LookedUp[]; key: string } => {
+    const templates = [
+      ...(rules.allowed_domains_template ? rules.allowed_domains : []),
+      ...(rules.allowed_uri_sans_template ? rules.allowed_uri_sans : []),
+    ];
+    const selectors = templates.flatMap(listSelectors).filter(isLookedUp);
+    return { selectors, key: JSON.stringify(selectors) };
+  },
+);
 
 function divide(entries: readonly string[], templating: boolean) {
   const fixed: string[] = [];

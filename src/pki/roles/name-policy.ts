@@ -250,7 +250,7 @@ function judgeIp({ rules, source }: Ground, ip: string): NameVerdict {
 }
 
 /** An IPv4 or IPv6 address; one with a zone (`fe80::1%eth0`) means nothing to others. */
-export function isIpAddress(text: string): boolean {
+function isIpAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
@@ -273,7 +273,7 @@ function judgeUri({ rules, compiled, budget, source }: Ground, uri: string): Nam
  * Absolute, with a scheme, of the characters RFC 3986 §2 has. Without `.` and `..` segments:
  * `/web/../admin` would fit the pattern `/web/*` and lead elsewhere.
  */
-export function isUri(text: string): boolean {
+function isUri(text: string): boolean {
   return (
     /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/.test(text) &&
     URL.canParse(text) &&

@@ -35,8 +35,8 @@ import { encodeRoot, type GeneratedRoot } from './generated-root.ts';
 /** Of a root's certificate, which goes with all that it signs. */
 const MOST_ROOT_BYTES = 64 << 10;
 
-const WAYS = ['internal', 'exported', 'existing', 'kms'] as const;
-type Way = (typeof WAYS)[number];
+const KEY_SOURCES = ['internal', 'exported', 'existing', 'kms'] as const;
+type KeySource = (typeof KEY_SOURCES)[number];
 
 /** Makes a root: a key, unless an existing one is to be used, and a certificate signed by it. */
 export async function generateRoot(
@@ -44,11 +44,12 @@ export async function generateRoot(
   caller: Caller,
   input: RootRequest & { exported: string },
 ) {
-  const way = parseWay(input.exported);
+  const source = parseKeySource(input.exported);
   const { exported: _, ...request } = input;
   checkSignatureSize(request.signature_bits);
-  await refuseDeniedPaths(caller, way, request);
-  const fresh = way === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
+  await refuseDeniedPaths(caller, source, request);
+  const fresh =
+    source === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
   const mount_id = caller.mount.id;
 
   return changeAuthority(app, caller, async (authority) => {
@@ -69,7 +70,7 @@ export async function generateRoot(
     const { defaults } = authority;
     const becomesDefault = defaults.default_issuer === '' || defaults.default_follows_latest_issuer;
     const data: GeneratedRoot = {
-      ...encodeRoot(root.der, way === 'exported' ? fresh?.private_key : undefined, request),
+      ...encodeRoot(root.der, source === 'exported' ? fresh?.private_key : undefined, request),
       serial_number,
       expiration: not_after,
       issuer_id: issuer.id,
@@ -95,15 +96,19 @@ export async function generateRoot(
 }
 
 /** What is made has paths of its own, and so has the key that is used. */
-async function refuseDeniedPaths(caller: Caller, way: Way, request: RootRequest): Promise<void> {
+async function refuseDeniedPaths(
+  caller: Caller,
+  source: KeySource,
+  request: RootRequest,
+): Promise<void> {
   const { issuer_name: name, key_name, key_ref } = request;
   await refuseDenied(caller, [
     ...ownPaths(caller, 'issuer', { name }),
-    ...ownPaths(caller, 'key', way === 'existing' ? { ref: key_ref } : { name: key_name }),
+    ...ownPaths(caller, 'key', source === 'existing' ? { ref: key_ref } : { name: key_name }),
   ]);
 }
 
-interface RootGround {
+interface RootContext {
   request: RootRequest;
   now_ms: number;
   mount: Mount;
@@ -127,7 +132,7 @@ interface SignedRoot {
 async function signRoot(
   app: App,
   caller: Caller,
-  { request, now_ms, mount, authority, key, fresh }: RootGround,
+  { request, now_ms, mount, authority, key, fresh }: RootContext,
 ): Promise<SignedRoot> {
   const serialNumber = newSerialNumber(app);
   const wanted: WantedRoot = {
@@ -178,15 +183,15 @@ const planRow = (
   { common_name: subject_cn }: RootRequest,
 ) => ({ serial, issuer_id, role: '', subject_cn, not_before, not_after, der });
 
-function parseWay(exported: string): Way {
-  const way = WAYS.find((one) => one === exported);
-  if (!way) {
+function parseKeySource(exported: string): KeySource {
+  const source = KEY_SOURCES.find((one) => one === exported);
+  if (!source) {
     throw new Failure(
       'invalid',
       'the "exported" path parameter must be "internal", "existing", "exported" or "kms"',
     );
   }
-  if (way !== 'kms') return way;
+  if (source !== 'kms') return source;
   throw new Failure(
     'invalid',
     'managed keys are not available: use internal, exported or existing',

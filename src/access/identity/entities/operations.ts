@@ -28,8 +28,8 @@ import {
   type EntitySettings,
   requireIdentityPolicies,
 } from '../entity.ts';
-import { listGroupsAbove } from '../group.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
+import { listGroupsAbove, requireFewPolicies } from '../memberships/operations.ts';
 import { deleteMemberships, listGroupsOf } from '../memberships/store.ts';
 import {
   endLogInsBeforehand,
@@ -38,8 +38,6 @@ import {
   pagesOf,
   planAliasRemoval,
   readAliasMounts,
-  readGroupTree,
-  requireFewPolicies,
 } from '../operations.ts';
 import {
   aliasPaths,
@@ -169,7 +167,7 @@ async function answerEntity(app: App, entity: Entity | undefined): Promise<Answe
   if (!entity) throw new Failure('not_found', '');
   const aliases = await listAliases(app.db, entity.id);
   const direct = await listGroupsOf(app.db, 'entity', entity.id);
-  const inherited = listGroupsAbove(await readGroupTree(app), direct);
+  const inherited = await listGroupsAbove(app, direct);
   const described = await describeAliases(app, aliases);
   return { data: describeEntity(entity, described, { direct, inherited }) };
 }

@@ -9,18 +9,32 @@ import type { Caller } from '../../caller.ts';
 import type { OwnPath, Sense } from '../../name-form.ts';
 import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
-import { checkMemberGroups, describeGroup, type Group, type GroupSettings } from '../group.ts';
+import {
+  checkMemberGroups,
+  describeGroup,
+  type Group,
+  type GroupSettings,
+  MOST_NESTINGS,
+} from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
 import {
+  listGroupsAbove,
+  requireFewBeneath,
+  requireFewNestings,
+  requireFewPolicies,
+} from '../memberships/operations.ts';
+import {
   countEntityMembers,
+  countParents,
   deleteMemberships,
   holdAcyclic,
+  holdFewNestings,
   listGroupsOf,
   listMembers,
   replaceMembers,
 } from '../memberships/store.ts';
-import { randomName, readGroupTree, requireFewPolicies } from '../operations.ts';
+import { randomName } from '../operations.ts';
 import {
   aliasPaths,
   CONCERNED,
@@ -66,14 +80,20 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     if (existing) await refuseDeniedNow(caller, otherPaths(caller, 'group', existing));
     const group = planGroup(app, existing, input);
     await requireFreeName(app, group);
-    await requireFewPolicies(app, group, await listGroupsOf(app.db, 'group', group.id));
-    const nests = (input.member_group_ids ?? []).length > 0;
+    const above = await listGroupsOf(app.db, 'group', group.id);
+    const given = await requireFewPolicies(app, group, above);
+    const members = await planMembers(app, caller, group, input);
+    await requireFewBeneath(app, {
+      ...{ group, given },
+      gives_more: !new Set(group.policies).isSubsetOf(new Set(existing?.policies)),
+      members: { entity: input.member_entity_ids, group: input.member_group_ids },
+    });
     return {
       effects: [
         existing ? updateGroup(group) : insertGroup(group),
-        ...(await planMembers(app, caller, group, input)),
+        ...members.effects,
         ...bumpPermissionVersion(),
-        ...(nests ? [holdAcyclic({ id: group.id })] : []),
+        ...(members.nests ? holdNestings(group) : []),
       ],
       result: { data: { id: group.id, name: group.name } },
       outcome: { group_id: group.id },
@@ -81,6 +101,11 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     };
   });
 }
+
+const holdNestings = ({ id }: Group): Effect[] => [
+  holdFewNestings({ id, most: MOST_NESTINGS }),
+  holdAcyclic({ id }),
+];
 
 /** Paths of the group and of its members, as far as the request says them. */
 function listNamed(caller: Caller, input: SentGroup): OwnPath[] {
@@ -143,7 +168,7 @@ async function planMembers(
   caller: Caller,
   group: Group,
   input: SentGroup,
-): Promise<Effect[]> {
+): Promise<{ effects: Effect[]; nests: boolean }> {
   const { member_entity_ids: entities, member_group_ids: groups } = input;
   if (group.type === 'external' && (entities?.length || groups?.length)) {
     throw new Failure(
@@ -159,15 +184,27 @@ async function planMembers(
     throw new Failure('invalid', `member_entity_ids: there is no entity "${missing}"`);
   }
   await refuseDeniedNow(caller, pathsOfNames(caller, names, JOINED));
-  if (groups) {
-    checkMemberGroups(await readGroupTree(app), group.id, groups);
-    await refuseDeniedNow(caller, await pathsOfGroups(app, caller, groups, JOINED));
-  }
+  const nests = groups ? await judgeNesting(app, caller, group, groups) : false;
   await refuseDeniedLeaving(app, caller, group, input);
-  return [
+  const effects = [
     ...(entities ? replaceMembers(group.id, 'entity', entities) : []),
     ...(groups ? replaceMembers(group.id, 'group', groups) : []),
   ];
+  return { effects, nests };
+}
+
+/** Whether groups become members of the group. */
+async function judgeNesting(
+  app: App,
+  caller: Caller,
+  { id }: Group,
+  members: readonly string[],
+): Promise<boolean> {
+  const names = await listNamesById(app.db, members);
+  const above = await listGroupsAbove(app, [id]);
+  checkMemberGroups(id, members, { ids: new Set(names.keys()), above });
+  await refuseDeniedNow(caller, pathsOfGroups(caller, names, JOINED));
+  return requireFewNestings(app, id, members);
 }
 
 function pathsOfNames(caller: Caller, names: ReadonlyMap<string, string>, sense: Sense): OwnPath[] {
@@ -175,14 +212,12 @@ function pathsOfNames(caller: Caller, names: ReadonlyMap<string, string>, sense:
 }
 
 /** Names alone, by which they are not known before. */
-async function pathsOfGroups(
-  app: App,
+function pathsOfGroups(
   caller: Caller,
-  ids: readonly string[],
+  names: ReadonlyMap<string, string>,
   sense: Sense,
-): Promise<OwnPath[]> {
-  const names = await listNamesById(app.db, ids);
-  return names.flatMap((name) => ownPaths(caller, 'group', { name }, sense));
+): OwnPath[] {
+  return [...names.values()].flatMap((name) => ownPaths(caller, 'group', { name }, sense));
 }
 
 /**
@@ -209,7 +244,10 @@ async function refuseDeniedLeaving(
   const names = entities && (await listNamesOfEntities(app.db, await leaving('entity', entities)));
   if (names) await refuseDeniedNow(caller, pathsOfNames(caller, names, CONCERNED));
   const gone = groups ? await leaving('group', groups) : [];
-  await refuseDeniedNow(caller, await pathsOfGroups(app, caller, gone, CONCERNED));
+  await refuseDeniedNow(
+    caller,
+    pathsOfGroups(caller, await listNamesById(app.db, gone), CONCERNED),
+  );
 }
 
 export async function readGroupById(
@@ -277,20 +315,18 @@ async function removeGroup(
 }
 
 export async function listGroupIds(app: App): Promise<Answer> {
-  const tree = await readGroupTree(app);
   const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async (some) => {
-    const members = await countEntityMembers(
-      app.db,
-      some.map(({ id }) => id),
-    );
+    const ids = some.map(({ id }) => id);
+    const members = await countEntityMembers(app.db, ids);
+    const parents = await countParents(app.db, ids);
     return Object.fromEntries(
       some.map(({ id, name }) => [
         id,
         {
           name,
           num_member_entities: members.get(id) ?? 0,
-          num_parent_groups: tree.parents.get(id)?.length ?? 0,
+          num_parent_groups: parents.get(id) ?? 0,
         },
       ]),
     );

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
+import { compareIds } from '../../../store/in-blocks.ts';
 import { listInPages, PAGE } from '../../../store/in-pages.ts';
 import { keyPages } from '../../../store/key-page.ts';
 import { type Write, write } from '../../../store/write.ts';
@@ -21,20 +22,35 @@ const memberPages = keyPages('identity_group_member', 'member_id', ['group_id', 
 const COUNTED_AT_ONCE = 10;
 
 /** How many entities are members of each of some groups; those without any are left out. */
-export async function countEntityMembers(
+export const countEntityMembers = (
   db: Db,
   group_ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> =>
+  countBy(db, 'group_id', { ids: group_ids, kind: 'entity', at_once: COUNTED_AT_ONCE });
+
+/** How many groups each of some groups is itself a member of; those in none are left out. */
+export const countParents = (
+  db: Db,
+  member_ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> =>
+  countBy(db, 'member_id', { ids: member_ids, kind: 'group', at_once: NESTED_AT_ONCE });
+
+/** Counts the memberships of some, others having their turn between. */
+async function countBy(
+  db: Db,
+  column: 'group_id' | 'member_id',
+  of: { ids: readonly string[]; kind: MemberKind; at_once: number },
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
-  for (const ids of inPieces(group_ids, COUNTED_AT_ONCE)) {
+  for (const ids of inPieces(of.ids, of.at_once)) {
     const rows = await db
       .selectFrom('identity_group_member')
-      .select(({ fn }) => ['group_id', fn.countAll().as('count')])
-      .where('group_id', 'in', ids)
-      .where('kind', '=', 'entity')
-      .groupBy('group_id')
+      .select(({ fn, ref }) => [ref(column).as('id'), fn.countAll().as('count')])
+      .where(column, 'in', ids)
+      .where('kind', '=', of.kind)
+      .groupBy(column)
       .execute();
-    for (const { group_id, count } of rows) counts.set(group_id, Number(count));
+    for (const { id, count } of rows) counts.set(id, Number(count));
     await nextTurn();
   }
   return counts;
@@ -49,10 +65,51 @@ export function listGroupsOf(db: Db, kind: MemberKind, member_id: string): Promi
 
 const groupPages = keyPages('identity_group_member', 'group_id', ['member_id', 'kind']);
 
-/** Which groups are members of which. */
-export async function listGroupMemberships(
+/** A group that is a member of another. */
+export interface Nesting {
+  group_id: string;
+  member_id: string;
+}
+
+/** Groups that are asked about at once: what was stored before there was a bound may be nested a lot. */
+const NESTED_AT_ONCE = 100;
+
+/** Which groups some groups are members of. */
+export async function listNestings(db: Db, member_ids: readonly string[]): Promise<Nesting[]> {
+  const all: Nesting[] = [];
+  for (const ids of inPieces([...member_ids].sort(compareIds), NESTED_AT_ONCE)) {
+    const found = await listInPages<Nesting>((last) => nestingPage(db, ids, last));
+    for (const nesting of found) all.push(nesting);
+  }
+  return all;
+}
+
+function nestingPage(
   db: Db,
-): Promise<{ group_id: string; member_id: string }[]> {
+  ids: readonly string[],
+  last: Nesting | undefined,
+): Promise<Nesting[]> {
+  const { group_id, member_id } = last ?? { group_id: '', member_id: '' };
+  const left = ids.filter((id) => id >= member_id);
+  return db
+    .selectFrom('identity_group_member')
+    .select(['group_id', 'member_id'])
+    .where('member_id', 'in', left)
+    .where('kind', '=', 'group')
+    .where((row) =>
+      row.or([
+        row('member_id', '>', member_id),
+        row.and([row('member_id', '=', member_id), row('group_id', '>', group_id)]),
+      ]),
+    )
+    .orderBy('member_id')
+    .orderBy('group_id')
+    .limit(PAGE)
+    .execute();
+}
+
+/** All of them, in the order of groups. */
+export async function listAllNestings(db: Db): Promise<Nesting[]> {
   return listInPages((last) =>
     db
       .selectFrom('identity_group_member')
@@ -71,6 +128,47 @@ export async function listGroupMemberships(
       .limit(PAGE)
       .execute(),
   );
+}
+
+/**
+ * Some of the groups above some others, however far up: for what is nested so deep that to ask level by level
+ * would take long. Whoever asks goes on from those that were found.
+ */
+export async function listFarAbove(db: Db, member_ids: readonly string[]): Promise<string[]> {
+  const some = member_ids.slice(0, NESTED_AT_ONCE);
+  const rows = await db
+    .withRecursive('upward(id)', (from) =>
+      from
+        .selectFrom('identity_group_member')
+        .select('group_id as id')
+        .where('member_id', 'in', some)
+        .where('kind', '=', 'group')
+        .union(
+          from
+            .selectFrom('identity_group_member as above')
+            .innerJoin('upward', 'upward.id', 'above.member_id')
+            .select('above.group_id as id')
+            .where('above.kind', '=', 'group'),
+        ),
+    )
+    .selectFrom('upward')
+    .select('id')
+    .limit(PAGE)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Whether more groups are members of groups than some, each counted as often as it is one. */
+export async function hasMoreNestings(db: Db, than: number): Promise<boolean> {
+  const one = db
+    .selectFrom('identity_group_member')
+    .select('group_id')
+    // As it stands, for the index of those alone: entities may be many times more.
+    .where('kind', '=', sql.lit('group'))
+    .where('group_id', '>', '')
+    .offset(than)
+    .limit(1);
+  return (await one.executeTakeFirst()) !== undefined;
 }
 
 /** Members of one statement: ten thousand of one each would hold up whoever writes next. */
@@ -135,6 +233,25 @@ export const holdAcyclic = preparedHold<{ id: string }>(
         )`,
       ),
   { rows: 1, conflict: 'a group would be a member of itself (cyclic relationship)' },
+);
+
+/**
+ * Refuses its write set if more groups are members of groups than there may be. It comes where
+ * {@link holdAcyclic} does, and for the same reason.
+ */
+export const holdFewNestings = preparedHold<{ id: string; most: number }>(
+  (from, { id, most }) =>
+    from
+      .selectFrom('identity_group')
+      .select('identity_group.id')
+      .where('identity_group.id', '=', id)
+      .where(
+        sql<boolean>`not exists (
+          select 1 from identity_group_member where kind = 'group' and group_id > ''
+          limit 1 offset ${most}
+        )`,
+      ),
+  { rows: 1, conflict: 'groups became members of groups in the meantime' },
 );
 
 /** Takes an entity or a group out of every group. */

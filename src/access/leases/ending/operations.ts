@@ -1,10 +1,13 @@
 import type { App } from '../../../app.ts';
+import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
+import type { Whose } from '../../../core/shared-work.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import type { EndingPages } from '../../ended.ts';
 import { removeMarked } from '../../tokens/ending/operations.ts';
-import type { Lease } from '../lease.ts';
+import type { Lease, LeaseKind } from '../lease.ts';
+import { shareWork } from '../sharing/operations.ts';
 import {
   deleteLease,
   expireLeases,
@@ -47,16 +50,20 @@ export function workOf(app: App, caller: Caller): EndingWork {
   };
 }
 
-/**
- * Ends a lease and what it stands for in one write set; one that another has ended is fine.
- *
- * @param force the lease goes even when what it stands for cannot be ended
- */
+/** How one lease is ended. */
+interface HowToEnd {
+  /** The lease goes even when what it stands for cannot be ended. */
+  force?: boolean;
+  /** For whom somebody else is asked, and how, where that is shared out. */
+  asked?: Parameters<LeaseKind['planEnd']>[2];
+}
+
+/** Ends a lease and what it stands for in one write set; one that another has ended is fine. */
 export async function endLease(
   app: App,
   work: EndingWork,
   lease: Lease,
-  force = false,
+  { force = false, asked }: HowToEnd = {},
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -65,7 +72,7 @@ export async function endLease(
       if (!kind && !force) throw new Error(`lease ${lease.id} is of an unknown kind`);
       const end =
         isThere &&
-        (await kind?.planEnd(app, lease).catch((error: unknown) => {
+        (await kind?.planEnd(app, lease, asked).catch((error: unknown) => {
           if (!force) throw error;
           app.log.warn({ err: error, lease: lease.id }, 'a lease was dropped by force');
           return undefined;
@@ -83,36 +90,70 @@ export async function endLease(
   }
 }
 
+/** The page that follows a lease, from the first one on; empty at the end. */
+type NextPage = (last: Lease | undefined) => Promise<Lease[]>;
+
 /**
  * Ends leases page by page. One that cannot be ended holds up none of the others.
  *
- * @param next the page that follows a lease, from the first one on; empty at the end
  * @returns how many could not be ended; the next run of the job tries them again
  */
 export async function endPages(
   app: App,
   work: EndingWork,
-  next: (last: Lease | undefined) => Promise<Lease[]>,
-  { most = Number.POSITIVE_INFINITY, force = false }: { most?: number; force?: boolean } = {},
+  next: NextPage,
+  { most, force = false }: { most?: number; force?: boolean } = {},
 ): Promise<number> {
   let failed = 0;
+  await goThrough(work, next, {
+    ...(most === undefined ? {} : { most }),
+    async take(page) {
+      failed += await endEach(app, work, page, force);
+    },
+  });
+  return failed;
+}
+
+async function goThrough(
+  work: EndingWork,
+  next: NextPage,
+  {
+    most = Number.POSITIVE_INFINITY,
+    take,
+  }: { most?: number; take: (page: Lease[]) => Promise<void> },
+): Promise<void> {
   let last: Lease | undefined;
   for (let seen = 0; !work.stopping && seen < most; ) {
     const page = await next(last);
-    if (page.length === 0) break;
-    for (let start = 0; start < page.length && !work.stopping; start += AT_ONCE) {
-      const part = page.slice(start, start + AT_ONCE);
-      const ends = await Promise.allSettled(part.map((one) => endLease(app, work, one, force)));
-      for (const end of ends) {
-        if (end.status === 'fulfilled') continue;
-        failed += 1;
-        app.log.error({ err: end.reason }, 'a lease could not be ended');
-      }
-    }
+    if (page.length === 0) return;
+    await take(page);
     seen += page.length;
     last = page.at(-1);
   }
+}
+
+/** @returns how many could not be ended */
+async function endEach(
+  app: App,
+  work: EndingWork,
+  leases: readonly Lease[],
+  force = false,
+): Promise<number> {
+  let failed = 0;
+  for (let start = 0; start < leases.length && !work.stopping; start += AT_ONCE) {
+    const part = leases.slice(start, start + AT_ONCE);
+    const ends = await Promise.allSettled(part.map((one) => endLease(app, work, one, { force })));
+    for (const end of ends) {
+      if (end.status === 'fulfilled') continue;
+      failed += 1;
+      noteFailure(app, end.reason);
+    }
+  }
   return failed;
+}
+
+function noteFailure(app: App, err: unknown): void {
+  app.log.error({ err }, 'a lease could not be ended');
 }
 
 /** Leases that one write set makes due. */
@@ -144,14 +185,66 @@ export async function expireOfMountBeforehand(
   }
 }
 
-/** Ends every lease that is due: its time is over, or its token is gone. */
+/**
+ * Ends every lease that is due: its time is over, or its token is gone. Where somebody else has to be asked for that,
+ * each project has places of its own for each server: none holds up the others, nor what asks nobody.
+ */
 export async function endDueLeases(app: App, work: EndingWork): Promise<void> {
+  const whoseOf = tellingWhose(app);
+  await Promise.all([endDueByAsking(app, work, whoseOf), endDueAlone(app, work, whoseOf)]);
+}
+
+type WhoseOf = (lease: Lease) => Promise<Whose | undefined>;
+
+function tellingWhose(app: App): WhoseOf {
+  const finds = new Map(
+    Object.entries(app.leaseKinds).map(([name, kind]) => [name, kind.tellWhose?.(app)]),
+  );
+  return async (lease) => finds.get(lease.kind)?.(lease);
+}
+
+/** Goes through all that is due. */
+async function goThroughDue(
+  app: App,
+  work: EndingWork,
+  take: (page: Lease[]) => Promise<void>,
+): Promise<void> {
   const now = Math.floor(app.now() / 1000);
   const first = { expires_at: 0, id: '' };
-  await endPages(app, work, (last) => listUnbound(app.db, { after: last?.id ?? '', limit: PAGE }));
-  await endPages(app, work, (last) =>
-    listExpired(app.db, now, { after: last ?? first, limit: PAGE }),
-  );
+  const lists: readonly NextPage[] = [
+    (last) => listUnbound(app.db, { after: last?.id ?? '', limit: PAGE }),
+    (last) => listExpired(app.db, now, { after: last ?? first, limit: PAGE }),
+  ];
+  for (const next of lists) await goThrough(work, next, { take });
+}
+
+async function endDueAlone(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
+  await goThroughDue(app, work, async (page) => {
+    const own: Lease[] = [];
+    for (const lease of page) if (!(await whoseOf(lease))) own.push(lease);
+    await endEach(app, work, own);
+  });
+}
+
+async function endDueByAsking(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
+  const shared = shareWork(app, work);
+  const offer = async (lease: Lease): Promise<void> => {
+    const { id, expires_at: until } = lease;
+    const whose = await whoseOf(lease);
+    const end = (asked: HowToEnd['asked']): Promise<void> =>
+      endLease(app, work, lease, { asked }).catch((error: unknown) => noteFailure(app, error));
+    if (whose) shared.offer({ id, whose, until, work: (hurry) => end({ whose, hurry }) });
+  };
+  const breath = new Breath();
+  do {
+    await goThroughDue(app, work, async (page) => {
+      for (const lease of page) {
+        await offer(lease);
+        await breath.take();
+      }
+    });
+  } while (await shared.hasRoomAgain());
+  await shared.end();
 }
 
 /**

@@ -1,6 +1,6 @@
-import { textBytes } from '../../../core/kept.ts';
 import { type Grant, parseGrant } from '../../grants/grant.ts';
 import type { HeldGrant } from '../../grants/reach.ts';
+import { weighRead } from '../../grants/weight.ts';
 import type { Resource } from '../../resource.ts';
 import type { Seen } from '../../resources/by-ids/store.ts';
 import type { RoleBody } from '../../roles/role.ts';
@@ -13,10 +13,8 @@ export interface GrantingRole extends Seen {
 }
 
 const ROLE_BYTES = 512;
-/** A grant that was read takes as much besides its text, however short, and so does an id or a field in it. */
-const GRANT_BYTES = 280;
-const ID_BYTES = 40;
-const FIELD_BYTES = 40;
+/** The id of a scope that it names. */
+const SCOPE_ID_BYTES = 40;
 
 /** A grant that was read, with its text. */
 export interface ReadGrant {
@@ -27,8 +25,17 @@ export interface ReadGrant {
 /** Undefined for one that cannot be used. */
 export function readGrant(text: string): ReadGrant | undefined {
   const reading = parseGrant(text);
-  return reading.valid ? { text, grant: reading.grant } : undefined;
+  if (!reading.valid) return undefined;
+  hashIds(reading.grant.ids);
+  return { text, grant: reading.grant };
 }
+
+/**
+ * Works out the hashes of ids, of which there may be thousands: it is done here, where there is time between
+ * two roles, and not when a question is waiting for an answer.
+ */
+const hashIds = (ids: readonly string[]): number =>
+  ids.length > 1 ? new Set(ids).size : ids.length;
 
 /** @param read may give the same grant for the same text: most roles grant what many others do */
 export function readGrants(
@@ -38,7 +45,7 @@ export function readGrants(
   const { grant_strings, grant_scope_ids: where } = body as RoleBody;
   const grant_scope_ids = where.length === 1 && where[0] === 'this' ? THIS : where;
   const held: HeldGrant[] = [];
-  let bytes = ROLE_BYTES + grant_scope_ids.length * ID_BYTES;
+  let bytes = ROLE_BYTES + grant_scope_ids.length * SCOPE_ID_BYTES;
   for (const written of grant_strings) {
     const found = read(written);
     if (!found) continue;
@@ -58,15 +65,4 @@ const compact = (list: readonly HeldGrant[]): readonly HeldGrant[] =>
   list.length === 0 ? NONE : list.slice();
 
 /** About how many bytes a grant takes that was read. */
-export const weighGrant = ({ text, grant }: ReadGrant): number =>
-  textBytes(text) +
-  GRANT_BYTES +
-  hashIds(grant.ids) * ID_BYTES +
-  (grant.output_fields?.length ?? 0) * FIELD_BYTES;
-
-/**
- * How many different ids there are. That works out their hashes, of which there may be thousands: it is
- * done here, where there is time between two roles, and not when a question is waiting for an answer.
- */
-const hashIds = (ids: readonly string[]): number =>
-  ids.length > 1 ? new Set(ids).size : ids.length;
+export const weighGrant = ({ text, grant }: ReadGrant): number => weighRead(grant, text);

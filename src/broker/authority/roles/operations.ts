@@ -1,7 +1,10 @@
 import { type App, perApp } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
-import { LastOf } from '../../../core/kept.ts';
+import { FewInTurn } from '../../../core/few-in-turn.ts';
+import { Kept, LastOf } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
+import { Authority } from '../../grants/decision.ts';
+import type { HeldGrant } from '../../grants/reach.ts';
 import { listResourcesById, type Seen } from '../../resources/by-ids/store.ts';
 import {
   type GrantingRole,
@@ -10,7 +13,8 @@ import {
   readGrants,
   weighGrant,
 } from './granting-role.ts';
-import { listGroupsOf, listRolesOf } from './store.ts';
+import { idsOfPacks, type Pack } from './heavy-roles.ts';
+import { listGroupsOf, listRolesById, listRolesOf } from './store.ts';
 
 /** Ids of the groups that a user is in: a role of theirs is the user's. */
 export function listGroups(app: App, user_id: string): Promise<string[]> {
@@ -62,18 +66,16 @@ export async function readRolesOf(
 class KnownRoles {
   readonly #kept = new LastOf<GrantingRole>(ROOMS.broker_roles, ({ bytes }) => bytes);
   readonly #grants = new LastOf<ReadGrant>(ROOMS.broker_grants, weighGrant);
-  #loading: Promise<unknown> = Promise.resolve();
+  readonly #loading = new FewInTurn(1);
 
   find(seen: Seen): GrantingRole | undefined {
     const role = this.#kept.find(seen.id);
     return isAsSeen(seen, role) ? role : undefined;
   }
 
-  /** One at a time: who comes with the same roles finds them read. */
+  /** One at a time: who comes with the same roles finds them read. Whoever waits does so by network and address. */
   load(app: App, wanted: readonly Seen[]): Promise<GrantingRole[]> {
-    const loading = this.#loading.then(() => this.#read(app, wanted));
-    this.#loading = loading.catch(() => undefined);
-    return loading;
+    return this.#loading.run(() => this.#read(app, wanted));
   }
 
   async #read(app: App, wanted: readonly Seen[]): Promise<GrantingRole[]> {
@@ -112,3 +114,53 @@ class KnownRoles {
 const ROLES_AT_ONCE = 16;
 
 const knownRolesOf = perApp(() => new KnownRoles());
+
+/** What the roles of packs grant, each filed once, in their order. */
+export function filePacks(
+  app: App,
+  asker: 'user' | 'anonymous',
+  packs: readonly Pack[],
+): Promise<Authority[]> {
+  const byKey = new Map(packs.map((pack) => [`${asker} ${pack.key}`, pack]));
+  return filedOf(app).getAll([...byKey.keys()], async (keys) => {
+    const missing = keys.flatMap((key) => byKey.get(key) ?? []);
+    const seen = await listRolesById(app.db, idsOfPacks(missing));
+    const roles = new Map((await readSeen(app, seen)).map((role) => [role.id, role]));
+    const filed = new Map<Pack, Authority>();
+    for (const pack of missing) {
+      // Who has gone meanwhile grants nothing.
+      const some = pack.ids.split(',').flatMap((id) => roles.get(id) ?? []);
+      filed.set(pack, await fileRoles(asker, some));
+    }
+    return (key) => {
+      const pack = byKey.get(key);
+      return (pack && filed.get(pack)) ?? NOTHING;
+    };
+  });
+}
+
+const NOTHING = new Authority('user', []);
+
+async function fileRoles(
+  asker: 'user' | 'anonymous',
+  roles: readonly GrantingRole[],
+): Promise<Authority> {
+  const authority = await Authority.make(asker, await holdGrants(roles));
+  await authority.fileNamed();
+  return authority;
+}
+
+/** As many as there is room for, and each of those, however much it is: filed for each request it would take more. */
+const filedOf = perApp(
+  () => new Kept<Authority>(ROOMS.broker_heavy_roles, ({ bytes }) => bytes, 1),
+);
+
+export async function holdGrants(roles: readonly GrantingRole[]): Promise<HeldGrant[]> {
+  const all: HeldGrant[] = [];
+  const breath = new Breath();
+  for (const { held } of roles) {
+    for (const one of held) all.push(one);
+    if (breath.isDue) await breath.take();
+  }
+  return all;
+}

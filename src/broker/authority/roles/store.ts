@@ -54,3 +54,8 @@ export async function listRolesOf(db: Db, principals: readonly string[]): Promis
   }
   return versions(db, [...ids].sort(), {});
 }
+
+/** The same of some roles, of those that are there. */
+export function listRolesById(db: Db, ids: readonly string[]): Promise<Seen[]> {
+  return versions(db, ids, {});
+}

@@ -1,9 +1,10 @@
 import type { App } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
+import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { BrokerCaller } from '../../caller.ts';
 import type { Definition } from '../../definition.ts';
 import type { OutputFields } from '../../grants/decision.ts';
-import { describeScope, formatTime, omitEmpty, type Resource, type Scope } from '../../resource.ts';
+import { describeScope, formatTime, type Resource, type Scope } from '../../resource.ts';
 import { listChildTypes, RESOURCE_TYPES } from '../../resource-types.ts';
 import { requireScope } from '../../tree/operations.ts';
 
@@ -65,6 +66,8 @@ function describeCommon(
   placed: Placed,
 ): Record<string, unknown> {
   const { containerField, type } = definition;
+  const { created_ms, updated_ms } = resource;
+  const created_time = formatTime(created_ms);
   return omitEmpty({
     id: resource.id,
     ...(containerField === 'scope_id'
@@ -73,8 +76,8 @@ function describeCommon(
     scope: placed?.summary,
     name: resource.name,
     description: resource.description,
-    created_time: formatTime(resource.created_ms),
-    updated_time: formatTime(resource.updated_ms),
+    created_time,
+    updated_time: updated_ms === created_ms ? created_time : formatTime(updated_ms),
     version: type === 'auth-token' ? undefined : resource.version,
     type: definition.showsType ? resource.subtype : undefined,
   });

@@ -1,9 +1,7 @@
-import { omitEmpty } from '../../resource.ts';
-
-export type ConnectionStatus = 'authorized' | 'connected' | 'closed';
+import { omitEmpty } from '../../../core/omit-empty.ts';
 
 /** Why a connection was closed (contract 5.6). */
-export const CLOSED_REASONS = [
+const CLOSED_REASONS = [
   'unknown',
   'timed out',
   'closed by end-user',

@@ -5,7 +5,7 @@ import { removeResources } from '../../resources/removals/store.ts';
 import {
   endSessionCredentials,
   revokeSessionCredentials,
-} from '../../session-credentials/operations.ts';
+} from '../../session-credentials/ending/operations.ts';
 import {
   deleteConnections,
   deleteSessions,

@@ -11,6 +11,7 @@ import { partyOf, siteOfParty } from '../../../core/party.ts';
 import { type Hold, SharedBytes } from '../../../core/shared-bytes.ts';
 import { faultOfCode, type VaultConnection, VaultFault } from '../answer.ts';
 import { Gate } from '../gate/operations.ts';
+import { BEGINNING, findMadeLease, type MadeLease } from '../made.ts';
 import { type NameAsker, NameTurns } from '../name-turns.ts';
 import { judgeReach, type ReachRules } from '../reach.ts';
 import { SecureContexts } from '../secure-contexts/operations.ts';
@@ -27,6 +28,8 @@ export interface Order {
   listening: readonly string[];
   /** For whom; see `Asking`. */
   party: string;
+  /** Milliseconds for the request and its answer together; {@link TIMEOUT} unless told. */
+  timeout_ms?: number;
 }
 
 export interface Said {
@@ -124,7 +127,7 @@ function optionsFor(order: Order, url: URL, gate: Gate): RequestOptions {
     method,
     maxHeaderSize: MOST_HEAD,
     createConnection: () => (url.protocol === 'https:' ? secure(gate, order, url) : gate),
-    signal: AbortSignal.timeout(TIMEOUT),
+    signal: AbortSignal.timeout(order.timeout_ms ?? TIMEOUT),
     headers: {
       accept: 'application/json',
       'x-vault-request': 'true',
@@ -196,8 +199,11 @@ function exchange(
   holdFor: (giveUp: () => void) => Hold,
 ): Promise<Said> {
   return new Promise((resolve, reject) => {
-    const fail = (error: Error & { code?: unknown }): void =>
-      reject(error instanceof VaultFault ? error : faultOfCode(String(error.code ?? '')));
+    let findMade = (): MadeLease | undefined => undefined;
+    const fail = (error: Error & { code?: unknown }): void => {
+      const fault = error instanceof VaultFault ? error : faultOfCode(String(error.code ?? ''));
+      reject(new VaultFault(fault.kind, fault.message, { made: findMade() }));
+    };
     const gate = open();
     let sent: ReturnType<typeof requestHttp>;
     try {
@@ -210,25 +216,45 @@ function exchange(
     }
     gate.on('error', (error) => void sent.destroy(error));
     sent.on('error', fail);
-    sent.on('close', () => void gate.destroy());
+    let isAnswered = false;
+    sent.on('close', () => {
+      gate.destroy();
+      // One that changes the protocol is let go of without an error.
+      if (!isAnswered) fail(new VaultFault('malformed', 'the Vault server gave no answer'));
+    });
     sent.on('response', (response) => {
+      isAnswered = true;
       const giveUp = (): void => {
         sent.destroy(new VaultFault('malformed', 'the answer of the Vault server is too long'));
       };
       const hold = holdFor(giveUp);
       const gathering = new Gathering({ limit: MOST_BODY, hold });
+      let refused: Uint8Array = new Uint8Array(0);
+      const status = response.statusCode ?? 0;
+      if (status >= 200 && status < 300) {
+        findMade = () => findMadeLease(textOf(gathering.bytes(), refused));
+      }
       response.on('error', fail);
-      response.on('close', () => hold.release());
-      response.on('data', (part: Buffer) => {
-        if (!sent.destroyed && gathering.add(part)) giveUp();
+      response.on('close', () => {
+        hold.release();
+        fail(new VaultFault('malformed', 'the answer of the Vault server has no end'));
       });
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          text: Buffer.from(gathering.bytes()).toString('utf8'),
-        }),
-      );
+      response.on('data', (part: Buffer) => {
+        if (sent.destroyed || !gathering.add(part)) return;
+        refused = part;
+        giveUp();
+      });
+      response.on('end', () => {
+        findMade = () => undefined;
+        resolve({ status, text: Buffer.from(gathering.bytes()).toString('utf8') });
+      });
     });
     sent.end(body);
   });
 }
+
+/** The beginning of what came, with the piece that was no longer taken. */
+const textOf = (...pieces: readonly Uint8Array[]): string =>
+  Buffer.concat(pieces.map((piece) => piece.subarray(0, BEGINNING)))
+    .subarray(0, BEGINNING)
+    .toString('utf8');

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { App } from '../../../app.ts';
+import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { BrokerCaller } from '../../caller.ts';
 import type { Definition, Item } from '../../definition.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../field-errors.ts';
 import type { LinkChange } from '../../links/plan.ts';
 import { listResources } from '../../lists/operations.ts';
-import { formatTime, omitEmpty, type Resource } from '../../resource.ts';
+import { formatTime, type Resource } from '../../resource.ts';
 import { commitChange, requireVersion } from '../../resources/operations.ts';
 import { deleteActivations } from '../enrolment/store.ts';
 import { readReports } from '../reports/operations.ts';

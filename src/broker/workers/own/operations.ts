@@ -26,7 +26,7 @@ export function ownWorker(app: App): { id: string } | undefined {
 }
 
 /** Registers this server's worker, or tells where it listens now. */
-export async function registerOwnWorker(app: App): Promise<void> {
+async function registerOwnWorker(app: App): Promise<void> {
   const node = nodeName(app.config);
   const unique_key = `node:${node}`;
   const known = await findResourceByKey(app.db, 'worker', unique_key);

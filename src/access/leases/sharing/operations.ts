@@ -1,0 +1,22 @@
+import { type App, perApp } from '../../../app.ts';
+import { SharedWork, type Shares, SlowOnes } from '../../../core/shared-work.ts';
+
+/**
+ * Of what a run of a job asks other servers. Together with what it waits for at last, and the time until it
+ * runs again, it comes round before a lease of a minute, renewed with half of its time left, is over.
+ */
+const SHARES: Shares = {
+  quick: { all: 24, site: 8, party: 4, line: 4 },
+  slow: { all: 8, site: 2, party: 2, line: 1 },
+  waiting: { all: 5_000, site: 1_000, party: 800, line: 400 },
+  slow_ms: 2_000,
+  silent_ms: 9_000,
+  begin_ms: 8_000,
+  begin_slow_ms: 3_000,
+};
+
+const slowOnes = perApp(() => new SlowOnes());
+
+/** What one run of a job asks of other servers; who is slow is known to all of them. */
+export const shareWork = (app: App, work: { readonly stopping: boolean }): SharedWork =>
+  new SharedWork(SHARES, slowOnes(app), () => work.stopping);

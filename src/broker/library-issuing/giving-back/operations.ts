@@ -1,0 +1,46 @@
+import type { Lease } from '../../../access/leases/lease.ts';
+import { insertLease } from '../../../access/leases/store.ts';
+import { systemCaller } from '../../../access/system-caller.ts';
+import type { App } from '../../../app.ts';
+import type { VaultConnection } from '../../vault-client/answer.ts';
+import { askVault } from '../../vault-client/operations.ts';
+import { vaultLeaseData } from '../../vault-leases/lease.ts';
+import { revokeAtVault } from '../../vault-leases/operations.ts';
+
+/** What cannot be given back at once is due: the job of the leases tries again. Never throws. */
+export async function giveLeaseBack(
+  app: App,
+  connection: VaultConnection,
+  lease: Lease,
+): Promise<void> {
+  try {
+    await revokeAtVault(app, connection, vaultLeaseData(lease).lease_id);
+  } catch (err) {
+    app.log.warn({ err, lease: lease.id }, 'a credential is given back later');
+    const caller = systemCaller(app.newId(), 'broker/library-issuing');
+    caller.record.outcome.lease_id = lease.id;
+    const due = { ...lease, expires_at: Math.floor(app.now() / 1000) };
+    await app.commit(caller, [insertLease(due)]).catch((error: unknown) => {
+      app.log.error({ err: error, lease: lease.id }, 'a credential could not be given back');
+    });
+  }
+}
+
+/**
+ * Ends the token that an answer is instead of a secret: it may end itself, whatever the store's token may. It is not kept
+ * for a later time, since it ends with the store's token. Never throws.
+ */
+export async function giveTokenBack(
+  app: App,
+  connection: VaultConnection,
+  { token, library_id }: { token: string; library_id: string },
+): Promise<void> {
+  // A server that says again what it was sent has made nothing.
+  if (token === connection.token) return;
+  try {
+    const revoke = { method: 'PUT', path: 'auth/token/revoke-self', body: '{}' } as const;
+    await askVault(app, { ...connection, token }, revoke);
+  } catch (err) {
+    app.log.warn({ err, library: library_id }, 'a token that a library made could not be revoked');
+  }
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describeRefusal } from './words.ts';
+
+test('a refusal is told in one line, and nothing when there is none', () => {
+  assert.equal(describeRefusal('{"errors":["a\\nb","c"]}'), 'a b; c');
+  assert.equal(describeRefusal('<html>'), '');
+  assert.equal(describeRefusal('{"errors":"x"}'), '');
+  assert.equal(describeRefusal(JSON.stringify({ errors: ['a b '.repeat(999)] })).length, 300);
+  assert.equal(describeRefusal(JSON.stringify({ errors: Array(50_000).fill('a') })).length, 300);
+});
+
+/** What a server says, and what of it is told: all of it where nothing else is there. */
+const told: [words: string, told?: string][] = [
+  ['permission denied'],
+  ['1 error occurred:\n\t* permission denied\n\n', '1 error occurred: * permission denied'],
+  ['unknown role: app-reader'],
+  ['Vault is sealed'],
+  ['failed to persist lease entry: context deadline exceeded'],
+  ['no handler for route "database/creds/x". route entry not found.', 'no handler for route …'],
+  ['dial tcp 10.0.0.1:5432: connect: connection refused'],
+  ['dial tcp 10.0.0.1:5432: i/o timeout'],
+  ['lookup db.internal on 10.0.0.2:53: no such host'],
+  ['x509: certificate signed by unknown authority'],
+  [
+    "Error 1045 (28000): Access denied for user 'root'@'db'",
+    'Error 1045 (28000): Access denied for user …',
+  ],
+  ["the role doesn't exist"],
+  ['password authentication failed for user "root"', 'password authentication failed for user …'],
+  ['missing password in the request'],
+  ['the password must be longer'],
+  ['dial mongodb://root:hunter2@db:1/x', 'dial …'],
+  ['dial postgres://root:hunt@er2@db:1/x', 'dial …'],
+  ['parse "postgres://root:hunter2/Zq9w@db:5432/x": invalid port ":hunter2"', 'parse …'],
+  ['pw://u:hunter2 Zq9w@h', '…'],
+  ['dial mysql: root:hunter2Zq9w@tcp(db:3306)/x', 'dial mysql: …'],
+  ['host=db user=root password=hunter2 port=1', '…'],
+  ['Password=hunter2;Token=x', '…'],
+  ['password="hunter two" failed', '…'],
+  ['password="hunter2\\"Zq9w" x', '…'],
+  ["password='hunter2''Zq9w'", '…'],
+  ['login "{\\"username\\":\\"sa\\",\\"password\\":\\"hunter\\"}" failed', 'login …'],
+  ['{password: hunter}', '…'],
+  ['password = hunter', 'password …'],
+  ['password: hunter', 'password: …'],
+  ['db_password: hunter', 'db_password: …'],
+  ['Passphrase: hunter', 'Passphrase: …'],
+  ['api-key: hunter', 'api-key: …'],
+  ['(token): hunter', '(token): …'],
+  ['user: root', 'user: …'],
+  ['password:\nhunter', 'password: …'],
+  ['password : hunter', 'password …'],
+  ['password hunter', 'password …'],
+  ['the password is hunter', 'the password …'],
+  ['login as root/hunter', 'login as …'],
+  ['bad `hunter two`', 'bad …'],
+  ['bad \u201chunter two\u201d', 'bad …'],
+  ['bad aHVudGVyMg==', 'bad …'],
+  ['bad hvs.CAESIJ', 'bad …'],
+  ['bad s.abcdef', 'bad …'],
+  [`bad ${'x'.repeat(41)}`, 'bad …'],
+  [`good ${'x'.repeat(40)}`],
+  ['token hvs.sent is no token', 'token … is no token'],
+  ['a\u001b[31mb\u0000c\u202ed\u009be', 'a …'],
+  ['a\u0000c\u202ed\u009be', 'a c d e'],
+];
+for (const [words, wanted = words] of told) {
+  test(`of ${JSON.stringify(words.slice(0, 50))} is told ${wanted.slice(0, 50)}`, () => {
+    const refusal = JSON.stringify({ errors: [words] });
+    assert.equal(describeRefusal(refusal, ['hvs.sent', '']), wanted);
+  });
+}
+
+test('of what was sent no part is told, however often and wherever it is said', () => {
+  const secret = `hvs.${'a'.repeat(96)}`;
+  const refusal = JSON.stringify({ errors: [`x${secret.repeat(60)}`] });
+  assert.equal(describeRefusal(refusal, [secret]), '…');
+});
+
+for (const long of [
+  'a '.repeat(2 ** 18),
+  `${'a.'.repeat(2 ** 18)}!`,
+  '://'.repeat(2 ** 17),
+  'a:'.repeat(2 ** 18),
+]) {
+  test(`words like ${JSON.stringify(long.slice(0, 6))} take no longer the more there are`, () => {
+    const refusal = JSON.stringify({ errors: [long] });
+    const before = process.threadCpuUsage().user;
+    describeRefusal(refusal);
+    assert.ok(process.threadCpuUsage().user - before < 100_000, 'a tenth of a second');
+  });
+}

@@ -1,0 +1,78 @@
+import { findObject } from './answer.ts';
+
+/** So much of a refusal is looked at, and so much of it told. */
+const LOOKED_AT = 4_096;
+const TOLD = 300;
+
+/** Parts of names may be joined. */
+const LETTERS = /^[a-z]+(?:[._-][a-z]+)*(?:n't)?$/i;
+const LONGEST_WORD = 40;
+/** Numbers and versions, and addresses of IPv4 with their ports. */
+const NUMBER = /^v?\d{1,10}(?:\.\d{1,5}){0,3}(?::\d{1,5})?$/;
+/** Names with more than letters that servers speak of. */
+const NAMES = new Set(
+  'x509 oauth2 http2 base64 sha256 pkcs8 ec2 s3 k8s i/o and/or * - …'.split(' '),
+);
+/** Of Vault's tokens. */
+const TOKEN = /^(?:hv[sbr]|[sbr])\./i;
+/** What has a value after it that may be a secret. */
+const NAME_OF_SECRET =
+  /(?:pass(?:word|wd|phrase|code)?|pwd?|secret|token|key|creds?|credentials?|auth|pin|otp|user|name|login|dsn|ur[il])\)?:$/i;
+/** After these a word is told only where it is one of the next. */
+const PASSWORD = /^(?:pass(?:word|wd|phrase|code)?|pwd?)$/i;
+const OF_PASSWORDS = new Set(
+  `and authentication authorization cannot check did does expired failed field hash in invalid length may must needs not or
+  parameter plugin policy required rotation`.split(/\s+/),
+);
+
+/**
+ * The words of a refusal's `errors`, as far as they may be told to whoever may ask. Engines quote how they reach
+ * something, in more forms than anybody lists: so each error is told up to the first word that is not one of plain
+ * language, and what may be quoted is never looked into.
+ *
+ * @param secrets what was sent, and stands in no message
+ */
+export function describeRefusal(text: string, secrets: readonly string[] = []): string {
+  const errors = findObject(text)?.errors;
+  if (!Array.isArray(errors)) return '';
+  const told: string[] = [];
+  let left = LOOKED_AT;
+  for (const error of errors) {
+    if (left <= 0) break;
+    if (typeof error !== 'string') continue;
+    const words = plainWordsOf(hide(error, secrets).slice(0, left));
+    left -= error.length + 1;
+    if (words !== '') told.push(words);
+  }
+  return told.join('; ').slice(0, TOLD);
+}
+
+const hide = (text: string, secrets: readonly string[]): string =>
+  secrets
+    .filter((secret) => secret !== '')
+    .reduce((all, secret) => all.replaceAll(secret, '…'), text);
+
+function plainWordsOf(text: string): string {
+  const told: string[] = [];
+  for (const word of text.split(/[\s\p{Cc}\p{Cf}]+/u)) {
+    if (word === '') continue;
+    const before = told.at(-1) ?? '';
+    if (!isPlain(word) || NAME_OF_SECRET.test(before) || !mayFollow(before, word)) {
+      return [...told, '…'].join(' ');
+    }
+    told.push(word);
+  }
+  return told.join(' ');
+}
+
+function isPlain(word: string): boolean {
+  const bare = bareOf(word);
+  if (bare.length > LONGEST_WORD || TOKEN.test(bare)) return false;
+  return LETTERS.test(bare) || NUMBER.test(bare) || NAMES.has(bare.toLowerCase());
+}
+
+const mayFollow = (before: string, word: string): boolean =>
+  !PASSWORD.test(before) || OF_PASSWORDS.has(bareOf(word).toLowerCase());
+
+/** Without the marks of a sentence. */
+const bareOf = (word: string): string => word.replace(/^\(/, '').replace(/[.,;:!?)]{1,3}$/, '');

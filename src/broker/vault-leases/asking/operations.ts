@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { type App, perApp } from '../../../app.ts';
+import type { Whose } from '../../../core/shared-work.ts';
+import { findResource } from '../../resources/store.ts';
+import { readScopeTree } from '../../tree/operations.ts';
+import { type VaultConnection, VaultFault } from '../../vault-client/answer.ts';
+import { askVault, type VaultRequest } from '../../vault-client/operations.ts';
+import { openConnection } from '../../vault-tokens/operations.ts';
+import { findVaultToken } from '../../vault-tokens/store.ts';
+import type { VaultToken } from '../../vault-tokens/token.ts';
+
+/**
+ * Servers that did not answer a store lately, and until when nobody waits for that (Unix ms). Each store has its own
+ * silence: what one of them has revoked can take the server long, and others use the same server.
+ */
+const silentServers = perApp(() => new Map<string, number>());
+const SILENCE_MS = 30_000;
+/** Of more than so many at once each is waited for. */
+const MOST_SILENT = 1000;
+/** What a server that was silent lately has for its answer, in milliseconds. */
+const HURRY_MS = 3_000;
+
+const silenceKey = ({ address, namespace, token }: VaultConnection): string =>
+  createHash('sha256')
+    .update(JSON.stringify([address, namespace, token]))
+    .digest('base64');
+
+function noteSilence(silent: Map<string, number>, key: string, now: number): void {
+  for (const [known, until] of silent) if (until <= now) silent.delete(known);
+  if (silent.size < MOST_SILENT) silent.set(key, now + SILENCE_MS);
+}
+
+/** How the server's own work asks: for whom, and whether in a hurry. */
+export interface Asked {
+  whose?: Whose;
+  hurry?: boolean;
+}
+
+/** As {@link askVault}, but gives up at once on a server that did not answer a moment ago. */
+export async function askAwake(
+  app: App,
+  connection: VaultConnection,
+  request: VaultRequest,
+  { whose, hurry = false }: Asked = {},
+): ReturnType<typeof askVault> {
+  const silent = silentServers(app);
+  const key = silenceKey(connection);
+  if ((silent.get(key) ?? 0) > app.now()) {
+    throw new VaultFault('unreachable', 'the Vault server did not answer a moment ago');
+  }
+  const how = { ...(whose ? { whose } : {}), ...(hurry ? { timeout_ms: HURRY_MS } : {}) };
+  try {
+    return await askVault(app, connection, { ...request, ...how });
+  } catch (error) {
+    if (error instanceof VaultFault && error.kind === 'unreachable') {
+      noteSilence(silent, key, app.now());
+    }
+    throw error;
+  }
+}
+
+/**
+ * Tells for whom a store's server is asked: its project, within its organization. Projects that are gone cannot be
+ * told: what is left of them counts by the server's name.
+ */
+export async function findWhose(app: App, token: VaultToken): Promise<Whose> {
+  const { host, hostname } = new URL(openConnection(app, token).address);
+  const store = await findResource(app.db, token.store_id);
+  if (!store) return { whom: host, party: hostname, site: 'gone' };
+  const project = (await readScopeTree(app)).byId.get(store.scope_id);
+  return { whom: host, party: store.scope_id, site: project?.parent_scope_id ?? store.scope_id };
+}
+
+/** As {@link findWhose}, by the id of a token, for one run of a job: many leases hang on the same. */
+export function whoseTokens(app: App): (token_id: string) => Promise<Whose | undefined> {
+  const known = new Map<string, Whose | undefined>();
+  return async (token_id) => {
+    if (known.has(token_id)) return known.get(token_id);
+    const token = await findVaultToken(app.db, token_id);
+    const whose = token && (await findWhose(app, token));
+    known.set(token_id, whose);
+    return whose;
+  };
+}

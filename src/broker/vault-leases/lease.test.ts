@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describeRefusal } from '../vault-client/words.ts';
+import { saysNoSuchLease } from './lease.ts';
+
+/** What servers answer to an end of a lease: whether the lease is as good as ended. */
+const answers: [status: number, errors: unknown, isGone: boolean][] = [
+  [400, ['invalid lease'], true],
+  [404, ['invalid lease'], true],
+  [400, ['lease not found'], true],
+  [400, ['Lease not found\n'], true],
+  [400, ['1 error occurred:\n\t* invalid lease\n\n'], true],
+  [400, ['failed to persist lease entry: context deadline exceeded'], false],
+  [400, ['failed to read lease entry database/creds/app/1: connection refused'], false],
+  [400, ['failed to read lease entry: lease not found'], false],
+  [400, ['lease not found: context deadline exceeded'], false],
+  [400, ['invalid lease', 'failed to persist lease entry'], false],
+  [400, ['2 errors occurred:\n\t* invalid lease\n\t* timeout\n\n'], false],
+  [400, ['error performing token check: failed to persist lease entry: read only'], false],
+  [400, ['lease is not renewable'], false],
+  [400, ['lease_id must be specified'], false],
+  [400, ['invalid lease "a": storage is sealed'], false],
+  [400, ['invalid lease \u2026'], false],
+  [400, 'invalid lease', false],
+  [400, [], false],
+  [404, ['no handler for route "sys/leases/revoke". route entry not found.'], false],
+  [403, ['invalid lease'], false],
+  [500, ['invalid lease'], false],
+  [503, ['lease not found'], false],
+];
+
+for (const [status, errors, isGone] of answers) {
+  const said = JSON.stringify(errors);
+  test(`a lease of which ${status} ${said} is said is ${isGone ? 'gone' : 'there still'}`, () => {
+    const words = describeRefusal(JSON.stringify({ errors }));
+    assert.equal(saysNoSuchLease({ status, words }), isGone);
+  });
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { SharedWork, type Shares, SlowOnes } from './shared-work.ts';
+
+const SHARES: Shares = {
+  quick: { all: 6, site: 4, party: 3, line: 2 },
+  slow: { all: 2, site: 1, party: 1, line: 1 },
+  waiting: { all: 50, site: 40, party: 30, line: 20 },
+  slow_ms: 2_000,
+  silent_ms: 9_000,
+  begin_ms: 8_000,
+  begin_slow_ms: 3_000,
+};
+
+/** Work that ends when the test says so, at a time that the test sets. */
+function start(slow = new SlowOnes(), clock = { now: 0 }) {
+  const running = new Map<string, (error?: Error) => void>();
+  const begun: string[] = [];
+  const hurried: string[] = [];
+  const stop = { now: false };
+  const work = new SharedWork(
+    SHARES,
+    slow,
+    () => stop.now,
+    () => clock.now,
+  );
+  const offer = (id: string, [whom, party, site]: readonly string[], until = 0): void =>
+    work.offer({
+      id,
+      whose: { whom: whom ?? '', party: party ?? '', site: site ?? '' },
+      until,
+      work(hurry) {
+        begun.push(id);
+        if (hurry) hurried.push(id);
+        return new Promise((resolve, reject) => {
+          running.set(id, (error) => (error ? reject(error) : resolve()));
+        });
+      },
+    });
+  const finish = async (id: string, error?: Error): Promise<void> => {
+    running.get(id)?.(error);
+    running.delete(id);
+    await setImmediate();
+  };
+  return { work, offer, finish, begun, hurried, running, clock, slow, stop };
+}
+
+const many = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${name}${at}`);
+
+for (const [what, whoseOf, most] of [
+  ['one party of one server', () => ['h', 'p', 's'], 2],
+  ['one party of many servers', (at: number) => [`h${at}`, 'p', 's'], 3],
+  ['one site', (at: number) => [`h${at}`, `p${at}`, 's'], 4],
+  ['all', (at: number) => [`h${at}`, `p${at}`, `s${at}`], 6],
+  ['parties of two sites at one server', (at: number) => ['h', `p${at % 2}`, `s${at % 2}`], 4],
+] as const) {
+  test(`at the same time no more goes on than ${what} may have`, () => {
+    const { offer, begun } = start();
+    for (const [at, id] of many('a', 12).entries()) offer(id, whoseOf(at));
+    assert.equal(begun.length, most);
+  });
+}
+
+test('whoever is done makes place for the next at once, and one who never answers keeps no other waiting', async () => {
+  const { offer, finish, begun, running } = start();
+  for (const id of many('silent', 15)) offer(id, ['silent', 'bad', 'b']);
+  for (const id of many('good', 15)) offer(id, ['good', 'good', 'g']);
+  for (const id of many('good', 15)) await finish(id);
+  assert.equal(begun.filter((id) => id.startsWith('good')).length, 15);
+  assert.deepEqual([...running.keys()], ['silent0', 'silent1']);
+});
+
+test('of those that may begin that goes first which ends first', async () => {
+  const { offer, finish, begun } = start();
+  for (const [at, until] of [9, 9, 7, 3, 5].entries()) offer(`a${at}`, ['h', 'p', 's'], until);
+  for (const id of ['a0', 'a1', 'a3']) await finish(id);
+  assert.deepEqual(begun, ['a0', 'a1', 'a3', 'a4', 'a2']);
+});
+
+test('who did not answer in time has one place, while it does not and the next time', async () => {
+  const { offer, finish, begun, clock, slow } = start();
+  for (const id of many('a', 6)) offer(id, ['h', 'p', 's']);
+  clock.now = 2_001;
+  await finish('a0');
+  assert.deepEqual(begun, ['a0', 'a1', 'a2']);
+  await finish('a1');
+  assert.deepEqual(begun, ['a0', 'a1', 'a2'], 'one place is taken');
+  await finish('a2');
+  assert.equal(begun.length, 4);
+  const next = start(slow, clock);
+  for (const id of many('b', 3)) next.offer(id, ['h', 'p', 's']);
+  for (const id of many('c', 3)) next.offer(id, ['h', 'other', 'o']);
+  assert.deepEqual(next.begun, ['b0', 'c0', 'c1'], 'others of the same server have theirs');
+  clock.now += 30_001;
+  const later = start(slow, clock);
+  for (const id of many('d', 3)) later.offer(id, ['h', 'p', 's']);
+  assert.deepEqual(later.begun, ['d0', 'd1'], 'forgotten');
+});
+
+test('what was silent is asked in a hurry the next time, what was only slow is not', async () => {
+  for (const [took, hurried] of [
+    [2_001, []],
+    [9_001, ['b']],
+  ] as const) {
+    const { offer, finish, clock, slow } = start();
+    offer('a', ['h', 'p', 's']);
+    clock.now = took;
+    await finish('a');
+    const next = start(slow, clock);
+    next.offer('b', ['h', 'p', 's']);
+    assert.deepEqual(next.begun, ['b']);
+    assert.deepEqual(next.hurried, hurried);
+  }
+});
+
+test('a run begins nothing after its time, of slow ones sooner, and ends with what it began', async () => {
+  const { work, offer, finish, begun, clock } = start();
+  for (const id of many('slow', 4)) offer(id, ['slow', 'p', 's']);
+  for (const id of many('quick', 6)) offer(id, ['quick', 'q', 't']);
+  clock.now = 3_000;
+  for (const id of ['slow0', 'slow1', 'quick0']) await finish(id);
+  assert.deepEqual(begun, ['slow0', 'slow1', 'quick0', 'quick1']);
+  clock.now = 8_000;
+  offer('late', ['new', 'n', 'n']);
+  let ended = false;
+  const end = work.end().then(() => {
+    ended = true;
+  });
+  assert.equal(ended, false);
+  await finish('quick1');
+  await end;
+  assert.deepEqual(begun, ['slow0', 'slow1', 'quick0', 'quick1']);
+});
+
+test('of more than may wait that is left out which ends last, and offered again once there is room', async () => {
+  const { work, offer, finish, begun } = start();
+  const offerAll = (): void => {
+    for (const [at, id] of many('a', 30).entries()) offer(id, ['h', 'p', 's'], 100 - at);
+  };
+  offerAll();
+  const room = work.hasRoomAgain();
+  for (let at = 0; at < begun.length; at++) await finish(begun[at] ?? '');
+  assert.deepEqual(begun.slice(2), many('a', 30).slice(10).reverse());
+  assert.equal(await room, true);
+  offerAll();
+  for (let at = 0; at < begun.length; at++) await finish(begun[at] ?? '');
+  assert.deepEqual([...begun].sort(), many('a', 30).sort(), 'each once');
+  assert.equal(await work.hasRoomAgain(), false);
+});
+
+test('after a failure, and while it stops, nothing more is begun', async () => {
+  const failing = start();
+  for (const id of many('a', 4)) failing.offer(id, ['h', 'p', 's']);
+  await failing.finish('a0', new Error('lost'));
+  await failing.finish('a1');
+  await assert.rejects(failing.work.end(), /lost/);
+  assert.deepEqual(failing.begun, ['a0', 'a1']);
+  const stopped = start();
+  for (const id of many('a', 4)) stopped.offer(id, ['h', 'p', 's']);
+  stopped.stop.now = true;
+  for (const id of ['a0', 'a1']) await stopped.finish(id);
+  await stopped.work.end();
+  assert.deepEqual(stopped.begun, ['a0', 'a1']);
+});
+
+test('what is offered and what ends takes as little where thousands of others wait', async () => {
+  const shares: Shares = { ...SHARES, waiting: { all: 8_000, site: 8_000, party: 8_000, line: 1 } };
+  const running: (() => void)[] = [];
+  const work = new SharedWork(
+    shares,
+    new SlowOnes(),
+    () => false,
+    () => 0,
+  );
+  const offer = (at: number): void => {
+    const whose = { whom: `h${at}`, party: `p${at % 100}`, site: `s${at % 20}` };
+    const wait = (): Promise<void> => new Promise((resolve) => running.push(resolve));
+    work.offer({ id: `${at}`, whose, until: at, work: wait });
+  };
+  const before = process.cpuUsage();
+  for (let at = 0; at < 8_000; at++) offer(at);
+  for (let at = 0; at < 200; at++) {
+    running[at]?.();
+    await setImmediate();
+  }
+  const { user, system } = process.cpuUsage(before);
+  assert.equal(running.length, 206);
+  assert.ok((user + system) / 1_000 < 1_000, `${user + system} µs`);
+});

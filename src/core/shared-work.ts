@@ -1,0 +1,317 @@
+/** Who is asked something, and for whom, as far as sharing it out is concerned. */
+export interface Whose {
+  /** Who is asked. */
+  whom: string;
+  /** For whom. */
+  party: string;
+  /** What the party lies in together with others that are likely one. */
+  site: string;
+}
+
+/** One thing to do. */
+export interface Piece {
+  /** What is offered again under the same id is done once. */
+  id: string;
+  whose: Whose;
+  /** What ends sooner goes first. */
+  until: number;
+  /** @param hurry whoever is asked was silent lately: little time is to be spent on it */
+  work(hurry: boolean): Promise<void>;
+}
+
+/** How much goes on at the same time: in all, for one site, for one party, and of whom one party asks. */
+interface Share {
+  all: number;
+  site: number;
+  party: number;
+  line: number;
+}
+
+export interface Shares {
+  quick: Share;
+  /** Of those who took long lately. */
+  slow: Share;
+  /** What waits of each; more is left out, first of all what ends last. */
+  waiting: Share;
+  /** What takes longer is slow, and what takes so long was silence, in milliseconds. */
+  slow_ms: number;
+  silent_ms: number;
+  /** So long after the start something is begun, in milliseconds: what is due then waits for the next time. */
+  begin_ms: number;
+  begin_slow_ms: number;
+}
+
+/** So long is somebody known to be slow, in milliseconds. */
+const KNOWN_MS = 30_000;
+/** Of so many at most; who was slow longest ago is forgotten first. */
+const MOST_KNOWN = 4096;
+
+/** Who took long lately. */
+export class SlowOnes {
+  readonly #known = new Map<string, { until: number; silent: boolean }>();
+
+  find(key: string, now: number): { silent: boolean } | undefined {
+    const known = this.#known.get(key);
+    return known && known.until > now ? known : undefined;
+  }
+
+  note(key: string, now: number, silent: boolean): void {
+    this.#known.delete(key);
+    this.#known.set(key, { until: now + KNOWN_MS, silent });
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= MOST_KNOWN) return;
+      this.#known.delete(oldest);
+    }
+  }
+}
+
+type Lane = 'quick' | 'slow';
+
+/** How much of something waits, and goes on. */
+type Load = Record<Lane | 'waiting', number>;
+
+const LEVELS = ['all', 'site', 'party', 'line'] as const satisfies readonly (keyof Share)[];
+
+const newLoad = (): Load => ({ waiting: 0, quick: 0, slow: 0 });
+
+/** What one party has to ask of somebody. */
+interface Line {
+  key: string;
+  /** What there is of it, and of all that it is part of: kept as it comes and goes, since there are thousands of lines. */
+  loads: Readonly<Record<keyof Share, Load>>;
+  /** What ends first stands first. */
+  waiting: Piece[];
+  /** What began first stands first. */
+  running: Running[];
+}
+
+interface Running {
+  lane: Lane;
+  since: number;
+}
+
+/**
+ * Asks many for many, in one run of a job. Each has places of its own, by whom it asks and for whom: one who
+ * answers late or never keeps nobody else waiting, and whoever is done makes place for the next at once.
+ */
+export class SharedWork {
+  readonly #shares: Shares;
+  readonly #slow: SlowOnes;
+  readonly #now: () => number;
+  readonly #isStopping: () => boolean;
+  readonly #start: number;
+  readonly #lines = new Map<string, Line>();
+  readonly #all = newLoad();
+  readonly #sites = new Map<string, Load>();
+  readonly #parties = new Map<string, Load>();
+  readonly #seen = new Set<string>();
+  readonly #leftOut = new Set<string>();
+  #failed: { reason: unknown } | undefined;
+  #changed = Promise.withResolvers<void>();
+
+  /**
+   * @param slow what is known of before, and noted for later
+   * @param isStopping whether nothing more is to be begun
+   */
+  constructor(
+    shares: Shares,
+    slow: SlowOnes,
+    isStopping: () => boolean,
+    now = () => performance.now(),
+  ) {
+    this.#shares = shares;
+    this.#slow = slow;
+    this.#isStopping = isStopping;
+    this.#now = now;
+    this.#start = now();
+  }
+
+  /** Takes something up, unless too much waits: then what ends last is left out of this run, or of this look. */
+  offer(piece: Piece): void {
+    if (this.#seen.has(piece.id) || this.isOver) return;
+    this.#seen.add(piece.id);
+    const line = this.#lineOf(piece.whose);
+    if (!hasPlace(line, this.#shares.waiting, 'waiting')) {
+      const last = line.waiting.at(-1);
+      this.#leftOut.add(line.key);
+      const isBetter = last !== undefined && last.until > piece.until;
+      this.#seen.delete(isBetter ? last.id : piece.id);
+      if (!isBetter) {
+        this.#forget(line);
+        return;
+      }
+      line.waiting.pop();
+      count(line, 'waiting', -1);
+    }
+    const at = line.waiting.findIndex(({ until }) => until > piece.until);
+    line.waiting.splice(at < 0 ? line.waiting.length : at, 0, piece);
+    count(line, 'waiting', 1);
+    // What else waits had no place before either.
+    this.#beginIn(this.#laneOf(line, this.#now()), line);
+  }
+
+  /** Whether nothing more is begun. */
+  get isOver(): boolean {
+    return this.#isEnded(this.#shares.begin_ms);
+  }
+
+  /** Waits until there is room again for some of what was left out. @returns false when there will be none */
+  async hasRoomAgain(): Promise<boolean> {
+    while (!this.isOver && this.#leftOut.size > 0) {
+      for (const key of this.#leftOut) {
+        if (this.#lines.get(key)?.waiting.length) continue;
+        this.#leftOut.clear();
+        return true;
+      }
+      if (!this.#isAtWork) return false;
+      await this.#changed.promise;
+    }
+    return false;
+  }
+
+  /** Waits for what was begun, and for what can be begun in time. @throws the first failure */
+  async end(): Promise<void> {
+    while (this.#isAtWork) await this.#changed.promise;
+    if (this.#failed) throw this.#failed.reason;
+  }
+
+  get #isAtWork(): boolean {
+    return this.#all.quick + this.#all.slow > 0;
+  }
+
+  #isEnded(begin_ms: number): boolean {
+    return (
+      this.#failed !== undefined || this.#isStopping() || this.#now() - this.#start >= begin_ms
+    );
+  }
+
+  #lineOf({ whom, party, site }: Whose): Line {
+    const key = JSON.stringify([whom, party]);
+    const known = this.#lines.get(key);
+    if (known) return known;
+    const loads = {
+      all: this.#all,
+      site: loadOf(this.#sites, site),
+      party: loadOf(this.#parties, party),
+      line: newLoad(),
+    };
+    const line = { key, loads, waiting: [], running: [] };
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  #goOn(): void {
+    for (const lane of LANES) {
+      for (let line = this.#chooseNext(lane); line; line = this.#chooseNext(lane)) {
+        if (!this.#beginIn(lane, line)) break;
+      }
+    }
+  }
+
+  /** Begins what ends first of a line, if that may begin. */
+  #beginIn(lane: Lane, line: Line): boolean {
+    const piece = line.waiting[0];
+    if (!piece || !this.#isOpen(lane) || !hasPlace(line, this.#shares[lane], lane)) return false;
+    line.waiting.shift();
+    count(line, 'waiting', -1);
+    this.#begin(lane, line, piece);
+    return true;
+  }
+
+  #begin(lane: Lane, line: Line, piece: Piece): void {
+    const since = this.#now();
+    const hurry = this.#slow.find(line.key, since)?.silent === true;
+    const one = { lane, since };
+    line.running.push(one);
+    count(line, lane, 1);
+    void this.#do(piece, hurry).then(() => {
+      line.running.splice(line.running.indexOf(one), 1);
+      count(line, lane, -1);
+      this.#note(line, since, hurry);
+      this.#forget(line);
+      this.#goOn();
+      this.#changed.resolve();
+      this.#changed = Promise.withResolvers<void>();
+    });
+  }
+
+  async #do(piece: Piece, hurry: boolean): Promise<void> {
+    try {
+      await piece.work(hurry);
+    } catch (reason) {
+      this.#failed ??= { reason };
+    }
+  }
+
+  /** What had little time tells nothing: from time to time each has all of it again. */
+  #note(line: Line, since: number, hurried: boolean): void {
+    const now = this.#now();
+    const { slow_ms, silent_ms } = this.#shares;
+    if (!hurried && now - since > slow_ms) this.#slow.note(line.key, now, now - since > silent_ms);
+  }
+
+  #forget(line: Line): void {
+    if (line.waiting.length + line.running.length === 0) this.#lines.delete(line.key);
+  }
+
+  /** Also one that has not answered yet, and should have, is slow. */
+  #laneOf(line: Line, now: number): Lane {
+    const [first] = line.running;
+    const isLate = first !== undefined && first.since < now - this.#shares.slow_ms;
+    return isLate || this.#slow.find(line.key, now) ? 'slow' : 'quick';
+  }
+
+  /** Whether anything of a lane may begin. */
+  #isOpen(lane: Lane): boolean {
+    if (this.#all[lane] >= this.#shares[lane].all) return false;
+    return !this.#isEnded(this.#shares[lane === 'slow' ? 'begin_slow_ms' : 'begin_ms']);
+  }
+
+  /** Of those that have a place, for whom least goes on; of those, whose first ends soonest. */
+  #chooseNext(lane: Lane): Line | undefined {
+    if (!this.#isOpen(lane)) return undefined;
+    const now = this.#now();
+    const share = this.#shares[lane];
+    let best: Line | undefined;
+    for (const line of this.#lines.values()) {
+      if (line.waiting.length === 0 || !hasPlace(line, share, lane)) continue;
+      if (best && !isBefore(line, best, lane)) continue;
+      if (this.#laneOf(line, now) === lane) best = line;
+    }
+    return best;
+  }
+}
+
+const LANES: readonly Lane[] = ['quick', 'slow'];
+
+function loadOf(loads: Map<string, Load>, name: string): Load {
+  const load = loads.get(name) ?? newLoad();
+  loads.set(name, load);
+  return load;
+}
+
+function count({ loads }: Line, what: keyof Load, by: number): void {
+  for (const level of LEVELS) loads[level][what] += by;
+}
+
+/** Asked of each line whenever something ends. */
+function hasPlace(
+  { loads: { all, site, party, line } }: Line,
+  share: Share,
+  what: keyof Load,
+): boolean {
+  return (
+    line[what] < share.line &&
+    party[what] < share.party &&
+    site[what] < share.site &&
+    all[what] < share.all
+  );
+}
+
+function isBefore(one: Line, other: Line, lane: Lane): boolean {
+  for (const level of LEVELS) {
+    const more = one.loads[level][lane] - other.loads[level][lane];
+    if (more !== 0) return more < 0;
+  }
+  return (one.waiting[0]?.until ?? 0) < (other.waiting[0]?.until ?? 0);
+}

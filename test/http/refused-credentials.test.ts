@@ -1,0 +1,159 @@
+// What a Vault server made and this server then refused is ended there: at once, or later where that fails.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { leaseJobs } from '../../src/access/leases/jobs.ts';
+import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
+import { runIfFree } from '../../src/jobs.ts';
+import { eachPlace } from '../support/engines.ts';
+import { type Broker, startBroker } from '../support/seeded-broker.ts';
+import { type FakeVault, GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
+
+const ID = 'odd/creds/1';
+const nest = (levels: number): unknown => (levels === 0 ? 1 : { a: nest(levels - 1) });
+const whole = (data: unknown, lease_id = ID): string =>
+  JSON.stringify({ request_id: 'r', lease_id, renewable: true, lease_duration: 60, data });
+const LONG = whole({ x: 'x'.repeat(2 << 20) });
+const LONG_ID = `odd/${'x'.repeat(4_000)}`;
+const NUL_ID = 'odd/a\u0000b\u0085c';
+
+type Refused = { text: string; broken?: true };
+
+/** What the server answers after it made something, and why that is refused. */
+const refused: [
+  what: string,
+  answer: Refused,
+  status: number,
+  because: RegExp,
+  lease_id?: string,
+][] = [
+  ['is nested too deep', { text: whole(nest(66)) }, 500, /nested too deep/],
+  ['is too long', { text: LONG }, 500, /too long/],
+  ['has no end', { text: whole({ a: 1 }).slice(0, -9) }, 500, /no JSON object/],
+  ['goes on after its end', { text: `${whole({ a: 1 })}x` }, 500, /no JSON object/],
+  ['breaks off', { text: whole({ a: 1 }).slice(0, -9), broken: true }, 503, /cannot be reached/],
+  ['has a lease with control characters', { text: whole({ a: 1 }, NUL_ID) }, 500, /kept/, NUL_ID],
+  ['has a lease with a long id', { text: whole({ a: 1 }, LONG_ID) }, 500, /kept/, LONG_ID],
+  ['has a list for a secret', { text: whole([1]) }, 500, /the secret has no .*data/],
+  ['has no secret', { text: whole(undefined) }, 500, /the secret has no .*data/],
+  [
+    'has a secret of another kind',
+    { text: whole({ password: 5 }) },
+    500,
+    /the secret has no .*username/,
+  ],
+];
+
+interface Setting {
+  broker: Broker;
+  vault: FakeVault;
+  target: string;
+}
+
+type Of = { after(stop: () => Promise<void>): void };
+
+async function start(t: Of, options: Parameters<typeof startBroker>[1]): Promise<Setting> {
+  const broker = await startBroker(t, options);
+  const { admin, make, project: scope_id } = broker;
+  const vault = await startFakeVault();
+  t.after(() => vault.stop());
+  const token = { token: 'good', address: vault.url };
+  const store = { scope_id, type: 'vault', attributes: token };
+  const library = await make('credential-libraries', {
+    credential_store_id: await make('credential-stores', store),
+    type: 'vault-generic',
+    credential_type: 'username_password',
+    attributes: { path: 'odd/creds' },
+  });
+  const address = { address: '127.0.0.1', attributes: { default_port: 1 } };
+  const target = await make('targets', { scope_id, type: 'tcp', name: 'x', ...address });
+  const sources = { version: 1, brokered_credential_source_ids: [library] };
+  await admin('POST', `targets/${target}:add-credential-sources`, sources);
+  return { broker, vault, target };
+}
+
+eachPlace('what is refused after it was made', (newPlace) => {
+  for (const [what, answer, status, because, lease_id = ID] of refused) {
+    for (const fails of [false, true]) {
+      const when = fails ? 'is due where it cannot be ended, and ended then' : 'is ended at once';
+      test(`a credential whose answer ${what} ${when}`, async (t) => {
+        const { broker, vault, target } = await start(t, { place: await newPlace() });
+        vault.answers.set('GET odd/creds', answer);
+        vault.leases.set(lease_id, 'good');
+        const failing = { status: 400, body: { errors: ['failed to persist lease entry'] } };
+        if (fails) vault.answers.set('PUT sys/leases/revoke', failing);
+        const session = await broker.admin('POST', `targets/${target}:authorize-session`, {});
+        assert.equal(session.status, status, session.text);
+        assert.match(session.text, because);
+        const { app } = broker.client.running;
+        const due = await app.db.selectFrom('lease').select('expires_at').execute();
+        assert.equal(vault.leases.has(lease_id), fails);
+        assert.equal(due.length, fails ? 1 : 0);
+        for (const { expires_at } of due) assert.ok(expires_at <= app.now() / 1000);
+        vault.answers.delete('PUT sys/leases/revoke');
+        const [job] = leaseJobs;
+        assert.ok(job);
+        await runIfFree(app, job);
+        assert.equal(vault.leases.has(lease_id), false);
+        assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
+      });
+    }
+  }
+});
+
+/** What a server says of an end that it has not made, and one that says that there is nothing to end. */
+const ends: [words: string, isKept: boolean][] = [
+  ['failed to persist lease entry: context deadline exceeded', true],
+  ['error performing token check: failed to persist lease entry', true],
+  ['invalid lease', false],
+];
+
+for (const [words, isKept] of ends) {
+  test(`a canceled session's lease of which "${words}" is said is ${isKept ? 'ended later' : 'gone'}`, async (t) => {
+    const { broker, vault, target } = await start(t, {});
+    const { admin, client } = broker;
+    const data = { username: 'u', password: 'p' };
+    vault.answers.set('GET odd/creds', { text: whole(data) });
+    vault.leases.set(ID, 'good');
+    const session = await admin('POST', `targets/${target}:authorize-session`, {});
+    assert.equal(session.status, 200, session.text);
+    vault.answers.set('PUT sys/leases/revoke', { status: 400, body: { errors: [words] } });
+    const session_id = session.textAt('session_id');
+    const { app } = client.running;
+    assert.equal(
+      (await admin('POST', `sessions/${session_id}:cancel`, { version: 1 })).status,
+      200,
+    );
+    await revokeSessionCredentials(app, [session_id]);
+    const rows = await app.db.selectFrom('lease').select('id').execute();
+    assert.equal(rows.length, isKept ? 1 : 0);
+    vault.answers.delete('PUT sys/leases/revoke');
+    const [job] = leaseJobs;
+    assert.ok(job);
+    await runIfFree(app, job);
+    assert.equal(vault.leases.has(ID), !isKept);
+    assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
+  });
+}
+
+/** Answers that are a token instead of a secret, and whether it is ended. */
+const tokens: [what: string, auth: unknown, isEnded: boolean][] = [
+  ['a token', { client_token: 'child' }, true],
+  ['a token with more', { client_token: 'child', lease_duration: 60 }, true],
+  ["the store's own token", { client_token: 'good' }, false],
+  ['no token', { lease_duration: 60 }, false],
+  ['a token that cannot be sent', { client_token: 'a\nb' }, false],
+  ['a number', { client_token: 5 }, false],
+];
+
+for (const [what, auth, isEnded] of tokens) {
+  test(`a refused answer that holds ${what} has ${isEnded ? 'its' : 'no'} token ended`, async (t) => {
+    const { broker, vault, target } = await start(t, {});
+    vault.tokens.set('child', GOOD_TOKEN);
+    vault.answers.set('GET odd/creds', { body: { auth } });
+    const session = await broker.admin('POST', `targets/${target}:authorize-session`, {});
+    assert.equal(session.status, 500, session.text);
+    assert.equal(vault.tokens.has('child'), !isEnded);
+    assert.ok(vault.tokens.has('good'));
+  });
+}
