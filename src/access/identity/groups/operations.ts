@@ -32,6 +32,7 @@ import {
   holdFewNestings,
   listGroupsOf,
   listMembers,
+  type MemberKind,
   replaceMembers,
 } from '../memberships/store.ts';
 import { randomName } from '../operations.ts';
@@ -183,7 +184,7 @@ async function planMembers(
   if (missing !== undefined) {
     throw new Failure('invalid', `member_entity_ids: there is no entity "${missing}"`);
   }
-  await refuseDeniedNow(caller, pathsOfNames(caller, names, JOINED));
+  await refuseDeniedNow(caller, pathsOfNames(caller, 'entity', names, JOINED));
   const nests = groups ? await judgeNesting(app, caller, group, groups) : false;
   await refuseDeniedLeaving(app, caller, group, input);
   const effects = [
@@ -203,21 +204,18 @@ async function judgeNesting(
   const names = await listNamesById(app.db, members);
   const above = await listGroupsAbove(app, [id]);
   checkMemberGroups(id, members, { ids: new Set(names.keys()), above });
-  await refuseDeniedNow(caller, pathsOfGroups(caller, names, JOINED));
+  await refuseDeniedNow(caller, pathsOfNames(caller, 'group', names, JOINED));
   return requireFewNestings(app, id, members);
 }
 
-function pathsOfNames(caller: Caller, names: ReadonlyMap<string, string>, sense: Sense): OwnPath[] {
-  return [...names.values()].flatMap((name) => ownPaths(caller, 'entity', { name }, sense));
-}
-
-/** Names alone, by which they are not known before. */
-function pathsOfGroups(
+/** Paths of members by their names alone, which are not known before they are read. */
+function pathsOfNames(
   caller: Caller,
+  kind: MemberKind,
   names: ReadonlyMap<string, string>,
   sense: Sense,
 ): OwnPath[] {
-  return [...names.values()].flatMap((name) => ownPaths(caller, 'group', { name }, sense));
+  return [...names.values()].flatMap((name) => ownPaths(caller, kind, { name }, sense));
 }
 
 /**
@@ -232,7 +230,7 @@ async function refuseDeniedLeaving(
 ): Promise<void> {
   if (!caller.acl || caller.acl.root) return;
   const { member_entity_ids: entities, member_group_ids: groups } = input;
-  const leaving = async (kind: 'entity' | 'group', staying: readonly string[]) => {
+  const leaving = async (kind: MemberKind, staying: readonly string[]) => {
     const kept = new Set(staying);
     const gone = (await listMembers(app.db, id, kind)).filter((member) => !kept.has(member));
     await refuseDeniedNow(
@@ -242,11 +240,11 @@ async function refuseDeniedLeaving(
     return gone;
   };
   const names = entities && (await listNamesOfEntities(app.db, await leaving('entity', entities)));
-  if (names) await refuseDeniedNow(caller, pathsOfNames(caller, names, CONCERNED));
+  if (names) await refuseDeniedNow(caller, pathsOfNames(caller, 'entity', names, CONCERNED));
   const gone = groups ? await leaving('group', groups) : [];
   await refuseDeniedNow(
     caller,
-    pathsOfGroups(caller, await listNamesById(app.db, gone), CONCERNED),
+    pathsOfNames(caller, 'group', await listNamesById(app.db, gone), CONCERNED),
   );
 }
 

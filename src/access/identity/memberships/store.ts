@@ -160,7 +160,11 @@ export async function listFarAbove(db: Db, member_ids: readonly string[]): Promi
 
 /** Whether more groups are members of groups than some, each counted as often as it is one. */
 export async function hasMoreNestings(db: Db, than: number): Promise<boolean> {
-  const one = db
+  return (await nestingBeyond(db, than).executeTakeFirst()) !== undefined;
+}
+
+const nestingBeyond = (db: Pick<Db, 'selectFrom'>, than: number) =>
+  db
     .selectFrom('identity_group_member')
     .select('group_id')
     // As it stands, for the index of those alone: entities may be many times more.
@@ -168,8 +172,6 @@ export async function hasMoreNestings(db: Db, than: number): Promise<boolean> {
     .where('group_id', '>', '')
     .offset(than)
     .limit(1);
-  return (await one.executeTakeFirst()) !== undefined;
-}
 
 /** Members of one statement: ten thousand of one each would hold up whoever writes next. */
 const MEMBERS_AT_ONCE = 500;
@@ -245,12 +247,7 @@ export const holdFewNestings = preparedHold<{ id: string; most: number }>(
       .selectFrom('identity_group')
       .select('identity_group.id')
       .where('identity_group.id', '=', id)
-      .where(
-        sql<boolean>`not exists (
-          select 1 from identity_group_member where kind = 'group' and group_id > ''
-          limit 1 offset ${most}
-        )`,
-      ),
+      .where(({ exists, not }) => not(exists(nestingBeyond(from, most)))),
   { rows: 1, conflict: 'groups became members of groups in the meantime' },
 );
 
