@@ -161,6 +161,42 @@ eachEngine('leases', (open) => {
     assert.equal(await findLease(app.db, 'a/1'), undefined, 'by force');
   });
 
+  test('a run that fails is over only when all that it has begun has ended', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const asked = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    const whose = { whom: 'server', party: 'project', site: 'org' };
+    const kinds: App['leaseKinds'] = {
+      asking: {
+        tellWhose: () => async () => whose,
+        async planEnd() {
+          asked.resolve();
+          await answered.promise;
+          return { effects: [] };
+        },
+      },
+      lost: {
+        tellWhose: () => () => Promise.reject(new Error('lost')),
+        planEnd: async () => ({ effects: [] }),
+      },
+    };
+    const failing: App = { ...app, leaseKinds: kinds };
+    await app.store.commit([
+      insertLease(leaseOf('a/1', { kind: 'asking' })),
+      insertLease(leaseOf('a/2', { kind: 'lost' })),
+    ]);
+    clock.now = NOW + 60;
+    const caller = testCaller(await requireTestMount(app, 'sys/'));
+    let isThere = true;
+    const run = endDueLeases(failing, workOf(failing, caller)).finally(async () => {
+      isThere = (await findLease(app.db, 'a/1')) !== undefined;
+    });
+    await asked.promise;
+    answered.resolve();
+    await assert.rejects(run, /lost/);
+    assert.equal(isThere, false);
+  });
+
   test('a list skips what is beneath a segment, however much that is', async () => {
     const { app } = await openTestApp(await open());
     const many = Array.from({ length: 450 }, (_, i) => leaseOf(`pki/issue/web/${1000 + i}`));

@@ -74,14 +74,12 @@ const PAGE = 200;
  * each server that it asks: none waits for another's.
  */
 export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
-  const work = shareWork(app, turn);
   const find = whoseTokens(app);
   const isInUse = tellingInUse(app);
-  do {
+  await shareWork(app, turn, async (work) => {
     const used = await renewLeases(app, turn, { work, find });
     if (used) await keepTokens(app, turn, { work, find, isInUse, used });
-  } while (await work.hasRoomAgain());
-  await work.end();
+  });
 }
 
 type FindWhose = ReturnType<typeof whoseTokens>;

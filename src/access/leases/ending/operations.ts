@@ -1,7 +1,7 @@
 import type { App } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
-import type { Whose } from '../../../core/shared-work.ts';
+import type { Piece, Whose } from '../../../core/shared-work.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import type { EndingPages } from '../../ended.ts';
@@ -106,7 +106,7 @@ export async function endPages(
 ): Promise<number> {
   let failed = 0;
   await goThrough(work, next, {
-    ...(most === undefined ? {} : { most }),
+    most,
     async take(page) {
       failed += await endEach(app, work, page, force);
     },
@@ -120,7 +120,7 @@ async function goThrough(
   {
     most = Number.POSITIVE_INFINITY,
     take,
-  }: { most?: number; take: (page: Lease[]) => Promise<void> },
+  }: { most?: number | undefined; take: (page: Lease[]) => Promise<void> },
 ): Promise<void> {
   let last: Lease | undefined;
   for (let seen = 0; !work.stopping && seen < most; ) {
@@ -191,7 +191,12 @@ export async function expireOfMountBeforehand(
  */
 export async function endDueLeases(app: App, work: EndingWork): Promise<void> {
   const whoseOf = tellingWhose(app);
-  await Promise.all([endDueByAsking(app, work, whoseOf), endDueAlone(app, work, whoseOf)]);
+  // Both to their end, also if one fails: nothing of it goes on beside the next run.
+  const ends = await Promise.allSettled([
+    endDueByAsking(app, work, whoseOf),
+    endDueAlone(app, work, whoseOf),
+  ]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
 type WhoseOf = (lease: Lease) => Promise<Whose | undefined>;
@@ -227,24 +232,32 @@ async function endDueAlone(app: App, work: EndingWork, whoseOf: WhoseOf): Promis
 }
 
 async function endDueByAsking(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
-  const shared = shareWork(app, work);
-  const offer = async (lease: Lease): Promise<void> => {
-    const { id, expires_at: until } = lease;
-    const whose = await whoseOf(lease);
-    const end = (asked: HowToEnd['asked']): Promise<void> =>
-      endLease(app, work, lease, { asked }).catch((error: unknown) => noteFailure(app, error));
-    if (whose) shared.offer({ id, whose, until, work: (hurry) => end({ whose, hurry }) });
-  };
   const breath = new Breath();
-  do {
-    await goThroughDue(app, work, async (page) => {
+  await shareWork(app, work, (shared) =>
+    goThroughDue(app, work, async (page) => {
       for (const lease of page) {
-        await offer(lease);
+        const whose = await whoseOf(lease);
+        if (whose) shared.offer(pieceOf(app, work, { lease, whose }));
         await breath.take();
       }
-    });
-  } while (await shared.hasRoomAgain());
-  await shared.end();
+    }),
+  );
+}
+
+function pieceOf(
+  app: App,
+  work: EndingWork,
+  { lease, whose }: { lease: Lease; whose: Whose },
+): Piece {
+  const { id, expires_at: until } = lease;
+  const end = async (hurry: boolean): Promise<void> => {
+    try {
+      await endLease(app, work, lease, { asked: { whose, hurry } });
+    } catch (error) {
+      noteFailure(app, error);
+    }
+  };
+  return { id, whose, until, work: end };
 }
 
 /**

@@ -17,6 +17,23 @@ const SHARES: Shares = {
 
 const slowOnes = perApp(() => new SlowOnes());
 
-/** What one run of a job asks of other servers; who is slow is known to all of them. */
-export const shareWork = (app: App, work: { readonly stopping: boolean }): SharedWork =>
-  new SharedWork(SHARES, slowOnes(app), () => work.stopping);
+/**
+ * What one run of a job asks of other servers; who is slow is known to all of them.
+ *
+ * @param offer goes through all that there is to ask: again, once there is room for what was left out
+ * @returns when all has ended that was begun, also where `offer` fails: nothing goes on beside the next run
+ */
+export async function shareWork(
+  app: App,
+  work: { readonly stopping: boolean },
+  offer: (shared: SharedWork) => Promise<void>,
+): Promise<void> {
+  const shared = new SharedWork(SHARES, slowOnes(app), () => work.stopping);
+  try {
+    do {
+      await offer(shared);
+    } while (await shared.hasRoomAgain());
+  } finally {
+    await shared.end();
+  }
+}
