@@ -45,6 +45,7 @@ import { everybodysRoles } from './migrations/0065-everybodys-roles.ts';
 import { notedOnce } from './migrations/0066-noted-once.ts';
 import { liveSessionsOfSets } from './migrations/0067-live-sessions-of-sets.ts';
 import { groupsThatGive } from './migrations/0068-groups-that-give.ts';
+import { sameVaultTokens } from './migrations/0069-same-vault-tokens.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -100,6 +101,7 @@ export const MIGRATIONS: readonly Migration[] = [
   notedOnce,
   liveSessionsOfSets,
   groupsThatGive,
+  sameVaultTokens,
 ];
 
 /**

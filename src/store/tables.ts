@@ -670,6 +670,8 @@ export interface VaultTokenRow {
   renew_at: number;
   expires_at: number;
   replaced_at: number | null;
+  /** Keyed hash of the token, the same wherever it is; null until the job has made it. */
+  token_mac: string | null;
 }
 
 /** An injected credential of a session, for the worker that carries it. */

@@ -50,6 +50,11 @@ import {
 } from '../../src/broker/sessions/ending/store.ts';
 import { deleteSessions, terminate } from '../../src/broker/sessions/store.ts';
 import { loosenEntities } from '../../src/broker/users/store.ts';
+import {
+  isHeldOn,
+  listTokenMacs,
+  listUnhashedTokens,
+} from '../../src/broker/vault-tokens/store.ts';
 import { deleteRemains, LEASES, REMAINS } from '../../src/mounts/remains/store.ts';
 import { listCertificates } from '../../src/pki/certificates/search/store.ts';
 import { listSerials } from '../../src/pki/certificates/store.ts';
@@ -213,6 +218,13 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     /resource_created/,
     (db) => listInContainers(db, ['p'], windowOf('created_ms'), { walk: false }),
   ],
+  [
+    'rows of a Vault token',
+    /vault_token_same \(token_mac=\? AND \(replaced_at,id\)>/,
+    (db) => isHeldOn(db, { id: 'x', token_mac: 't', replaced_at: 5 }, 1),
+  ],
+  ['Vault tokens without a hash', /vault_token_same/, (db) => listUnhashedTokens(db, 10)],
+  ['hashes of Vault tokens', /vault_token_1 \(id=/, (db) => listTokenMacs(db, ids)],
   ...removalReadsOf(ids),
 ];
 

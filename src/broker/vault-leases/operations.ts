@@ -8,18 +8,24 @@ import { Failure } from '../../core/failure.ts';
 import type { SharedWork } from '../../core/shared-work.ts';
 import type { Turn } from '../../jobs.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
-import { openConnection } from '../vault-tokens/operations.ts';
+import { hashTokens, isLeftToAnother, openConnection } from '../vault-tokens/operations.ts';
 import {
   deleteVaultToken,
   findVaultToken,
+  listTokenMacs,
   listVaultTokens,
   replaceToken,
   saveTokenState,
 } from '../vault-tokens/store.ts';
-import { planCare, planRenewal, type VaultToken } from '../vault-tokens/token.ts';
+import {
+  planCare,
+  planRenewal,
+  saysDenied,
+  saysNoSuchToken,
+  type VaultToken,
+} from '../vault-tokens/token.ts';
 import { type Asked, askAwake, whoseTokens } from './asking/operations.ts';
 import { SESSION_LEASES, saysNoSuchLease, VAULT_LEASE, vaultLeaseData } from './lease.ts';
-import { type IsInUse, isGone, revokeToken, tellingInUse } from './revoking-tokens/operations.ts';
 import { saveVaultLease } from './store.ts';
 
 /** Ends a lease on its Vault server; one that it no longer knows is as good as ended. */
@@ -75,27 +81,23 @@ const PAGE = 200;
  */
 export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
   const find = whoseTokens(app);
-  const isInUse = tellingInUse(app);
   await shareWork(app, turn, async (work) => {
     const used = await renewLeases(app, turn, { work, find });
-    if (used) await keepTokens(app, turn, { work, find, isInUse, used });
+    if (used) await keepTokens(app, turn, { work, find, used });
   });
 }
 
-type FindWhose = ReturnType<typeof whoseTokens>;
-
-/** What one run looks at the tokens with. */
+/** What one run looks at leases and tokens with. */
 interface Keeping {
   work: SharedWork;
-  find: FindWhose;
-  isInUse: IsInUse;
+  find: ReturnType<typeof whoseTokens>;
 }
 
 /** @returns the tokens that living leases hang on; undefined when it was cut short */
 async function renewLeases(
   app: App,
   turn: Turn,
-  { work, find }: { work: SharedWork; find: FindWhose },
+  { work, find }: Keeping,
 ): Promise<ReadonlySet<string> | undefined> {
   const used = new Set<string>();
   const range = rangeOf(SESSION_LEASES);
@@ -157,8 +159,10 @@ async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Pro
 async function keepTokens(
   app: App,
   turn: Turn,
-  { used, ...keeping }: Keeping & { used: ReadonlySet<string> },
+  { used, ...asking }: Keeping & { used: ReadonlySet<string> },
 ): Promise<void> {
+  await hashTokens(app, turn);
+  const keeping = { ...asking, usedMacs: await listTokenMacs(app.db, [...used]) };
   const breath = new Breath();
   for (let after = ''; !turn.stopping; ) {
     const page = await listVaultTokens(app.db, { after, limit: PAGE });
@@ -177,7 +181,7 @@ async function keepToken(
   app: App,
   turn: Turn,
   kept: KeptToken,
-  { work, find, isInUse }: Keeping,
+  { work, find, usedMacs }: Keeping & { usedMacs: ReadonlySet<string | null> },
 ): Promise<void> {
   const { id, store_id, isUsed } = kept;
   const now = Math.floor(app.now() / 1000);
@@ -198,7 +202,7 @@ async function keepToken(
       if (!token) return;
       const asked = { whose, hurry };
       if (care === 'renew') await renewToken(app, turn, token, asked);
-      else if (await revokeToken(app, token, { isInUse, asked })) {
+      else if (await revokeToken(app, token, { asked, usedMacs })) {
         await turn.commit([deleteVaultToken(id)], outcome);
       }
     },
@@ -223,5 +227,44 @@ async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked)
     if (token.expires_at <= now) await save({ status: 'expired' });
     else if (await isGone(app, connection, { fault: err, asked }))
       await save({ status: 'revoked' });
+  }
+}
+
+/** @returns whether nothing more is to be done about the token */
+async function revokeToken(
+  app: App,
+  token: VaultToken,
+  { asked, usedMacs }: { asked: Asked; usedMacs: ReadonlySet<string | null> },
+): Promise<boolean> {
+  const connection = openConnection(app, token);
+  if (await isLeftToAnother(app, token, { connection, usedMacs })) return true;
+  try {
+    const request = { method: 'PUT', path: 'auth/token/revoke-self', body: '{}' } as const;
+    await askAwake(app, connection, request, asked);
+    return true;
+  } catch (err) {
+    if (!(err instanceof VaultFault)) throw err;
+    if (await isGone(app, connection, { fault: err, asked })) return true;
+    app.log.warn({ err, store_id: token.store_id }, 'an old token could not be revoked yet');
+    return false;
+  }
+}
+
+/**
+ * Whether a server that refused a token something has it no longer. Some say no more of that than of a token that may
+ * not do what was asked: that one may still look itself up, as a store requires.
+ */
+async function isGone(
+  app: App,
+  connection: VaultConnection,
+  { fault, asked }: { fault: VaultFault; asked: Asked },
+): Promise<boolean> {
+  if (!saysDenied(fault)) return saysNoSuchToken(fault);
+  try {
+    await askAwake(app, connection, { method: 'GET', path: 'auth/token/lookup-self' }, asked);
+    return false;
+  } catch (err) {
+    if (!(err instanceof VaultFault)) throw err;
+    return saysDenied(err) || saysNoSuchToken(err);
   }
 }

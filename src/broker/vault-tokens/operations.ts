@@ -1,11 +1,21 @@
 import type { App } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { newResourceId } from '../resource-types.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { askVault, findUnusableField } from '../vault-client/operations.ts';
-import { findLatestToken, insertVaultToken, replaceToken, saveTokenSecret } from './store.ts';
+import {
+  findLatestToken,
+  insertVaultToken,
+  isHeldOn,
+  listUnhashedTokens,
+  replaceToken,
+  saveTokenMac,
+  saveTokenSecret,
+} from './store.ts';
 import {
   faultOfToken,
   listMissingCapabilities,
@@ -110,6 +120,7 @@ export function planToken(
       secret_sealed: sealConnection(app, id, connection),
       ...planRenewal(now, ttl),
       replaced_at: null,
+      token_mac: macOf(app, connection),
     }),
   ];
 }
@@ -137,6 +148,42 @@ export function openConnection(app: App, { id, secret_sealed }: VaultToken): Vau
   const connection = JSON.parse(Buffer.from(opened).toString('utf8'));
   opened.fill(0);
   return connection;
+}
+
+/** What tells that rows have the same token. */
+const macOf = (app: App, { token }: VaultConnection): string =>
+  app.barrier.hmac('credential', `vault-token:${token}`).toString('base64url');
+
+const PAGE = 200;
+
+/** Makes the hashes of tokens that have none: those of before there were any. */
+export async function hashTokens(app: App, turn: Pick<Turn, 'commit' | 'stopping'>): Promise<void> {
+  const breath = new Breath();
+  while (!turn.stopping) {
+    const effects: Effect[] = [];
+    for (const token of await listUnhashedTokens(app.db, PAGE)) {
+      await breath.take();
+      effects.push(saveTokenMac(token.id, macOf(app, openConnection(app, token))));
+    }
+    if (effects.length === 0) return;
+    await turn.commit(effects, { hashed: effects.length });
+  }
+}
+
+/**
+ * Whether another row has the token, too, and ends it in its time.
+ *
+ * @param usedMacs hashes of the tokens that leases hang on: none on this row
+ */
+export async function isLeftToAnother(
+  app: App,
+  { id, replaced_at }: VaultToken,
+  { connection, usedMacs }: { connection: VaultConnection; usedMacs: ReadonlySet<string | null> },
+): Promise<boolean> {
+  const now = Math.floor(app.now() / 1000);
+  const token_mac = macOf(app, connection);
+  if (usedMacs.has(token_mac)) return true;
+  return isHeldOn(app.db, { id, token_mac, replaced_at: replaced_at ?? now }, now);
 }
 
 /** @throws Failure `unresolved` for a store whose token no longer works */

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
+import { build } from '../../store/database.ts';
+import { write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import { insertResource } from '../resources/store.ts';
 import {
@@ -9,16 +11,20 @@ import {
   findLatestToken,
   findVaultToken,
   insertVaultToken,
+  isHeldOn,
   listLatestStatus,
-  listTokensInUse,
+  listTokenMacs,
+  listUnhashedTokens,
   listVaultTokens,
   replaceToken,
+  saveTokenMac,
   saveTokenSecret,
   saveTokenState,
 } from './store.ts';
-import type { VaultToken } from './token.ts';
 
-const token = (id: string, store_id: string, more: Partial<VaultToken> = {}): VaultToken => ({
+type Added = Parameters<typeof insertVaultToken>[0];
+
+const token = (id: string, store_id: string, more: Partial<Added> = {}): Added => ({
   id,
   store_id,
   status: 'current',
@@ -26,6 +32,7 @@ const token = (id: string, store_id: string, more: Partial<VaultToken> = {}): Va
   renew_at: 10,
   expires_at: 20,
   replaced_at: null,
+  token_mac: id,
   ...more,
 });
 
@@ -64,14 +71,19 @@ eachEngine('tokens of Vault stores', (open) => {
       ids,
     );
     assert.ok(all.every((one) => !('secret_sealed' in one)));
+    await store.commit([write(build.updateTable('vault_token').set({ token_mac: null }))]);
+    assert.deepEqual(await listTokenMacs(store.db, ids), new Set([null]));
     const found: string[] = [];
     for (;;) {
-      const page = await listTokensInUse(store.db, { after: found.at(-1) ?? '', limit: 200 });
+      const page = await listUnhashedTokens(store.db, 200);
       if (page.length === 0) break;
       assert.ok(page.length <= 3, `${page.length} at once`);
       found.push(...page.map(({ id }) => id));
+      await store.commit(page.map(({ id }) => saveTokenMac(id, id)));
     }
-    assert.deepEqual(found, ids);
+    assert.deepEqual(found.sort(), ids);
+    const some = ['vt_1', 'vt_3'];
+    assert.deepEqual(await listTokenMacs(store.db, [...some, 'gone']), new Set(some));
   });
 
   test('are replaced once, whoever comes second is refused', async () => {
@@ -116,12 +128,33 @@ eachEngine('tokens of Vault stores', (open) => {
       ['csvlt_1', 'current'],
       ['csvlt_2', 'revoked'],
     ]);
-    const idsInUse = async (): Promise<string[]> =>
-      (await listTokensInUse(store.db, { after: '', limit: 10 })).map(({ id }) => id);
-    assert.deepEqual(await idsInUse(), ['vt_1']);
-    await store.commit([replaceToken('vt_1', 5), insertVaultToken(token('vt_3', 'csvlt_1'))]);
-    assert.deepEqual(await idsInUse(), ['vt_3']);
   });
+
+  const replaced: Partial<Added> = { status: 'maintaining', replaced_at: 100, expires_at: 300 };
+  const beside: [what: string, other: Partial<Added>, isHeld: boolean][] = [
+    ['is what a store works with', { replaced_at: null }, true],
+    ['is that of a store, and expired', { replaced_at: null, status: 'expired' }, true],
+    ['was replaced later', { ...replaced, replaced_at: 101 }, true],
+    ['was replaced at the same time and has a later id', { ...replaced, id: 'vt_6' }, true],
+    ['was replaced at the same time and has an earlier id', { ...replaced, id: 'vt_4' }, false],
+    ['was replaced earlier', { ...replaced, replaced_at: 99 }, false],
+    ['has no time left', { ...replaced, replaced_at: 101, expires_at: 200 }, false],
+    ['is gone at its server', { ...replaced, replaced_at: 101, status: 'revoked' }, false],
+    ['is of another token', { replaced_at: null, token_mac: 'other' }, false],
+  ];
+
+  for (const [what, other, isHeld] of beside) {
+    const ends = isHeld ? 'is left to another row' : 'is its own to end';
+    test(`what a replaced one holds ${ends} where the other ${what}`, async () => {
+      const store = await open();
+      const own = { id: 'vt_5', token_mac: 'same', replaced_at: 100 };
+      await store.commit([
+        insertVaultToken(token('vt_5', 'csvlt_1', { ...replaced, ...own })),
+        insertVaultToken(token('vt_7', 'csvlt_2', { token_mac: 'same', ...other })),
+      ]);
+      assert.equal(await isHeldOn(store.db, own, 200), isHeld);
+    });
+  }
 
   test('keep their state and their sealed connection until they are deleted', async () => {
     const store = await open();

@@ -72,24 +72,72 @@ export async function listVaultTokens(
   }));
 }
 
-const inUse = prepared((sql, p: { after: string; limit: number }) =>
+/** A token that is replaced, as far as it matters who ends it. */
+type Replaced = {
+  id: string;
+  token_mac: string;
+  replaced_at: number;
+};
+
+const inUse = prepared((sql, p: { token_mac: string }) =>
   sql
     .selectFrom('vault_token')
-    .innerJoin('resource', 'resource.id', 'vault_token.store_id')
-    .selectAll('vault_token')
-    .where('vault_token.id', '>', p.after)
+    .select('id')
+    .where('token_mac', '=', p.token_mac)
     .where('replaced_at', 'is', null)
-    .orderBy('vault_token.id')
-    .limit(p.limit),
+    .limit(1),
 );
 
-/** A page of the tokens that stores work with, in order of their ids: fewer where they are long, none at the end. */
-export async function listTokensInUse(db: Db, { after, limit }: Page): Promise<VaultToken[]> {
-  const { rows } = await inUse.some(db, { after, limit }, 'secret_sealed');
+const replacedLater = prepared((sql, p: Replaced & { now: number }) =>
+  sql
+    .selectFrom('vault_token')
+    .select('id')
+    .where('token_mac', '=', p.token_mac)
+    .where((row) =>
+      row(row.refTuple('replaced_at', 'id'), '>', row.tuple(row.val(p.replaced_at), row.val(p.id))),
+    )
+    .where('status', '=', 'maintaining')
+    .where('expires_at', '>', p.now)
+    .limit(1),
+);
+
+/**
+ * Whether another row has the same token, and ends it in its time: that of a store, or one that was replaced later.
+ *
+ * @param now Unix seconds
+ */
+export async function isHeldOn(db: Db, replaced: Replaced, now: number): Promise<boolean> {
+  const later = await replacedLater.first(db, { ...replaced, now });
+  const current = await inUse.first(db, { token_mac: replaced.token_mac });
+  return later !== undefined || current !== undefined;
+}
+
+/** The hashes of tokens, as far as they are there. */
+export async function listTokenMacs(
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlySet<string | null>> {
+  const rows = await inBlocks(ids, (some) =>
+    db.selectFrom('vault_token').select('token_mac').where('id', 'in', some).execute(),
+  );
+  return new Set(rows.map(({ token_mac }) => token_mac));
+}
+
+const unhashed = prepared((sql, p: { limit: number }) =>
+  sql.selectFrom('vault_token').selectAll().where('token_mac', 'is', null).limit(p.limit),
+);
+
+/** Some of the tokens that have no hash yet: fewer where they are long. */
+export async function listUnhashedTokens(db: Db, limit: number): Promise<VaultToken[]> {
+  const { rows } = await unhashed.some(db, { limit }, 'secret_sealed');
   return rows.map(tokenOf);
 }
 
-export function insertVaultToken(token: VaultToken): Write {
+export function saveTokenMac(id: string, token_mac: string): Write {
+  return write(build.updateTable('vault_token').set({ token_mac }).where('id', '=', id));
+}
+
+export function insertVaultToken(token: VaultToken & { token_mac: string }): Write {
   return write(build.insertInto('vault_token').values(token), { rows: 1 });
 }
 
