@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { listGroupsAbove } from '../src/access/identity/memberships/operations.ts';
-import { readAcl } from '../src/access/policies/operations.ts';
+import { readAcl } from '../src/access/policies/sets/operations.ts';
 import type { App } from '../src/app.ts';
 import { readAuthority, readEverybody } from '../src/broker/authority/operations.ts';
 import { readScopeTree } from '../src/broker/tree/operations.ts';

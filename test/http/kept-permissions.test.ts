@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judgeAccess } from '../../src/access/acl.ts';
-import { readAcl } from '../../src/access/policies/operations.ts';
+import { readAcl } from '../../src/access/policies/sets/operations.ts';
 import { makeKeyInTurn } from '../../src/access/turns/operations.ts';
 import type { App } from '../../src/app.ts';
 import { heapUsed } from '../support/heap.ts';

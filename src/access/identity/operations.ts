@@ -12,7 +12,7 @@ import { type Acl, boundAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import type { EndingPages } from '../ended.ts';
 import { loosenLeases } from '../leases/store.ts';
-import { readAcl } from '../policies/operations.ts';
+import { readAcl } from '../policies/sets/operations.ts';
 import { judgeBoundRules } from '../policy-limits.ts';
 import { commitPage } from '../standing/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';

@@ -7,7 +7,8 @@ import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Store } from '../../store/store.ts';
 import { POLICY_LIMITS } from '../policy-limits.ts';
-import { listPolicies, readAcl, readPolicy, removePolicy, writePolicy } from './operations.ts';
+import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
+import { readAcl } from './sets/operations.ts';
 
 const ALL = { after: '', limit: 1000 };
 const POLICY = 'path "pki/roles/*" { capabilities = ["read"] }';
