@@ -4,47 +4,23 @@ import { mergePatch } from '../../../core/fields.ts';
 import { listThings, listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
-import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import type { OwnPath, Sense } from '../../name-form.ts';
+import type { OwnPath } from '../../name-form.ts';
 import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
-import {
-  checkMemberGroups,
-  describeGroup,
-  type Group,
-  type GroupSettings,
-  MOST_NESTINGS,
-} from '../group.ts';
+import { describeGroup, type Group, type GroupSettings } from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
-import {
-  listGroupsAbove,
-  requireFewBeneath,
-  requireFewNestings,
-  requireFewPolicies,
-} from '../memberships/operations.ts';
+import { requireFewBeneath, requireFewPolicies } from '../memberships/operations.ts';
 import {
   countEntityMembers,
   countParents,
   deleteMemberships,
-  holdAcyclic,
-  holdFewNestings,
   listGroupsOf,
   listMembers,
-  type MemberKind,
-  replaceMembers,
 } from '../memberships/store.ts';
 import { randomName } from '../operations.ts';
-import {
-  aliasPaths,
-  CONCERNED,
-  JOINED,
-  LOOKED_UP,
-  otherPaths,
-  ownPaths,
-  pathsInBody,
-} from '../own-paths.ts';
+import { aliasPaths, JOINED, LOOKED_UP, otherPaths, ownPaths, pathsInBody } from '../own-paths.ts';
 import {
   deleteGroup,
   findAliasOfGroup,
@@ -54,20 +30,17 @@ import {
   findGroupByName,
   insertGroup,
   listGroupNames,
-  listNamesOfGroups as listNamesById,
-  listNamesOfEntities,
   type Named,
   updateGroup,
 } from '../store.ts';
+import { planMembers, type SentMembers } from './members/operations.ts';
 
-interface SentGroup {
+interface SentGroup extends SentMembers {
   id: string;
   name: string;
   type?: GroupSettings['type'] | undefined;
   metadata?: Record<string, string> | undefined;
   policies?: string[] | undefined;
-  member_entity_ids?: string[] | undefined;
-  member_group_ids?: string[] | undefined;
 }
 
 /** Makes a group, or changes the one that is named; what is left out stays. */
@@ -94,7 +67,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
         existing ? updateGroup(group) : insertGroup(group),
         ...members.effects,
         ...bumpPermissionVersion(),
-        ...(members.nests ? holdNestings(group) : []),
+        ...members.holds,
       ],
       result: { data: { id: group.id, name: group.name } },
       outcome: { group_id: group.id },
@@ -102,11 +75,6 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     };
   });
 }
-
-const holdNestings = ({ id }: Group): Effect[] => [
-  holdFewNestings({ id, most: MOST_NESTINGS }),
-  holdAcyclic({ id }),
-];
 
 /** Paths of the group and of its members, as far as the request says them. */
 function listNamed(caller: Caller, input: SentGroup): OwnPath[] {
@@ -162,90 +130,6 @@ async function findExisting(app: App, input: SentGroup): Promise<Group | undefin
   const group = await findGroupById(app.db, input.id);
   if (!group) throw new Failure('invalid', `id: there is no group "${input.id}"`);
   return group;
-}
-
-async function planMembers(
-  app: App,
-  caller: Caller,
-  group: Group,
-  input: SentGroup,
-): Promise<{ effects: Effect[]; nests: boolean }> {
-  const { member_entity_ids: entities, member_group_ids: groups } = input;
-  if (group.type === 'external' && (entities?.length || groups?.length)) {
-    throw new Failure(
-      'invalid',
-      "member_entity_ids and member_group_ids can't be set manually for external groups",
-    );
-  }
-  // Their ids were judged before anything was read: what is not there is told to those who may name it.
-  const ids = [...new Set(entities)];
-  const names = await listNamesOfEntities(app.db, ids);
-  const missing = ids.find((id) => !names.has(id));
-  if (missing !== undefined) {
-    throw new Failure('invalid', `member_entity_ids: there is no entity "${missing}"`);
-  }
-  await refuseDeniedNow(caller, pathsOfNames(caller, 'entity', names, JOINED));
-  const nests = groups ? await judgeNesting(app, caller, group, groups) : false;
-  await refuseDeniedLeaving(app, caller, group, input);
-  const effects = [
-    ...(entities ? replaceMembers(group.id, 'entity', entities) : []),
-    ...(groups ? replaceMembers(group.id, 'group', groups) : []),
-  ];
-  return { effects, nests };
-}
-
-/** Whether groups become members of the group. */
-async function judgeNesting(
-  app: App,
-  caller: Caller,
-  { id }: Group,
-  members: readonly string[],
-): Promise<boolean> {
-  const names = await listNamesById(app.db, members);
-  const above = await listGroupsAbove(app, [id]);
-  checkMemberGroups(id, members, { ids: new Set(names.keys()), above });
-  await refuseDeniedNow(caller, pathsOfNames(caller, 'group', names, JOINED));
-  return requireFewNestings(app, id, members);
-}
-
-/** Paths of members by their names alone, which are not known before they are read. */
-function pathsOfNames(
-  caller: Caller,
-  kind: MemberKind,
-  names: ReadonlyMap<string, string>,
-  sense: Sense,
-): OwnPath[] {
-  return [...names.values()].flatMap((name) => ownPaths(caller, kind, { name }, sense));
-}
-
-/**
- * Whoever is a member and is not named any more has other policies from then on. Members come with a
- * new version of the group, which refuses the plan: nobody leaves who was not looked at.
- */
-async function refuseDeniedLeaving(
-  app: App,
-  caller: Caller,
-  { id }: Group,
-  input: SentGroup,
-): Promise<void> {
-  if (!caller.acl || caller.acl.root) return;
-  const { member_entity_ids: entities, member_group_ids: groups } = input;
-  const leaving = async (kind: MemberKind, staying: readonly string[]) => {
-    const kept = new Set(staying);
-    const gone = (await listMembers(app.db, id, kind)).filter((member) => !kept.has(member));
-    await refuseDeniedNow(
-      caller,
-      gone.flatMap((member) => ownPaths(caller, kind, { id: member }, CONCERNED)),
-    );
-    return gone;
-  };
-  const names = entities && (await listNamesOfEntities(app.db, await leaving('entity', entities)));
-  if (names) await refuseDeniedNow(caller, pathsOfNames(caller, 'entity', names, CONCERNED));
-  const gone = groups ? await leaving('group', groups) : [];
-  await refuseDeniedNow(
-    caller,
-    pathsOfNames(caller, 'group', await listNamesById(app.db, gone), CONCERNED),
-  );
 }
 
 export async function readGroupById(
