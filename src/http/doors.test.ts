@@ -1,16 +1,29 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, Server, type Socket } from 'node:net';
+import {
+  type AddressInfo,
+  connect,
+  createServer,
+  Server,
+  type ServerOpts,
+  type Socket,
+} from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { until } from '../../test/support/raw-talk.ts';
 import { findPlaces, firstDoor, openDoors } from './doors.ts';
 
-async function start(t: TestContext): Promise<{
+async function start(
+  t: TestContext,
+  options: ServerOpts = {},
+): Promise<{
   server: Server;
   place: { host: string; port: number };
   closeDoors: () => Promise<void>;
 }> {
-  const server = createServer({ allowHalfOpen: true });
+  const server = createServer(options);
   server.listen(await firstDoor({ host: '127.0.0.1', port: 0 }));
   await once(server, 'listening');
   const closeDoors = await openDoors(server);
@@ -28,18 +41,35 @@ async function start(t: TestContext): Promise<{
 test('whoever comes comes to the one server, by whatever door', async (t) => {
   const { server, place } = await start(t);
   const come: Socket[] = [];
-  server.on('connection', (socket) => come.push(socket.end('hello')));
+  server.on('connection', (socket: Socket) => come.push(socket));
   const clients = Array.from({ length: 40 }, () => connect(place));
+  await until(() => come.length === 40);
+  if (process.platform === 'linux') {
+    const own = await promisify(server.getConnections.bind(server))();
+    assert.ok(own < 40, 'some came by other doors');
+  }
+  for (const socket of come) socket.end('hello');
   for (const client of clients) {
     const [said] = await once(client, 'data');
     assert.equal(`${said}`, 'hello');
-    client.end();
   }
-  assert.equal(come.length, 40);
-  if (process.platform !== 'linux') return;
-  const own = await new Promise<number>((resolve) => server.getConnections((_, n) => resolve(n)));
-  assert.ok(own < 40, 'some came by other doors');
 });
+
+for (const allowHalfOpen of [true, false]) {
+  test(`who says no more is ${allowHalfOpen ? 'still answered' : 'ended'} where the server has it so, by whatever door`, async (t) => {
+    const { server, place } = await start(t, { allowHalfOpen });
+    const come: Socket[] = [];
+    server.on('connection', (socket: Socket) => come.push(socket.resume()));
+    const clients = Array.from({ length: 40 }, () => connect({ ...place, allowHalfOpen: true }));
+    for (const client of clients) client.resume().end();
+    await until(() => come.length === 40 && come.every(({ readableEnded }) => readableEnded));
+    // A stream ends its other half after that is said.
+    await nextTurn();
+    const ended = come.filter(({ writableEnded }) => writableEnded).length;
+    for (const socket of [...clients, ...come]) socket.destroy();
+    assert.equal(ended, allowHalfOpen ? 0 : 40);
+  });
+}
 
 test('a port at which somebody listens is refused, also to whoever would share it', async (t) => {
   const { place } = await start(t);
@@ -92,7 +122,7 @@ test('doors are closed once those have gone who came by them', async (t) => {
   server.on('connection', (socket) => come.push(socket));
   const clients = Array.from({ length: 20 }, () => connect(place));
   await Promise.all(clients.map((client) => once(client, 'connect')));
-  while (come.length < 20) await new Promise(setImmediate);
+  await until(() => come.length === 20);
   let isClosed = false;
   server.close();
   const closed = closeDoors().then(() => {

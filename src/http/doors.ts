@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { createServer, isIP, type ListenOptions, type Server } from 'node:net';
 
 /**
- * Sockets that listen on the port of a server. The runtime accepts one connection of each in a turn of the event loop, in
- * the order of coming: a network of which hundreds come each second would keep everybody else waiting to be let in.
+ * Sockets that listen on the port of a server. The runtime accepts one connection of each in a turn of the event
+ * loop, in the order of coming: a network of which hundreds come each second would keep everybody else waiting to be
+ * let in.
  */
 const DOORS = 4;
 
@@ -77,8 +78,10 @@ export async function openDoors(
   return closeAll;
 }
 
+/** Connections are as those that the server accepts by itself: over TLS one is ended when its client says no more. */
 async function openDoor(server: Server, place: Place): Promise<Server> {
-  const door = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+  const allowHalfOpen = Reflect.get(server, 'allowHalfOpen') === true;
+  const door = createServer({ allowHalfOpen, noDelay: true }, (socket) =>
     server.emit('connection', socket),
   );
   await listen(door, shared(place));
