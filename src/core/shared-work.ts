@@ -77,7 +77,7 @@ const newLoad = (): Load => ({ waiting: 0, quick: 0, slow: 0 });
 /** What one party has to ask of somebody. */
 interface Line {
   key: string;
-  /** What there is of it, and of all that it is part of: kept as it comes and goes, since there are thousands of lines. */
+  /** What there is of it, and of all that it is part of: counted as it comes and goes, as lines are thousands. */
   loads: Readonly<Record<keyof Share, Load>>;
   /** What ends first stands first. */
   waiting: Piece[];
@@ -105,7 +105,8 @@ export class SharedWork {
   readonly #sites = new Map<string, Load>();
   readonly #parties = new Map<string, Load>();
   readonly #seen = new Set<string>();
-  readonly #leftOut = new Set<string>();
+  /** Lines of which something was left out, by their keys. */
+  readonly #leftOut = new Map<string, Line>();
   #failed: { reason: unknown } | undefined;
   #changed = Promise.withResolvers<void>();
 
@@ -133,7 +134,7 @@ export class SharedWork {
     const line = this.#lineOf(piece.whose);
     if (!hasPlace(line, this.#shares.waiting, 'waiting')) {
       const last = line.waiting.at(-1);
-      this.#leftOut.add(line.key);
+      this.#leftOut.set(line.key, line);
       const isBetter = last !== undefined && last.until > piece.until;
       this.#seen.delete(isBetter ? last.id : piece.id);
       if (!isBetter) {
@@ -158,8 +159,7 @@ export class SharedWork {
   /** Waits until there is room again for some of what was left out. @returns false when there will be none */
   async hasRoomAgain(): Promise<boolean> {
     while (!this.isOver && this.#leftOut.size > 0) {
-      for (const key of this.#leftOut) {
-        if (this.#lines.get(key)?.waiting.length) continue;
+      if (this.#hasRoomForLeftOut()) {
         this.#leftOut.clear();
         return true;
       }
@@ -173,6 +173,15 @@ export class SharedWork {
   async end(): Promise<void> {
     while (this.#isAtWork) await this.#changed.promise;
     if (this.#failed) throw this.#failed.reason;
+  }
+
+  /** A line begins anew once nothing of it waits, and those that it shares its room with have left it some. */
+  #hasRoomForLeftOut(): boolean {
+    for (const [key, left] of this.#leftOut) {
+      const line = this.#lines.get(key) ?? left;
+      if (line.waiting.length === 0 && hasPlace(line, this.#shares.waiting, 'waiting')) return true;
+    }
+    return false;
   }
 
   get #isAtWork(): boolean {
