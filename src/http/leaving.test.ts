@@ -70,12 +70,13 @@ const ENDS: [why: string, options: object, end: (talk: Talk) => unknown][] = [
   ['it has been idle for too long', KEPT, ({ socket }) => socket.setTimeout(1)],
   [
     'its next head does not come in time',
-    { ...KEPT, headersTimeout: 100, requestTimeout: 100, connectionsCheckingInterval: 10 },
-    async ({ client, socket, turns }) => {
+    { ...KEPT, connectionsCheckingInterval: 10 },
+    async ({ server, client, socket, turns }) => {
       turns.isHeld = false;
       client.write(HEAD);
       await once(socket, 'data');
       turns.isHeld = true;
+      Object.assign(server, { headersTimeout: 1, requestTimeout: 1 });
     },
   ],
   ['the server closes', KEPT, ({ server }) => server.close()],
@@ -100,6 +101,7 @@ test('who asks before the turn comes in which the connection was to be closed is
   await ask(one);
   one.turns.isHeld = true;
   one.server.closeIdleConnections();
+  assert.equal(one.turns.waiting.length, 1);
   one.turns.isHeld = false;
   await ask(one);
   one.turns.goOn();
