@@ -79,8 +79,9 @@ type Network = Circle<string, Site>;
 
 /**
  * Pieces of work, reads for instance, that wait for their turn. It goes round the networks, of each round its sites, of
- * each round its parties, and of each round its requests: whoever works on and on waits for himself and not everybody for him. At each of these, those come
- * first who had no turn for longer than the others, and of requests those that have had few.
+ * each round its parties, and of each round its requests: whoever works on and on waits for himself and not everybody
+ * for him. At each of these, those come first who had no turn for longer than the others, and of requests those that
+ * have had few.
  */
 export class AskingLine {
   readonly #networks: Circle<string, Network> = new Circle();

@@ -14,7 +14,10 @@ import { NETWORK_PART, networkOfParty } from './party.ts';
 export interface Asker {
   /** Those of one party share what one party may have; see `partyOf`. */
   party: string;
-  /** What the party lies in together with others that are likely one; the party itself unless told. Of addresses the network is told by it. */
+  /**
+   * What the party lies in together with others that are likely one; the party itself unless told. Of an address it
+   * tells the network, too.
+   */
   site?: string;
   /** Whose turn comes sooner the lower it is; 0 unless told. See `Places.preference`. */
   rank?: number;

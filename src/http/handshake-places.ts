@@ -1,6 +1,9 @@
 import { networkOfParty } from '../core/party.ts';
 
-/** Handshakes that are begun and not done, in all, of a network and of a site: what their clients say next comes all at once, too. */
+/**
+ * Handshakes that are begun and not done, in all, of a network and of a site: what their clients say next comes all at
+ * once, too.
+ */
 const BEGUN = { total: 64, network: 32, each: 16 };
 /** While a network waits that has fewer, one that has more does not keep them for long. */
 const FEW = 4;

@@ -6,7 +6,10 @@ interface Kept {
   answers: number;
 }
 
-/** Bodies of answers that wait. What many are answered with is kept once, and counts for who asked first until none waits. */
+/**
+ * Bodies of answers that wait. What many are answered with is kept once, and counts for who asked first until none of
+ * them waits.
+ */
 export class WaitingBodies {
   readonly #bytes: SharedBytes;
   readonly #kept = new Map<object, Kept>();
