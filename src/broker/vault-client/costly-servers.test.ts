@@ -48,6 +48,7 @@ test('certificates that take long to verify hold up nobody but those who ask Vau
       reach,
       listening: [],
       party: '',
+      site: '',
     });
     assert.equal(said.status, 200);
   });

@@ -89,7 +89,7 @@ async function talkHere(address: string, ca_cert: string, party: string): Promis
   const { credential_stores: reach } = app.config;
   const url = `${address}/v1/auth/token/lookup-self`;
   const order = { connection, method: 'GET', url, body: undefined, reach, listening: [] } as const;
-  return (await talk({ ...order, party })).status;
+  return (await talk({ ...order, party, site: party })).status;
 }
 
 for (const [why, from] of [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OWN_PARTY } from '../../core/party.ts';
+import { OWN_PARTY, siteOfParty } from '../../core/party.ts';
 import { NameTurns } from './name-turns.ts';
 
 /** Names that are looked up until they are told to end. */
@@ -19,10 +19,10 @@ function openNames() {
   const running = new Map<string, (found: string[]) => void>();
   const told: string[] = [];
   const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  const ask = async (name: string, party: string): Promise<void> => {
+  const ask = async (name: string, party: string, site = siteOfParty(party)): Promise<void> => {
     const lookUp = () => new Promise<string[]>((resolve) => running.set(name, resolve));
     const note = (found: readonly string[]) => told.push(found[0] ?? '');
-    void turns.take(name, { party, onGone: undefined }, lookUp).then(note);
+    void turns.take(name, { party, site, onGone: undefined }, lookUp).then(note);
     await settle();
   };
   const wait = async (ms: number): Promise<void> => {
@@ -118,6 +118,14 @@ test('neighbours have one place for new names, and other networks the other', as
   for (const at of [1, 2, 3]) await ask(`new-${at}`, `192.0.2.${at}`);
   assert.deepEqual(running(), ['new-1']);
   await ask('vault', '198.51.100.1');
+  assert.deepEqual(running(), ['new-1', 'vault']);
+});
+
+test('projects of one organization have one place for new names, and other organizations the other', async () => {
+  const { ask, running } = openNames();
+  for (const at of [1, 2, 3]) await ask(`new-${at}`, `p_${at}`, 'o_1');
+  assert.deepEqual(running(), ['new-1']);
+  await ask('vault', 'p_4', 'o_2');
   assert.deepEqual(running(), ['new-1', 'vault']);
 });
 

@@ -1,10 +1,11 @@
 import type { Asker } from '../../core/fair-turns.ts';
-import { OWN_PARTY, siteOfParty } from '../../core/party.ts';
+import { OWN_PARTY } from '../../core/party.ts';
 import { CLOCK, type PaceClock, type PacePlaces, TurnsByPace } from '../../core/turns-by-pace.ts';
 
 /** Who looks a name up. */
 export interface NameAsker {
   party: string;
+  site: string;
   onGone: Asker['onGone'];
 }
 
@@ -30,7 +31,8 @@ const MOST_ADDRESSES = 16;
 /**
  * Turns at looking names up. Who names a server of names that never answers holds a thread for many seconds, gone or
  * not, so few are looked up at once, and those that were quick beside any number of slow ones. Of new ones each network
- * has one place; the server's own work has one for each name. Those of some sites together can have all places for
+ * has one place, and each organization whose leases and tokens are looked after; other work of the server's own has
+ * one for each name. Those of some sites together can have all places for
  * as long as names hang: meanwhile a name is what it was a minute ago.
  */
 export class NameTurns<Address> {
@@ -45,13 +47,11 @@ export class NameTurns<Address> {
 
   async take(
     name: string,
-    { party, onGone }: NameAsker,
+    { party, site, onGone }: NameAsker,
     lookUp: () => Promise<readonly Address[]>,
   ): Promise<readonly Address[]> {
     const who =
-      party === OWN_PARTY
-        ? { party: `name ${name}`, blamed: OWN_PARTY }
-        : { party, site: siteOfParty(party) };
+      party === OWN_PARTY ? { party: `name ${name}`, blamed: OWN_PARTY } : { party, site };
     const asker = { ...who, onGone };
     const last = this.#found.get(name);
     const isRecent = last && this.#clock.now() - last.at_ms < FOUND_MS;

@@ -31,7 +31,7 @@ export interface VaultRequest {
   /** Tells when nobody waits for it any more: then it is not begun. */
   onGone?: Asker['onGone'];
   /** Of the server's own work: for whom it is done. */
-  whose?: Pick<Asker, 'party' | 'site'>;
+  whose?: { party: string; site: string };
   /** Milliseconds for the request and its answer together; the usual unless told. */
   timeout_ms?: number;
 }
@@ -62,7 +62,7 @@ const connections = new Connections(
 );
 
 /** As whom somebody waits for a connection: the request that it is for, whoever makes it. */
-function askerOf({ onGone, whose }: VaultRequest): Asker {
+function askerOf({ onGone, whose }: VaultRequest): Asker & { site: string } {
   if (whose) return { ...whose, onGone };
   const { party } = whoAsks();
   return { party, site: siteOfParty(party), onGone };
@@ -94,6 +94,7 @@ export async function askVault(
     reach: credential_stores,
     listening: [listen.host, proxy_listen.host],
     party: asker.party,
+    site: asker.site,
     ...(request.timeout_ms === undefined ? {} : { timeout_ms: request.timeout_ms }),
   };
   const { status, text } = await connections.take(url.host, asker, () => talkOnThread(app, order));

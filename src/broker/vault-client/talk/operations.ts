@@ -7,7 +7,7 @@ import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Gathering } from '../../../core/gathering.ts';
-import { partyOf, siteOfParty } from '../../../core/party.ts';
+import { partyOf } from '../../../core/party.ts';
 import { type Hold, SharedBytes } from '../../../core/shared-bytes.ts';
 import { faultOfCode, type VaultConnection, VaultFault } from '../answer.ts';
 import { Gate } from '../gate/operations.ts';
@@ -26,8 +26,10 @@ export interface Order {
   reach: ReachRules;
   /** Where this server listens, besides its interfaces. */
   listening: readonly string[];
-  /** For whom; see `Asking`. */
+  /** For whom. */
   party: string;
+  /** What that lies in together with others that are likely one. */
+  site: string;
   /** Milliseconds for the request and its answer together; {@link TIMEOUT} unless told. */
   timeout_ms?: number;
 }
@@ -96,7 +98,7 @@ function openGate(order: Order, url: URL): Gate {
     return () => void raw.off('close', listener);
   });
   raw.connect({ host, port, lookup: lookUp });
-  const asker = `asker ${siteOfParty(order.party)}`;
+  const asker = `asker ${order.site}`;
   return new Gate(raw, {
     shares,
     accounts: () => [asker, `at ${partyOf(raw.remoteAddress ?? '')}`, `server ${url.host}`],
@@ -156,7 +158,7 @@ function refuseLiteral(order: Order, url: URL): void {
  */
 function lookupWithin(order: Order, onGone: NameAsker['onGone']): LookupFunction {
   return (hostname, options, done) => {
-    const asker = { party: order.party, onGone };
+    const asker = { party: order.party, site: order.site, onGone };
     const lookUp = () => lookup(hostname, { ...options, all: true });
     const judge = (found: readonly LookupAddress[]): void => {
       const [first] = found;
