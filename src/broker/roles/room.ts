@@ -15,12 +15,12 @@ export const MOST_OF_SCOPE = 1 << 20;
 export const EACH_ROLE = 3072;
 /** What a grant comes to besides its characters: a short one takes no less when it is filed. */
 export const EACH_GRANT = 288;
-/** What an id, an action or a field comes to, of however few characters. */
-export const EACH_NAME = 40;
+/** What an action or a field comes to, of however few characters. */
+const EACH_NAME = 40;
 /** What an id comes to: grants are filed by each. */
-export const EACH_ID = 96;
+const EACH_ID = 96;
 /** What a template comes to: whoever has it is asked about besides. */
-export const EACH_TEMPLATE = 512;
+const EACH_TEMPLATE = 512;
 
 /**
  * What tells in a body's text how many there are of each, and what it comes to. An id has a low line, which may

@@ -30,8 +30,8 @@ const SIZE = sql<number>`case when version = ${sql.lit(FIRST_VERSION)} and body 
     sql` + `,
   )} end`;
 
-/** A role takes some fifty bytes with no grants at all: so many fill the room, from before their number was bounded. */
-const MOST_ROLES = 100_000;
+/** More than an org may have: there are as many where they were made before that was bounded. */
+const MOST_COUNTED = 100_000;
 
 type Where = { scope_id: string; org_id: string };
 
@@ -46,7 +46,7 @@ function sumRoles(from: Kysely<Tables>, { scope_id, org_id }: Where) {
     .selectFrom(listInOrg(from, 'role', org_id).as('one'))
     .innerJoin('resource', 'resource.id', 'one.id')
     .select(['container_id', SIZE.as('size')])
-    .limit(MOST_ROLES);
+    .limit(MOST_COUNTED);
   const ofScope = sql<number>`case when container_id = ${scope_id} then size else 0 end`;
   return from
     .selectFrom(sizes.as('sizes'))

@@ -188,11 +188,6 @@ async function planRoomForRoles(
   return [...holdNumberOf('role', project), ...holdPrincipals(project)];
 }
 
-const bodyOf = (
-  { grant_strings }: InitialRole,
-  grant_scope_ids: readonly string[] = ['this'],
-): RoleBody => ({ grant_strings, grant_scope_ids });
-
 /** A role with one principal, as a scope begins with. */
 export function insertRole(
   app: Pick<App, 'now' | 'randomBytes'>,
@@ -201,7 +196,8 @@ export function insertRole(
   more: { id?: string; grant_scope_ids?: readonly string[] } = {},
 ): Effect[] {
   const id = more.id ?? newResourceId('r', app.randomBytes(32));
-  const body = bodyOf(role, more.grant_scope_ids);
+  const { grant_strings } = role;
+  const body: RoleBody = { grant_strings, grant_scope_ids: more.grant_scope_ids ?? ['this'] };
   const now = app.now();
   const resource: Resource = {
     id,
