@@ -66,6 +66,9 @@ export class VaultFault extends Error {
   }
 }
 
+/** What a server says when it does not do what it was asked. */
+export type Refusal = Pick<VaultFault, 'status' | 'words'>;
+
 /** Of a lease's id, as of whatever is kept of an answer. */
 const LONGEST_LEASE_ID = 2_048;
 /** Values within values; those of a secret are one or two. */

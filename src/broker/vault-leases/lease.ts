@@ -1,4 +1,5 @@
 import type { Lease } from '../../access/leases/lease.ts';
+import type { Refusal } from '../vault-client/answer.ts';
 
 /** Name of this kind among all leases. */
 export const VAULT_LEASE = 'broker-vault';
@@ -31,7 +32,7 @@ export function vaultLeaseData({ data }: Lease): VaultLeaseData {
  * that is gone; the words are those of its other endpoints, and of servers like it. They count when they are all that
  * it says: its storage that fails has words of leases, too, and ends nothing.
  */
-export const saysNoSuchLease = ({ status, words }: { status: number; words: string }): boolean =>
+export const saysNoSuchLease = ({ status, words }: Refusal): boolean =>
   (status === 400 || status === 404) &&
   /^(1 error occurred: \* )?(invalid lease|lease not found)$/i.test(words);
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { blake2b256 } from '../../core/blake2b.ts';
-import { isRecord } from '../vault-client/answer.ts';
+import { isRecord, type Refusal } from '../vault-client/answer.ts';
 
 /**
  * `maintaining`: replaced, and kept for the leases made with it. `expired`: it could not be
@@ -88,11 +88,6 @@ export function planCare(
     return is_alive && expires_at > now ? 'revoke' : 'delete';
   }
   return is_alive && renew_at <= now ? 'renew' : undefined;
-}
-
-interface Refusal {
-  status: number;
-  words: string;
 }
 
 /**

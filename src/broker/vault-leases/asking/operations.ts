@@ -63,7 +63,7 @@ export async function askAwake(
  * Tells for whom a store's server is asked: its project, within its organization. Projects that are gone cannot be
  * told: what is left of them counts by the server's name.
  */
-export async function findWhose(app: App, token: VaultToken): Promise<Whose> {
+async function findWhose(app: App, token: VaultToken): Promise<Whose> {
   const { host, hostname } = new URL(openConnection(app, token).address);
   const store = await findResource(app.db, token.store_id);
   if (!store) return { whom: host, party: hostname, site: 'gone' };
