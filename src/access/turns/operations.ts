@@ -101,8 +101,7 @@ async function takePasswordTurn<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const turns = passwordTurnsOf(app);
-  const site = networkOf(caller.record.remote_address);
-  const asker = { ...askerOf(caller), site, rank };
+  const asker = { ...askerOf(caller), rank };
   if (!turns.hasPlaceFor(asker)) {
     // Told at once, whoever asks again at once would keep the event loop from everybody else.
     await patienceOf(app).wait(asker);
@@ -122,8 +121,8 @@ const REFUSED_AFTER_MS = 500;
 /** Refusals that are held back at once; what is more hears them at once. */
 const MAX_REFUSED_LATER = 2_000;
 
-// A key takes a thread for tens of milliseconds up to tens of seconds. Of the eight threads one
-// is left to everything else, and one of these three to whoever else wants a key, of another network too.
+// A key takes a thread for tens of milliseconds up to tens of seconds. Of the eight threads that names are not
+// looked up in one is left to everything else, and one of these three to whoever wants a key in another network.
 const KEY_PLACES = { at_once: 3, at_once_each: 2, at_once_site: 2 };
 
 const keyTurnsOf = perApp(
