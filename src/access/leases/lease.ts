@@ -37,15 +37,21 @@ export interface LeaseEnd {
   after?: () => void;
 }
 
+/** How the server's own work asks somebody else: for whom, and whether in a hurry. */
+export interface Asked {
+  whose?: Whose;
+  hurry?: boolean;
+}
+
 /** What is to be done at the end of leases of one kind. */
 export interface LeaseKind {
   /**
    * Works out how to end what a lease stands for. No effects when there is nothing left to
    * end. Called again after a conflict.
    *
-   * @param asked for whom somebody else is asked, and whether in a hurry, where that is shared out
+   * @param asked where it is shared out who is asked
    */
-  planEnd(app: App, lease: Lease, asked?: { whose?: Whose; hurry?: boolean }): Promise<LeaseEnd>;
+  planEnd(app: App, lease: Lease, asked?: Asked): Promise<LeaseEnd>;
   /**
    * Of kinds that ask somebody else. Made for one run of a job: tells for a lease who is asked, and for whom;
    * undefined where nobody needs to be.

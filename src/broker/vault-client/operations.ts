@@ -6,6 +6,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Asker } from '../../core/fair-turns.ts';
 import { siteOfParty } from '../../core/party.ts';
 import { remembered } from '../../core/remembered.ts';
+import type { Whose } from '../../core/shared-work.ts';
 import { OnDemandThread } from '../../pki/threads/operations.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import {
@@ -31,7 +32,7 @@ export interface VaultRequest {
   /** Tells when nobody waits for it any more: then it is not begun. */
   onGone?: Asker['onGone'];
   /** Of the server's own work: for whom it is done. */
-  whose?: { party: string; site: string };
+  whose?: Pick<Whose, 'party' | 'site'>;
   /** Milliseconds for the request and its answer together; the usual unless told. */
   timeout_ms?: number;
 }

@@ -1,4 +1,4 @@
-import type { Lease, LeaseKind } from '../../access/leases/lease.ts';
+import type { Asked, Lease, LeaseKind } from '../../access/leases/lease.ts';
 import { rangeOf } from '../../access/leases/lease.ts';
 import { shareWork } from '../../access/leases/sharing/operations.ts';
 import { listRange } from '../../access/leases/store.ts';
@@ -24,7 +24,7 @@ import {
   saysNoSuchToken,
   type VaultToken,
 } from '../vault-tokens/token.ts';
-import { type Asked, askAwake, whoseTokens } from './asking/operations.ts';
+import { askAwake, whoseTokens } from './asking/operations.ts';
 import { SESSION_LEASES, saysNoSuchLease, VAULT_LEASE, vaultLeaseData } from './lease.ts';
 import { saveVaultLease } from './store.ts';
 

@@ -6,7 +6,7 @@ import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import type { EndingPages } from '../../ended.ts';
 import { removeMarked } from '../../tokens/ending/operations.ts';
-import type { Lease, LeaseKind } from '../lease.ts';
+import type { Asked, Lease } from '../lease.ts';
 import { shareWork } from '../sharing/operations.ts';
 import {
   deleteLease,
@@ -55,7 +55,7 @@ interface HowToEnd {
   /** The lease goes even when what it stands for cannot be ended. */
   force?: boolean;
   /** For whom somebody else is asked, and how, where that is shared out. */
-  asked?: Parameters<LeaseKind['planEnd']>[2];
+  asked?: Asked;
 }
 
 /** Ends a lease and what it stands for in one write set; one that another has ended is fine. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Asked } from '../../../access/leases/lease.ts';
 import { type App, perApp } from '../../../app.ts';
 import type { Whose } from '../../../core/shared-work.ts';
 import { findResource } from '../../resources/store.ts';
@@ -28,12 +29,6 @@ const silenceKey = ({ address, namespace, token }: VaultConnection): string =>
 function noteSilence(silent: Map<string, number>, key: string, now: number): void {
   for (const [known, until] of silent) if (until <= now) silent.delete(known);
   if (silent.size < MOST_SILENT) silent.set(key, now + SILENCE_MS);
-}
-
-/** How the server's own work asks: for whom, and whether in a hurry. */
-export interface Asked {
-  whose?: Whose;
-  hurry?: boolean;
 }
 
 /** As {@link askVault}, but gives up at once on a server that did not answer a moment ago. */
