@@ -2,10 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { leaseJobs } from '../../src/access/leases/jobs.ts';
 import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
-import { runIfFree } from '../../src/jobs.ts';
 import { eachPlace } from '../support/engines.ts';
+import { endDue } from '../support/job-work.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';
 import { type FakeVault, GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
@@ -91,9 +90,7 @@ eachPlace('what is refused after it was made', (newPlace) => {
         assert.equal(due.length, fails ? 1 : 0);
         for (const { expires_at } of due) assert.ok(expires_at <= app.now() / 1000);
         vault.answers.delete('PUT sys/leases/revoke');
-        const [job] = leaseJobs;
-        assert.ok(job);
-        await runIfFree(app, job);
+        await endDue(app);
         assert.equal(vault.leases.has(lease_id), false);
         assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
       });
@@ -128,9 +125,7 @@ for (const [words, isKept] of ends) {
     const rows = await app.db.selectFrom('lease').select('id').execute();
     assert.equal(rows.length, isKept ? 1 : 0);
     vault.answers.delete('PUT sys/leases/revoke');
-    const [job] = leaseJobs;
-    assert.ok(job);
-    await runIfFree(app, job);
+    await endDue(app);
     assert.equal(vault.leases.has(ID), !isKept);
     assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
   });

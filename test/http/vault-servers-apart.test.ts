@@ -2,32 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endDueLeases, workOf } from '../../src/access/leases/ending/operations.ts';
 import { rangeOf } from '../../src/access/leases/lease.ts';
 import { expireRange } from '../../src/access/leases/store.ts';
-import { systemCaller } from '../../src/access/system-caller.ts';
-import type { App } from '../../src/app.ts';
 import { SESSION_LEASES } from '../../src/broker/vault-leases/lease.ts';
 import { keepVaultAlive } from '../../src/broker/vault-leases/operations.ts';
-import type { Turn } from '../../src/jobs.ts';
 import { eachPlace } from '../support/engines.ts';
+import { endDue, turnOfJob } from '../support/job-work.ts';
 import { type Broker, PROJECT, startBroker } from '../support/seeded-broker.ts';
 import { type FakeVault, GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
 /** More than ever went on at the same time. */
 const SILENT = 30;
 const QUICK = 12;
-
-const turnOf = (app: App): Turn => {
-  const work = workOf(app, systemCaller('job', 'test'));
-  return {
-    commit: work.commit,
-    fence() {
-      throw new Error('not asked for');
-    },
-    stopping: false,
-  };
-};
 
 /** Stores at a server, of a token each, whose sources one target has; a session has a lease of each. */
 async function makeStores(
@@ -115,7 +101,7 @@ eachPlace('servers that do not answer', (newPlace) => {
       ...(await makeStores(broker, { vault: silent, project, count: SILENT })),
       ...(await makeStores(broker, { vault: quick, project: PROJECT, count: QUICK })),
     ];
-    const keep = (): Promise<void> => keepVaultAlive(app, turnOf(app));
+    const keep = (): Promise<void> => keepVaultAlive(app, turnOfJob(app));
     const beside = (path: string, run: () => Promise<void>) =>
       runBeside({ silent, quick }, path, run);
     // What one run asks of one server at once, and one more when that is late; the server's own timer may run beside.
@@ -127,11 +113,11 @@ eachPlace('servers that do not answer', (newPlace) => {
     const due = expireRange(rangeOf(SESSION_LEASES), Math.floor(app.now() / 1000));
     const end = async (): Promise<void> => {
       await app.store.commit([due]);
-      await endDueLeases(app, workOf(app, systemCaller('job', 'test')));
+      await endDue(app);
     };
     assert.ok((await beside('sys/leases/revoke', end)).asked <= most);
     assert.equal(quick.leases.size, 0);
-    await endDueLeases(app, workOf(app, systemCaller('job', 'test')));
+    await endDue(app);
     assert.equal(silent.leases.size, 0, 'also where it answers at last');
 
     late += 1_801_000;

@@ -2,14 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { workOf } from '../../src/access/leases/ending/operations.ts';
-import { systemCaller } from '../../src/access/system-caller.ts';
 import type { App } from '../../src/app.ts';
 import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
 import { keepVaultAlive } from '../../src/broker/vault-leases/operations.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
+import { turnOfJob } from '../support/job-work.ts';
 import { PROJECT, startBroker } from '../support/seeded-broker.ts';
 import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
@@ -26,11 +25,7 @@ async function start(t: TestContext, place: Place) {
   };
   const keepAfter = async (seconds: number): Promise<void> => {
     late += seconds * 1000;
-    const { commit } = workOf(app, systemCaller('job', 'test'));
-    const fence = (): never => {
-      throw new Error('not asked for');
-    };
-    await keepVaultAlive(app, { commit, fence, stopping: false });
+    await keepVaultAlive(app, turnOfJob(app));
   };
   return {
     app,
