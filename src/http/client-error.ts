@@ -49,7 +49,7 @@ export function refuseInTurns(turns: FeedTurns): (error: ClientError, socket: So
   };
 }
 
-export function refuseClient(error: ClientError, socket: Socket): void {
+function refuseClient(error: ClientError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   // In the middle of an answer it would be read as part of that.
   if (socket.writable && !isBeingAnswered(socket)) socket.write(clientErrorResponse(error.code));

@@ -108,9 +108,23 @@ test('who asks before the turn comes in which the connection was to be closed is
   assert.equal(one.socket.destroyed, false);
 });
 
-test('what this server closes to make room is closed at once', async (t) => {
-  const one = await talk(t, KEPT);
-  one.turns.isHeld = true;
-  one.socket.destroy();
-  assert.equal(one.socket.destroyed, true);
-});
+const AT_ONCE: [what: string, close: (talk: Talk) => unknown][] = [
+  ['what this server closes to make room', ({ socket }) => socket.destroy()],
+  ['what fails in another way', ({ socket }) => socket.destroy(new Error('write EPIPE'))],
+  [
+    'who says what is no request',
+    ({ server, socket }) => {
+      const error = Object.assign(new Error('no method'), { code: 'HPE_INVALID_METHOD' });
+      server.emit('clientError', error, socket);
+    },
+  ],
+];
+for (const [what, close] of AT_ONCE) {
+  test(`${what} waits for no turn`, async (t) => {
+    const one = await talk(t, KEPT);
+    one.turns.isHeld = true;
+    close(one);
+    assert.ok(one.socket.destroyed || one.socket.writableEnded);
+    assert.equal(one.turns.waiting.length, 0);
+  });
+}

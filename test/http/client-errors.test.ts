@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import net from 'node:net';
 import { after, describe, test } from 'node:test';
-import { refuseClient } from '../../src/http/client-error.ts';
+import { refuseInTurns } from '../../src/http/client-error.ts';
+import { FeedTurns } from '../../src/http/feed.ts';
 import { startTestServer } from '../support/server.ts';
 
 /**
@@ -135,7 +136,8 @@ describe('what is no request is answered in the form and with the headers of eve
         text += piece;
         return true;
       };
-      refuseClient(new Error('broken'), Object.assign(socket, { write, _httpMessage: response }));
+      const refuse = refuseInTurns(new FeedTurns());
+      refuse(new Error('broken'), Object.assign(socket, { write, _httpMessage: response }));
       assert.ok(socket.destroyed);
       return text;
     };
