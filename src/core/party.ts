@@ -41,7 +41,7 @@ export function siteOfParty(party: string): string {
 
 /**
  * The smallest network that is routed by itself, and so the least that somebody with many addresses commonly has
- * of them: 24 bits of IPv4, 48 of IPv6. For what only shares out who comes first: neighbours are not one.
+ * of them: 24 bits of IPv4, 48 of IPv6. For what shares out turns and leaves others room: neighbours are not one.
  */
 export function networkOf(address: string): string {
   return networkOfParty(partyOf(address));
@@ -54,8 +54,8 @@ export function networkOfParty(party: string): string {
 }
 
 /**
- * The most that the addresses of one network have together of what many share, unless one address may have more: whoever
- * has a whole network leaves something to others, who have none of it yet.
+ * The most that the addresses of one network have together of what many share, unless one address may have more:
+ * whoever has a whole network leaves something to others, who have none of it yet.
  */
 export const NETWORK_PART = 3 / 4;
 

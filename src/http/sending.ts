@@ -6,15 +6,13 @@ import { partyOf } from '../core/party.ts';
 import { SiteTurns } from '../core/site-turns.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
 import { PAGE_KEPT, PIECE_KEPT } from './long-answers.ts';
+import { peerOf } from './peer.ts';
 import { GatheredRequest } from './request-body.ts';
 import type { LongBody } from './route.ts';
 import { endOfTurn } from './turn-length.ts';
 import type { Dressed } from './wire/vault.ts';
 
 // How answers leave: when in a turn of the event loop, and in which pieces.
-
-/** The address at the other end, of a proxy where there is one. */
-export const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 /** An answer on its way to a client. */
 export interface Outgoing {

@@ -25,10 +25,11 @@ import { answerHealth, isHealthTarget } from './health.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb, LIST_AS_PARSED } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
+import { peerOf } from './peer.ts';
 import { handle } from './pipeline.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
-import { batchSending, type Outgoing, peerOf, send } from './sending.ts';
+import { batchSending, type Outgoing, send } from './sending.ts';
 import type { Routers } from './target.ts';
 import { dressFailure } from './wire/vault.ts';
 
