@@ -1,4 +1,4 @@
-// Tokens of Vault stores that something refuses: only their own server ends them.
+// Tokens of Vault stores: something that refuses them does not end them, and one that several rows have ends with the last.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

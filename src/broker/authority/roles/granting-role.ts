@@ -34,8 +34,9 @@ export function readGrant(text: string): ReadGrant | undefined {
  * Works out the hashes of ids, of which there may be thousands: it is done here, where there is time between
  * two roles, and not when a question is waiting for an answer.
  */
-const hashIds = (ids: readonly string[]): number =>
-  ids.length > 1 ? new Set(ids).size : ids.length;
+function hashIds(ids: readonly string[]): void {
+  if (ids.length > 1) new Set(ids);
+}
 
 /** @param read may give the same grant for the same text: most roles grant what many others do */
 export function readGrants(
