@@ -1,10 +1,11 @@
 import { createHash, hash } from 'node:crypto';
 import { remembered } from '../../core/remembered.ts';
-import { doAll, doInTurns, type Soon, type Steps } from '../../core/steps.ts';
-import { RESOURCE_TYPES, type ResourceTypeName } from '../resource-types.ts';
+import { doInTurns, type Soon, type Steps } from '../../core/steps.ts';
+import type { ResourceTypeName } from '../resource-types.ts';
 import { type Action, ownAction } from './actions.ts';
-import type { Grant, Own } from './grant.ts';
-import { type Applying, type Bundle, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
+import { fileNamed, sortBundle } from './filing.ts';
+import type { Own } from './grant.ts';
+import { type Applying, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
 import {
   type Asker,
   concerns,
@@ -14,10 +15,10 @@ import {
   mergeFields,
   type Names,
   permitsOf,
-  SortedGrants,
+  type SortedGrants,
   typeOfFirst,
 } from './sorted.ts';
-import { weighFiled } from './weight.ts';
+import { weighGrants } from './weight.ts';
 
 /** Where a question is asked: a type in a scope. */
 export interface Place extends ScopePlace {
@@ -70,20 +71,6 @@ interface View {
   /** The same for lists of actions. */
   listsOfItems: WeakMap<readonly Action[], readonly Action[]>;
   listsOfCollection: WeakMap<readonly Action[], readonly Action[]>;
-}
-
-/** What an authority takes, a role, and a grant in its hands besides what the grant does. */
-const BYTES = { authority: 2048, role: 160, held: 64 } as const;
-
-function weighGrants(held: readonly HeldGrant[], roles: number): number {
-  let bytes = BYTES.authority + roles * BYTES.role + held.length * BYTES.held;
-  const grants = new Set<Grant>();
-  for (const { grant, text = '' } of held) {
-    if (grants.has(grant)) continue;
-    grants.add(grant);
-    bytes += weighFiled(grant, text);
-  }
-  return bytes;
 }
 
 /** Whom templates stand for; empty where there is none. */
@@ -145,9 +132,7 @@ export class Authority {
   }
 
   *#fileNamed(): Steps<void> {
-    for (const bundle of yield* this.#reach.listBundles()) {
-      for (const type of yield* listNamed(bundle)) yield* fileBundle(this.asker, bundle, type);
-    }
+    for (const bundle of yield* this.#reach.listBundles()) yield* fileNamed(this.asker, bundle);
   }
 
   static #reachesOf(bases: readonly Authority[]): readonly Reach[] {
@@ -351,39 +336,6 @@ export class Authority {
     return view;
   }
 }
-
-/** What was filed of a bundle, for all who have it: only people without a log-in share none with others. */
-const filedOf = remembered((_: Bundle) => new Map<ResourceTypeName, SortedGrants>());
-
-function sortBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): SortedGrants {
-  return filedOf(bundle).get(type) ?? doAll(fileBundle(asker, bundle, type));
-}
-
-function* fileBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): Steps<SortedGrants> {
-  const sorted = yield* SortedGrants.make(asker, type, bundle);
-  filedOf(bundle).set(type, sorted);
-  return sorted;
-}
-
-/** Types of which a bundle names many single things, or what they lie in. */
-function* listNamed(bundle: Bundle): Steps<ResourceTypeName[]> {
-  const named = new Set<ResourceTypeName>();
-  let ids = 0;
-  for (const grants of bundle) {
-    for (const grant of grants) {
-      yield;
-      if (typeOfFirst(grant) === undefined) continue;
-      ids += grant.ids.length;
-      for (const type of TYPES) if (concerns(grant, type)) named.add(type);
-    }
-  }
-  return ids < MANY_IDS ? [] : [...named];
-}
-
-/** Fewer are filed when somebody asks. */
-const MANY_IDS = 256;
-
-const TYPES = Object.keys(RESOURCE_TYPES) as ResourceTypeName[];
 
 const NONE: readonly string[] = [];
 

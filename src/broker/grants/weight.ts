@@ -1,5 +1,6 @@
 import { textBytes } from '../../core/kept.ts';
 import type { Grant } from './grant.ts';
+import type { HeldGrant } from './reach.ts';
 
 // What is kept of grants is weighed here alone, whoever keeps it: what one place counts for less than it takes
 // is what somebody fills the server with.
@@ -19,6 +20,21 @@ export function weighRead({ ids, actions, output_fields }: Grant, text: string):
 }
 
 /** The same of one that is filed besides. */
-export function weighFiled(grant: Grant, text: string): number {
+function weighFiled(grant: Grant, text: string): number {
   return weighRead(grant, text) + FILED_BYTES + grant.ids.length * FILED_ID_BYTES;
+}
+
+/** What an authority takes, a role, and a grant in its hands besides what the grant does. */
+const BYTES = { authority: 2048, role: 160, held: 64 } as const;
+
+/** About how many bytes an authority of some grants takes. */
+export function weighGrants(held: readonly HeldGrant[], roles: number): number {
+  let bytes = BYTES.authority + roles * BYTES.role + held.length * BYTES.held;
+  const grants = new Set<Grant>();
+  for (const { grant, text = '' } of held) {
+    if (grants.has(grant)) continue;
+    grants.add(grant);
+    bytes += weighFiled(grant, text);
+  }
+  return bytes;
 }
