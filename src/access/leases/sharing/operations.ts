@@ -21,18 +21,22 @@ const slowOnes = perApp(() => new SlowOnes());
  * What one run of a job asks of other servers; who is slow is known to all of them.
  *
  * @param offer goes through all that there is to ask: again, once there is room for what was left out
- * @returns when all has ended that was begun, also where `offer` fails: nothing goes on beside the next run
+ * @returns when all has ended that was begun: where `offer` fails nothing more is, and nothing goes on beside the next run
  */
 export async function shareWork(
   app: App,
   work: { readonly stopping: boolean },
   offer: (shared: SharedWork) => Promise<void>,
 ): Promise<void> {
-  const shared = new SharedWork(SHARES, slowOnes(app), () => work.stopping);
+  let hasFailed = false;
+  const shared = new SharedWork(SHARES, slowOnes(app), () => hasFailed || work.stopping);
   try {
     do {
       await offer(shared);
     } while (await shared.hasRoomAgain());
+  } catch (error) {
+    hasFailed = true;
+    throw error;
   } finally {
     await shared.end();
   }
