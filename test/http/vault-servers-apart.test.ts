@@ -23,7 +23,8 @@ async function makeStores(
   const stores: string[] = [];
   const sources: string[] = [];
   for (let at = 0; at < count; at++) {
-    const token = `t${at}`;
+    // No two servers have a token in common: one that several stores have is ended by the last of them.
+    const token = `t${at}.${new URL(vault.url).port}`;
     vault.tokens.set(token, { ...GOOD_TOKEN, accessor: token });
     const attributes = { address: vault.url, token };
     const store = await make('credential-stores', {
