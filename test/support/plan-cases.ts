@@ -51,6 +51,7 @@ import {
 import { deleteSessions, terminate } from '../../src/broker/sessions/store.ts';
 import { loosenEntities } from '../../src/broker/users/store.ts';
 import {
+  findSameToken,
   isHeldOn,
   listTokenMacs,
   listUnhashedTokens,
@@ -223,6 +224,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     /vault_token_same \(token_mac=\? AND \(replaced_at,id\)>/,
     (db) => isHeldOn(db, { id: 'x', token_mac: 't', replaced_at: 5 }, 1),
   ],
+  ['another row of a Vault token', /vault_token_same \(token_mac=/, (db) => findSameToken(db, 't')],
   ['Vault tokens without a hash', /vault_token_same/, (db) => listUnhashedTokens(db, 10)],
   ['hashes of Vault tokens', /vault_token_1 \(id=/, (db) => listTokenMacs(db, ids)],
   ...removalReadsOf(ids),

@@ -17,6 +17,7 @@ import {
   tryConnection,
 } from '../vault-tokens/operations.ts';
 import { findLatestToken, listLatestStatus } from '../vault-tokens/store.ts';
+import { isSameToken } from '../vault-tokens/token.ts';
 import {
   type AuthorityStoreBody,
   checkNewStore,
@@ -114,7 +115,8 @@ async function planVaultChange(
 ): Promise<Plan> {
   // Nobody is asked on behalf of a change that comes too late.
   requireVersion(credentialStoreDefinition, resource, item.version ?? 0);
-  const fields = planVaultStore(resource.body as VaultStoreBody, item, mask);
+  const known = resource.body as VaultStoreBody;
+  const fields = planVaultStore(known, item, mask);
   const token = await findLatestToken(app.db, resource.id);
   const before = token && openConnection(app, token);
   const { attributes = {} } = item;
@@ -132,7 +134,7 @@ async function planVaultChange(
   const { connection, token_hmac } = tried;
   const body = { ...fields, token_hmac, ...keyHmac(app, resource.id, connection) };
   const effects =
-    token && before?.token === connection.token && token.status === 'current'
+    token?.status === 'current' && before && isSameToken({ ...known, connection: before }, tried)
       ? planReconnection(app, token, connection)
       : planToken(app, resource.id, tried, token);
   return { body, effects };

@@ -26,7 +26,8 @@ import {
 import { type MadeLease, madeTokenOf } from '../vault-client/made.ts';
 import { askVault, type VaultRequest } from '../vault-client/operations.ts';
 import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../vault-leases/lease.ts';
-import { openConnection, requireToken } from '../vault-tokens/operations.ts';
+import { macOf, openConnection, requireToken } from '../vault-tokens/operations.ts';
+import { holdCurrentToken } from '../vault-tokens/store.ts';
 import { planRenewal } from '../vault-tokens/token.ts';
 import { giveLeaseBack, giveTokenBack } from './giving-back/operations.ts';
 import { mayIssue } from './permission/operations.ts';
@@ -162,8 +163,9 @@ async function issueFromVault(
   const { library } = request;
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
+  const asked = { token_id: token.id, token_mac: macOf(app, connection) };
   const giveMadeBack = async (made: MadeLease): Promise<void> => {
-    const lease = leaseOf(app, request, token.id, made);
+    const lease = leaseOf(app, request, asked, made);
     if (lease) await giveLeaseBack(app, connection, lease);
   };
   const { answer, read } = await askFor(app, connection, {
@@ -175,7 +177,7 @@ async function issueFromVault(
     if (error instanceof VaultFault && error.made) await giveMadeBack(error.made);
     throw error;
   });
-  const lease = leaseOf(app, request, token.id, answer);
+  const lease = leaseOf(app, request, asked, answer);
   const made = madeTokenOf(answer.body);
   const giveBack = async (): Promise<void> => {
     if (lease) await giveLeaseBack(app, connection, lease);
@@ -186,7 +188,8 @@ async function issueFromVault(
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
     const recorded = { source_id: library.id, lease_id: lease?.id };
-    return { found, recorded, effects: lease ? [insertLease(lease)] : [], giveBack };
+    const effects = lease ? [holdCurrentToken(token.id), insertLease(lease)] : [];
+    return { found, recorded, effects, giveBack };
   } catch (error) {
     await giveBack();
     throw error;
@@ -203,14 +206,14 @@ function requireMapped(reading: Reading): Pick<FoundSecret, 'secret' | 'credenti
 function leaseOf(
   app: App,
   request: IssueRequest,
-  token_id: string,
+  asked: Pick<VaultLeaseData, 'token_id' | 'token_mac'>,
   { lease_id, lease_duration, renewable }: MadeLease,
 ): Lease | undefined {
   if (lease_id === '') return undefined;
   const now = Math.floor(app.now() / 1000);
   // Without a duration a lease has no end of its own.
   const { renew_at, expires_at: until } = planRenewal(now, lease_duration || ENDLESS);
-  const data: VaultLeaseData = { token_id, lease_id, renewable, renew_at, until };
+  const data: VaultLeaseData = { ...asked, lease_id, renewable, renew_at, until };
   return {
     id: newLeaseId(app, request),
     token_id: undefined,

@@ -8,6 +8,8 @@ export const VAULT_LEASE = 'broker-vault';
 export interface VaultLeaseData {
   /** Row of the token that it was asked with. */
   token_id: string;
+  /** Tells other rows of the same token, that end it where that row is gone; empty for leases of before there was one. */
+  token_mac: string;
   /** As the Vault server names it. */
   lease_id: string;
   renewable: boolean;
@@ -17,9 +19,10 @@ export interface VaultLeaseData {
 }
 
 export function vaultLeaseData({ data }: Lease): VaultLeaseData {
-  const { token_id, lease_id, renewable, renew_at, until } = data;
+  const { token_id, token_mac = '', lease_id, renewable, renew_at, until } = data;
   return {
     token_id: String(token_id),
+    token_mac: String(token_mac),
     lease_id: String(lease_id),
     renewable: renewable === true,
     renew_at: Number(renew_at),

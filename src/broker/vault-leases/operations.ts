@@ -11,6 +11,7 @@ import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/an
 import { hashTokens, isLeftToAnother, openConnection } from '../vault-tokens/operations.ts';
 import {
   deleteVaultToken,
+  findSameToken,
   findVaultToken,
   listTokenMacs,
   listVaultTokens,
@@ -49,8 +50,9 @@ export async function revokeAtVault(
  */
 export const vaultLease: LeaseKind = {
   async planEnd(app, lease, asked) {
-    const { token_id, lease_id, until } = vaultLeaseData(lease);
-    const token = await findVaultToken(app.db, token_id);
+    const { token_id, token_mac, lease_id, until } = vaultLeaseData(lease);
+    const token =
+      (await findVaultToken(app.db, token_id)) ?? (await findSameToken(app.db, token_mac));
     // With its token gone, so is all that was asked with it.
     if (token && until > app.now() / 1000) {
       const connection = openConnection(app, token);
@@ -82,8 +84,9 @@ const PAGE = 200;
 export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
   const find = whoseTokens(app);
   await shareWork(app, turn, async (work) => {
+    const since = Math.floor(app.now() / 1000);
     const used = await renewLeases(app, turn, { work, find });
-    if (used) await keepTokens(app, turn, { work, find, used });
+    if (used) await keepTokens(app, turn, { work, find, used, since });
   });
 }
 
@@ -159,7 +162,7 @@ async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Pro
 async function keepTokens(
   app: App,
   turn: Turn,
-  { used, ...asking }: Keeping & { used: ReadonlySet<string> },
+  { used, ...asking }: Keeping & { used: ReadonlySet<string>; since: number },
 ): Promise<void> {
   await hashTokens(app, turn);
   const keeping = { ...asking, usedMacs: await listTokenMacs(app.db, [...used]) };
@@ -181,12 +184,18 @@ async function keepToken(
   app: App,
   turn: Turn,
   kept: KeptToken,
-  { work, find, usedMacs }: Keeping & { usedMacs: ReadonlySet<string | null> },
+  {
+    work,
+    find,
+    usedMacs,
+    since,
+  }: Keeping & { usedMacs: ReadonlySet<string | null>; since: number },
 ): Promise<void> {
   const { id, store_id, isUsed } = kept;
   const now = Math.floor(app.now() / 1000);
   const outcome = { store_id };
-  const care = planCare(kept, isUsed, now);
+  // As of before the leases were looked at: those of a token that was replaced by then had all come.
+  const care = planCare(kept, isUsed, since);
   if (care === 'replace') await turn.commit([replaceToken(id, now)], outcome);
   if (care === 'delete') await turn.commit([deleteVaultToken(id)], outcome);
   if (care !== 'revoke' && care !== 'renew') return;

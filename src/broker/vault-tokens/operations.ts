@@ -21,6 +21,7 @@ import {
   listMissingCapabilities,
   NEEDED_CAPABILITIES,
   planRenewal,
+  serverOf,
   tokenHmac,
   type VaultToken,
 } from './token.ts';
@@ -131,7 +132,8 @@ export function planReconnection(
   token: VaultToken,
   connection: VaultConnection,
 ): Effect[] {
-  return [saveTokenSecret(token.id, sealConnection(app, token.id, connection))];
+  const secret_sealed = sealConnection(app, token.id, connection);
+  return [saveTokenSecret(token.id, { secret_sealed, token_mac: macOf(app, connection) })];
 }
 
 const placeOf = (row: string) => ({ table: 'vault_token', column: 'secret_sealed', row }) as const;
@@ -150,9 +152,11 @@ export function openConnection(app: App, { id, secret_sealed }: VaultToken): Vau
   return connection;
 }
 
-/** What tells that rows have the same token. */
-const macOf = (app: App, { token }: VaultConnection): string =>
-  app.barrier.hmac('credential', `vault-token:${token}`).toString('base64url');
+/** What tells that rows have the same token of the same server. */
+export function macOf(app: App, connection: VaultConnection): string {
+  const told = JSON.stringify([serverOf(connection), connection.token]);
+  return app.barrier.hmac('credential', `vault-token:${told}`).toString('base64url');
+}
 
 const PAGE = 200;
 

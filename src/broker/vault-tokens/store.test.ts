@@ -3,13 +3,15 @@ import { test } from 'node:test';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import { build } from '../../store/database.ts';
-import { write } from '../../store/write.ts';
+import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import { insertResource } from '../resources/store.ts';
 import {
   deleteVaultToken,
   findLatestToken,
+  findSameToken,
   findVaultToken,
+  holdCurrentToken,
   insertVaultToken,
   isHeldOn,
   listLatestStatus,
@@ -34,6 +36,11 @@ const token = (id: string, store_id: string, more: Partial<Added> = {}): Added =
   replaced_at: null,
   token_mac: id,
   ...more,
+});
+
+const reached = (...secret: number[]) => ({
+  secret_sealed: Uint8Array.from(secret),
+  token_mac: `reached by ${secret}`,
 });
 
 const stored: Resource = {
@@ -133,7 +140,8 @@ eachEngine('tokens of Vault stores', (open) => {
   const replaced: Partial<Added> = { status: 'maintaining', replaced_at: 100, expires_at: 300 };
   const beside: [what: string, other: Partial<Added>, isHeld: boolean][] = [
     ['is what a store works with', { replaced_at: null }, true],
-    ['is that of a store, and expired', { replaced_at: null, status: 'expired' }, true],
+    ['is that of a store, and expired', { replaced_at: null, status: 'expired' }, false],
+    ['is that of a store, and gone at its server', { replaced_at: null, status: 'revoked' }, false],
     ['was replaced later', { ...replaced, replaced_at: 101 }, true],
     ['was replaced at the same time and has a later id', { ...replaced, id: 'vt_6' }, true],
     ['was replaced at the same time and has an earlier id', { ...replaced, id: 'vt_4' }, false],
@@ -156,19 +164,59 @@ eachEngine('tokens of Vault stores', (open) => {
     });
   }
 
+  const changed: [what: string, change: Write | undefined, isHeld: boolean][] = [
+    ['is what it was', undefined, true],
+    ['is renewed', saveTokenState(token('vt_1', 'csvlt_1'), { renew_at: 30 }), true],
+    ['is reached in another way', saveTokenSecret('vt_1', reached(2)), true],
+    ['is replaced', replaceToken('vt_1', 5), false],
+    ['has expired', saveTokenState(token('vt_1', 'csvlt_1'), { status: 'expired' }), false],
+    ['is gone', deleteVaultToken('vt_1'), false],
+  ];
+
+  for (const [what, change, isHeld] of changed) {
+    test(`what was asked with one ${isHeld ? 'can be kept' : 'is refused'} where it ${what}`, async () => {
+      const store = await open();
+      await store.commit([insertVaultToken(token('vt_1', 'csvlt_1'))]);
+      if (change) await store.commit([change]);
+      const held = store.commit([holdCurrentToken('vt_1'), insertResource(stored)]);
+      if (isHeld) await held;
+      else await assert.rejects(held, Failure);
+    });
+  }
+
+  test('are found by what they have in common with one that is gone, if they can be asked with', async () => {
+    const store = await open();
+    const same = { token_mac: 'same' };
+    await store.commit([
+      insertVaultToken(token('vt_1', 'csvlt_1', { ...same, status: 'expired' })),
+    ]);
+    assert.equal(await findSameToken(store.db, 'same'), undefined);
+    await store.commit([insertVaultToken(token('vt_2', 'csvlt_2', { ...replaced, ...same }))]);
+    assert.equal((await findSameToken(store.db, 'same'))?.id, 'vt_2');
+    assert.equal(await findSameToken(store.db, ''), undefined);
+  });
+
+  test('that are reached in another way before they have a hash keep that of now', async () => {
+    const store = await open();
+    await store.commit([insertVaultToken(token('vt_1', 'csvlt_1'))]);
+    await store.commit([write(build.updateTable('vault_token').set({ token_mac: null }))]);
+    await store.commit([saveTokenSecret('vt_1', reached(2)), saveTokenMac('vt_1', 'of before')]);
+    assert.deepEqual(await listTokenMacs(store.db, ['vt_1']), new Set([reached(2).token_mac]));
+  });
+
   test('keep their state and their sealed connection until they are deleted', async () => {
     const store = await open();
     await store.commit([insertVaultToken(token('vt_1', 'csvlt_1'))]);
     await store.commit([
       saveTokenState(token('vt_1', 'csvlt_1'), { renew_at: 30, expires_at: 40 }),
-      saveTokenSecret('vt_1', Uint8Array.of(2, 3)),
+      saveTokenSecret('vt_1', reached(2, 3)),
     ]);
     const found = await findVaultToken(store.db, 'vt_1');
     assert.equal(found?.renew_at, 30);
     assert.deepEqual([...(found?.secret_sealed ?? [])], [2, 3]);
     await store.commit([deleteVaultToken('vt_1')]);
     assert.equal(await findVaultToken(store.db, 'vt_1'), undefined);
-    await assert.rejects(store.commit([saveTokenSecret('vt_1', Uint8Array.of(2))]), Failure);
+    await assert.rejects(store.commit([saveTokenSecret('vt_1', reached(2))]), Failure);
   });
 
   test('that are reached in another way are not what was found out by the former one', async () => {
@@ -178,7 +226,7 @@ eachEngine('tokens of Vault stores', (open) => {
     const statusNow = async () => (await findVaultToken(store.db, 'vt_1'))?.status;
     await store.commit([saveTokenState(before, { status: 'revoked' })]);
     assert.equal(await statusNow(), 'revoked');
-    await store.commit([saveTokenSecret('vt_1', Uint8Array.of(2, 3))]);
+    await store.commit([saveTokenSecret('vt_1', reached(2, 3))]);
     assert.equal(await statusNow(), 'current');
     await store.commit([saveTokenState(before, { status: 'expired' })]);
     assert.equal(await statusNow(), 'current');
@@ -186,6 +234,6 @@ eachEngine('tokens of Vault stores', (open) => {
     const late = { ...before, secret_sealed: Uint8Array.of(2, 3) };
     await store.commit([saveTokenState(late, { status: 'expired' })]);
     assert.equal(await statusNow(), 'maintaining');
-    await assert.rejects(store.commit([saveTokenSecret('vt_1', Uint8Array.of(4))]), Failure);
+    await assert.rejects(store.commit([saveTokenSecret('vt_1', reached(4))]), Failure);
   });
 });

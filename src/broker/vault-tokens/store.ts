@@ -1,3 +1,4 @@
+import { holdAsRead } from '../../store/as-read.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { VaultTokenRow } from '../../store/tables.ts';
@@ -85,6 +86,7 @@ const inUse = prepared((sql, p: { token_mac: string }) =>
     .select('id')
     .where('token_mac', '=', p.token_mac)
     .where('replaced_at', 'is', null)
+    .where('status', '=', 'current')
     .limit(1),
 );
 
@@ -102,7 +104,8 @@ const replacedLater = prepared((sql, p: Replaced & { now: number }) =>
 );
 
 /**
- * Whether another row has the same token, and ends it in its time: that of a store, or one that was replaced later.
+ * Whether another row has the same token, and ends it in its time: that of a store that works with it, or one that was
+ * replaced later.
  *
  * @param now Unix seconds
  */
@@ -110,6 +113,21 @@ export async function isHeldOn(db: Db, replaced: Replaced, now: number): Promise
   const later = await replacedLater.first(db, { ...replaced, now });
   const current = await inUse.first(db, { token_mac: replaced.token_mac });
   return later !== undefined || current !== undefined;
+}
+
+const sameToken = prepared((sql, p: { token_mac: string }) =>
+  sql
+    .selectFrom('vault_token')
+    .selectAll()
+    .where('token_mac', '=', p.token_mac)
+    .where('status', 'in', ['current', 'maintaining'])
+    .limit(1),
+);
+
+/** Some row that has a token, and can be asked with. */
+export async function findSameToken(db: Db, token_mac: string): Promise<VaultToken | undefined> {
+  const row = await sameToken.first(db, { token_mac });
+  return row && tokenOf(row);
 }
 
 /** The hashes of tokens, as far as they are there. */
@@ -133,8 +151,16 @@ export async function listUnhashedTokens(db: Db, limit: number): Promise<VaultTo
   return rows.map(tokenOf);
 }
 
+/** Keeps a token's hash, unless it has one by now: that of how it is reached since. */
 export function saveTokenMac(id: string, token_mac: string): Write {
-  return write(build.updateTable('vault_token').set({ token_mac }).where('id', '=', id));
+  const unhashed = build.updateTable('vault_token').set({ token_mac }).where('id', '=', id);
+  return write(unhashed.where('token_mac', 'is', null));
+}
+
+/** Refuses its write set where a store no longer works with a token: what was asked with it would end with it. */
+export function holdCurrentToken(id: string): Write {
+  const read = { status: 'current', replaced_at: null };
+  return holdAsRead('vault_token', { key: { id }, read });
 }
 
 export function insertVaultToken(token: VaultToken & { token_mac: string }): Write {
@@ -162,11 +188,14 @@ export function replaceToken(id: string, now: number): Write {
 }
 
 /** How a token is reached, now that it was tried: what was found out by another way is forgotten. */
-export function saveTokenSecret(id: string, secret_sealed: Uint8Array): Write {
+export function saveTokenSecret(
+  id: string,
+  reached: { secret_sealed: Uint8Array; token_mac: string },
+): Write {
   return write(
     build
       .updateTable('vault_token')
-      .set({ secret_sealed, status: 'current' })
+      .set({ ...reached, status: 'current' })
       .where('id', '=', id)
       .where('replaced_at', 'is', null),
     { rows: 1 },

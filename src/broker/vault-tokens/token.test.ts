@@ -5,11 +5,13 @@ import { blake2b256 } from '../../core/blake2b.ts';
 import { describeRefusal } from '../vault-client/words.ts';
 import {
   faultOfToken,
+  isSameToken,
   listMissingCapabilities,
   planCare,
   planRenewal,
   saysDenied,
   saysNoSuchToken,
+  serverOf,
   tokenHmac,
 } from './token.ts';
 
@@ -91,6 +93,50 @@ const cares: [
 for (const [what, change, { is_used = false, now }, care] of cares) {
   test(`what is due for a token ${what}: ${care ?? 'nothing'}`, () => {
     assert.equal(planCare({ ...kept, ...change }, is_used, now), care);
+  });
+}
+
+const addressed = (address: string, tls_server_name = '') => ({ address, tls_server_name });
+const HERE = addressed('https://vault.test:8200');
+
+const places: [what: string, other: typeof HERE, isSame: boolean][] = [
+  ['the same address', HERE, true],
+  ['the same in capitals', addressed('HTTPS://Vault.Test:8200'), true],
+  ['the same with slashes at its end', addressed('https://vault.test:8200//'), true],
+  ['the same name, absolute', addressed('https://vault.test.:8200'), true],
+  ['the same name in TLS, named twice', addressed(HERE.address, 'Vault.test'), true],
+  ['another name', addressed('https://vault2.test:8200'), false],
+  ['a name that begins like it', addressed('https://vault.test.example:8200'), false],
+  ['another port', addressed('https://vault.test:8201'), false],
+  ['the usual port', addressed('https://vault.test'), false],
+  ['another path', addressed('https://vault.test:8200/other'), false],
+  ['no TLS', addressed('http://vault.test:8200'), false],
+  ['another name in TLS', addressed(HERE.address, 'other.test'), false],
+];
+
+for (const [what, other, isSame] of places) {
+  test(`${what} leads to ${isSame ? 'the same server' : 'another server'}`, () => {
+    assert.equal(serverOf(other) === serverOf(HERE), isSame);
+  });
+}
+
+const AT_HOME = { connection: { ...HERE, token: 'text' }, token_hmac: 'a' };
+const AWAY = { ...AT_HOME.connection, address: 'https://away.test' };
+const moved: [what: string, now: typeof AT_HOME, isSame: boolean][] = [
+  ['at the same server', AT_HOME, true],
+  ['at the same server, which was set up anew', { ...AT_HOME, token_hmac: 'b' }, true],
+  ['at another server by the same accessor', { ...AT_HOME, connection: AWAY }, true],
+  ['at another server by another one', { connection: AWAY, token_hmac: 'b' }, false],
+  [
+    'of another text at the same server',
+    { connection: { ...AT_HOME.connection, token: 'other' }, token_hmac: 'b' },
+    false,
+  ],
+];
+
+for (const [what, now, isSame] of moved) {
+  test(`a token ${what} is ${isSame ? 'the one from before' : 'another one'}`, () => {
+    assert.equal(isSameToken(AT_HOME, now), isSame);
   });
 }
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { blake2b256 } from '../../core/blake2b.ts';
-import { isRecord, type Refusal } from '../vault-client/answer.ts';
+import { withoutTrailing } from '../../core/edges.ts';
+import { isRecord, type Refusal, type VaultConnection } from '../vault-client/answer.ts';
 
 /**
  * `maintaining`: replaced, and kept for the leases made with it. `expired`: it could not be
@@ -58,6 +59,35 @@ export function tokenHmac(token: string, accessor: string): string {
     .update(token)
     .digest('base64url');
 }
+
+/**
+ * What tells the server of a connection from others. By another name, port or path, or another name in TLS, that leads
+ * elsewhere behind one address, somebody else may answer. A namespace is no other server: a token is the same in all of them.
+ */
+export function serverOf({ address, tls_server_name }: Place): string {
+  const { protocol, hostname, port, pathname } = new URL(address);
+  const host = withoutTrailing(hostname, '.');
+  const name = protocol === 'https:' ? tls_server_name.toLowerCase() || host : '';
+  return JSON.stringify([protocol, host, port, withoutTrailing(pathname, '/'), name]);
+}
+
+/**
+ * Whether a store's token, now that it is reached in another way, is the one from before: at the same server, or at one
+ * that has it by the same accessor, as a server does that was given another name. Any other has one of its own, though
+ * the texts are the same.
+ */
+export function isSameToken(before: Reached, now: Reached): boolean {
+  if (before.connection.token !== now.connection.token) return false;
+  const isThere = serverOf(before.connection) === serverOf(now.connection);
+  return isThere || before.token_hmac === now.token_hmac;
+}
+
+interface Reached {
+  connection: Place & Pick<VaultConnection, 'token'>;
+  token_hmac: string;
+}
+
+type Place = Pick<VaultConnection, 'address' | 'tls_server_name'>;
 
 /** When a lease or token of some seconds is renewed: with half of them left. */
 export function planRenewal(
