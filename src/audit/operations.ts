@@ -4,14 +4,13 @@ import type { Store } from '../store/store.ts';
 import { concealCut, concealDone, concealSecrets } from './conceal.ts';
 import {
   buildBriefRecord,
-  buildCountRecord,
   buildRecord,
-  buildStrangerRecord,
+  buildShortRecord,
   hashText,
   type RecordedEnd,
-  type RecordedRequest,
+  TOO_OFTEN,
 } from './record.ts';
-import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
+import { RefusalCounts } from './refusal-counts.ts';
 import { UNTOLD } from './told.ts';
 import type { AuditTrail } from './trail.ts';
 import { refusePrivateKey, refuseUntold } from './untold.ts';
@@ -30,9 +29,6 @@ const MAX_WAITING = 65_536;
  */
 const MAX_CHARACTERS = 32 << 20;
 
-/** Counts of refused strangers are recorded this often, in milliseconds. */
-const COUNT_TIME = 10_000;
-
 /**
  * How a secret stands in records, so that who has it finds them; sealed, nothing can be hashed.
  */
@@ -48,15 +44,6 @@ interface TrailOptions {
   /** Answer a read only after its record is durable. */
   wait_for_reads: boolean;
   onError(error: unknown): void;
-}
-
-/** What unseals, seals, or makes keys and root tokens by shares. */
-const OF_SEAL = /^sys\/(?:init|seal|unseal|rekey|rekey-recovery-key|generate-root)(?:\/[^/]+)?$/;
-
-function kindOf({ record, unknown_token }: RecordedRequest): RefusalKind {
-  const isRead = record.operation === 'read' || record.operation === 'list';
-  if (!isRead && OF_SEAL.test(record.path)) return 'seal';
-  return unknown_token ? 'unknown_token' : 'other';
 }
 
 /** Records that wait to be written, many with one sync. None is dropped: what cannot be written waits on. */
@@ -152,38 +139,6 @@ class WaitingRecords {
   }
 }
 
-/** Refused strangers that have no records of their own: how many there were is recorded now and then. */
-class RefusalCounts {
-  readonly #tally = new RefusalTally();
-  readonly #now: () => number;
-  readonly #record: (counts: readonly string[]) => void;
-  #counting: { since: number; timer: NodeJS.Timeout } | undefined;
-
-  constructor(now: () => number, record: (counts: readonly string[]) => void) {
-    this.#now = now;
-    this.#record = record;
-  }
-
-  /** @returns true when it is to have a record of its own, false when it was counted */
-  take(request: RecordedRequest, now: number, isRoom: boolean): boolean {
-    const { remote_address, route } = request.record;
-    const refusal = { remote_address, kind: kindOf(request), route };
-    if (this.#tally.take(now, refusal, isRoom)) return true;
-    this.#counting ??= { since: now, timer: setTimeout(() => this.drain(), COUNT_TIME).unref() };
-    return false;
-  }
-
-  /** Records what was counted. */
-  drain(): void {
-    if (!this.#counting) return;
-    const { since, timer } = this.#counting;
-    clearTimeout(timer);
-    this.#counting = undefined;
-    const now = this.#now();
-    this.#record(this.#tally.drain().map((count) => buildCountRecord(count, since, now)));
-  }
-}
-
 /** The audit trail of one node; see {@link AuditTrail}. */
 export function createTrail(options: TrailOptions): AuditTrail {
   const { hash, now } = options;
@@ -218,8 +173,13 @@ export function createTrail(options: TrailOptions): AuditTrail {
     refuse(request, end) {
       const at = now();
       if (!refusals.take(request, at, !waiting.isFull)) return;
-      const record = buildStrangerRecord(request, at, withoutTokens(end), concealText);
+      const record = buildShortRecord(request, at, withoutTokens(end), concealText);
       addAnyway(concealSecrets(record, hash));
+    },
+    refuseTooMany(request) {
+      if (!refusals.takeTooMany(request, now(), !waiting.isFull)) return;
+      const end = { status: 'refused', error: TOO_OFTEN } as const;
+      addAnyway(concealSecrets(buildShortRecord(request, now(), end, concealText), hash));
     },
     keep(request, end) {
       addAnyway(concealSecrets(buildRecord(request, now(), withoutTokens(end)), hash));

@@ -1,6 +1,7 @@
-import type { Caller } from '../access/caller.ts';
+import type { Caller, TokenFacts } from '../access/caller.ts';
 import { remembered } from '../core/remembered.ts';
 import { formatMilliseconds } from '../core/timestamps.ts';
+import type { CallerCount } from './caller-tally.ts';
 import type { RefusalCount } from './refusal-tally.ts';
 import { UNTOLD } from './told.ts';
 
@@ -31,6 +32,23 @@ const tellPolicies = remembered((policies: readonly string[]) => {
     : { policies: policies.slice(0, told), further_policies: policies.length - told };
 });
 
+/** What records name a caller by. */
+export interface NamedToken {
+  token: string;
+  accessor: string;
+  display_name: string;
+  entity_id: string | undefined;
+}
+
+export function nameToken(token: TokenFacts): NamedToken {
+  return {
+    token: hashText(Buffer.from(token.id, 'base64url')),
+    accessor: token.accessor,
+    display_name: token.display_name,
+    entity_id: token.entity_id || undefined,
+  };
+}
+
 /** What a record needs to know of a request. */
 export type RecordedRequest = Pick<Caller, 'request_id' | 'record' | 'mount'> &
   Partial<Pick<Caller, 'token'>> & {
@@ -60,13 +78,7 @@ export function buildRecord(request: RecordedRequest, now: number, end: Recorded
       data: record.request,
     },
     auth: token
-      ? {
-          token: hashText(Buffer.from(token.id, 'base64url')),
-          accessor: token.accessor,
-          display_name: token.display_name,
-          entity_id: token.entity_id || undefined,
-          ...tellPolicies(token.policies),
-        }
+      ? { ...nameToken(token), ...tellPolicies(token.policies) }
       : unknown_token && { unknown_token: hashText(unknown_token) },
     response: { ...end, ...record.outcome },
   });
@@ -108,29 +120,29 @@ function tellField(name: string, value: unknown): [name: string, told: unknown][
 
 const lengthOf = (value: unknown): number => (JSON.stringify(value) ?? '').length + 1;
 
-/** Most bytes of a record that somebody unknown can cause. */
-const STRANGER_LIMIT = 2048;
-const STRANGER_PATH = 256;
+/** Most bytes of a record that somebody unknown can cause, or somebody who asks too often. */
+const SHORT_LIMIT = 2048;
+const SHORT_PATH = 256;
 
 /**
- * As {@link buildRecord}, of a request by somebody unknown: what they sent cannot make it long.
+ * As {@link buildRecord}, of a request that is refused whatever it says: what was sent cannot make it long.
  *
  * @param conceal what is done with a text before it is cut: of a secret that is cut neither half is known by its form
  */
-export function buildStrangerRecord(
+export function buildShortRecord(
   request: RecordedRequest,
   now: number,
   end: RecordedEnd,
   conceal: (text: string) => string,
 ): string {
   const whole = buildRecord(request, now, end);
-  if (Buffer.byteLength(whole) <= STRANGER_LIMIT) return whole;
+  if (Buffer.byteLength(whole) <= SHORT_LIMIT) return whole;
   const record = {
     ...request.record,
-    path: conceal(request.record.path).slice(0, STRANGER_PATH),
+    path: conceal(request.record.path).slice(0, SHORT_PATH),
     request: {},
   };
-  const error = end.error === undefined ? undefined : conceal(end.error).slice(0, STRANGER_PATH);
+  const error = end.error === undefined ? undefined : conceal(end.error).slice(0, SHORT_PATH);
   return buildRecord({ ...request, record }, now, error === undefined ? end : { ...end, error });
 }
 
@@ -141,3 +153,19 @@ export function buildCountRecord(count: RefusalCount, since: number, now: number
     refused: { ...count, since: new Date(since).toISOString() },
   });
 }
+
+/** As {@link buildCountRecord}, of callers who are known. */
+export function buildCallerCountRecord(
+  { caller, ...count }: CallerCount<NamedToken>,
+  since: number,
+  now: number,
+): string {
+  return JSON.stringify({
+    time: new Date(now).toISOString(),
+    auth: caller,
+    refused: { ...count, because: TOO_OFTEN, since: new Date(since).toISOString() },
+  });
+}
+
+/** Why somebody known is refused without a look at what they ask. */
+export const TOO_OFTEN = 'too many requests';

@@ -1,4 +1,4 @@
-import type { Caller } from '../access/caller.ts';
+import type { Caller, TokenFacts } from '../access/caller.ts';
 import type { AuditEntry } from '../store/write.ts';
 import type { RecordedEnd, RecordedRequest } from './record.ts';
 
@@ -21,6 +21,11 @@ export interface AuditTrail {
    * a flood of them leaves some whole records and the number of the rest. Never waits, never throws.
    */
   refuse(request: RecordedRequest, end: RecordedEnd): void;
+  /**
+   * Notes a request of somebody known that was refused because there were too many, in bounds: of each caller and
+   * endpoint now and then one, and the number of the rest. Never waits, never throws.
+   */
+  refuseTooMany(request: RecordedRequest & { token: TokenFacts }): void;
   /**
    * Notes what is done whether or not it can be recorded now: it waits in memory. For what is rare.
    * Never waits, never throws.

@@ -44,6 +44,7 @@ export async function identify(
     ttl: header(request, 'x-vault-wrap-ttl'),
     format: header(request, 'x-vault-wrap-format'),
   });
+  trace.is_asker_sought = true;
   const isAsked = !isPublicPath || route?.identify || wrap_ttl !== undefined;
   const known =
     isAsked && text !== undefined && !app.barrier.sealed

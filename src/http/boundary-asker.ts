@@ -33,10 +33,10 @@ export async function findAsker(
   trace: Trace,
 ): Promise<BoundaryAsker> {
   const known = await identify(app, text, request.remote_address, living);
-  trace.token = known.token;
+  trace.token = known.token ?? known.bearer;
   const { user_id } = known.who;
   noteAccount(user_id);
-  if (text !== '' && !known.token) {
+  if (text !== '' && !trace.token) {
     trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }
   if (user_id !== '') trace.record.outcome = { user_id };
@@ -53,7 +53,7 @@ export function letGo({ caller }: BoundaryAsker, trace: Trace): void {
   const who = { ...caller.who, authority: NOTHING_ALLOWED };
   const token = forRecords(caller.token);
   Object.assign(caller, { who, token, acl: undefined, identity: undefined });
-  trace.token = token;
+  trace.token = forRecords(trace.token);
 }
 
 const NOTHING_ALLOWED = new Authority('user', []);
@@ -63,7 +63,7 @@ export async function findAgain(asker: BoundaryAsker, trace: Trace): Promise<voi
   const known = await asker.again();
   if (asker.caller.token && !known.token) throw refuseCaller({ ...asker.caller, who: known.who });
   renew(asker, known);
-  trace.token = known.token;
+  trace.token = known.token ?? known.bearer;
 }
 
 /**

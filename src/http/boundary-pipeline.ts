@@ -22,7 +22,13 @@ import {
   parseBoundaryBody,
   pickReferences,
 } from './boundary-body.ts';
-import { type BoundaryRouter, decodeBoundaryPath } from './boundary-path.ts';
+import {
+  credentialsOf,
+  leadBoundary,
+  listCredentials,
+  requireCorrelationId,
+} from './boundary-leading.ts';
+import type { BoundaryRouter } from './boundary-path.ts';
 import type {
   BoundaryAccess,
   BoundaryAnswer,
@@ -31,28 +37,15 @@ import type {
   Located,
 } from './boundary-route.ts';
 import { RateLimiter } from './rate-limit.ts';
-import type { HttpRequest } from './request.ts';
-import { requireOneToken } from './request-headers.ts';
-import {
-  recordDone,
-  recordRefusal,
-  startTrace,
-  type Trace,
-  tellRefused,
-  traceInput,
-} from './request-record.ts';
-import {
-  bareRefusal,
-  dressBoundaryAnswer,
-  dressBoundaryFailure,
-  refusal,
-} from './wire/boundary.ts';
+import { recordRefused, recordTooMany } from './refused-early.ts';
+import { type HttpRequest, header } from './request.ts';
+import { recordDone, startTrace, type Trace, tellRefused, traceInput } from './request-record.ts';
+import { dressBoundaryAnswer, dressBoundaryFailure, refusal } from './wire/boundary.ts';
 import type { Dressed } from './wire/vault.ts';
 
 const MAX_BODY = 1024 * 1024;
 /** Of nobody in particular, e.g. of a log-in. */
 const ANONYMOUS_BODY = 64 * 1024;
-const MAX_TARGET = 16_384;
 
 /** Answers one request of the broker's API: read, identify, check, locate, permit, run, dress. */
 export async function handleBoundary(
@@ -64,9 +57,10 @@ export async function handleBoundary(
   const trace = startTrace(randomUUID(), request.remote_address);
   const limits: Record<string, string> = {};
   const origin = originOf(app, request);
-  const dressed = origin.go
-    ? await answerOrRefuse(app, router, request, { trace, limits })
-    : refuseOrigin(origin.status);
+  const dressed =
+    origin.go || origin.status === 403
+      ? await answerOrRefuse(app, router, request, { origin, trace, limits })
+      : { status: origin.status, headers: {}, body: undefined };
   Object.assign(dressed.headers, limits, origin.headers);
   countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
   return dressed;
@@ -74,6 +68,7 @@ export async function handleBoundary(
 
 /** What is known of a request, however it ends. */
 interface Kept {
+  origin: CorsVerdict;
   trace: Trace;
   /** Headers that tell of its quota. */
   limits: Record<string, string>;
@@ -89,7 +84,9 @@ async function answerOrRefuse(
   try {
     return await answer(app, router, request, kept);
   } catch (thrown) {
-    const error = await recordRefusal(app, trace, thrown).then(
+    const { remote_address } = request;
+    const asked_by = { texts: () => listCredentials(request), remote_address };
+    const error = await recordRefused(app, trace, thrown, asked_by).then(
       () => thrown,
       (unrecorded: unknown) => unrecorded,
     );
@@ -108,32 +105,17 @@ async function answer(
   app: App,
   router: BoundaryRouter,
   request: HttpRequest,
-  { trace, limits }: Kept,
+  kept: Kept,
 ): Promise<Dressed> {
-  const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
-  if (path === undefined) return bareRefusal(400);
-  const found = router.find(path);
-  if ('refused' in found) return bareRefusal(found.refused);
-  const route = found.routes[request.method === 'HEAD' ? 'GET' : request.method];
-  if (!route) return bareRefusal(405);
-  trace.route = route;
-  trace.record = {
-    ...trace.record,
-    route: route.id,
-    operation: route.access === 'public' ? 'update' : route.access.action,
-    path: path.slice('/v1/'.length),
-  };
+  const { trace } = kept;
+  const { route, id } = leadBoundary(router, request, kept.origin, trace);
   if (app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
-  const given = header(request, 'x-correlation-id');
-  if (given !== undefined && !UUID.test(given)) {
-    throw new Failure('invalid', 'header "X-Correlation-Id" must be a UUID');
-  }
-
-  const asker = await admit(app, route, request, { trace, limits });
+  requireCorrelationId(request);
+  const asker = await admit(app, route, request, kept);
   if ('status' in asker) return asker;
-  const bare = { id: found.id, item: {}, mask: [], query: queryOf(request.url) };
+  const bare = { id, item: {}, mask: [], query: queryOf(request.url) };
   const result = await permitAndRun(app, asker, route, { http: request, request: bare, trace });
-  await recordDone(app, asker.caller, route);
+  await recordDone(app, asker.caller, route, trace.token);
   if (app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
   return dressBoundaryAnswer(result);
 }
@@ -147,11 +129,12 @@ async function admit(
 ): Promise<BoundaryAsker | Dressed> {
   const text = credentialsOf(request);
   // Whether a token is good is told by a look at it; what it allows, and a use of it, come later.
+  trace.is_asker_sought = true;
   const living = text === '' ? undefined : await findLiving(app, text);
-  return (
-    takeQuota(app, route, request, { text, living }, limits) ??
-    findAsker(app, request, { text, living }, trace)
-  );
+  const refused = takeQuota(app, route, request, { text, living }, limits);
+  if (!refused) return findAsker(app, request, { text, living }, trace);
+  await recordTooMany(app, trace, { text, living });
+  return refused;
 }
 
 function queryOf(url: string): URLSearchParams {
@@ -166,11 +149,6 @@ function originOf(app: App, request: HttpRequest): CorsVerdict {
     host: header(request, 'host'),
     requested: header(request, 'access-control-request-method'),
   });
-}
-
-function refuseOrigin(status: 204 | 403 | 405): Dressed {
-  if (status !== 403) return { status, headers: {}, body: undefined };
-  return refusal(403, { kind: 'PermissionDenied', message: 'origin not allowed' });
 }
 
 const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
@@ -357,23 +335,4 @@ function judge(caller: BrokerCaller, located: Located, action: Action): GrantVer
   if (verdict.authorized || located.owner_id !== user_id) return verdict;
   const own = ownAction(action);
   return own ? authority.judge({ ...asked, action: own }) : verdict;
-}
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-function header(request: HttpRequest, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value[0] : value;
-}
-
-/** The token's text: a bearer's, another API's header, or the two halves of a browser's cookies. */
-function credentialsOf(request: HttpRequest): string {
-  const token = requireOneToken(request);
-  if (token !== undefined) return token;
-  const cookies = header(request, 'cookie') ?? '';
-  const part = (name: string): string =>
-    new RegExp(`(?:^|;\\s*)${name}=([^;\\s]*)`).exec(cookies)?.[1] ?? '';
-  const js = part('wt-js-token-cookie');
-  const http = part('wt-http-token-cookie');
-  return js !== '' && http !== '' ? js + http : '';
 }

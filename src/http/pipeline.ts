@@ -16,12 +16,12 @@ import { sealWithoutDatabase } from './emergency.ts';
 import { lead, requireThere, type There, unrouted } from './leading.ts';
 import { readerOf } from './parameters.ts';
 import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
+import { recordRefused } from './refused-early.ts';
 import { type HttpRequest, header } from './request.ts';
-import { findToken } from './request-headers.ts';
+import { findToken, listTokens } from './request-headers.ts';
 import {
   OPERATION,
   recordDone,
-  recordRefusal,
   startTrace,
   type Trace,
   tellRefused,
@@ -57,7 +57,8 @@ async function answerOrRefuse(
     const asked = { method, url, text: findToken(request) };
     const sealed = await sealWithoutDatabase(app, asked, trace, thrown);
     if (sealed) return sealed;
-    const error = await recordRefusal(app, trace, thrown).then(
+    const asked_by = { texts: () => listTokens(request), remote_address: request.remote_address };
+    const error = await recordRefused(app, trace, thrown, asked_by).then(
       () => thrown,
       (unrecorded: unknown) => unrecorded,
     );

@@ -47,6 +47,19 @@ function readToken({ raw_headers }: Headed): string | undefined | typeof TWO {
   return token;
 }
 
+/**
+ * The tokens that a request brings in its headers, of more than two the first two: whoever sends several is refused,
+ * and named by what they have sent.
+ */
+export function listTokens({ raw_headers }: Headed): string[] {
+  const tokens: string[] = [];
+  for (let at = 0; at + 1 < raw_headers.length && tokens.length < 2; at += 2) {
+    const text = tokenIn(raw_headers[at] ?? '', raw_headers[at + 1] ?? '');
+    if (text !== '' && !tokens.includes(text)) tokens.push(text);
+  }
+  return tokens;
+}
+
 /** Both headers' names are of 13 letters: others need not be looked at. */
 function tokenIn(name: string, value: string): string {
   if (name.length !== OWN.length) return '';

@@ -30,6 +30,8 @@ export interface RecordedRoute {
 /** What is known of a request so far: whatever becomes of it, this is what can be recorded. */
 export interface Trace {
   readonly request_id: string;
+  /** Whether it was looked at who asks: what is refused before that is so for whoever asks. */
+  is_asker_sought: boolean;
   mount: Mount;
   record: RecordFacts;
   route: RecordedRoute | undefined;
@@ -57,6 +59,7 @@ export const OPERATION: Record<Method, Capability> = {
 export function startTrace(request_id: string, remote_address: string): Trace {
   return {
     request_id,
+    is_asker_sought: false,
     mount: { ...SERVER_MOUNT, path: '' },
     record: {
       route: '',
@@ -151,10 +154,19 @@ function factsOf(
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @throws Failure `unavailable` when it cannot be recorded: nothing is answered then */
-export async function recordDone(app: App, caller: Caller, route: RecordedRoute): Promise<void> {
+/**
+ * @param token that the record names; of the broker's, where a good one stands for nobody, it is not the caller's
+ * @throws Failure `unavailable` when it cannot be recorded: nothing is answered then
+ */
+export async function recordDone(
+  app: App,
+  caller: Caller,
+  route: RecordedRoute,
+  token = caller.token,
+): Promise<void> {
   if (caller.recorded) return;
-  if (caller.token || isRecordedRead(app, route)) await app.audit.note(caller, { status: 'done' });
+  const named = token === caller.token ? caller : { ...caller, token };
+  if (token || isRecordedRead(app, route)) await app.audit.note(named, { status: 'done' });
   else if (isRead(route)) app.audit.count(route.id);
   // Whatever changed something has its record; what comes here is a stranger's and was without effect.
   else app.audit.refuse(caller, { status: 'done' });
@@ -176,7 +188,7 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
     record.outcome.ended_before = record.ended_before;
   concealMistaken(app, trace);
   const end = concealPlaces(app, trace, withoutPath(trace, endOf(error)));
-  if (token) await app.audit.note(caller ?? trace, end);
+  if (token) await app.audit.note({ ...(caller ?? trace), token }, end);
   else if (route && isPublicRead(route) && !isRecordedRead(app, route)) app.audit.count(route.id);
   else app.audit.refuse(trace, end);
 }

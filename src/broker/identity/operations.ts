@@ -20,6 +20,8 @@ import { findResource, findResourceByKey } from '../resources/store.ts';
 export interface Identified {
   who: Who;
   token: TokenFacts | undefined;
+  /** A token that is good and stands for nobody here: what is refused to them names it all the same. */
+  bearer?: TokenFacts;
   acl: Acl | undefined;
   identity: Caller['identity'];
   /** As a token's authentication has them. */
@@ -60,7 +62,7 @@ export async function identify(
   const who = isOfLogIn(token)
     ? await userOfAuthToken(app, token)
     : await userOfForeignToken(app, token);
-  if (!who) return nobody(app, version);
+  if (!who) return { ...(await nobody(app, version)), bearer: token };
   const isRepair = who.authority.asker === 'recovery';
   const permission_version = isRepair ? known.permission_version : version;
   return { who, token, acl, identity, token_row, has_line, permission_version };

@@ -58,6 +58,7 @@ export const BOUNDARY_STYLE: ApiStyle = {
  */
 export function dressBoundaryFailure(error: unknown, ended?: string): Dressed | undefined {
   if (!(error instanceof Failure)) return undefined;
+  if (error instanceof BareFailure) return { status: error.status, headers: {}, body: undefined };
   if (error instanceof ListTokenFailure) {
     return refusal(400, {
       kind: 'invalid list token',
@@ -83,7 +84,19 @@ export function refusal(status: number, body: Record<string, unknown>): Dressed 
   return { status, headers: { ...JSON_TYPE }, body: JSON.stringify(body) };
 }
 
-/** A refusal of the path or method alone, which has no body (contract 1.1). */
-export function bareRefusal(status: 400 | 404 | 405): Dressed {
-  return { status, headers: {}, body: undefined };
+const BARE = {
+  400: ['invalid', 'unknown action or unreadable path'],
+  404: ['not_found', 'unsupported path'],
+  405: ['unsupported', 'unsupported operation'],
+} as const;
+
+/** A refusal of the path or method alone, which has no body (contract 1.1): its words are the record's. */
+export class BareFailure extends Failure {
+  readonly status: keyof typeof BARE;
+
+  constructor(status: keyof typeof BARE) {
+    const [kind, words] = BARE[status];
+    super(kind, words);
+    this.status = status;
+  }
 }

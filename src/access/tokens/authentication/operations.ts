@@ -82,6 +82,26 @@ export async function authenticateAgain(
   return known?.authenticated;
 }
 
+/**
+ * Who a text stands for, for the record of a request that is refused before anything was done for them: of
+ * counted uses none is taken.
+ *
+ * @param living as {@link findLiving} has it
+ */
+export async function recognise(
+  app: App,
+  { text, living }: { text: string; living: Token | undefined },
+  remote_address: string,
+): Promise<TokenFacts | undefined> {
+  try {
+    return (await identifyToken(app, living, text, remote_address))?.authenticated.token;
+  } catch (error) {
+    // Whoever has too many policies to be judged by is not judged here.
+    if (error instanceof Failure && error.kind === 'forbidden') return undefined;
+    throw error;
+  }
+}
+
 async function identifyToken(
   app: App,
   token: Token | undefined,

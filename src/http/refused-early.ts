@@ -1,0 +1,67 @@
+import { findLiving, recognise } from '../access/tokens/authentication/operations.ts';
+import { tokenId } from '../access/tokens/minting/operations.ts';
+import type { Token } from '../access/tokens/token.ts';
+import type { App } from '../app.ts';
+import { TOO_OFTEN } from '../audit/record.ts';
+import { Failure } from '../core/failure.ts';
+import { recordRefusal, type Trace } from './request-record.ts';
+
+/** What a request says of who sends it. */
+interface AskedBy {
+  /** Of the tokens that came with it; at most two. */
+  texts(): readonly string[];
+  remote_address: string;
+}
+
+/**
+ * Records a refusal as {@link recordRefusal} does. Who was refused before anybody had looked at who asks is looked
+ * for now: whoever has a good token is named, whatever else is wrong with what they have sent.
+ */
+export async function recordRefused(
+  app: App,
+  trace: Trace,
+  error: unknown,
+  asked_by: AskedBy,
+): Promise<void> {
+  const isRefusal = error instanceof Failure && error.kind !== 'unavailable';
+  if (isRefusal && !trace.is_asker_sought && !app.barrier.sealed) {
+    await findBearer(app, trace, asked_by);
+  }
+  await recordRefusal(app, trace, error);
+}
+
+async function findBearer(
+  app: App,
+  trace: Trace,
+  { texts, remote_address }: AskedBy,
+): Promise<void> {
+  const sent = texts();
+  for (const text of sent) {
+    const living = await findLiving(app, text);
+    trace.token = await recognise(app, { text, living }, remote_address);
+    if (trace.token) return;
+  }
+  noteUnknown(app, trace, sent[0] ?? '');
+}
+
+function noteUnknown(app: App, trace: Trace, text: string): void {
+  if (text !== '') trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
+}
+
+/**
+ * Records a request that is one of too many: of somebody known in counts that name them, of others as any
+ * refusal of a stranger. Never waits for a record.
+ *
+ * @param asker what is known of them already, before a look at what they are allowed
+ */
+export async function recordTooMany(
+  app: App,
+  trace: Trace,
+  asker: { text: string; living: Token | undefined },
+): Promise<void> {
+  const { remote_address } = trace.record;
+  const token = asker.living && (await recognise(app, asker, remote_address));
+  if (token) return app.audit.refuseTooMany({ ...trace, token });
+  noteUnknown(app, trace, asker.text);
+  app.audit.refuse(trace, { status: 'refused', error: TOO_OFTEN });
+}
