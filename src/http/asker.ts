@@ -83,26 +83,28 @@ function letGo(asker: Asker, trace: Trace): void {
   trace.token = forRecords(trace.token);
 }
 
-/**
- * Work that is waited for, while what somebody is permitted is let go of; see `Caller.aside`.
- *
- * @param held what holds it besides the caller: whoever asks, and what was permitted
- */
-export function asideOf(
-  app: App,
-  request: HttpRequest,
-  { asker, trace, permitted }: { asker: Asker; trace: Trace; permitted: Permission['permitted'] },
-) {
-  return async <Result>(
-    caller: Caller,
-    own: OwnJudge | undefined,
-    work: () => Promise<Result>,
-  ): Promise<Result> => {
-    own?.letGo();
-    letGo(asker, trace);
-    Object.assign(permitted, { acl: undefined, operation: undefined });
-    const token = forRecords(caller.token);
-    Object.assign(caller, { token, acl: NOTHING_GRANTED, identity: undefined });
+/** What holds, or is made of, what somebody is permitted, besides the caller: whoever asks, and what was permitted. */
+export interface Holding {
+  asker: Asker;
+  trace: Trace;
+  permitted: Permission['permitted'];
+  own: OwnJudge | undefined;
+}
+
+/** Lets go of what somebody is permitted: it may be much to hold while something is waited for. */
+export function putAside({ asker, trace, permitted, own }: Holding, caller: Caller): void {
+  own?.letGo();
+  letGo(asker, trace);
+  Object.assign(permitted, { acl: undefined, operation: undefined });
+  const token = forRecords(caller.token);
+  Object.assign(caller, { token, acl: NOTHING_GRANTED, identity: undefined });
+}
+
+/** Work that is waited for, while what somebody is permitted is let go of; see `Caller.aside`. */
+export function asideOf(app: App, request: HttpRequest, holding: Holding) {
+  const { asker, trace } = holding;
+  return async <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => {
+    putAside(holding, caller);
     const result = await work();
     const again = await identifyAgain(app, request, asker);
     trace.token = again.token;

@@ -11,7 +11,7 @@ import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
-import { type Asker, asideOf, identify, identifyAgain, readAwaited } from './asker.ts';
+import { asideOf, type Holding, identify, identifyAgain, putAside, readAwaited } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { lead, requireThere, type There, unrouted } from './leading.ts';
 import { readerOf } from './parameters.ts';
@@ -76,15 +76,21 @@ async function answer(
   request: HttpRequest,
   trace: Trace,
 ): Promise<Dressed> {
-  const { caller, there, fields, input } = await admit(app, routers, request, trace);
+  const { caller, there, fields, input, letGo } = await admit(app, routers, request, trace);
   const { route, match } = there;
   const result = await route.run(app, caller, input);
   const dressed = dress(caller, route, result, { fields, params: match.params });
   const sent = await wrapIfAsked(app, caller, result, dressed);
   await recordDone(app, caller, route);
+  // What is read while it is sent waits for its client.
+  if (isLong(sent.body)) letGo();
   requireOpen(app, route);
   return sent;
 }
+
+/** Whether it is read while it is sent. */
+const isLong = (body: Dressed['body']): boolean =>
+  typeof body === 'object' && !(body instanceof Uint8Array);
 
 /** A request that is permitted. Nothing of what that was judged by is named beside it, where work would hold it. */
 interface Admitted {
@@ -92,6 +98,8 @@ interface Admitted {
   there: There;
   fields: Record<string, unknown>;
   input: Record<string, unknown>;
+  /** Of what the caller is permitted, once nothing is judged any more. */
+  letGo(): void;
 }
 
 async function admit(
@@ -122,8 +130,8 @@ async function admit(
   if (route.token_field && !input[route.token_field]) input[route.token_field] = asker.text;
   traceUnchecked(trace, input);
   const permission = { asked, method, fields, params: match.params, budget, permitted: {} };
-  const setAside = asideOf(app, request, { asker, trace, permitted: permission.permitted });
-  const caller = callerOf(request, there, asker, { trace, fields, budget, setAside });
+  const holding = { asker, trace, permitted: permission.permitted, own: undefined };
+  const caller = callerOf(app, request, there, { fields, budget, holding });
   trace.caller = caller;
   if (asker.known) await permit(app, caller, route, { ...permission, acl: asker.known.acl });
   const isKnown = asker.known !== undefined;
@@ -139,22 +147,19 @@ async function admit(
   traceInput(trace, input);
   // By now the caller has what is known of them.
   asker.known = undefined;
-  return { caller, there, fields, input };
+  return { caller, there, fields, input, letGo: () => putAside(holding, caller) };
 }
 
 function callerOf(
+  app: App,
   request: HttpRequest,
   { mount, route, method, asked }: There,
-  { known, wrap_ttl }: Asker,
-  read: {
-    trace: Trace;
-    fields: Record<string, unknown>;
-    budget: Comparisons;
-    setAside: ReturnType<typeof asideOf>;
-  },
+  read: { fields: Record<string, unknown>; budget: Comparisons; holding: Holding },
 ): Caller {
-  const { trace, fields, budget, setAside } = read;
-  let own: OwnJudge | undefined;
+  const { fields, budget, holding } = read;
+  const { trace } = holding;
+  const { known, wrap_ttl } = holding.asker;
+  const setAside = asideOf(app, request, holding);
   const caller: Caller = {
     request_id: trace.request_id,
     token: known?.token,
@@ -165,11 +170,11 @@ function callerOf(
     wrap_ttl,
     record: trace.record,
     onGone: request.onGone,
-    aside: known && (async (work) => setAside(caller, own, work)),
+    aside: known && (async (work) => setAside(caller, work)),
     own: () => {
       const reader = readerOf(route);
-      own ??= new OwnJudge({ parameters: fields, reader, wrapTtl: wrap_ttl, budget });
-      return own;
+      holding.own ??= new OwnJudge({ parameters: fields, reader, wrapTtl: wrap_ttl, budget });
+      return holding.own;
     },
     mayBring: (list) => mayBring(caller.acl, route, { ...asked, budget }, list),
     asked: route.identify

@@ -2,12 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { judgeAccess } from '../../src/access/acl.ts';
 import { readAcl } from '../../src/access/policies/sets/operations.ts';
 import { makeKeyInTurn } from '../../src/access/turns/operations.ts';
 import type { App } from '../../src/app.ts';
+import { insertCertificate } from '../../src/pki/certificates/store.ts';
 import { heapUsed } from '../support/heap.ts';
-import { headOf, openTalk, type Talk } from '../support/raw-talk.ts';
+import { copyRow } from '../support/many-rows.ts';
+import { headOf, openTalk, type Talk, until } from '../support/raw-talk.ts';
 import { type Client, callOver, startTestServer } from '../support/server.ts';
 
 const POLICIES = ['long-0', 'long-1', 'long-2', 'long-3'];
@@ -20,7 +23,9 @@ async function writeLongPolicies(server: Client): Promise<void> {
       { length: 900 },
       (_, at) => `path "+/+/${'Abc/'.repeat(50)}${nth}x${at}" {policy="write"}`,
     );
-    const grants = ['cubbyhole/*', 'demo/issue/*'].map((path) => `path "${path}" {policy="write"}`);
+    const grants = ['cubbyhole/*', 'demo/issue/*', 'demo/certs/'].map(
+      (path) => `path "${path}" {policy="write"}`,
+    );
     const policy = [...stanzas, ...grants].join('\n');
     assert.equal((await server.call('PUT', `sys/policies/acl/${name}`, { policy })).status, 204);
   }
@@ -166,6 +171,46 @@ test('long permissions of many tokens are not held while keys are waited for, an
     }
   } finally {
     letGo();
+    for (const { socket } of talks) socket.destroy();
+  }
+});
+
+test('long permissions of many tokens are not held while long lists wait for their clients', async (t) => {
+  const server = await startTestServer(t);
+  await writeLongPolicies(server);
+  const mount_id = (await server.call('GET', 'sys/mounts/demo')).textAt('data.uuid');
+  const { store } = server.running.app;
+  const empty = { issuer_id: '', role: '', subject_cn: '', not_before: 0, not_after: 0 };
+  const first = { serial: '00', ...empty, der: Buffer.alloc(0) };
+  await store.commit(insertCertificate(mount_id, first, []));
+  // More than a socket of either side takes that nobody reads.
+  const serial = sql`printf('%07d', n.i) || ${sql.lit('x'.repeat(200))}`;
+  await copyRow(store, 'pki_certificate', {
+    ...{ of: { serial: '00' }, copies: 60_000 },
+    changes: { serial },
+  });
+  const tokens: string[] = [];
+  for (let token = 0; token < 30; token++) {
+    const policies = [...POLICIES, `nobody-${token}`];
+    const made = await server.call('POST', 'auth/token/create', { policies });
+    tokens.push(made.textAt('auth.client_token'));
+  }
+  const before = heapUsed();
+  const talks = await Promise.all(tokens.map(() => openTalk(server, '127.0.0.1')));
+  try {
+    for (const [at, { socket, answers }] of talks.entries()) {
+      socket.write(headOf(server, 'LIST /v1/demo/certs', [`X-Vault-Token: ${tokens[at]}`]));
+      await answers(1);
+      socket.pause();
+    }
+    const { unsent } = server.running.http.held();
+    assert.ok(unsent > talks.length * 200_000, 'none of them is sent whole');
+    // With all of them it is 150 MiB.
+    const grown = heapUsed() - before;
+    assert.ok(grown < 80 * MiB, `${grown >> 20} MiB more`);
+    talks[0]?.socket.resume();
+    await until(() => talks[0]?.text().includes('"0060000xx') === true);
+  } finally {
     for (const { socket } of talks) socket.destroy();
   }
 });
