@@ -3,12 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { type Asked, Authority } from '../../src/broker/grants/decision.ts';
 import { MOST_PROJECTS, MOST_SCOPES } from '../../src/broker/scopes/room.ts';
 import { noteScopes } from '../../src/broker/tree/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow } from '../support/many-rows.ts';
+import { headOf, openTalk } from '../support/raw-talk.ts';
 import { type Broker, listedIds, refusedFields, startBroker } from '../support/seeded-broker.ts';
 import { countAll, rowsOf, SetSizes } from '../support/set-sizes.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
@@ -45,6 +48,25 @@ eachPlace('an org with as many projects as it may have', (newPlace) => {
     org = await broker.make(BARE, { scope_id: 'global', name: 'full' });
     first = await broker.make(BARE, { scope_id: org, name: 'first' });
     await fill(org, first, MOST_PROJECTS - 2);
+  });
+
+  test('is looked through for a list only while its client is there', async (t) => {
+    const { client, admin_token } = broker;
+    const talk = await openTalk(client, '127.0.0.1');
+    const { judge } = Authority.prototype;
+    let judged = 0;
+    t.mock.method(Authority.prototype, 'judge', function (this: Authority, asked: Asked) {
+      // As if it took longer: thousands of roles may be asked.
+      for (const until = performance.now() + 0.05; performance.now() < until; );
+      if (++judged === 1_000) talk.socket.destroy();
+      return judge.call(this, asked);
+    });
+    const target = `GET /v1/targets?scope_id=${org}&recursive=true`;
+    talk.socket.write(headOf(client, target, [`Authorization: Bearer ${admin_token}`]));
+    await talk.closed;
+    for (let before = 0; before !== judged; await setTimeout(200)) before = judged;
+    assert.ok(judged >= 1_000);
+    assert.ok(judged < MOST_PROJECTS / 2, `${judged} of ${MOST_PROJECTS}`);
   });
 
   test('takes the last one and no other, in the field that says where', async () => {

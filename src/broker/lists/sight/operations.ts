@@ -1,3 +1,4 @@
+import { startWalk } from '../../../access/walks/operations.ts';
 import type { App } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
@@ -25,6 +26,9 @@ export interface Sight extends RemovalSight {
   /** How many containers of the kind there are in all. */
   of: number;
 }
+
+/** Scopes that are looked at in one turn of a caller's. */
+const LOOKED_AT = 500;
 
 /**
  * Finds out what of the listed containers the caller may see (contract 4.4).
@@ -55,16 +59,23 @@ export async function lookAround(
     return verdict.authorized || inherits ? { at, verdict } : undefined;
   };
   const breath = new Breath();
-  for (const scope_id of scopes) {
+  const look = async (scope_id: string): Promise<void> => {
     await breath.take();
     const scope = tree.byId.get(scope_id);
     const found = scope && counts(scope_id, scope.parent_scope_id);
-    if (!found) continue;
+    if (!found) return;
     if (definition.type === 'scope' ? scope_id.startsWith('p_') : !levels.includes(scope.type)) {
-      continue;
+      return;
     }
     sight.fields.set(scope_id, found.verdict.output_fields);
     see(sight, caller, definition, scope_id, found.at);
+  };
+  // Somebody's roles may be asked about each of ten thousand scopes.
+  const walk = startWalk(app, caller);
+  for (let at = 0; at < scopes.length; at += LOOKED_AT) {
+    await walk(async () => {
+      for (const scope_id of scopes.slice(at, at + LOOKED_AT)) await look(scope_id);
+    });
   }
   if (recursive) {
     sight.outer = scopes.filter((id) => !id.startsWith('p_'));
