@@ -20,7 +20,7 @@ export const ROOMS = {
   /** Compiled ones with their names in one spelling. */
   spelt: 10 * MiB,
   /** Of the authority. */
-  pki_roles: 20 * MiB,
+  pki_roles: 16 * MiB,
   /** Issuers and keys of mounts; a mount that is full has to fit into a quarter. */
   pki_authorities: 64 * MiB,
   ocsp_answers: 8 * MiB,
@@ -34,4 +34,6 @@ export const ROOMS = {
   users: 6 * MiB,
   /** Roles of which one grants much, as they are filed for all who have them. */
   broker_heavy_roles: 10 * MiB,
+  /** What was found out of anybody's grants while something was asked: of each scope and type a little. */
+  broker_asked: 4 * MiB,
 } as const;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { readAuthority } from '../../src/broker/authority/operations.ts';
+import type { Authority } from '../../src/broker/grants/decision.ts';
 import { insertLink } from '../../src/broker/links/store.ts';
 import { insertResource } from '../../src/broker/resources/store.ts';
 import { EACH_GRANT, EACH_ROLE, MOST_OF_SCOPE, sizeOfGrants } from '../../src/broker/roles/room.ts';
@@ -10,7 +11,7 @@ import { sumGrants } from '../../src/broker/roles/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { heapUsed } from '../support/heap.ts';
 import { makeResource } from '../support/resources.ts';
-import { refusedFields, startBroker } from '../support/seeded-broker.ts';
+import { ORG, refusedFields, startBroker } from '../support/seeded-broker.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
 
 const broker = await startBroker({ after });
@@ -283,4 +284,54 @@ test('of roles that name thousands of fields no more is held than there is room 
   // With all of them it is 120 MiB.
   const grown = heapUsed() - before;
   assert.ok(grown < 50 << 20, `${grown >> 20} MiB more`);
+});
+
+test('of what many roles say of the fields of thousands of things nothing is kept for each', async () => {
+  const { org } = await newOrg('fields of things');
+  const [person = ''] = people;
+  const ids = Array.from({ length: 1_000 }, () => nextId('ttcp'));
+  const named: string[] = [];
+  for (let at = 0; at < ids.length; at += 60) {
+    const some = ids.slice(at, at + 60).join(',');
+    named.push(`ids=${some};actions=read;output_fields=id`);
+    named.push(`ids=${some};actions=no-op,read;output_fields=name`);
+  }
+  const many = Array.from({ length: 130 }, (_, at) => `f${at}`).join(',');
+  await store(org, named, person);
+  await store(org, [`ids=*;type=target;actions=read;output_fields=${many}`], person);
+  for (let at = 0; at < 126; at++) {
+    await store(org, [`ids=*;type=target;actions=read;output_fields=g${at}`], person);
+  }
+  const authority = await readAuthority(app, { user_id: person, account_id: '' });
+  const place = { type: 'target', scope_id: org, parent_scope_id: 'global' } as const;
+  const before = heapUsed();
+  for (const id of ids) {
+    const { authorized, output_fields } = authority.judge({ ...place, id, action: 'read' });
+    assert.ok(authorized);
+    assert.ok(output_fields !== 'all');
+    assert.deepEqual(output_fields.names, ['id', 'name']);
+  }
+  // With a set for each it is 600 MiB.
+  const grown = heapUsed() - before;
+  assert.ok(grown < 10 << 20, `${grown >> 20} MiB more`);
+});
+
+test('what many users were asked about in ten thousand scopes takes no more than its room', async () => {
+  const scopes = Array.from({ length: 10_000 }, () => nextId('p'));
+  const judge = (authority: Authority, scope_id: string) =>
+    authority.judge({ type: 'target', scope_id, parent_scope_id: ORG, action: 'list' });
+  const authorities: Authority[] = [];
+  const firsts: (boolean | undefined)[] = [];
+  const before = heapUsed();
+  for (const person of people) {
+    const authority = await readAuthority(app, { user_id: person, account_id: '' });
+    const verdicts = scopes.map((scope_id) => judge(authority, scope_id));
+    authorities.push(authority);
+    firsts.push(verdicts[0]?.authorized);
+  }
+  // With all of them it is 30 MiB.
+  const grown = heapUsed() - before;
+  assert.ok(grown < 10 << 20, `${grown >> 20} MiB more`);
+  const again = authorities.map((one) => judge(one, scopes[0] ?? '').authorized);
+  assert.deepEqual(again, firsts, 'what was forgotten is found again');
 });

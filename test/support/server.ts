@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { App } from '../../src/app.ts';
+import { isItemField } from '../../src/broker/grants/fields.ts';
 import { listOfType } from '../../src/broker/resources/store.ts';
 import { readScopeTree, scopeOf } from '../../src/broker/tree/operations.ts';
 import { type Config, devConfig } from '../../src/config.ts';
@@ -93,6 +94,7 @@ export function callOver(url: string, ownToken: string): Client['call'] {
     const isJson = response.headers.get('content-type') === 'application/json' && text !== '';
     const value: unknown = isJson ? JSON.parse(text) : undefined;
     const field = (path: string): unknown => walk(value, path.split('.'));
+    requireKnownFields(value);
     return {
       status: response.status,
       headers: response.headers,
@@ -102,6 +104,19 @@ export function callOver(url: string, ownToken: string): Client['call'] {
       textAt: (path) => String(field(path) ?? ''),
     };
   };
+}
+
+/** Grants tell the fields of the broker's items by a table, which knows all that there are. */
+function requireKnownFields(answer: unknown): void {
+  const listed = walk(answer, ['items']);
+  for (const item of [answer, ...(Array.isArray(listed) ? listed : [])]) {
+    if (walk(item, ['authorized_actions']) === undefined) continue;
+    assert.deepEqual(
+      Object.keys(Object(item)).filter((name) => !isItemField(name)),
+      [],
+      'fields that src/broker/grants/fields.ts knows',
+    );
+  }
 }
 
 function walk(value: unknown, path: readonly string[]): unknown {

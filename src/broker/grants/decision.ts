@@ -3,6 +3,8 @@ import { remembered } from '../../core/remembered.ts';
 import { doInTurns, type Soon, type Steps } from '../../core/steps.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { type Action, ownAction } from './actions.ts';
+import { ASKED, ASKED_BYTES } from './asked.ts';
+import { bitsOf, EVERY_FIELD, type FieldBits, ShownFields } from './fields.ts';
 import { fileNamed, sortBundle } from './filing.ts';
 import type { Own } from './grant.ts';
 import { type Applying, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
@@ -12,7 +14,6 @@ import {
   type GrantList,
   isCollection,
   KEY_OF,
-  mergeFields,
   type Names,
   permitsOf,
   type SortedGrants,
@@ -34,7 +35,7 @@ export interface Asked extends Place {
   action: Action;
 }
 
-export type OutputFields = 'all' | ReadonlySet<string>;
+export type OutputFields = 'all' | ShownFields;
 
 export interface GrantVerdict {
   authorized: boolean;
@@ -54,10 +55,10 @@ export interface Visibility {
 }
 
 /** What somebody without a log-in may see of an item unless a grant says otherwise. */
-const ANONYMOUS_FIELDS: ReadonlySet<string> = new Set([
+const ANONYMOUS_FIELDS = new ShownFields(bitsOf([
   'id', 'scope', 'scope_id', 'plugin_id', 'plugin', 'name', 'description', 'type', 'is_primary',
   'primary_auth_method_id', 'authorized_actions', 'authorized_collection_actions',
-]); // biome-ignore format: one table
+])); // biome-ignore format: one table
 
 /** What is known of one type in all places where the same grants apply. */
 interface View {
@@ -95,9 +96,10 @@ export class Authority {
   readonly #bases: readonly Authority[];
   readonly #reach: Reach;
   readonly #places = new Map<string, Applying>();
-  readonly #views = new WeakMap<Applying, Map<ResourceTypeName, View>>();
   readonly #fingerprints = new Map<ResourceTypeName, string>();
   readonly #possible = new Map<string, boolean>();
+  readonly #remembered = ASKED.open(this);
+  #views = new WeakMap<Applying, Map<ResourceTypeName, View>>();
   #bytes: number | undefined;
 
   readonly #own: OwnIds;
@@ -145,6 +147,14 @@ export class Authority {
     return this.#bytes;
   }
 
+  /** Forgets what it was asked. */
+  forget(): void {
+    this.#places.clear();
+    this.#views = new WeakMap();
+    this.#fingerprints.clear();
+    this.#possible.clear();
+  }
+
   /** The verdict on one action, with the fields that may be shown of its outcome. */
   judge(asked: Asked): GrantVerdict {
     if (this.asker === 'recovery') return { authorized: true, output_fields: 'all' };
@@ -180,6 +190,7 @@ export class Authority {
     const possible =
       this.#bases.some((base) => base.mayAllow(type, action)) || this.#held.some(isPossible);
     this.#possible.set(key, possible);
+    ASKED.grow(this.#remembered, ASKED_BYTES.possible);
     return possible;
   }
 
@@ -258,6 +269,7 @@ export class Authority {
     // Kept for each type: the grants themselves may be long.
     const fingerprint = all.digest('base64url');
     this.#fingerprints.set(type, fingerprint);
+    ASKED.grow(this.#remembered, ASKED_BYTES.fingerprint);
     return fingerprint;
   }
 
@@ -300,23 +312,22 @@ export class Authority {
 
   #decide(asked: Asked, view: View): GrantVerdict {
     let authorized = false;
-    let fields: ReadonlySet<string> | undefined;
+    let fields: FieldBits | undefined;
     for (const grants of this.#listsOn(asked, view, isCollection(asked.action))) {
       const said = grants.weigh(asked.action);
       authorized ||= said.authorized;
-      if (said.fields) fields = fields ? mergeFields(fields, said.fields) : said.fields;
+      if (said.fields !== undefined) fields = (fields ?? 0n) | said.fields;
     }
     return { authorized, output_fields: this.#fieldsOf(fields) };
   }
 
-  #fieldsOf(granted: ReadonlySet<string> | undefined): OutputFields {
-    if (granted) return granted.has('*') ? 'all' : granted;
+  #fieldsOf(granted: FieldBits | undefined): OutputFields {
+    if (granted !== undefined) return granted === EVERY_FIELD ? 'all' : new ShownFields(granted);
     return this.asker === 'anonymous' ? ANONYMOUS_FIELDS : 'all';
   }
 
   #viewOf(place: Place): View {
-    const applying = this.#places.get(place.scope_id) ?? this.#reach.find(place);
-    this.#places.set(place.scope_id, applying);
+    const applying = this.#places.get(place.scope_id) ?? this.#findPlace(place);
     const views = this.#views.get(applying) ?? new Map<ResourceTypeName, View>();
     if (views.size === 0) this.#views.set(applying, views);
     const known = views.get(place.type);
@@ -333,7 +344,15 @@ export class Authority {
       listsOfCollection: new WeakMap(),
     };
     views.set(place.type, view);
+    ASKED.grow(this.#remembered, ASKED_BYTES.view + sorted.length * ASKED_BYTES.bundle);
     return view;
+  }
+
+  #findPlace(place: Place): Applying {
+    const applying = this.#reach.find(place);
+    this.#places.set(place.scope_id, applying);
+    ASKED.grow(this.#remembered, ASKED_BYTES.place);
+    return applying;
   }
 }
 

@@ -1,5 +1,6 @@
 import { remembered } from '../../core/remembered.ts';
 import { doAll, type Steps } from '../../core/steps.ts';
+import { ASKED, weighApplying } from './asked.ts';
 import type { Grant } from './grant.ts';
 
 /** A grant in somebody's hands: what it grants and where the role that holds it applies. */
@@ -48,8 +49,11 @@ export class Reach {
   #everywhere: Kinds = NONE;
   readonly #bundles = new Map<string, Bundle>();
   readonly #applying = new Map<string, Applying>();
+  readonly #remembered = ASKED.open(this);
   readonly #bases: readonly Reach[];
   #roles = 0;
+  /** Numbers are given once: what was forgotten is found again under another. */
+  #found = 0;
 
   /**
    * @param held the grants of a role stand together
@@ -82,6 +86,11 @@ export class Reach {
     return [...keys].map((key) => this.#bundleOf(key));
   }
 
+  /** Forgets where it was asked about: there may be a scope for each of tens of thousands. */
+  forget(): void {
+    this.#applying.clear();
+  }
+
   find(place: ScopePlace): Applying {
     const { scope_id, parent_scope_id } = place;
     const reasons = [
@@ -108,8 +117,9 @@ export class Reach {
       roles === '' ? [] : [this.#bundleOf(roles)],
     );
     for (const bundle of besides) bundles.push(bundle);
-    const applying = { bundles, number: this.#applying.size };
+    const applying = { bundles, number: this.#found++ };
     this.#applying.set(key, applying);
+    ASKED.grow(this.#remembered, weighApplying(key, applying));
     return applying;
   }
 

@@ -2,6 +2,7 @@ import { remembered } from '../../core/remembered.ts';
 import type { Steps } from '../../core/steps.ts';
 import { RESOURCE_TYPES, type ResourceTypeName, typeOfId } from '../resource-types.ts';
 import { type Action, parentAction } from './actions.ts';
+import { type FieldBits, fieldsOfGrant } from './fields.ts';
 import { coversAction, type Grant, type Own, templateOf } from './grant.ts';
 import type { Bundle } from './reach.ts';
 
@@ -43,69 +44,35 @@ export function concerns(grant: Grant, wanted: ResourceTypeName): boolean {
   return type === wanted || (type === '*' && RESOURCE_TYPES[wanted].parent === own);
 }
 
-/** Nothing has nearly as many: what is named beyond them is shown to nobody. */
-const MOST_FIELDS = 256;
-
-const EVERY_FIELD: ReadonlySet<string> = new Set(['*']);
-
-function addFields(fields: Set<string>, more: Iterable<string>): void {
-  for (const field of more) {
-    if (fields.size >= MOST_FIELDS) return;
-    fields.add(field);
-  }
-}
-
-/** What a grant says of fields. One of all fields counts wherever it stands: what is named before it does not push it out. */
-const fieldsOf = remembered(({ output_fields = [] }: Grant): ReadonlySet<string> => {
-  if (output_fields.includes('*')) return EVERY_FIELD;
-  const fields = new Set<string>();
-  addFields(fields, output_fields);
-  return fields;
-});
-
-function unite(all: readonly ReadonlySet<string>[]): ReadonlySet<string> {
-  if (all.includes(EVERY_FIELD)) return EVERY_FIELD;
-  const fields = new Set<string>();
-  for (const one of all) addFields(fields, one);
-  return fields;
-}
-
-const mergedWith = remembered((_: ReadonlySet<string>) => new WeakMap<object, Set<string>>());
-
-/** The fields of both: the same set for the same two, since whoever is told of verdicts keeps them. */
-export function mergeFields(
-  some: ReadonlySet<string>,
-  others: ReadonlySet<string>,
-): ReadonlySet<string> {
-  if (some.has('*') || others.has('*')) return EVERY_FIELD;
-  // Of the sets of many roles the first few say all.
-  if (some.size >= MOST_FIELDS || others.isSubsetOf(some)) return some;
-  const known = mergedWith(some).get(others);
-  if (known) return known;
-  const fields = new Set(some);
-  addFields(fields, others);
-  mergedWith(some).set(others, fields);
-  return fields;
-}
-
 /** What grants say of an action together. */
 interface Said {
   authorized: boolean;
   /** Undefined when none of them says anything of fields. */
-  fields: ReadonlySet<string> | undefined;
+  fields: FieldBits | undefined;
 }
+
+/** Usual answers are there once. */
+const SAYS_NOTHING: Said = { authorized: false, fields: undefined };
+const PERMITS: Said = { authorized: true, fields: undefined };
+
+/** What fewer grants say is found out each time: of lists of so few there may be one for each thing. */
+const MANY_GRANTS = 16;
 
 /** Grants that speak of the same. */
 export class GrantList {
   readonly sole: Grant | undefined;
   readonly #permits: Permits;
   readonly #grants: Grant[];
+  readonly #keeps: boolean;
   #said: Map<Action, Said> | undefined;
-  #united: { of: readonly Grant[]; fields: ReadonlySet<string> }[] | undefined;
 
-  /** @param sole the only one there will be: many ids may share the list */
-  constructor(permits: Permits, sole?: Grant) {
+  /**
+   * @param keeps whether it is one of few lists, so that what it says may be kept
+   * @param sole the only grant there will be: many ids may share the list
+   */
+  constructor(permits: Permits, keeps: boolean, sole?: Grant) {
     this.#permits = permits;
+    this.#keeps = keeps;
     this.sole = sole;
     this.#grants = sole ? [sole] : [];
   }
@@ -126,36 +93,27 @@ export class GrantList {
   }
 
   weigh(action: Action): Said {
+    if (!this.#keeps && this.#grants.length < MANY_GRANTS) return this.#find(action);
     this.#said ??= new Map();
     const known = this.#said.get(action);
     if (known) return known;
+    const said = this.#find(action);
+    this.#said.set(action, said);
+    return said;
+  }
+
+  #find(action: Action): Said {
     let authorized = false;
-    const saying: Grant[] = [];
+    let fields: FieldBits | undefined;
     for (const grant of this.#grants) {
       if (grant.actions.length > 0) {
         if (!this.#permits(grant.actions, action)) continue;
         authorized = true;
       }
-      if (grant.output_fields) saying.push(grant);
+      if (grant.output_fields) fields = (fields ?? 0n) | fieldsOfGrant(grant);
     }
-    const fields = this.#fieldsOf(saying);
-    const said = { authorized, fields };
-    this.#said.set(action, said);
-    return said;
-  }
-
-  /** The same set for all actions of which the same grants say something: whoever was asked keeps it. */
-  #fieldsOf(saying: readonly Grant[]): ReadonlySet<string> | undefined {
-    const [first, ...others] = saying;
-    if (!first || others.length === 0) return first && fieldsOf(first);
-    this.#united ??= [];
-    const known = this.#united.find(
-      ({ of }) => of.length === saying.length && of.every((grant, at) => grant === saying[at]),
-    );
-    if (known) return known.fields;
-    const fields = unite(saying.map(fieldsOf));
-    this.#united.push({ of: saying, fields });
-    return fields;
+    if (fields !== undefined) return { authorized, fields };
+    return authorized ? PERMITS : SAYS_NOTHING;
   }
 }
 
@@ -186,22 +144,24 @@ export interface Names {
   own: ReadonlySet<Own>;
 }
 
+/** Of most types a bundle says nothing, or little: what is empty is there once. */
+const NO_LIST: GrantList = new GrantList(() => false, true);
+const NO_LISTS: Map<string, GrantList> = new Map();
+
 /** The grants of a bundle that can have a say on a type, by what they speak of. */
 export class SortedGrants {
   /** For every id. */
-  readonly everything: GrantList;
+  everything = NO_LIST;
   /** For the collection alone: they name a type and no ids. */
-  readonly collection: GrantList;
+  collection = NO_LIST;
   /** By ids, and by templates as {@link keyOf} has them. */
-  readonly byId = new Map<string, GrantList>();
-  readonly byPin = new Map<string, GrantList>();
-  readonly #seen = new WeakMap<readonly Action[], Seen>();
+  byId = NO_LISTS;
+  byPin = NO_LISTS;
+  #seen: WeakMap<readonly Action[], Seen> | undefined;
   readonly #permits: Permits;
 
   private constructor(permits: Permits) {
     this.#permits = permits;
-    this.everything = new GrantList(permits);
-    this.collection = new GrantList(permits);
   }
 
   static *make(asker: Asker, type: ResourceTypeName, bundle: Bundle): Steps<SortedGrants> {
@@ -222,6 +182,7 @@ export class SortedGrants {
   }
 
   describeVisibility(idActions: readonly Action[]): Seen {
+    this.#seen ??= new WeakMap();
     const known = this.#seen.get(idActions);
     if (known) return known;
     const whole = idActions.filter((action) => !action.endsWith(':self'));
@@ -239,26 +200,37 @@ export class SortedGrants {
   *#add(type: ResourceTypeName, grant: Grant): Steps<void> {
     const [first] = grant.ids;
     if (first === '*') {
-      if (grant.type === type || grant.type === '*') this.everything.add(grant);
+      if (grant.type !== type && grant.type !== '*') return;
+      this.everything = this.#withOneMore(this.everything, grant);
       return;
     }
     const { parent } = RESOURCE_TYPES[type];
     if (first === undefined) {
-      if (grant.type === type && parent === undefined) this.collection.add(grant);
+      if (grant.type !== type || parent !== undefined) return;
+      this.collection = this.#withOneMore(this.collection, grant);
       return;
     }
     const own = typeOfFirst(grant);
     if (grant.type === '' || grant.type === own) {
-      if (own === type) yield* this.#put(this.byId, grant);
+      if (own !== type) return;
+      if (this.byId === NO_LISTS) this.byId = new Map();
+      yield* this.#put(this.byId, grant);
     } else if (parent !== undefined && parent === own) {
       if (grant.type !== type && grant.type !== '*') return;
+      if (this.byPin === NO_LISTS) this.byPin = new Map();
       yield* this.#put(this.byPin, grant);
     }
   }
 
+  #withOneMore(list: GrantList, grant: Grant): GrantList {
+    const own = list === NO_LIST ? new GrantList(this.#permits, true) : list;
+    own.add(grant);
+    return own;
+  }
+
   /** A grant may name hundreds of ids, of which nothing else speaks: they share its list. */
   *#put(map: Map<string, GrantList>, grant: Grant): Steps<void> {
-    const alone = new GrantList(this.#permits, grant);
+    const alone = new GrantList(this.#permits, false, grant);
     for (const [at, id] of grant.ids.entries()) {
       if (at % IDS_A_STEP === IDS_A_STEP - 1) yield;
       const key = keyOf(id);
@@ -269,7 +241,7 @@ export class SortedGrants {
   }
 
   #listOf(before: GrantList, grant: Grant): GrantList {
-    const list = before.sole ? new GrantList(this.#permits) : before;
+    const list = before.sole ? new GrantList(this.#permits, false) : before;
     if (before.sole) list.add(before.sole);
     list.add(grant);
     return list;
