@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { SharedWork, type Shares, SlowOnes } from './shared-work.ts';
+import { type Outcome, SharedWork, type Shares, SlowOnes } from './shared-work.ts';
+import { Tries } from './tries.ts';
 
 const SHARES: Shares = {
   quick: { all: 6, site: 4, party: 3, line: 2 },
@@ -14,14 +15,14 @@ const SHARES: Shares = {
 };
 
 /** Work that ends when the test says so, at a time that the test sets. */
-function start(slow = new SlowOnes(), clock = { now: 0 }) {
-  const running = new Map<string, (error?: Error) => void>();
+function start(slow = new SlowOnes(), clock = { now: 0 }, tries = new Tries()) {
+  const running = new Map<string, (end?: Error | Outcome) => void>();
   const begun: string[] = [];
   const hurried: string[] = [];
   const stop = { now: false };
   const work = new SharedWork(
     SHARES,
-    slow,
+    { slow, tries },
     () => stop.now,
     () => clock.now,
   );
@@ -34,16 +35,16 @@ function start(slow = new SlowOnes(), clock = { now: 0 }) {
         begun.push(id);
         if (hurry) hurried.push(id);
         return new Promise((resolve, reject) => {
-          running.set(id, (error) => (error ? reject(error) : resolve()));
+          running.set(id, (end) => (end instanceof Error ? reject(end) : resolve(end ?? 'done')));
         });
       },
     });
-  const finish = async (id: string, error?: Error): Promise<void> => {
-    running.get(id)?.(error);
+  const finish = async (id: string, end?: Error | Outcome): Promise<void> => {
+    running.get(id)?.(end);
     running.delete(id);
     await setImmediate();
   };
-  return { work, offer, finish, begun, hurried, running, clock, slow, stop };
+  return { work, offer, finish, begun, hurried, running, clock, slow, stop, tries };
 }
 
 const many = (name: string, count: number): string[] =>
@@ -168,6 +169,27 @@ test('what was left out for others’ sake is offered again once something of th
   assert.ok(begun.includes('left out'));
 });
 
+test('what was asked in vain goes behind what was not, and what was so longest ago goes first', async () => {
+  const line = ['h', 'p', 's'];
+  const first = start();
+  for (const [at, id] of many('vain', 4).entries()) first.offer(id, line, at);
+  for (const id of ['vain1', 'vain0', 'vain2']) await first.finish(id, 'in vain');
+  await first.finish('vain3', 'not asked');
+  const next = start(first.slow, first.clock, first.tries);
+  for (const [at, id] of many('vain', 3).entries()) next.offer(id, line, at);
+  assert.deepEqual(next.begun, [], 'not before all is offered');
+  next.offer('vain3', line, 3);
+  next.offer('new', line, 9);
+  assert.deepEqual(next.begun, ['vain3', 'new'], 'what was not asked has had no try');
+  assert.equal(await next.work.hasRoomAgain(), false);
+  for (const id of ['vain3', 'new', 'vain1', 'vain0']) await next.finish(id);
+  assert.deepEqual(next.begun, ['vain3', 'new', 'vain1', 'vain0', 'vain2']);
+  await next.finish('vain2', 'in vain');
+  const last = start(first.slow, first.clock, first.tries);
+  for (const [at, id] of ['vain2', 'vain0', 'vain1'].entries()) last.offer(id, line, at);
+  assert.deepEqual(last.begun, ['vain0', 'vain1'], 'what was done since is as good as new');
+});
+
 test('after a failure, and while it stops, nothing more is begun', async () => {
   const failing = start();
   for (const id of many('a', 4)) failing.offer(id, ['h', 'p', 's']);
@@ -203,13 +225,14 @@ test('what is offered and what ends takes as little where thousands of others wa
   const running: (() => void)[] = [];
   const work = new SharedWork(
     shares,
-    new SlowOnes(),
+    { slow: new SlowOnes(), tries: new Tries() },
     () => false,
     () => 0,
   );
   for (let at = 0; at < WAITING; at++) {
     const whose = { whom: `h${at}`, party: `p${at % 100}`, site: `s${at % 20}` };
-    const wait = (): Promise<void> => new Promise((resolve) => running.push(resolve));
+    const wait = (): Promise<Outcome> =>
+      new Promise((resolve) => running.push(() => resolve('done')));
     work.offer({ id: `${at}`, whose, until: at, work: wait });
   }
   assert.ok(looks <= 2 * WAITING, `${looks} for all offers: at its own line alone`);

@@ -1,3 +1,5 @@
+import type { Tries } from './tries.ts';
+
 /** Who is asked something, and for whom, as far as sharing it out is concerned. */
 export interface Whose {
   /** Who is asked. */
@@ -13,11 +15,14 @@ export interface Piece {
   /** What is offered again under the same id is done once. */
   id: string;
   whose: Whose;
-  /** What ends sooner goes first. */
+  /** What ends sooner goes first, of what was not asked in vain before. */
   until: number;
   /** @param hurry whoever is asked was silent lately: little time is to be spent on it */
-  work(hurry: boolean): Promise<void>;
+  work(hurry: boolean): Promise<Outcome>;
 }
+
+/** What came of asking. What was not asked this time, as nobody would have answered, has not had its try. */
+export type Outcome = 'done' | 'in vain' | 'not asked';
 
 /** How much goes on at the same time: in all, for one site, for one party, and of whom one party asks. */
 interface Share {
@@ -97,6 +102,7 @@ interface Running {
 export class SharedWork {
   readonly #shares: Shares;
   readonly #slow: SlowOnes;
+  readonly #tries: Tries;
   readonly #now: () => number;
   readonly #isStopping: () => boolean;
   readonly #start: number;
@@ -107,21 +113,24 @@ export class SharedWork {
   readonly #seen = new Set<string>();
   /** Lines of which something was left out, by their keys. */
   readonly #leftOut = new Map<string, Line>();
+  /** Whether all was offered: only then is anything asked again that was asked in vain. */
+  #isOffered = false;
   #failed: { reason: unknown } | undefined;
   #changed = Promise.withResolvers<void>();
 
   /**
-   * @param slow what is known of before, and noted for later
+   * @param known what is known of before, and noted for later: who is slow, and what was asked in vain
    * @param isStopping whether nothing more is to be begun
    */
   constructor(
     shares: Shares,
-    slow: SlowOnes,
+    known: { slow: SlowOnes; tries: Tries },
     isStopping: () => boolean,
     now = () => performance.now(),
   ) {
     this.#shares = shares;
-    this.#slow = slow;
+    this.#slow = known.slow;
+    this.#tries = known.tries;
     this.#isStopping = isStopping;
     this.#now = now;
     this.#start = now();
@@ -135,7 +144,7 @@ export class SharedWork {
     if (!hasPlace(line, this.#shares.waiting, 'waiting')) {
       const last = line.waiting.at(-1);
       this.#leftOut.set(line.key, line);
-      const isBetter = last !== undefined && last.until > piece.until;
+      const isBetter = last !== undefined && this.#isSooner(piece, last);
       this.#seen.delete(isBetter ? last.id : piece.id);
       if (!isBetter) {
         this.#forget(line);
@@ -144,7 +153,7 @@ export class SharedWork {
       line.waiting.pop();
       count(line, 'waiting', -1);
     }
-    const at = line.waiting.findIndex(({ until }) => until > piece.until);
+    const at = line.waiting.findIndex((other) => this.#isSooner(piece, other));
     line.waiting.splice(at < 0 ? line.waiting.length : at, 0, piece);
     count(line, 'waiting', 1);
     // What else waits had no place before either.
@@ -158,6 +167,8 @@ export class SharedWork {
 
   /** Waits until there is room again for some of what was left out. @returns false when there will be none */
   async hasRoomAgain(): Promise<boolean> {
+    this.#isOffered = true;
+    this.#goOn();
     while (!this.isOver && this.#leftOut.size > 0) {
       if (this.#hasRoomForLeftOut()) {
         this.#leftOut.clear();
@@ -220,11 +231,26 @@ export class SharedWork {
   /** Begins what ends first of a line, if that may begin. */
   #beginIn(lane: Lane, line: Line): boolean {
     const piece = line.waiting[0];
-    if (!piece || !this.#isOpen(lane) || !hasPlace(line, this.#shares[lane], lane)) return false;
+    if (
+      !piece ||
+      !this.#mayBegin(line) ||
+      !this.#isOpen(lane) ||
+      !hasPlace(line, this.#shares[lane], lane)
+    )
+      return false;
     line.waiting.shift();
     count(line, 'waiting', -1);
     this.#begin(lane, line, piece);
     return true;
+  }
+
+  #mayBegin({ waiting: [first] }: Line): boolean {
+    return first !== undefined && (this.#isOffered || this.#tries.find(first.id) === 0);
+  }
+
+  #isSooner(one: Piece, other: Piece): boolean {
+    const later = this.#tries.find(one.id) - this.#tries.find(other.id);
+    return later === 0 ? one.until < other.until : later < 0;
   }
 
   #begin(lane: Lane, line: Line, piece: Piece): void {
@@ -246,7 +272,9 @@ export class SharedWork {
 
   async #do(piece: Piece, hurry: boolean): Promise<void> {
     try {
-      await piece.work(hurry);
+      const outcome = await piece.work(hurry);
+      if (outcome === 'done') this.#tries.forget(piece.id);
+      if (outcome === 'in vain') this.#tries.note(piece.id);
     } catch (reason) {
       this.#failed ??= { reason };
     }
@@ -283,7 +311,7 @@ export class SharedWork {
     const share = this.#shares[lane];
     let best: Line | undefined;
     for (const line of this.#lines.values()) {
-      if (line.waiting.length === 0 || !hasPlace(line, share, lane)) continue;
+      if (!this.#mayBegin(line) || !hasPlace(line, share, lane)) continue;
       if (best && !isBefore(line, best, lane)) continue;
       if (this.#laneOf(line, now) === lane) best = line;
     }

@@ -261,6 +261,27 @@ test('a server that does not answer one store about its leases is asked for anot
   misbehave = ({ socket }) => void socket.destroy();
   assert.equal((await revoke(mine.lease)).status, 503);
   misbehave = undefined;
-  assert.match((await revoke(mine.lease)).text, /did not answer a moment ago/);
+  const again = await revoke(mine.lease);
+  assert.match(again.text, /did not answer a moment ago/);
+  assert.equal(again.headers.get('retry-after'), '10');
   assert.equal((await revoke(other.lease)).status, 204);
+});
+
+test('a server that does not answer about what is of one path is asked about another one of the store', async () => {
+  const targets: string[] = [];
+  for (const path of ['database/creds/away', 'database/creds/there']) {
+    const data = { username: 'u', password: 'p' };
+    const lease = { lease_duration: 60, renewable: true, data };
+    vault.answers.set(`GET ${path}`, { body: { ...lease, lease_id: `${path}/1` } });
+    vault.leases.set(`${path}/1`, 'good');
+    targets.push(await brokered('vault-generic', { path }));
+  }
+  const [away, there] = [await newSession(targets[0]), await newSession(targets[1])];
+  const revoke = (lease_id: string): Promise<Reply> =>
+    call('PUT', 'sys/leases/revoke', { lease_id });
+  misbehave = ({ socket }) => void socket.destroy();
+  assert.equal((await revoke(away.lease)).status, 503);
+  misbehave = undefined;
+  assert.match((await revoke(away.lease)).text, /did not answer a moment ago/);
+  assert.equal((await revoke(there.lease)).status, 204);
 });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
 import { removeEnded } from '../tokens/ending/operations.ts';
 import { prepareRootToken } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
@@ -201,6 +202,43 @@ eachEngine('leases', (open) => {
     await assert.rejects(run, /lost/);
     assert.deepEqual(left, ['a/5']);
     assert.equal(asked, 4);
+  });
+
+  test('one that was asked to end in vain goes behind all that were not', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const asked: string[] = [];
+    const answers: Record<string, Failure | undefined> = {
+      'a/1': new Failure('unavailable', 'it is away'),
+      'a/2': new Failure('unavailable', 'it was not asked', { retry_after: 1 }),
+    };
+    const whose = { whom: 'server', party: 'project', site: 'org' };
+    const kinds: App['leaseKinds'] = {
+      asking: {
+        tellWhose: () => async () => whose,
+        async planEnd(_, { id }) {
+          asked.push(id);
+          const refusal = answers[id];
+          if (refusal) throw refusal;
+          return { effects: [] };
+        },
+      },
+    };
+    const asking: App = { ...app, leaseKinds: kinds };
+    const add = (id: string, after: number) =>
+      insertLease(leaseOf(id, { kind: 'asking', expires_at: NOW + after }));
+    await app.store.commit([add('a/1', 1), add('a/2', 2)]);
+    clock.now = NOW + 60;
+    const caller = testCaller(await requireTestMount(app, 'sys/'));
+    const run = async (): Promise<string[]> => {
+      asked.length = 0;
+      await endDueLeases(asking, workOf(asking, caller));
+      return [...asked];
+    };
+    assert.deepEqual(await run(), ['a/1', 'a/2']);
+    await app.store.commit([add('a/3', 3)]);
+    assert.deepEqual(await run(), ['a/2', 'a/3', 'a/1']);
+    answers['a/2'] = new Failure('unavailable', 'it is away, too');
+    assert.deepEqual(await run(), ['a/2', 'a/1']);
   });
 
   test('a list skips what is beneath a segment, however much that is', async () => {

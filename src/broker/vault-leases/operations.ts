@@ -5,7 +5,7 @@ import { listRange } from '../../access/leases/store.ts';
 import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
-import type { SharedWork } from '../../core/shared-work.ts';
+import type { Outcome, SharedWork } from '../../core/shared-work.ts';
 import type { Turn } from '../../jobs.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { hashTokens, isLeftToAnother, openConnection } from '../vault-tokens/operations.ts';
@@ -25,7 +25,7 @@ import {
   saysNoSuchToken,
   type VaultToken,
 } from '../vault-tokens/token.ts';
-import { askAwake, whoseTokens } from './asking/operations.ts';
+import { askAwake, NotAsked, whoseTokens } from './asking/operations.ts';
 import { SESSION_LEASES, saysNoSuchLease, VAULT_LEASE, vaultLeaseData } from './lease.ts';
 import { saveVaultLease } from './store.ts';
 
@@ -38,7 +38,12 @@ export async function revokeAtVault(
 ): Promise<void> {
   const body = JSON.stringify({ lease_id });
   try {
-    await askAwake(app, connection, { method: 'PUT', path: 'sys/leases/revoke', body }, asked);
+    await askAwake(
+      app,
+      connection,
+      { method: 'PUT', path: 'sys/leases/revoke', body },
+      { ...asked, lease_id },
+    );
   } catch (error) {
     if (!(error instanceof VaultFault) || !saysNoSuchLease(error)) throw error;
   }
@@ -69,10 +74,14 @@ export const vaultLease: LeaseKind = {
   },
 };
 
+/** Seconds. */
+const RETRY_AFTER = 10;
+
 function refuseForNow(lease_id: string, fault: VaultFault): Failure {
   if (fault.kind === 'busy') return refuseBusy(fault);
   const because = `lease ${lease_id} could not be revoked: ${fault.message}`;
-  return new Failure('unavailable', because, { cause: fault });
+  const more = fault instanceof NotAsked ? { retry_after: RETRY_AFTER } : {};
+  return new Failure('unavailable', because, { cause: fault, ...more });
 }
 
 const PAGE = 200;
@@ -83,7 +92,7 @@ const PAGE = 200;
  */
 export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
   const find = whoseTokens(app);
-  await shareWork(app, turn, async (work) => {
+  await shareWork(app, turn, 'renewals', async (work) => {
     const since = Math.floor(app.now() / 1000);
     const used = await renewLeases(app, turn, { work, find });
     if (used) await keepTokens(app, turn, { work, find, used, since });
@@ -114,7 +123,7 @@ async function renewLeases(
       used.add(token_id);
       const whose = isDue(app, lease) ? await find(token_id) : undefined;
       if (!whose) continue;
-      const renew = (hurry: boolean): Promise<void> =>
+      const renew = (hurry: boolean): Promise<Outcome> =>
         renewLease(app, turn, lease, { whose, hurry });
       work.offer({ id: lease.id, whose, until, work: renew });
     }
@@ -130,11 +139,11 @@ function isDue(app: App, lease: Lease): boolean {
   return renewable && renew_at <= now && until > now && lease.expires_at > now;
 }
 
-async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Promise<void> {
+async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Promise<Outcome> {
   const data = vaultLeaseData(lease);
   const token = await findVaultToken(app.db, data.token_id);
   // It may have waited for its place.
-  if (!token || !isDue(app, lease)) return;
+  if (!token || !isDue(app, lease)) return 'done';
   const now = Math.floor(app.now() / 1000);
   const body = JSON.stringify({ lease_id: data.lease_id });
   try {
@@ -142,7 +151,7 @@ async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Pro
       app,
       openConnection(app, token),
       { method: 'PUT', path: 'sys/leases/renew', body },
-      asked,
+      { ...asked, lease_id: data.lease_id },
     );
     const { renew_at, expires_at: until } = planRenewal(
       now,
@@ -152,11 +161,16 @@ async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Pro
     await turn.commit([saveVaultLease(lease, next, Math.floor(app.now() / 1000))], {
       lease_id: lease.id,
     });
+    return 'done';
   } catch (err) {
     if (!(err instanceof VaultFault)) throw err;
     app.log.warn({ err, lease: lease.id }, 'a lease could not be renewed');
+    return outcomeOf(err);
   }
 }
+
+const outcomeOf = (fault: VaultFault): Outcome =>
+  fault instanceof NotAsked || fault.kind === 'busy' ? 'not asked' : 'in vain';
 
 /** Tokens are looked at once all leases were: only then is it known what hangs on them. */
 async function keepTokens(
@@ -208,17 +222,17 @@ async function keepToken(
     async work(hurry) {
       // Read when it has its place: many wait, and what is sealed may be long.
       const token = await findVaultToken(app.db, id);
-      if (!token) return;
+      if (!token) return 'done';
       const asked = { whose, hurry };
-      if (care === 'renew') await renewToken(app, turn, token, asked);
-      else if (await revokeToken(app, token, { asked, usedMacs })) {
-        await turn.commit([deleteVaultToken(id)], outcome);
-      }
+      if (care === 'renew') return renewToken(app, turn, token, asked);
+      const end = await revokeToken(app, token, { asked, usedMacs });
+      if (end === 'done') await turn.commit([deleteVaultToken(id)], outcome);
+      return end;
     },
   });
 }
 
-async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked): Promise<void> {
+async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked): Promise<Outcome> {
   const now = Math.floor(app.now() / 1000);
   const save = (state: Parameters<typeof saveTokenState>[1]): Promise<unknown> =>
     turn.commit([saveTokenState(token, state)], {
@@ -230,32 +244,34 @@ async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked)
     const request = { method: 'PUT', path: 'auth/token/renew-self', body: '{}' } as const;
     const renewed = await askAwake(app, connection, request, asked);
     await save(planRenewal(now, renewed.auth_duration ?? token.expires_at - now));
+    return 'done';
   } catch (err) {
     if (!(err instanceof VaultFault)) throw err;
     app.log.warn({ err, store_id: token.store_id }, 'the token of a store could not be renewed');
     if (token.expires_at <= now) await save({ status: 'expired' });
     else if (await isGone(app, connection, { fault: err, asked }))
       await save({ status: 'revoked' });
+    return outcomeOf(err);
   }
 }
 
-/** @returns whether nothing more is to be done about the token */
+/** @returns `done` where nothing more is to be done about the token */
 async function revokeToken(
   app: App,
   token: VaultToken,
   { asked, usedMacs }: { asked: Asked; usedMacs: ReadonlySet<string | null> },
-): Promise<boolean> {
+): Promise<Outcome> {
   const connection = openConnection(app, token);
-  if (await isLeftToAnother(app, token, { connection, usedMacs })) return true;
+  if (await isLeftToAnother(app, token, { connection, usedMacs })) return 'done';
   try {
     const request = { method: 'PUT', path: 'auth/token/revoke-self', body: '{}' } as const;
     await askAwake(app, connection, request, asked);
-    return true;
+    return 'done';
   } catch (err) {
     if (!(err instanceof VaultFault)) throw err;
-    if (await isGone(app, connection, { fault: err, asked })) return true;
+    if (await isGone(app, connection, { fault: err, asked })) return 'done';
     app.log.warn({ err, store_id: token.store_id }, 'an old token could not be revoked yet');
-    return false;
+    return outcomeOf(err);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
-import type { Piece, Whose } from '../../../core/shared-work.ts';
+import type { Outcome, Piece, Whose } from '../../../core/shared-work.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import type { EndingPages } from '../../ended.ts';
@@ -233,7 +233,7 @@ async function endDueAlone(app: App, work: EndingWork, whoseOf: WhoseOf): Promis
 
 async function endDueByAsking(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
   const breath = new Breath();
-  await shareWork(app, work, (shared) =>
+  await shareWork(app, work, 'ends', (shared) =>
     goThroughDue(app, work, async (page) => {
       for (const lease of page) {
         const whose = await whoseOf(lease);
@@ -250,11 +250,14 @@ function pieceOf(
   { lease, whose }: { lease: Lease; whose: Whose },
 ): Piece {
   const { id, expires_at: until } = lease;
-  const end = async (hurry: boolean): Promise<void> => {
+  const end = async (hurry: boolean): Promise<Outcome> => {
     try {
       await endLease(app, work, lease, { asked: { whose, hurry } });
+      return 'done';
     } catch (error) {
       noteFailure(app, error);
+      const isForNow = error instanceof Failure && error.detail.retry_after !== undefined;
+      return isForNow ? 'not asked' : 'in vain';
     }
   };
   return { id, whose, until, work: end };

@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../../app.ts';
 import { SharedWork, type Shares, SlowOnes } from '../../../core/shared-work.ts';
+import { Tries } from '../../../core/tries.ts';
 
 /**
  * Of what a run of a job asks other servers. Together with what it waits for at last, and the time until it
@@ -16,20 +17,24 @@ const SHARES: Shares = {
 };
 
 const slowOnes = perApp(() => new SlowOnes());
+const triesOf = perApp(() => ({ ends: new Tries(), renewals: new Tries() }));
 
 /**
  * What one run of a job asks of other servers; who is slow is known to all of them.
  *
+ * @param what jobs that ask for different things have tries of their own
  * @param offer goes through all that there is to ask: again, once there is room for what was left out
  * @returns when all has ended that was begun: where `offer` fails nothing more is, and nothing goes on beside the next run
  */
 export async function shareWork(
   app: App,
   work: { readonly stopping: boolean },
+  what: 'ends' | 'renewals',
   offer: (shared: SharedWork) => Promise<void>,
 ): Promise<void> {
   let hasFailed = false;
-  const shared = new SharedWork(SHARES, slowOnes(app), () => hasFailed || work.stopping);
+  const known = { slow: slowOnes(app), tries: triesOf(app)[what] };
+  const shared = new SharedWork(SHARES, known, () => hasFailed || work.stopping);
   try {
     do {
       await offer(shared);

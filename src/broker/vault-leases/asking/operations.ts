@@ -12,18 +12,26 @@ import type { VaultToken } from '../../vault-tokens/token.ts';
 
 /**
  * Servers that did not answer a store lately, and until when nobody waits for that (Unix ms). Each store has its own
- * silence: what one of them has revoked can take the server long, and others use the same server.
+ * silence, and so has each path that leases come from: what stands behind one can take the server long, or be away, and
+ * others go on.
  */
 const silentServers = perApp(() => new Map<string, number>());
 const SILENCE_MS = 30_000;
 /** Of more than so many at once each is waited for. */
 const MOST_SILENT = 1000;
+/** A server that did not answer a moment ago was not asked. */
+export class NotAsked extends VaultFault {
+  constructor() {
+    super('unreachable', 'the Vault server did not answer a moment ago');
+  }
+}
+
 /** What a server that was silent lately has for its answer, in milliseconds. */
 const HURRY_MS = 3_000;
 
-const silenceKey = ({ address, namespace, token }: VaultConnection): string =>
+const silenceKey = ({ address, namespace, token }: VaultConnection, lease_id: string): string =>
   createHash('sha256')
-    .update(JSON.stringify([address, namespace, token]))
+    .update(JSON.stringify([address, namespace, token, lease_id.split('/').slice(0, -1)]))
     .digest('base64');
 
 function noteSilence(silent: Map<string, number>, key: string, now: number): void {
@@ -36,12 +44,12 @@ export async function askAwake(
   app: App,
   connection: VaultConnection,
   request: VaultRequest,
-  { whose, hurry = false }: Asked = {},
+  { whose, hurry = false, lease_id = '' }: Asked & { lease_id?: string } = {},
 ): ReturnType<typeof askVault> {
   const silent = silentServers(app);
-  const key = silenceKey(connection);
+  const key = silenceKey(connection, lease_id);
   if ((silent.get(key) ?? 0) > app.now()) {
-    throw new VaultFault('unreachable', 'the Vault server did not answer a moment ago');
+    throw new NotAsked();
   }
   const how = { ...(whose ? { whose } : {}), ...(hurry ? { timeout_ms: HURRY_MS } : {}) };
   try {

@@ -1,0 +1,27 @@
+/** Of so many that were asked in vain; who was so longest ago is forgotten first. */
+const MOST_KNOWN = 65_536;
+
+/** What was asked in vain, and in which order: it goes behind all that was not, and among it what was longest ago goes first. */
+export class Tries {
+  readonly #known = new Map<string, number>();
+  #count = 0;
+
+  /** Grows with each try; 0 for what was not asked in vain. */
+  find(id: string): number {
+    return this.#known.get(id) ?? 0;
+  }
+
+  note(id: string): void {
+    this.#known.delete(id);
+    this.#count += 1;
+    this.#known.set(id, this.#count);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= MOST_KNOWN) return;
+      this.#known.delete(oldest);
+    }
+  }
+
+  forget(id: string): void {
+    this.#known.delete(id);
+  }
+}
