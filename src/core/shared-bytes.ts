@@ -5,6 +5,8 @@ export interface ByteLimits {
   total: number;
   /** Of them, for one site; see `siteOf`. */
   each: number;
+  /** The last of them, of which the less is given the less is left; what one network leaves, unless told. */
+  last?: number;
 }
 
 /** What is kept for one asker. */
@@ -49,11 +51,16 @@ const LOOKS = 64;
  * Bytes kept for others, counted together, by network and by site. One too many takes the place of the oldest of the
  * network that has most, of the site of it that has most, of a party of that that has much: what was begun first and
  * is still not done is slowest.
+ *
+ * What is settled gives way to nobody, and so what a network and a site may have shrinks as the last bytes go: as the cube
+ * of how much of these is left. However many networks fill it, whoever comes from another finds room for a little.
  */
 export class SharedBytes {
   readonly #limits: ByteLimits;
   /** Of one network. */
   readonly #most: number;
+  /** See `ByteLimits.last`. */
+  readonly #last: number;
   readonly #shares = new Map<string, Share>();
   readonly #networks = new Map<string, Network>();
   #held = 0;
@@ -61,6 +68,7 @@ export class SharedBytes {
   constructor(limits: ByteLimits) {
     this.#limits = limits;
     this.#most = Math.max(limits.each, Math.floor(limits.total * NETWORK_PART));
+    this.#last = Math.min(limits.last ?? limits.total, limits.total - this.#most);
   }
 
   /** All that is kept now. */
@@ -167,28 +175,49 @@ export class SharedBytes {
 
   /** Who has to give way for so many more bytes of a site; undefined: whoever keeps less does not. */
   #findFull(site: string, own: Share | undefined, bytes: number): Share | 'none' | undefined {
-    const { total, each } = this.#limits;
-    const ownBytes = own?.bytes ?? 0;
-    if (ownBytes + bytes > each) return own;
-    const isFull = this.#held + bytes > total;
+    const { each } = this.#limits;
+    const ofSite = (own?.bytes ?? 0) + bytes;
+    if (ofSite > each) return own;
+    const part = this.#partFor(bytes);
     // No network has more than there is in all.
-    if (!isFull && this.#held + bytes <= this.#most) return 'none';
+    if (part === 1 && this.#held + bytes <= this.#most) return 'none';
     const network = own?.network ?? this.#networks.get(networkOfParty(site));
-    const networkBytes = network?.bytes ?? 0;
-    const isNetworkFull = networkBytes + bytes > this.#most;
-    if (!isNetworkFull && !isFull) return 'none';
-    const largest = isNetworkFull ? network : largestOf(this.#networks.values());
-    const share = largestOf(largest?.shares);
-    if (!largest || !share || largest.bytes < networkBytes) return undefined;
-    return largest === network && share.bytes < ownBytes ? undefined : share;
+    const ofNetwork = (network?.bytes ?? 0) + bytes;
+    if (ofNetwork <= this.#most * part && ofSite <= each * part) return 'none';
+    const largest = ofNetwork > this.#most ? network : this.#findLarger(network);
+    const share = largestOf(largest?.shares, canGiveWay);
+    return largest === network && (share?.bytes ?? 0) < (own?.bytes ?? 0) ? undefined : share;
   }
+
+  /** How much of what they may have otherwise a network and a site may have with so many bytes more. */
+  #partFor(bytes: number): number {
+    const left = this.#limits.total - this.#held - bytes;
+    if (left >= this.#last) return 1;
+    return left > 0 ? (left / this.#last) ** 3 : 0;
+  }
+
+  /** Of those that have something to give up the one that has most; the own one where none has more. */
+  #findLarger(own: Network | undefined): Network | undefined {
+    const largest = largestOf(this.#networks.values(), ({ shares }) => some(shares, canGiveWay));
+    return largest && largest.bytes > (own?.bytes ?? 0) ? largest : own;
+  }
+}
+
+const canGiveWay = ({ open }: Share): boolean => open.size > 0;
+
+function some<Item>(items: Iterable<Item>, isSo: (item: Item) => boolean): boolean {
+  for (const item of items) if (isSo(item)) return true;
+  return false;
 }
 
 function largestOf<Item extends { bytes: number }>(
   items: Iterable<Item> | undefined,
+  isMeant: (item: Item) => boolean = () => true,
 ): Item | undefined {
   let largest: Item | undefined;
-  for (const item of items ?? []) if (item.bytes > (largest?.bytes ?? 0)) largest = item;
+  for (const item of items ?? []) {
+    if (item.bytes > (largest?.bytes ?? 0) && isMeant(item)) largest = item;
+  }
   return largest;
 }
 

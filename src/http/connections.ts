@@ -24,7 +24,7 @@ interface Connection extends Line {
 }
 
 /** Bytes of answers that clients have not taken yet. */
-const UNSENT_BYTES = { total: 64 << 20, each: 32 << 20 };
+const UNSENT_BYTES = { total: 64 << 20, each: 32 << 20, last: 8 << 20 };
 /** Lines are kept in order to this many milliseconds: moving costs, and requests are many. */
 const MOVE_MS = 500;
 const SWEEP_MS = 5_000;

@@ -108,6 +108,65 @@ test('a body that has been read is counted until its work is done, though its cl
   await until(() => http.held().bodies === 0);
 });
 
+/** Sizes of bodies with which somebody takes whatever room there is, and how many of each an address sends. */
+const SIZES: [length: number, each: number][] = [
+  [1_000_000, 18],
+  [100_000, 6],
+  [8_000, 6],
+  [800, 6],
+  [60, 6],
+];
+
+const bodyOf = (length: number): string => `{"a":"${'b'.repeat(length - 8)}"}`;
+
+const OF_OTHERS: [asked: string, body: string, status: number][] = [
+  ['POST /v1/cubbyhole/y', bodyOf(4_000), 204],
+  ['POST /v1/auth/userpass/login/eve', '{"password":"of eve"}', 200],
+  // It has been read: what is not in it is missed.
+  ['POST /v1/auth-methods/ampw_1234567890:authenticate', bodyOf(4_000), 400],
+];
+
+test('requests of two networks that wait for long leave room for a third', async (t) => {
+  const commits = new CommitHolder();
+  const client = await startTestServer(t, { store: commits.over });
+  const { http } = client.running;
+  await client.call('POST', 'sys/auth/userpass', { type: 'userpass' });
+  await client.call('POST', 'auth/userpass/users/eve', { password: 'of eve' });
+  const gate = Promise.withResolvers<void>();
+  let waiting = 0;
+  commits.press('cubbyhole/x', () => {
+    waiting += 1;
+    return gate.promise;
+  });
+  const talks: Talk[] = [];
+  const isSettled = (): boolean => waiting + talks.filter(isRefused).length === talks.length;
+  const addresses = ['127.0.1.2', '127.0.1.3', '127.0.2.2', '127.0.2.3'];
+  for (const [length, each] of SIZES) {
+    const more = await openAll(client, addresses, each);
+    talks.push(...more);
+    for (const { socket } of more) socket.write(head(ASKED.vault, length) + bodyOf(length));
+    await until(isSettled);
+  }
+  const held = http.held().bodies;
+  const others: Talk[] = [];
+  for (const [asked, body] of OF_OTHERS) {
+    const other = await openTalk(client, HEALTHY);
+    others.push(other);
+    other.socket.write(head(asked, body.length) + body);
+    await other.answers(1);
+  }
+  // Nothing is judged before: the server would wait for them.
+  gate.resolve();
+  assert.ok(held > TOTAL * 0.7 && held < TOTAL * 0.9, `${held}`);
+  assert.ok(talks.slice(-4).every(isRefused), 'they find no room for the least');
+  for (const [at, [asked, , status]] of OF_OTHERS.entries()) {
+    assert.match(others[at]?.text() ?? '', new RegExp(`^HTTP/1.1 ${status} `), asked);
+  }
+  for (const talk of talks) await talk.answers(1);
+  await until(() => http.held().bodies === 0);
+  for (const { socket } of [...talks, ...others]) socket.destroy();
+});
+
 /** Asks for a megabyte again and again, and takes nothing. */
 function askForMuch({ socket }: Talk): void {
   socket.pause();
