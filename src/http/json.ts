@@ -1,18 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { Failure } from '../core/failure.ts';
+import {
+  countJsonParts,
+  type JsonLimits,
+  type JsonParts,
+  weighJsonParts,
+} from '../core/json-parts.ts';
 import { findJsonFault } from './json-fault.ts';
-
-export interface JsonLimits {
-  /** Most objects and arrays inside one another. */
-  maxDepth: number;
-  /** Most values, counting members and elements; a body of brackets alone costs memory. */
-  maxValues: number;
-  /** Most members of all objects together: keys that differ cost a hundred times what values do. */
-  maxMembers: number;
-}
-
-/** What a value, and a member besides, takes once it is parsed: far more than the two characters of a bracket. */
-const BYTES = { value: 64, member: 192 } as const;
 
 const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 100_000, maxMembers: 10_000 };
 
@@ -39,8 +33,8 @@ export function parseJsonBody(
   const first = FIRST.exec(text)?.[0] ?? '';
   if (first === '' || NOTHING.test(text)) return {};
   if (!first.endsWith('{')) throw refusal('the body must be a JSON object, such as {"ttl": "1h"}');
-  const { members, values } = countParts(text, { ...DEFAULT_LIMITS, ...limits });
-  keep(BYTES.value * values + BYTES.member * members);
+  const parts = countWithin(text, { ...DEFAULT_LIMITS, ...limits });
+  keep(weighJsonParts(parts));
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -50,7 +44,7 @@ export function parseJsonBody(
   }
   if (!isObject(value)) throw refusal('the body must be a JSON object');
   const keys = new Inspector(text).inspect(value);
-  if (keys !== members) throw refusal(findJsonFault(text) ?? 'the body has a key twice');
+  if (keys !== parts.members) throw refusal(findJsonFault(text) ?? 'the body has a key twice');
   return value;
 }
 
@@ -63,6 +57,20 @@ function refusal(because: string): Failure {
   return new Failure('invalid', `failed to parse JSON input: ${because}`);
 }
 
+const WORDS: Readonly<Record<keyof JsonLimits, string>> = {
+  maxDepth: 'objects and arrays inside one another',
+  maxValues: 'values',
+  maxMembers: 'members of objects',
+};
+
+/** A key that was given twice is a member that is not there after parsing. @throws Failure `invalid` for more than the limits */
+function countWithin(text: string, limits: JsonLimits): JsonParts {
+  const parts = countJsonParts(text, limits);
+  const { beyond } = parts;
+  if (beyond) throw refusal(`more than ${limits[beyond]} ${WORDS[beyond]}`);
+  return parts;
+}
+
 function decodeUtf8(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw new Failure('invalid', 'the body is not valid UTF-8');
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
@@ -70,74 +78,6 @@ function decodeUtf8(bytes: Uint8Array): string {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-const CODE = {
-  quote: 0x22,
-  comma: 0x2c,
-  colon: 0x3a,
-  openBracket: 0x5b,
-  backslash: 0x5c,
-  closeBracket: 0x5d,
-  openBrace: 0x7b,
-  closeBrace: 0x7d,
-} as const;
-
-/**
- * Looks over a text before it is parsed: refuses one too deep or of too many values or members, and counts
- * the members of all objects, each of which has one colon outside of strings. If fewer are there
- * after parsing, a key was given twice. Says nothing about texts that are not JSON.
- */
-function countParts(
-  text: string,
-  { maxDepth, maxValues, maxMembers }: JsonLimits,
-): { members: number; values: number } {
-  let depth = 0;
-  let values = 0;
-  let members = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === CODE.quote) {
-      at = endOfString(text, at);
-      if (at < 0) return { members, values };
-    } else if (code === CODE.colon) {
-      if (++members > maxMembers) throw refusal(`more than ${maxMembers} members of objects`);
-    } else if (code === CODE.comma) {
-      if (++values > maxValues) throw refusal(`more than ${maxValues} values`);
-    } else if (code === CODE.openBrace || code === CODE.openBracket) {
-      if (++values > maxValues) throw refusal(`more than ${maxValues} values`);
-      if (++depth > maxDepth) {
-        throw refusal(`more than ${maxDepth} objects and arrays inside one another`);
-      }
-    } else if (code === CODE.closeBrace || code === CODE.closeBracket) {
-      depth--;
-    }
-  }
-  return { members, values };
-}
-
-/** Strings up to here are faster to step through than to search. */
-const SHORT = 48;
-
-/** @returns the place of the closing quote, -1 if there is none */
-function endOfString(text: string, start: number): number {
-  for (let from = start + 1; from < text.length; ) {
-    const near = Math.min(text.length, from + SHORT);
-    for (; from < near; from++) {
-      const code = text.charCodeAt(from);
-      if (code === CODE.quote) return from;
-      if (code === CODE.backslash) from++;
-    }
-    const end = text.indexOf('"', from);
-    if (end < 0) return -1;
-    // An odd number of backslashes before it makes it part of the string. None of those that
-    // were stepped over counts: what they escape was stepped over, too.
-    let before = end - 1;
-    while (before >= from && text.charCodeAt(before) === CODE.backslash) before--;
-    if ((end - before) % 2 === 1) return end;
-    from = end + 1;
-  }
-  return -1;
 }
 
 /** Goes through parsed data once: counts keys, and refuses what no endpoint can mean. */
@@ -219,7 +159,7 @@ export function parseFormBody(
   if (pairs.length > MAX_FORM_FIELDS) {
     throw new Failure('invalid', `the form has more than ${MAX_FORM_FIELDS} fields`);
   }
-  keep(BYTES.member * pairs.length);
+  keep(weighJsonParts({ values: 0, members: pairs.length }));
   const fields: Record<string, string | string[]> = {};
   for (const pair of pairs) {
     if (pair === '') continue;
