@@ -12,7 +12,7 @@ import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 type Misbehave = (request: IncomingMessage, response: ServerResponse) => void;
 
 let late = 0;
-const { call } = await startTestServer(
+const { call, running } = await startTestServer(
   { after },
   { config: { seed: SEED_DEFAULTS }, now: () => Date.now() + late },
 );
@@ -284,4 +284,20 @@ test('a server that does not answer about what is of one path is asked about ano
   misbehave = undefined;
   assert.match((await revoke(away.lease)).text, /did not answer a moment ago/);
   assert.equal((await revoke(there.lease)).status, 204);
+});
+
+test('what a library sends in its body is neither told nor recorded where its server repeats it', async () => {
+  const http_request_body = '{"passphrase": "correcthorsebattery"}';
+  const of = { path: 'odd/creds', http_method: 'POST', http_request_body };
+  const target = await brokered('vault-generic', of);
+  const words = 'cannot accept correcthorsebattery as passphrase';
+  vault.answers.set('POST odd/creds', { status: 400, body: { errors: [words] } });
+  const refused = await ask('POST', `targets/${target}:authorize-session`, {});
+  assert.equal(refused.status, 500);
+  assert.match(refused.text, /status 400: cannot accept …"/);
+  await running.app.audit.close();
+  const rows = await running.app.db.selectFrom('audit_entry').select('record').execute();
+  const found = rows.filter(({ record }) => record.includes('cannot accept …'));
+  assert.equal(found.length, 1);
+  assert.ok(rows.every(({ record }) => !record.includes('correcthorsebattery')));
 });

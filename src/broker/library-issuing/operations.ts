@@ -256,7 +256,9 @@ async function askFor(
     method: http_method === 'POST' ? 'POST' : 'GET',
     path: fillPath(path, facts),
     onGone,
-    ...(http_method === 'POST' ? { body: fillBody(http_request_body ?? '{}', facts) } : {}),
+    ...(http_method === 'POST'
+      ? { body: fillBody(http_request_body ?? '{}', facts), hidesBody: true }
+      : {}),
   };
   const answer = await askVault(app, connection, asked);
   const map = (secret: NonNullable<Secret>): MappingVerdict =>

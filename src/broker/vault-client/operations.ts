@@ -20,7 +20,7 @@ import { Connections } from './connections.ts';
 import { findKey } from './secure-contexts/operations.ts';
 import { type Order, type Said, TIMEOUT } from './talk/operations.ts';
 import type { FromTalkThread, ToTalkThread } from './thread.ts';
-import { describeRefusal } from './words.ts';
+import { describeRefusal, wordsOfBody } from './words.ts';
 
 /** One request to a Vault server. */
 export interface VaultRequest {
@@ -29,6 +29,8 @@ export interface VaultRequest {
   path: string;
   /** JSON text, sent as it is. */
   body?: string;
+  /** Of a body that is a secret: what of it a server repeats is not told. */
+  hidesBody?: true;
   /** Tells when nobody waits for it any more: then it is not begun. */
   onGone?: Asker['onGone'];
   /** Of the server's own work: for whom it is done. */
@@ -101,7 +103,8 @@ export async function askVault(
   const { status, text } = await connections.take(url.host, asker, () => talkOnThread(app, order));
   if (status >= 200 && status < 300) return parseVaultAnswer(text);
   const { token, client_certificate_key } = connection;
-  const words = describeRefusal(text, [token, client_certificate_key]);
+  const sent = request.hidesBody ? wordsOfBody(request.body ?? '') : undefined;
+  const words = describeRefusal(text, [token, client_certificate_key], sent);
   const said = `the Vault server answered status ${status}${words === '' ? '' : `: ${words}`}`;
   throw new VaultFault(status === 403 ? 'refused' : 'status', said, { status, words });
 }

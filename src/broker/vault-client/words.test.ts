@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
-import { describeRefusal } from './words.ts';
+import { describeRefusal, wordsOfBody } from './words.ts';
 
 test('a refusal is told in one line, and nothing when there is none', () => {
   assert.equal(describeRefusal('{"errors":["a\\nb","c"]}'), 'a b; c');
@@ -72,6 +72,38 @@ for (const [words, wanted = words] of told) {
     assert.equal(describeRefusal(refusal, ['hvs.sent', '']), wanted);
   });
 }
+
+const BODY = JSON.stringify({
+  role: 'app-reader',
+  pin: 94021,
+  note: { said: ['correct horse Battery', 'a\nstaple'], is: true },
+});
+const repeated: [words: string, wanted: string, body?: string][] = [
+  ['unknown role for this mount', 'unknown role for this mount'],
+  ['cannot find app-reader here', 'cannot find …'],
+  ['cannot find reader here', 'cannot find …'],
+  ['cannot find readers here', 'cannot find readers here'],
+  ['no pin 94021 here', 'no pin …'],
+  ['no pin 94022 here', 'no pin 94022 here'],
+  ['cannot accept correct, or else', 'cannot accept …'],
+  ['cannot accept BATTERY.', 'cannot accept …'],
+  ['no staple', 'no …'],
+  ['the note is true', 'the note is true'],
+  ['no form: name', 'no form: …', 'name=zq'],
+  ['cannot accept zq', 'cannot accept …', 'name=zq'],
+];
+for (const [words, wanted, body = BODY] of repeated) {
+  test(`of ${words} is told ${wanted} where ${body === BODY ? 'JSON' : body} was sent`, () => {
+    const refusal = JSON.stringify({ errors: [words] });
+    assert.equal(describeRefusal(refusal, [], wordsOfBody(body)), wanted);
+  });
+}
+
+test('of a body that is nested as deep as it may be words are found, too', () => {
+  const depth = 8_000;
+  const words = wordsOfBody(`${'['.repeat(depth)}"hidden"${']'.repeat(depth)}`);
+  assert.ok(words.has('hidden'));
+});
 
 test('of what was sent no part is told, however often and wherever it is said', () => {
   const secret = `hvs.${'a'.repeat(96)}`;

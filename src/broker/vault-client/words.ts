@@ -31,8 +31,13 @@ const OF_PASSWORDS = new Set(
  * language, and what may be quoted is never looked into.
  *
  * @param secrets what was sent, and stands in no message
+ * @param sent words of what was sent besides, as {@link wordsOfBody} finds them
  */
-export function describeRefusal(text: string, secrets: readonly string[] = []): string {
+export function describeRefusal(
+  text: string,
+  secrets: readonly string[] = [],
+  sent: ReadonlySet<string> = new Set(),
+): string {
   const errors = findObject(text)?.errors;
   if (!Array.isArray(errors)) return '';
   const told: string[] = [];
@@ -40,7 +45,7 @@ export function describeRefusal(text: string, secrets: readonly string[] = []): 
   for (const error of errors) {
     if (left <= 0) break;
     if (typeof error !== 'string') continue;
-    const words = plainWordsOf(hide(error, secrets).slice(0, left));
+    const words = plainWordsOf(hide(error, secrets).slice(0, left), sent);
     left -= error.length + 1;
     if (words !== '') told.push(words);
   }
@@ -52,12 +57,49 @@ const hide = (text: string, secrets: readonly string[]): string =>
     .filter((secret) => secret !== '')
     .reduce((all, secret) => all.replaceAll(secret, '…'), text);
 
-function plainWordsOf(text: string): string {
+/** The words that the values of a request have, and their parts: a server may repeat any of them. */
+export function wordsOfBody(body: string): ReadonlySet<string> {
+  const words = new Set<string>();
+  for (const text of textsOf(body)) {
+    for (const word of text.toLowerCase().split(BETWEEN_WORDS)) {
+      for (const one of [bareOf(word), ...partsOf(word)]) words.add(one);
+    }
+  }
+  words.delete('');
+  return words;
+}
+
+/** Values of JSON without their names; of anything else all of it. */
+function textsOf(body: string): string[] {
+  const texts: string[] = [];
+  const take = (_: string, value: unknown): unknown => {
+    if (typeof value === 'string' || typeof value === 'number') texts.push(String(value));
+    return value;
+  };
+  try {
+    JSON.parse(body, take);
+    return texts;
+  } catch {
+    return [body];
+  }
+}
+
+const partsOf = (word: string): string[] => word.split(/[^\p{L}\p{N}]+/u);
+
+function isOneOf(words: ReadonlySet<string>, word: string): boolean {
+  const lower = word.toLowerCase();
+  return words.has(bareOf(lower)) || partsOf(lower).some((part) => words.has(part));
+}
+
+const BETWEEN_WORDS = /[\s\p{Cc}\p{Cf}]+/u;
+
+function plainWordsOf(text: string, sent: ReadonlySet<string>): string {
   const told: string[] = [];
-  for (const word of text.split(/[\s\p{Cc}\p{Cf}]+/u)) {
+  for (const word of text.split(BETWEEN_WORDS)) {
     if (word === '') continue;
     const before = told.at(-1) ?? '';
-    if (!isPlain(word) || NAME_OF_SECRET.test(before) || !mayFollow(before, word)) {
+    const mayBeTold = isPlain(word) && !isOneOf(sent, word);
+    if (!mayBeTold || NAME_OF_SECRET.test(before) || !mayFollow(before, word)) {
       return [...told, '…'].join(' ');
     }
     told.push(word);
