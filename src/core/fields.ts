@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { comparedBy, eachText } from './comparison.ts';
 import { parseDuration } from './durations.ts';
-import { hasKeyTwice } from './json-keys.ts';
+import { countJsonParts } from './json-parts.ts';
+import { parseCounted, parseJsonText } from './json-text.ts';
 import { formatTimestamp, parseTimestamp } from './timestamps.ts';
 
 /**
@@ -180,6 +181,9 @@ interface ListBounds {
   in_all?: number;
 }
 
+/** Of a text that looks like JSON; what has more within one another, or objects, is no list of texts. */
+const LIST_TEXT = { maxDepth: 32, maxMembers: 1_000 };
+
 /** Characters of all items of a list that is kept for whatever it was given to. */
 export const MAX_LIST = 65_536;
 
@@ -248,6 +252,8 @@ export const stringMap: FieldKind<Record<string, string>> = fieldKind({
 
 const MAX_MAP_ENTRIES = 1000;
 const MAX_MAP = 65_536;
+
+const MAP_TEXT = { maxDepth: 1, maxValues: MAX_MAP_ENTRIES, maxMembers: MAX_MAP_ENTRIES };
 
 /** Whether a map is within the bounds of a {@link stringMap}. */
 export function isSmallMap(map: Readonly<Record<string, string>>): boolean {
@@ -395,7 +401,8 @@ function convertList(value: unknown, bounds: ListBounds): string[] | undefined {
   const trimmed = written.trim();
   if (trimmed === '') return [];
   if (trimmed.startsWith('[') && trimmed.endsWith(']')) {
-    const parsed = parseJson(trimmed);
+    if (countJsonParts(trimmed, { ...LIST_TEXT, maxValues: bounds.items }).beyond) return undefined;
+    const parsed = parseCounted(trimmed);
     if (Array.isArray(parsed)) return convertList(parsed, bounds);
   }
   const items = trimmed.split(',', bounds.items + 1);
@@ -417,7 +424,7 @@ function convertStringMap(value: unknown): Record<string, string> | undefined {
     return Object.fromEntries(pairs);
   }
   if (typeof value === 'string' && value.trim().startsWith('{')) {
-    const parsed = parseJson(value);
+    const parsed = parseJsonText(value, MAP_TEXT);
     return isPlainObject(parsed) ? convertStringMap(parsed) : undefined;
   }
   for (const item of convertList(value, LONG_LIST) ?? ['']) {
@@ -426,51 +433,6 @@ function convertStringMap(value: unknown): Record<string, string> | undefined {
     pairs.push([item.slice(0, equals).trim(), item.slice(equals + 1).trim()]);
   }
   return Object.fromEntries(pairs);
-}
-
-/** No field takes more within one another; what opens half a million brackets is slow to refuse. */
-const MAX_DEPTH = 32;
-
-function isDeep(json: string): boolean {
-  let depth = 0;
-  for (let at = 0; at < json.length; at++) {
-    const code = json.charCodeAt(at);
-    if (code === CODE.quote) at = endOfString(json, at);
-    else if (code === CODE.openBracket || code === CODE.openBrace) {
-      if (++depth > MAX_DEPTH) return true;
-    } else if (code === CODE.closeBracket || code === CODE.closeBrace) depth--;
-  }
-  return false;
-}
-
-const CODE = {
-  quote: 0x22,
-  openBracket: 0x5b,
-  backslash: 0x5c,
-  closeBracket: 0x5d,
-  openBrace: 0x7b,
-  closeBrace: 0x7d,
-} as const;
-
-/** The place of a string's closing quote, or of the text's end. */
-function endOfString(json: string, start: number): number {
-  let at = start + 1;
-  for (; at < json.length; at++) {
-    const code = json.charCodeAt(at);
-    if (code === CODE.quote) return at;
-    if (code === CODE.backslash) at++;
-  }
-  return at;
-}
-
-function parseJson(written: string): unknown {
-  if (isDeep(written)) return undefined;
-  try {
-    const parsed: unknown = JSON.parse(written);
-    return hasKeyTwice(written, parsed) ? undefined : parsed;
-  } catch {
-    return undefined;
-  }
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

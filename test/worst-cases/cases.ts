@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RESOURCE_TYPES, typeOfPlural } from '../../src/broker/resource-types.ts';
 import { declaredRoutes } from '../../src/routes.ts';
 import type { Sent } from './measure.ts';
-import { listShapes, mapShapes, type Shape, textShapes } from './shapes.ts';
+import { jsonTextShapes, listShapes, mapShapes, type Shape, textShapes } from './shapes.ts';
 import type { Asker, World } from './world.ts';
 
 /** An endpoint of either API, as far as its fields go. */
@@ -170,11 +170,11 @@ export function listFields(frames: 'some' | 'all'): Field[] {
 
 function shapesOf(type: z.ZodType, texts: readonly Shape[]): readonly Shape[] {
   const kind = z.toJSONSchema(type, { io: 'output', unrepresentable: 'any' }).type;
-  if (kind === 'array') return [...listShapes, ...texts];
-  if (kind === 'object') return [...mapShapes, ...texts];
+  if (kind === 'array') return [...listShapes, ...jsonTextShapes, ...texts];
+  if (kind === 'object') return [...mapShapes, ...jsonTextShapes, ...texts];
   if (kind === 'string' || kind === 'number' || kind === 'integer' || kind === 'boolean')
     return texts;
-  return [...listShapes, ...mapShapes, ...texts];
+  return [...listShapes, ...mapShapes, ...jsonTextShapes, ...texts];
 }
 
 /** As much as there is, and as much as a cap of some thousand characters lets through. */
@@ -194,6 +194,11 @@ export function chooseCases(field: Field, turn: number, count: number): Case[] {
       shapes[(turn * 7 + at * (Math.floor(shapes.length / count) || 1)) % shapes.length];
     const room = ROOMS[(turn + at) % ROOMS.length] ?? Number.POSITIVE_INFINITY;
     if (shape) chosen.push({ field, shape, room });
+  }
+  // What takes lists or maps meets them as a text as well.
+  const ofJson = jsonTextShapes[turn % jsonTextShapes.length];
+  if (ofJson && shapes.includes(ofJson)) {
+    chosen.push({ field, shape: ofJson, room: Number.POSITIVE_INFINITY });
   }
   return chosen;
 }

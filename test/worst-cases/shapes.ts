@@ -64,6 +64,45 @@ export function textShapes(frames: 'some' | 'all'): Shape[] {
   });
 }
 
+/** Values as text of JSON, which some fields take in their place: much more in number than a body may have itself. */
+const JSON_TEXTS: readonly [
+  name: string,
+  before: string,
+  each: (at: number) => string,
+  after: string,
+][] = [
+  ['members that differ', '[{', (at) => `"${at.toString(36)}":"",`, '"a":1}]'],
+  ['members of a map', '{', (at) => `"${at.toString(36)}":"",`, '"-":1}'],
+  ['the same member', '{', () => '"a":1,', '"a":1}'],
+  ['objects', '[', (at) => `{"a${at % 10}":1},`, '{}]'],
+  ['empty objects', '[', () => '{},', '{}]'],
+  ['lists', '[', () => '[],', '[]]'],
+  ['empty texts', '[', () => '"",', '""]'],
+  ['numbers', '[', () => '1,', '1]'],
+  ['maps of lists', '{', (at) => `"${at.toString(36)}":[[]],`, '"-":1}'],
+];
+
+export const jsonTextShapes: readonly Shape[] = JSON_TEXTS.map(([name, before, each, after]) => ({
+  name: `text of JSON: ${name}`,
+  make: (room: number) => fillText(room, before, each, after),
+}));
+
+function fillText(
+  room: number,
+  before: string,
+  each: (at: number) => string,
+  after: string,
+): string {
+  const parts: string[] = [];
+  let left = room - written(before) - written(after) - 2;
+  for (let at = 0; ; at++) {
+    const next = each(at);
+    left -= written(next);
+    if (left < 0) return before + parts.join('') + after;
+    parts.push(next);
+  }
+}
+
 function fill(room: number, most: number, item: (at: number) => unknown): unknown[] {
   const items: unknown[] = [];
   let left = room - 2;

@@ -2,7 +2,7 @@ import { comparedBy } from '../../core/comparison.ts';
 import { hasControl } from '../../core/control-characters.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
-import { hasKeyTwice } from '../../core/json-keys.ts';
+import { parseJsonText } from '../../core/json-text.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { areWithin, requireCidrs } from '../tokens/addresses.ts';
 import type { Approle } from './role.ts';
@@ -86,16 +86,13 @@ function parseMetadata(sent: string): Record<string, string> {
   return found;
 }
 
+/** More cannot be in as long a text. */
+const METADATA = { maxDepth: 1, maxValues: 2_000, maxMembers: 2_000 };
+
 function findMetadata(sent: string): Record<string, string> | undefined {
   if (sent === '') return {};
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(sent);
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJsonText(sent, METADATA);
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
-  if (hasKeyTwice(sent, parsed)) return undefined;
   const entries: [string, unknown][] = Object.entries(parsed);
   const texts = entries.flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' ? [[name, value]] : [],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { fieldKind } from '../../core/fields.ts';
-import { hasKeyTwice } from '../../core/json-keys.ts';
+import { parseJsonText } from '../../core/json-text.ts';
 import { mayHaveUser } from '../../core/place.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
 import { isOid } from '../../x509/der.ts';
@@ -45,6 +45,9 @@ function identifierOf(form: string): string[] {
 /** More than any certificate states. */
 const MAX_POLICIES = 1000;
 
+/** Each has three members at most. */
+const POLICIES_TEXT = { maxDepth: 2, maxValues: 4 * MAX_POLICIES, maxMembers: 3 * MAX_POLICIES };
+
 function convertPolicies(value: unknown): string[] | undefined {
   if (Array.isArray(value)) {
     if (value.length > MAX_POLICIES) return undefined;
@@ -64,7 +67,7 @@ function convertPolicies(value: unknown): string[] | undefined {
     const items = text.split(',', MAX_POLICIES + 1);
     return items.length > MAX_POLICIES ? undefined : items.map((item) => item.trim());
   }
-  const parsed = parseJson(text);
+  const parsed = parseJsonText(text, POLICIES_TEXT);
   return Array.isArray(parsed) ? convertPolicies(parsed) : undefined;
 }
 
@@ -91,7 +94,7 @@ export function parsePolicyIdentifiers(stored: readonly string[]): CertificatePo
 
 function parsePolicy(text: string): CertificatePolicy {
   if (!text.startsWith('{')) return { oid: checkOid(text) };
-  const parsed = parseJson(text);
+  const parsed = parseJsonText(text, POLICIES_TEXT);
   if (typeof parsed !== 'object' || parsed === null) throw refuse(`${quote(text)} is no JSON`);
   const policy: CertificatePolicy = { oid: '' };
   for (const [name, value] of Object.entries(parsed)) {
@@ -120,13 +123,4 @@ function quote(text: string): string {
   // What may let somebody in is not repeated.
   if (mayHaveUser(text)) return 'one of them';
   return JSON.stringify(text.slice(0, 64));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return hasKeyTwice(text, parsed) ? undefined : parsed;
-  } catch {
-    return undefined;
-  }
 }
