@@ -31,6 +31,17 @@ async function writeLongPolicies(server: Client): Promise<void> {
   }
 }
 
+/** Tokens of those policies, no two of which have the same. */
+async function makeTokens(server: Client, count: number): Promise<string[]> {
+  const tokens: string[] = [];
+  for (let token = 0; token < count; token++) {
+    const policies = [...POLICIES, `nobody-${token}`];
+    const made = await server.call('POST', 'auth/token/create', { policies });
+    tokens.push(made.textAt('auth.client_token'));
+  }
+  return tokens;
+}
+
 test('rules whose names are spelt anew take no more than their room, however many places names have', async (t) => {
   const server = await startTestServer(t);
   await writeLongPolicies(server);
@@ -93,12 +104,7 @@ test('of sets of policies that wait to be compiled nothing is held', async (t) =
 test('long permissions of many tokens are not held while bodies are awaited', async (t) => {
   const server = await startTestServer(t);
   await writeLongPolicies(server);
-  const tokens: string[] = [];
-  for (let token = 0; token < 40; token++) {
-    const policies = [...POLICIES, `nobody-${token}`];
-    const made = await server.call('POST', 'auth/token/create', { policies });
-    tokens.push(made.textAt('auth.client_token'));
-  }
+  const tokens = await makeTokens(server, 40);
   const before = heapUsed();
   const talks = await Promise.all(tokens.map(() => openTalk(server, '127.0.0.1')));
   for (const [at, { socket }] of talks.entries()) {
@@ -140,12 +146,7 @@ test('long permissions of many tokens are not held while keys are waited for, an
   await server.call('POST', 'demo/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
   const role = { allow_any_name: true, key_type: 'rsa', key_bits: 2048, ttl: '1h' };
   assert.equal((await server.call('POST', 'demo/roles/rsa', role)).status, 200);
-  const tokens: string[] = [];
-  for (let token = 0; token < 40; token++) {
-    const policies = [...POLICIES, `nobody-${token}`];
-    const made = await server.call('POST', 'auth/token/create', { policies });
-    tokens.push(made.textAt('auth.client_token'));
-  }
+  const tokens = await makeTokens(server, 40);
   const letGo = holdKeys(server.running.app);
   const before = heapUsed();
   const talks = await Promise.all(tokens.map(() => openTalk(server, '127.0.0.1')));
@@ -189,12 +190,7 @@ test('long permissions of many tokens are not held while long lists wait for the
     ...{ of: { serial: '00' }, copies: 60_000 },
     changes: { serial },
   });
-  const tokens: string[] = [];
-  for (let token = 0; token < 30; token++) {
-    const policies = [...POLICIES, `nobody-${token}`];
-    const made = await server.call('POST', 'auth/token/create', { policies });
-    tokens.push(made.textAt('auth.client_token'));
-  }
+  const tokens = await makeTokens(server, 30);
   const before = heapUsed();
   const talks = await Promise.all(tokens.map(() => openTalk(server, '127.0.0.1')));
   try {
