@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { App } from '../../src/app.ts';
 import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { endDue } from '../support/job-work.ts';
@@ -71,6 +72,19 @@ async function start(t: Of, options: Parameters<typeof startBroker>[1]): Promise
   return { broker, vault, target };
 }
 
+/** What the record of the one refused session says was given back. */
+async function listGivenBack(app: App): Promise<Partial<Record<string, string>>[]> {
+  await app.audit.close();
+  const rows = await app.db.selectFrom('audit_entry').select('record').execute();
+  const records = rows.map(({ record }) => JSON.parse(record));
+  const [session, ...others] = records.filter(
+    ({ request }) => request?.route === 'authorize-session-target',
+  );
+  assert.deepEqual(others, []);
+  assert.equal(session.response.status, 'refused');
+  return session.response.given_back ?? [];
+}
+
 eachPlace('what is refused after it was made', (newPlace) => {
   for (const [what, answer, status, because, lease_id = ID] of refused) {
     for (const fails of [false, true]) {
@@ -93,6 +107,10 @@ eachPlace('what is refused after it was made', (newPlace) => {
         await endDue(app);
         assert.equal(vault.leases.has(lease_id), false);
         assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
+        const [one, ...more] = await listGivenBack(app);
+        assert.deepEqual(more, []);
+        assert.equal(one?.lease, fails ? 'due' : 'ended');
+        assert.ok(one?.lease_id?.includes(`/${one.source_id}/`));
       });
     }
   }
@@ -150,5 +168,10 @@ for (const [what, auth, isEnded] of tokens) {
     assert.equal(session.status, 500, session.text);
     assert.equal(vault.tokens.has('child'), !isEnded);
     assert.ok(vault.tokens.has('good'));
+    const told = await listGivenBack(broker.client.running.app);
+    assert.deepEqual(
+      told.map(({ token }) => token),
+      isEnded ? ['ended'] : [],
+    );
   });
 }

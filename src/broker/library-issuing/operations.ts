@@ -164,9 +164,10 @@ async function issueFromVault(
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
   const asked = { token_id: token.id, token_mac: macOf(app, connection) };
-  const giveMadeBack = async (made: MadeLease): Promise<void> => {
-    const lease = leaseOf(app, request, asked, made);
-    if (lease) await giveLeaseBack(app, connection, lease);
+  const giveMadeBack = async (lease: Lease | undefined): Promise<void> => {
+    if (!lease) return;
+    const became = await giveLeaseBack(app, connection, lease);
+    noteGivenBack(caller, { source_id: library.id, lease_id: lease.id, lease: became });
   };
   const { answer, read } = await askFor(app, connection, {
     ...request,
@@ -174,16 +175,19 @@ async function issueFromVault(
     onGone: caller.onGone,
   }).catch(async (error: unknown) => {
     // What comes too late, too long or broken is there all the same.
-    if (error instanceof VaultFault && error.made) await giveMadeBack(error.made);
+    if (error instanceof VaultFault && error.made) {
+      await giveMadeBack(leaseOf(app, request, asked, error.made));
+    }
     throw error;
   });
   const lease = leaseOf(app, request, asked, answer);
   const made = madeTokenOf(answer.body);
   const giveBack = async (): Promise<void> => {
-    if (lease) await giveLeaseBack(app, connection, lease);
-    if (made !== undefined) {
-      await giveTokenBack(app, connection, { token: made, library_id: library.id });
-    }
+    await giveMadeBack(lease);
+    if (made === undefined) return;
+    const source_id = library.id;
+    const became = await giveTokenBack(app, connection, { token: made, library_id: source_id });
+    if (became) noteGivenBack(caller, { source_id, token: became });
   };
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
@@ -194,6 +198,12 @@ async function issueFromVault(
     await giveBack();
     throw error;
   }
+}
+
+/** What was made, and was given back, belongs into the record of the request, also where that is refused. */
+function noteGivenBack({ record }: BrokerCaller, one: Readonly<Record<string, string>>): void {
+  const { given_back } = record.outcome;
+  record.outcome.given_back = [...(Array.isArray(given_back) ? given_back : []), one];
 }
 
 /** @throws VaultFault `malformed` */
