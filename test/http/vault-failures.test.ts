@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
+import { askAwake, NotAsked } from '../../src/broker/vault-leases/asking/operations.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
@@ -284,6 +285,31 @@ test('a server that does not answer about what is of one path is asked about ano
   misbehave = undefined;
   assert.match((await revoke(away.lease)).text, /did not answer a moment ago/);
   assert.equal((await revoke(there.lease)).status, 204);
+});
+
+test('a server that does not answer to a revocation is asked to renew leases of the same path', async () => {
+  const none = { namespace: '', ca_cert: '', tls_server_name: '', tls_skip_verify: false };
+  const connection = {
+    ...none,
+    address,
+    token: TOKEN,
+    client_certificate: '',
+    client_certificate_key: '',
+  };
+  const lease_id = 'database/creds/hanging/1';
+  const asking = (what: string) =>
+    askAwake(running.app, connection, { method: 'PUT', path: `sys/leases/${what}` }, { lease_id });
+  const asked: string[] = [];
+  misbehave = ({ url = '', socket }, response) => {
+    asked.push(url);
+    if (url.endsWith('revoke')) socket.destroy();
+    else response.end('{}');
+  };
+  await assert.rejects(asking('revoke'));
+  await assert.rejects(asking('revoke'), NotAsked);
+  await asking('renew');
+  misbehave = undefined;
+  assert.deepEqual(asked, ['/v1/sys/leases/revoke', '/v1/sys/leases/renew']);
 });
 
 test('what a library sends in its body is neither told nor recorded where its server repeats it', async () => {

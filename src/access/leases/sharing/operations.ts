@@ -16,13 +16,16 @@ const SHARES: Shares = {
   begin_slow_ms: 3_000,
 };
 
-const slowOnes = perApp(() => new SlowOnes());
-const triesOf = perApp(() => ({ ends: new Tries(), renewals: new Tries() }));
+/** Of what jobs ask for: who is slow to revoke may be quick to renew. */
+const knownOf = perApp(() => ({
+  ends: { slow: new SlowOnes(), tries: new Tries() },
+  renewals: { slow: new SlowOnes(), tries: new Tries() },
+}));
 
 /**
- * What one run of a job asks of other servers; who is slow is known to all of them.
+ * What one run of a job asks of other servers; who is slow, and what was asked in vain, is known to the next one.
  *
- * @param what jobs that ask for different things have tries of their own
+ * @param what jobs that ask for different things know different things
  * @param offer goes through all that there is to ask: again, once there is room for what was left out
  * @returns when all has ended that was begun: where `offer` fails nothing more is, and nothing goes on beside the next run
  */
@@ -33,8 +36,7 @@ export async function shareWork(
   offer: (shared: SharedWork) => Promise<void>,
 ): Promise<void> {
   let hasFailed = false;
-  const known = { slow: slowOnes(app), tries: triesOf(app)[what] };
-  const shared = new SharedWork(SHARES, known, () => hasFailed || work.stopping);
+  const shared = new SharedWork(SHARES, knownOf(app)[what], () => hasFailed || work.stopping);
   try {
     do {
       await offer(shared);

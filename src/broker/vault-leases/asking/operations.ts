@@ -12,13 +12,14 @@ import type { VaultToken } from '../../vault-tokens/token.ts';
 
 /**
  * Servers that did not answer a store lately, and until when nobody waits for that (Unix ms). Each store has its own
- * silence, and so has each path that leases come from: what stands behind one can take the server long, or be away, and
- * others go on.
+ * silence, and so has each path that leases come from, and each thing that is asked for: what stands behind one can take
+ * the server long, or be away, and others go on. Leases are renewed whose like cannot be revoked.
  */
 const silentServers = perApp(() => new Map<string, number>());
 const SILENCE_MS = 30_000;
 /** Of more than so many at once each is waited for. */
-const MOST_SILENT = 1000;
+const MOST_SILENT = 16_384;
+
 /** A server that did not answer a moment ago was not asked. */
 export class NotAsked extends VaultFault {
   constructor() {
@@ -29,13 +30,22 @@ export class NotAsked extends VaultFault {
 /** What a server that was silent lately has for its answer, in milliseconds. */
 const HURRY_MS = 3_000;
 
-const silenceKey = ({ address, namespace, token }: VaultConnection, lease_id: string): string =>
-  createHash('sha256')
-    .update(JSON.stringify([address, namespace, token, lease_id.split('/').slice(0, -1)]))
-    .digest('base64');
+const silenceKey = (
+  { address, namespace, token }: VaultConnection,
+  { path }: VaultRequest,
+  lease_id: string,
+): string => {
+  const of = [address, namespace, token, path, lease_id.split('/').slice(0, -1)];
+  return createHash('sha256').update(JSON.stringify(of)).digest('base64');
+};
 
 function noteSilence(silent: Map<string, number>, key: string, now: number): void {
-  for (const [known, until] of silent) if (until <= now) silent.delete(known);
+  // All last equally long: who was silent first is over first.
+  for (const [known, until] of silent) {
+    if (until > now) break;
+    silent.delete(known);
+  }
+  silent.delete(key);
   if (silent.size < MOST_SILENT) silent.set(key, now + SILENCE_MS);
 }
 
@@ -47,7 +57,7 @@ export async function askAwake(
   { whose, hurry = false, lease_id = '' }: Asked & { lease_id?: string } = {},
 ): ReturnType<typeof askVault> {
   const silent = silentServers(app);
-  const key = silenceKey(connection, lease_id);
+  const key = silenceKey(connection, request, lease_id);
   if ((silent.get(key) ?? 0) > app.now()) {
     throw new NotAsked();
   }
