@@ -123,9 +123,12 @@ export class GatheredRequest extends IncomingMessage {
     super._destroy(error, callback);
   }
 
+  /** They are the reader's alone from now on: what is made of them has as many, and may be worked on for long. */
   #take(gathering: Gathering): Uint8Array {
     this.#isTaken = true;
-    return gathering.bytes();
+    const bytes = gathering.bytes();
+    gathering.drop();
+    return bytes;
   }
 
   #end(): void {

@@ -108,14 +108,8 @@ test('a body that has been read is counted until its work is done, though its cl
   await until(() => http.held().bodies === 0);
 });
 
-/** Sizes of bodies with which somebody takes whatever room there is, and how many of each an address sends. */
-const SIZES: [length: number, each: number][] = [
-  [1_000_000, 18],
-  [100_000, 6],
-  [8_000, 6],
-  [800, 6],
-  [60, 6],
-];
+/** Lengths of bodies with which somebody takes whatever room there is. */
+const LENGTHS = [1_000_000, 100_000, 8_000, 800, 60];
 
 const bodyOf = (length: number): string => `{"a":"${'b'.repeat(length - 8)}"}`;
 
@@ -126,7 +120,7 @@ const OF_OTHERS: [asked: string, body: string, status: number][] = [
   ['POST /v1/auth-methods/ampw_1234567890:authenticate', bodyOf(4_000), 400],
 ];
 
-test('requests of two networks that wait for long leave room for a third', async (t) => {
+test('requests of two networks that wait for long, as many as there is room for, leave some for a third', async (t) => {
   const commits = new CommitHolder();
   const client = await startTestServer(t, { store: commits.over });
   const { http } = client.running;
@@ -141,11 +135,14 @@ test('requests of two networks that wait for long leave room for a third', async
   const talks: Talk[] = [];
   const isSettled = (): boolean => waiting + talks.filter(isRefused).length === talks.length;
   const addresses = ['127.0.1.2', '127.0.1.3', '127.0.2.2', '127.0.2.3'];
-  for (const [length, each] of SIZES) {
-    const more = await openAll(client, addresses, each);
-    talks.push(...more);
-    for (const { socket } of more) socket.write(head(ASKED.vault, length) + bodyOf(length));
-    await until(isSettled);
+  for (const length of LENGTHS) {
+    // Few at a time: what has come of one that is refused is given back.
+    for (let more: Talk[] = []; more.length === 0 || !more.every(isRefused); ) {
+      more = await openAll(client, addresses, 1);
+      talks.push(...more);
+      for (const { socket } of more) socket.write(head(ASKED.vault, length) + bodyOf(length));
+      await until(isSettled);
+    }
   }
   const held = http.held().bodies;
   const others: Talk[] = [];
@@ -158,7 +155,6 @@ test('requests of two networks that wait for long leave room for a third', async
   // Nothing is judged before: the server would wait for them.
   gate.resolve();
   assert.ok(held > TOTAL * 0.7 && held < TOTAL * 0.9, `${held}`);
-  assert.ok(talks.slice(-4).every(isRefused), 'they find no room for the least');
   for (const [at, [asked, , status]] of OF_OTHERS.entries()) {
     assert.match(others[at]?.text() ?? '', new RegExp(`^HTTP/1.1 ${status} `), asked);
   }
