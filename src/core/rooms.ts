@@ -27,6 +27,8 @@ export const ROOMS = {
   /** Outside the heap, as documents are; one list is kept, however long it is. */
   revocation_lists: 40 * MiB,
   documents: 8 * MiB,
+  /** Of roles, issuers and policies: what each is kept with is little, and what is worked out of it may be much. */
+  worked_out: 8 * MiB,
   /** Of the broker: as they were read, what all users are allowed, and what single ones are besides. */
   broker_roles: 15 * MiB,
   broker_grants: 1 * MiB,

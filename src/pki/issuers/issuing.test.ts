@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { heapUsed } from '../../../test/support/heap.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import {
   assembleSigned,
   type Certificate,
@@ -11,6 +13,7 @@ import { basicConstraints, type Extension, subjectKeyIdentifier } from '../../x5
 import { keyIdentifier, publicKeyInfo } from '../../x509/keys.ts';
 import { nameConstraints } from '../../x509/name-constraints.ts';
 import { encodeSubject } from '../../x509/names.ts';
+import { judgeNameConstraints } from '../../x509/subtrees.ts';
 import { DEFAULT_SETTINGS, type Issuer, type IssuerSettings } from './issuer.ts';
 import { describeIssuing } from './issuing.ts';
 
@@ -31,10 +34,12 @@ function makeAuthority(name: string, issuer: string, extensions: (Extension | un
   return parseCertificate(assembleSigned(tbs, 'PureEd25519', new Uint8Array(64)));
 }
 
-function describe(chain: Certificate[], settings: Partial<IssuerSettings> = {}) {
+const KEY = { id: 'k', name: '', key_type: 'ed25519', key_bits: 0, public_key: spki } as const;
+
+function issuerOf(chain: Certificate[], settings: Partial<IssuerSettings> = {}): Issuer {
   const [certificate] = chain;
   assert.ok(certificate);
-  const issuer: Issuer = {
+  return {
     id: 'i',
     name: '',
     key_id: 'k',
@@ -45,9 +50,10 @@ function describe(chain: Certificate[], settings: Partial<IssuerSettings> = {}) 
     modified_at_ms: 0,
     created_at_ms: 0,
   };
-  const key = { id: 'k', name: '', key_type: 'ed25519', key_bits: 0, public_key: spki } as const;
-  return describeIssuing(issuer, key, DEFAULT_SETTINGS);
 }
+
+const describe = (chain: Certificate[], settings: Partial<IssuerSettings> = {}) =>
+  describeIssuing(issuerOf(chain, settings), KEY, DEFAULT_SETTINGS);
 
 const limited = (pathLength: number) => basicConstraints({ ca: true, pathLength });
 const within = (domain: string) => nameConstraints({ permitted_dns_domains: [domain] });
@@ -98,4 +104,30 @@ test('name constraints of the issuer and of those above it hold, unless switched
 
 test('two authorities that certify each other make no endless path', () => {
   assert.equal(describe([makeAuthority('A', 'B'), makeAuthority('B', 'A')]).path_length, undefined);
+});
+
+test('what is forbidden above many issuers is read once for all of them, and only some of it is kept', () => {
+  const many = (of: number) =>
+    nameConstraints({
+      excluded_dns_domains: Array.from({ length: 10_000 }, (_, at) => `${of}-${at.toString(36)}`),
+    });
+  const parents = Array.from({ length: 10 }, (_, of) => makeAuthority(`R${of}`, 'X', [many(of)]));
+  const children = parents.map((_, of) => makeAuthority('S', `R${of}`));
+  const describeBeneath = () =>
+    parents.flatMap((parent, of) => {
+      const child = children[of];
+      assert.ok(child);
+      return Array.from({ length: 10 }, () => {
+        const issuer = issuerOf([child, parent]);
+        const { name_constraints } = describeIssuing(issuer, KEY, DEFAULT_SETTINGS);
+        assert.equal(name_constraints[0]?.excluded_dns_domains.length, 10_000);
+        judgeNameConstraints(name_constraints[0], { dns: ['a.test'], email: [], ip: [], uri: [] });
+        return issuer;
+      });
+    });
+  const before = heapUsed();
+  const issuers = describeBeneath();
+  const grown = heapUsed() - before;
+  assert.ok(grown < ROOMS.worked_out + (4 << 20), `${grown >> 20} MiB`);
+  assert.equal(issuers.length, 100);
 });

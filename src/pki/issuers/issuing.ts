@@ -1,6 +1,8 @@
 import { Failure } from '../../core/failure.ts';
+import { remembered } from '../../core/remembered.ts';
+import { WorkedOut } from '../../core/worked-out.ts';
 import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
-import { findExtension } from '../../x509/extensions.ts';
+import { type Extension, findExtension } from '../../x509/extensions.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { parseNameConstraints } from '../../x509/name-constraints.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
@@ -34,29 +36,39 @@ export interface IssuingFacts extends Signer {
  */
 export function describeIssuing(issuer: Issuer, key: Key, urls: AuthorityUrls): IssuingFacts {
   const known = described.get(issuer);
-  if (known?.key === key && known.facts.urls === urls) return known.facts;
-  const facts = gatherFacts(issuer, key, urls);
-  described.set(issuer, { key, facts });
-  return facts;
+  const isSame = known?.key === key && known.facts.urls === urls;
+  const { facts, constrained } = isSame ? known : gatherFacts(issuer, key, urls);
+  if (!isSame) described.set(issuer, { key, facts, constrained });
+  if (constrained.length === 0) return facts;
+  return { ...facts, name_constraints: constrained.flatMap(readConstraints) };
+}
+
+interface Gathered {
+  /** Without constraints. */
+  facts: IssuingFacts;
+  /** The issuer and those above it: a thousand issuers may be beneath one of them. */
+  constrained: readonly Certificate[];
 }
 
 /** The last ones of each issuer; it is another object once anything about it changes. */
-const described = new WeakMap<Issuer, { key: Key; facts: IssuingFacts }>();
+const described = new WeakMap<Issuer, Gathered & { key: Key }>();
 
-function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): IssuingFacts {
+function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
   const { certificate, settings } = issuer;
   const path = findPath(issuer);
   const length = settings.disable_path_length_checks ? undefined : remainingPathLength(path);
-  return {
+  const facts: IssuingFacts = {
     subject: certificate.subject,
     key_identifier: certificate.subjectKeyId ?? keyIdentifier(certificate.subjectPublicKeyInfo),
     key: { key_type: key.key_type, key_bits: key.key_bits },
     not_after: certificate.notAfter,
     behavior: settings.leaf_not_after_behavior,
     urls,
-    name_constraints: settings.disable_name_constraint_checks ? [] : path.flatMap(findConstraints),
+    name_constraints: [],
     ...(length !== undefined && { path_length: length }),
   };
+  const isChecked = !settings.disable_name_constraint_checks;
+  return { facts, constrained: isChecked ? path.filter(hasConstraints) : [] };
 }
 
 /**
@@ -88,9 +100,32 @@ function remainingPathLength(path: readonly Certificate[]): number | undefined {
   return remaining === Number.POSITIVE_INFINITY ? undefined : Math.max(remaining, 0);
 }
 
-function findConstraints(certificate: Certificate): JudgedConstraints[] {
-  const extension = findExtension(certificate.extensions, EXTENSION_OID.nameConstraints);
-  return extension ? [parseNameConstraints(extension.value)] : [];
+const findConstraints = ({ extensions }: Certificate): Extension | undefined =>
+  findExtension(extensions, EXTENSION_OID.nameConstraints);
+
+const hasConstraints = (certificate: Certificate): boolean =>
+  findConstraints(certificate) !== undefined;
+
+/** What each certificate's constraints were read to, once for all issuers beneath it. */
+const readOf = remembered((_certificate: Certificate) => new WorkedOut<JudgedConstraints>());
+
+function readConstraints(certificate: Certificate): JudgedConstraints[] {
+  const known = readOf(certificate).value;
+  if (known) return [known];
+  const extension = findConstraints(certificate);
+  if (!extension) return [];
+  const read = parseNameConstraints(extension.value);
+  const bytes = weighConstraints(read, extension.value.length);
+  return [readOf(certificate).keep(read, bytes)];
+}
+
+/** A subtree as it was read and is looked up, besides its characters. */
+const SUBTREE_BYTES = 160;
+const CHARACTER_BYTES = 4;
+
+function weighConstraints(read: JudgedConstraints, length: number): number {
+  const lists = Object.values(read).map((list) => list.length);
+  return CHARACTER_BYTES * length + SUBTREE_BYTES * lists.reduce((all, one) => all + one, 0);
 }
 
 /**

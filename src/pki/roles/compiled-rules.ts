@@ -6,9 +6,11 @@ import {
   type LookedUp,
   listSelectors,
 } from '../../core/identity-template.ts';
+import { textBytes } from '../../core/kept.ts';
 import { type Budget, PatternSet } from '../../core/pattern-set.ts';
 import { remembered } from '../../core/remembered.ts';
 import { isHostPart, isUriPart, isWholeName, isWholeUri } from '../../core/template-values.ts';
+import { WorkedOut } from '../../core/worked-out.ts';
 import { isAscii, toAsciiHostName } from './host-name.ts';
 import { parseOtherSan } from './other-san.ts';
 import type { Role } from './role.ts';
@@ -51,12 +53,12 @@ export interface CompiledRules {
 interface Fixed extends CompiledRules {
   /** What must be filled in for each caller. */
   templates: { domains: readonly string[]; uris: readonly string[] };
-  filled: WeakMap<IdentityFacts, CompiledRules>;
+  filled: (identity: IdentityFacts) => WorkedOut<CompiledRules>;
 }
 
 /**
  * The rules of a role as {@link CompiledRules}: worked out once for as long as the role is in use,
- * its templates once for each caller.
+ * its templates once for each caller while there is room: a role has thousands of them, and of callers.
  *
  * @param identity fills in templates; undefined when the caller has no entity, and then no
  *   templated entry matches anything
@@ -68,18 +70,22 @@ export function compileRules(
   const fixed = compileFixed(rules);
   const { templates, filled } = fixed;
   if (!identity || templates.domains.length + templates.uris.length === 0) return fixed;
-  const known = filled.get(identity);
+  const known = filled(identity).value;
   if (known) return known;
   const fill = (entries: readonly string[], fits: Fit) =>
     entries.flatMap((one) => fillIn(one, identity, fits));
+  const domains = fill(templates.domains, fitsDomain);
+  const uris = fill(templates.uris, fitsUri);
   const whole: CompiledRules = {
     ...fixed,
-    domains: [...fixed.domains, compileDomains(fill(templates.domains, fitsDomain))],
-    uris: [...fixed.uris, new PatternSet(fill(templates.uris, fitsUri))],
+    domains: [...fixed.domains, compileDomains(domains)],
+    uris: [...fixed.uris, new PatternSet(uris)],
   };
-  filled.set(identity, whole);
-  return whole;
+  return filled(identity).keep(whole, FILLED_BYTES + weighEntries([domains, uris]));
 }
+
+/** What is filled in for somebody, besides the entries. */
+const FILLED_BYTES = 1_024;
 
 const compileFixed = remembered((rules: ListedRules): Fixed => {
   const domains = divide(rules.allowed_domains, rules.allowed_domains_template);
@@ -94,9 +100,24 @@ const compileFixed = remembered((rules: ListedRules): Fixed => {
     ),
     other: compileOtherSans(rules.allowed_other_sans),
     templates: { domains: domains.templates, uris: uris.templates },
-    filled: new WeakMap(),
+    filled: remembered(() => new WorkedOut()),
   };
 });
+
+/** An entry as it is looked up, besides its characters; a pattern is filed by a piece of it. */
+const ENTRY_BYTES = 128;
+const PATTERN_BYTES = 448;
+
+/** About how many bytes entries take that were compiled. */
+export function weighEntries(lists: readonly (readonly string[])[]): number {
+  let bytes = 0;
+  for (const list of lists) {
+    for (const entry of list) {
+      bytes += ENTRY_BYTES + textBytes(entry) + (entry.includes('*') ? PATTERN_BYTES : 0);
+    }
+  }
+  return bytes;
+}
 
 /** What the templates of a role name of groups and of what is said of aliases, with a key for all of it. */
 export const listLookedUp = remembered(

@@ -1,0 +1,32 @@
+import { type Forgetful, PassingRoom, type Remembered } from './passing.ts';
+import { ROOMS } from './rooms.ts';
+
+const ROOM = new PassingRoom({ all: ROOMS.worked_out, one: ROOMS.worked_out / 2 });
+
+/**
+ * Something that was worked out of what is kept, and may take many times what that does: it is worked out again
+ * where there was no room for it. Nobody who asked holds it longer than they need it.
+ */
+export class WorkedOut<Value> implements Forgetful {
+  #value: Value | undefined;
+  readonly #part: Remembered = ROOM.open(this);
+
+  get value(): Value | undefined {
+    return this.#value;
+  }
+
+  /** @param bytes about what it takes */
+  keep(value: Value, bytes: number): Value {
+    this.forget();
+    this.#value = value;
+    ROOM.grow(this.#part, bytes);
+    return value;
+  }
+
+  forget(): void {
+    this.#value = undefined;
+  }
+}
+
+/** About how many bytes all of it takes. */
+export const workedOutBytes = (): number => ROOM.bytes;
