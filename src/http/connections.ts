@@ -9,6 +9,7 @@ import { endsOf, partyOfSocket } from './peer.ts';
 import { forgetAnswered, type Line, letGoOfRequest, RequestsInOrder } from './requests-in-order.ts';
 import { findTaken, noteTaken, type Taking } from './taking.ts';
 import { noteNewcomer } from './turn-length.ts';
+import type { Unattended } from './unattended.ts';
 import type { Dressed } from './wire/vault.ts';
 
 /** A connection, and where it stands among others. */
@@ -63,6 +64,11 @@ export class Connections {
   /** Bytes kept of requests. */
   get bodies(): SharedBytes {
     return this.#requests.bodies;
+  }
+
+  /** What is done for clients that have gone. */
+  get unattended(): Unattended {
+    return this.#requests.unattended;
   }
 
   /** Bytes kept of answers that wait to begin. */

@@ -10,16 +10,21 @@ export const MOST_FIELDS = 200;
 
 /** What keeps a request from being looked at at all. */
 export interface Fault {
-  status: 400 | 417 | 421 | 431;
+  status: 400 | 417 | 421 | 429 | 431;
   because: string;
+  /** Seconds after which to come again. */
+  retry_after?: number;
 }
 
 /** In the words of whichever API the path belongs to. What follows on the connection is not read. */
-export function refuseAll(target: string, { status, because }: Fault): Dressed {
+export function refuseAll(target: string, { status, because, retry_after }: Fault): Dressed {
+  const kind = status === 429 ? 'ResourceExhausted' : 'InvalidArgument';
   const dressed = isBoundaryTarget(target)
-    ? refuseBoundary(status, { kind: 'InvalidArgument', message: because })
+    ? refuseBoundary(status, { kind, message: because })
     : refusal(status, [because]);
-  return { ...dressed, headers: { ...dressed.headers, connection: 'close' } };
+  const headers: Dressed['headers'] = { ...dressed.headers, connection: 'close' };
+  if (retry_after !== undefined) headers['retry-after'] = String(retry_after);
+  return { ...dressed, headers };
 }
 
 export const NOT_OURS: Fault = {
@@ -33,4 +38,10 @@ export const TOO_MANY_FIELDS: Fault = {
 export const UNKNOWN_EXPECTATION: Fault = {
   status: 417,
   because: 'the only expectation that is met is 100-continue',
+};
+export const MANY_UNATTENDED: Fault = {
+  status: 429,
+  because:
+    'too many requests from here are worked on whose clients have gone, try again in a second',
+  retry_after: 1,
 };

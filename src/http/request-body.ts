@@ -31,6 +31,8 @@ export class GatheredRequest extends IncomingMessage {
   #isWaiting = false;
   /** What is being done for it: until that is over its bytes count, though its client may have gone. */
   work: Promise<unknown> | undefined;
+  /** The address that it is done for, which a proxy may tell. */
+  asker = '';
   /** Asks the client for a body that it keeps until it is wanted (`Expect: 100-continue`). */
   askForBody: (() => void) | undefined;
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { waitsForBody, weighHead } from './head-weight.ts';
 import { GatheredRequest } from './request-body.ts';
+import { Unattended } from './unattended.ts';
 
 /** A request, and its answer. */
 export interface Asked {
@@ -44,6 +45,8 @@ const MAX_WAITING = 2_048;
 export class RequestsInOrder {
   /** Bytes kept of requests. */
   readonly bodies = new SharedBytes(BODY_BYTES);
+  /** What is done for clients that have gone. */
+  readonly unattended = new Unattended();
   /** What is kept of requests that wait on their connections. */
   readonly #queued = new SharedBytes(WAITING_BYTES);
   /** Requests that are not begun, by party. */
@@ -84,6 +87,10 @@ export class RequestsInOrder {
   /** Its connection is closed. */
   end(line: Line): void {
     this.#wait(line, -line.waiting);
+    for (const { request, response } of line.asked.splice(0)) {
+      if (response.writableFinished || !(request instanceof GatheredRequest)) continue;
+      if (request.work) this.unattended.add(request.asker, request.work);
+    }
   }
 
   /** Until its turn comes it can be given up for others: its client may be the one who holds it up. */

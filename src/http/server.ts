@@ -15,7 +15,7 @@ import { decipherInTurns } from './deciphering.ts';
 import { answerDirectly } from './direct.ts';
 import { findPlaces, firstDoor, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
-import { MOST_FIELDS, NOT_OURS, type Refuse, refuseAll } from './faults.ts';
+import { MANY_UNATTENDED, MOST_FIELDS, NOT_OURS, type Refuse, refuseAll } from './faults.ts';
 import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
@@ -31,6 +31,7 @@ import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, type Outgoing, send } from './sending.ts';
 import type { Routers } from './target.ts';
+import type { Unattended } from './unattended.ts';
 import { dressFailure } from './wire/vault.ts';
 
 /** The parser refuses a longer head itself; a path has its own limit below it. */
@@ -57,10 +58,11 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const proxies = new TrustedProxies(limits.trusted_proxies);
   const connections = new Connections(limits, proxies.has);
   const closing: Closing = { isClosing: false };
+  const { unattended } = connections;
   const outgoing = sendingOf(app, connections, closing);
   const refuse: Refuse = (request, response, fault) =>
     outgoing.sendSoon({ request, response, dressed: refuseAll(targetOf(request), fault) });
-  const answer = answererOf(app, routers, { proxies, closing, refuse, outgoing });
+  const answer = answererOf(app, routers, { proxies, closing, refuse, outgoing, unattended });
   const turns = new FeedTurns();
   const fastify = makeFastify(app.config, turns);
   handOver(fastify, answer);
@@ -160,9 +162,15 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
 function answererOf(
   app: App,
   routers: Routers,
-  parts: { proxies: TrustedProxies; closing: Closing; refuse: Refuse; outgoing: Sending },
+  parts: {
+    proxies: TrustedProxies;
+    closing: Closing;
+    refuse: Refuse;
+    outgoing: Sending;
+    unattended: Unattended;
+  },
 ): RequestListener {
-  const { proxies, closing, refuse } = parts;
+  const { proxies, closing, refuse, unattended } = parts;
   const { sendSoon, fail } = parts.outgoing;
   const isForUs = hostCheckOf(app.config.allowed_hosts);
   return (request, response) => {
@@ -184,6 +192,10 @@ function answererOf(
       sendSoon({ request, response, dressed: answerHealth(app, read, closing.isClosing) });
       return;
     }
+    if (!unattended.hasRoomFor(read.remote_address)) {
+      refuse(request, response, MANY_UNATTENDED);
+      return;
+    }
     const answering = doFor(read.remote_address, () =>
       isBoundaryTarget(read.url)
         ? handleBoundary(app, routers.boundary, read)
@@ -194,7 +206,10 @@ function answererOf(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
       (err: unknown) => fail(response, err),
     );
-    if (request instanceof GatheredRequest) request.work = answered;
+    if (request instanceof GatheredRequest) {
+      request.work = answered;
+      request.asker = read.remote_address;
+    }
   };
 }
 

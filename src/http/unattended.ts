@@ -1,0 +1,41 @@
+import { networkOfParty, partyOf, siteOfParty } from '../core/party.ts';
+
+/** Requests of one site, and of one network, that are worked on at most though their clients have gone. */
+const MOST = { site: 512, network: 768 } as const;
+
+/**
+ * Work that goes on though whoever asked for it has gone: what has begun is not always left off in the middle. It has
+ * no connection that could be counted, and so whoever asks and goes, again and again, could have any amount of it.
+ */
+export class Unattended {
+  readonly #sites = new Map<string, number>();
+  readonly #networks = new Map<string, number>();
+
+  /** Counts work until it is over. @param address whose it is */
+  add(address: string, work: Promise<unknown>): void {
+    this.#count(address, 1);
+    const end = (): void => this.#count(address, -1);
+    work.then(end, end);
+  }
+
+  /** Whether more may be begun for an address. */
+  hasRoomFor(address: string): boolean {
+    // Nearly always; who asks is worked out only otherwise.
+    if (this.#networks.size === 0) return true;
+    const site = siteOfParty(partyOf(address));
+    if ((this.#sites.get(site) ?? 0) >= MOST.site) return false;
+    return (this.#networks.get(networkOfParty(site)) ?? 0) < MOST.network;
+  }
+
+  #count(address: string, by: 1 | -1): void {
+    const site = siteOfParty(partyOf(address));
+    grow(this.#sites, site, by);
+    grow(this.#networks, networkOfParty(site), by);
+  }
+}
+
+function grow(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+}
