@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { Committer, type StoreLog } from './committer.ts';
 
 /** A committer over a thread of a few lines. */
@@ -149,4 +150,35 @@ test('who keeps rows of a table is told of each write set that names it, before 
   await commit('delete from "pki_role"').then(() => assert.equal(told, 1));
   await commit('with tree as (select 1) delete from "token"').then(() => assert.equal(told, 2));
   await committer.close();
+});
+
+test('those whose sets one batch has go on in turns, in the order of the batch', async () => {
+  const committer = await startWith(ANSWER);
+  const spend = (milliseconds: number): void => {
+    for (const end = performance.now() + milliseconds; performance.now() < end; );
+  };
+  await holdsNobodyUp(async () => {
+    const went: number[] = [];
+    const all = Array.from({ length: 500 }, async (_, at) => {
+      await committer.commit(SET);
+      spend(0.2);
+      went.push(at);
+    });
+    await Promise.all(all);
+    assert.deepEqual(
+      went,
+      went.map((_, at) => at),
+    );
+    assert.equal(committer.stats().largest_batch, 500);
+  });
+  // Whoever waits for the end is told once all have gone on.
+  let going = 500;
+  for (let at = 0; at < 500; at += 1) {
+    void committer.commit(SET).then(() => {
+      spend(0.01);
+      going -= 1;
+    });
+  }
+  await committer.close();
+  assert.equal(going, 0);
 });

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { whoAsks } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
+import { GoingOn } from '../core/going-on.ts';
 import type {
   BatchResult,
   CommitterOptions,
@@ -65,6 +66,8 @@ export class Committer {
   readonly #log: StoreLog;
   readonly #onConfigVersion: (version: number) => void;
   readonly #waiting = new WaitingSets();
+  /** Those whose sets are done: a batch has hundreds of them. */
+  readonly #goingOn = new GoingOn();
   #inFlight: WaitingSet[] = [];
   /** When the batch in flight was sent. */
   #sent = 0;
@@ -155,7 +158,7 @@ export class Committer {
   async close(): Promise<void> {
     if (this.#closing || this.#death !== undefined) return;
     this.#closing = true;
-    if (this.#inFlight.length > 0 || this.#waiting.count > 0) {
+    if (this.#isBusy || !this.#goingOn.isEmpty) {
       await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
     }
     this.#worker.ref();
@@ -233,16 +236,22 @@ export class Committer {
     finished.forEach((set, index) => {
       const outcome = result.outcomes[index];
       if (outcome === null) {
-        set.resolve();
+        this.#goingOn.add(() => set.resolve());
       } else {
         this.#refused += 1;
-        set.reject(errorOf(outcome));
+        this.#goingOn.add(() => set.reject(errorOf(outcome)));
       }
     });
-    if (this.#waiting.count > 0) {
-      this.#schedule();
-      return;
-    }
+    if (this.#waiting.count > 0) this.#schedule();
+    else this.#goingOn.add(() => this.#tellIdle());
+  }
+
+  get #isBusy(): boolean {
+    return this.#inFlight.length > 0 || this.#waiting.count > 0;
+  }
+
+  #tellIdle(): void {
+    if (this.#isBusy) return;
     for (const listener of this.#idleListeners.splice(0)) listener();
   }
 

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { holdsNobodyUp } from '../../test/support/turns.ts';
+import { GoingOn } from './going-on.ts';
+
+test('each goes on with all that it does until it waits again before the next one does', async () => {
+  const goingOn = new GoingOn();
+  const told: string[] = [];
+  const all = ['a', 'b', 'c'].map(async (name) => {
+    await new Promise<void>((resolve) => goingOn.add(resolve));
+    told.push(`${name} goes on`);
+    await undefined;
+    told.push(`${name} after a step`);
+    await new Promise((resolve) => process.nextTick(resolve));
+  });
+  assert.equal(goingOn.isEmpty, false);
+  await Promise.all(all);
+  assert.deepEqual(
+    told,
+    ['a', 'b', 'c'].flatMap((name) => [`${name} goes on`, `${name} after a step`]),
+  );
+  assert.equal(goingOn.isEmpty, true);
+});
+
+test('one alone goes on at once, and so does one that comes after all have', async () => {
+  const goingOn = new GoingOn();
+  for (let time = 0; time < 2; time += 1) {
+    let went = 0;
+    goingOn.add(() => {
+      went += 1;
+    });
+    assert.equal(went, 1);
+    goingOn.add(() => {
+      went += 1;
+    });
+    assert.equal(went, 1);
+    await new Promise(setImmediate);
+    assert.equal(went, 2);
+  }
+});
+
+test('what many go on to do is not one turn of the event loop', async () => {
+  const goingOn = new GoingOn();
+  const spend = (): void => {
+    for (const end = performance.now() + 0.1; performance.now() < end; );
+  };
+  await holdsNobodyUp(async () => {
+    const all = Array.from({ length: 1000 }, async () => {
+      await new Promise<void>((resolve) => goingOn.add(resolve));
+      await undefined;
+      spend();
+    });
+    await Promise.all(all);
+  });
+});

@@ -1,0 +1,51 @@
+/** Milliseconds of a turn of the event loop in which those go on who waited for the same thing. */
+const TURN_MS = 5;
+
+/**
+ * Has those who waited for the same thing go on one after the other, in the order of coming, each with all that it goes
+ * on to do until it waits again. Resolved together they would all go on in one turn of the event loop, however many
+ * they are.
+ */
+export class GoingOn {
+  #waiting: (() => void)[] = [];
+  /** Those before it have gone on. */
+  #next = 0;
+  #isUnderWay = false;
+  #until = 0;
+
+  /** Whether nobody waits any more. */
+  get isEmpty(): boolean {
+    return this.#next === this.#waiting.length;
+  }
+
+  /** @param go has one of them go on; at once where nobody else does */
+  add(go: () => void): void {
+    this.#waiting.push(go);
+    if (this.#isUnderWay) return;
+    this.#isUnderWay = true;
+    this.#begin();
+  }
+
+  #begin(): void {
+    this.#until = performance.now() + TURN_MS;
+    this.#serve();
+  }
+
+  #serve(): void {
+    const go = this.#waiting[this.#next];
+    this.#next += 1;
+    if (this.isEmpty) {
+      this.#waiting = [];
+      this.#next = 0;
+    }
+    // After the microtasks of what went on, and theirs: only then is it known how long it took.
+    queueMicrotask(() => process.nextTick(() => this.#goOn()));
+    go?.();
+  }
+
+  #goOn(): void {
+    if (this.isEmpty) this.#isUnderWay = false;
+    else if (performance.now() < this.#until) this.#serve();
+    else setImmediate(() => this.#begin());
+  }
+}
