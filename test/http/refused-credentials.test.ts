@@ -28,6 +28,7 @@ const refused: [
   lease_id?: string,
 ][] = [
   ['is nested too deep', { text: whole(nest(66)) }, 500, /nested too deep/],
+  ['has too many values', { text: whole(Array(10_001).fill(1)) }, 500, /more than 10000 values/],
   ['is too long', { text: LONG }, 500, /too long/],
   ['has no end', { text: whole({ a: 1 }).slice(0, -9) }, 500, /no JSON object/],
   ['goes on after its end', { text: `${whole({ a: 1 })}x` }, 500, /no JSON object/],

@@ -310,15 +310,41 @@ eachPlace('bounds of one session', (newPlace) => {
     });
   }
 
-  test('nobody is held up by secrets of very many values', async () => {
-    const target = await targetWith('vault', 2);
-    const data = { list: new Array(480_000).fill(0) };
-    vault.answers.set('GET database/creds/app', { body: { data } });
-    await holdsNobodyUp(async () => {
-      assert.equal((await authorize(target)).status, 200);
+  const many: [values: number, status: number][] = [
+    [9_990, 200],
+    [10_001, 500],
+    [480_000, 500],
+  ];
+  for (const [values, status] of many) {
+    test(`nobody is held up by secrets of ${values} values: ${status}`, async () => {
+      const target = await targetWith('vault', 2);
+      const data = { list: new Array(values).fill(0) };
+      vault.answers.set('GET database/creds/app', { body: { data } });
+      await holdsNobodyUp(async () => {
+        const answer = await authorize(target);
+        assert.equal(answer.status, status, answer.text.slice(0, 300));
+        if (status === 500) assert.match(answer.text, /more than 10000 values/);
+      });
+      vault.answers.clear();
     });
-    vault.answers.clear();
-  });
+  }
+
+  const membered: [count: number, status: number][] = [
+    [3, 200],
+    [4, 400],
+  ];
+  for (const [count, status] of membered) {
+    test(`members of secrets count: ${count} secrets of 9,000 each for one session are ${status}`, async () => {
+      const target = await targetWith('vault', count);
+      const data = Object.fromEntries(range(9_000).map((at) => [at.toString(36), 1]));
+      vault.answers.set('GET database/creds/app', { body: { data } });
+      const answer = await authorize(target);
+      vault.answers.clear();
+      assert.equal(answer.status, status, answer.text.slice(0, 300));
+      if (status === 400) assert.match(answer.text, /more than 2097152 bytes together/);
+      assert.equal(heldSecrets(broker.client.running.app), 0);
+    });
+  }
 
   test('nobody is held up by a session of a target with 64 sets of 2,000 hosts', async () => {
     const target = await newTarget({});

@@ -103,6 +103,7 @@ const write =
     void socket.end(text);
 
 const LONG = 'x'.repeat(500_000);
+const MANY = '{"a":1},'.repeat(100_000);
 const secret = (depth: number): string => `{"data":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
 const SWITCH = 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
 
@@ -127,6 +128,16 @@ const forms: [name: string, form: Misbehave, status: number, words: RegExp, ende
   ['503', say(503, { errors: ['Vault is sealed'] }), 500, /status 503: Vault is sealed/],
   ['999', write('HTTP/1.1 999 X\r\ncontent-length: 2\r\n\r\n{}'), 500, /status 999/],
   ['a redirect', say(307, ''), 500, /status 307/],
+  ['a refusal of many values', say(400, `{"errors":["no"],"x":[${MANY}0]}`), 500, /400: no; …/],
+  [
+    'a refusal without end',
+    (_, response) => {
+      response.writeHead(400, { 'content-type': 'application/json' });
+      response.write(`{"errors":["no","${LONG}`);
+    },
+    500,
+    /status 400: no; …/,
+  ],
   ['long words', say(500, { errors: [LONG] }), 500, /status 500: …/],
   ['many words', say(500, { errors: Array(50_000).fill('a b') }), 500, /status 500: a b; a b/],
   [
@@ -149,7 +160,9 @@ const forms: [name: string, form: Misbehave, status: number, words: RegExp, ende
   ['no JSON', say(200, 'hello'), 500, /no JSON object/],
   ['a list', say(200, []), 500, /no JSON object/],
   ['too much', say(200, { data: { x: 'x'.repeat(2 << 20) } }), 500, /too long/],
-  ['too deep', say(200, secret(100_000)), 500, /nested too deep/],
+  ['too deep', say(200, secret(100)), 500, /nested too deep/],
+  ['a bomb of objects', say(200, secret(100_000)), 500, /too long|more than 10000 values/],
+  ['too many values', say(200, { data: Array(10_001).fill(1) }), 500, /more than 10{3,4} values/],
   ['a lease that cannot be kept', say(200, { lease_id: 'a\u0000' }), 500, /cannot be kept/],
   ['nothing', ({ socket }) => void socket.destroy(), 503, /cannot be reached/],
   ['another protocol', write(`${SWITCH}{}`), 500, /gave no answer/],

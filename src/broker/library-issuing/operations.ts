@@ -23,6 +23,7 @@ import {
   type VaultConnection,
   VaultFault,
 } from '../vault-client/answer.ts';
+import { SECRET } from '../vault-client/coming.ts';
 import { type MadeLease, madeTokenOf } from '../vault-client/made.ts';
 import { askVault, type VaultRequest } from '../vault-client/operations.ts';
 import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../vault-leases/lease.ts';
@@ -37,6 +38,8 @@ import { encodeSshPublicKey } from './ssh-public-key.ts';
 /** What a library made for a session. */
 export interface Issued {
   found: FoundSecret;
+  /** Bytes that the secret takes besides its texts, where somebody else made it. */
+  weight: number;
   /** What the session's record says of it. */
   recorded: Readonly<Record<string, unknown>>;
   /** Belong into the write set that makes the session: its lease, and a certificate's row. */
@@ -148,6 +151,7 @@ async function issueFromAuthority(
   const credential = { ...leaf.answer };
   return {
     found: { source: sourceOf(library), secret: credential, credential },
+    weight: 0,
     recorded: { source_id: library.id, lease_id, ...record.outcome },
     effects: [permitted, holdMount({ id: mount.id }), ...leaf.effects, lease],
     // Nobody has seen it: uncommitted, it is nothing.
@@ -193,7 +197,7 @@ async function issueFromVault(
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
     const recorded = { source_id: library.id, lease_id: lease?.id };
     const effects = lease ? [holdCurrentToken(token.id), insertLease(lease)] : [];
-    return { found, recorded, effects, giveBack };
+    return { found, weight: answer.weight, recorded, effects, giveBack };
   } catch (error) {
     await giveBack();
     throw error;
@@ -265,6 +269,7 @@ async function askFor(
   const asked: VaultRequest = {
     method: http_method === 'POST' ? 'POST' : 'GET',
     path: fillPath(path, facts),
+    bounds: SECRET,
     onGone,
     ...(http_method === 'POST'
       ? { body: fillBody(http_request_body ?? '{}', facts), hidesBody: true }
@@ -308,6 +313,7 @@ async function askForSshCertificate(
   const answer = await askVault(app, connection, {
     method: 'POST',
     path,
+    bounds: SECRET,
     onGone,
     body: JSON.stringify({ ...body, ...key }),
   });

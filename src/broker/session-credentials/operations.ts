@@ -184,7 +184,7 @@ function give(
 /** With the store that it lies in a source would go, too. */
 const holdSource = ({ id, version }: Resource): Effect => holdVersion({ id, version });
 
-interface Dressed extends Omit<Issued, 'found'> {
+interface Dressed extends Omit<Issued, 'found' | 'weight'> {
   credential: SessionCredential;
 }
 
@@ -205,8 +205,13 @@ async function issueAll(
     const outcome = await doFewAtOnce(libraries, AT_ONCE, async (library) => {
       await giveWay(app);
       requireThere();
-      const { found, ...issued } = await issueFromLibrary(app, caller, { library, session, facts });
+      const { found, weight, ...issued } = await issueFromLibrary(app, caller, {
+        library,
+        session,
+        facts,
+      });
       try {
+        hold.grow(weight);
         const credential = await dress(found);
         hold.grow(SECRET_TIMES * Buffer.byteLength(credential.secret.raw, 'base64'));
         return { ...issued, credential };

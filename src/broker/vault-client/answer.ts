@@ -28,6 +28,8 @@ export interface VaultAnswer {
   auth_duration: number | undefined;
   /** Of an answer without an envelope around its data. */
   body: Readonly<Record<string, unknown>>;
+  /** Bytes that it takes besides its texts. */
+  weight: number;
 }
 
 /**
@@ -78,8 +80,12 @@ const DEEPEST = 64;
 export const refuseBusy = (fault: VaultFault): Failure =>
   new Failure('rate_limited', fault.message, { retry_after: 5 });
 
-/** @throws VaultFault `malformed`, with the lease of what was made */
-export function parseVaultAnswer(text: string): VaultAnswer {
+/**
+ * @param text with no more values than are parsed in milliseconds
+ * @param weight bytes that they take
+ * @throws VaultFault `malformed`, with the lease of what was made
+ */
+export function parseVaultAnswer(text: string, weight = 0): VaultAnswer {
   const body = text === '' ? {} : findObject(text);
   const refuse = (message: string, made: MadeLease | undefined): VaultFault =>
     new VaultFault('malformed', message, { made });
@@ -95,6 +101,7 @@ export function parseVaultAnswer(text: string): VaultAnswer {
     data: isRecord(data) ? data : undefined,
     auth_duration: wholeSeconds(isRecord(auth) ? auth.lease_duration : undefined),
     body,
+    weight,
   };
 }
 

@@ -6,6 +6,7 @@ import { longestTurn } from '../../../test/support/turns.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { type VaultConnection, VaultFault } from './answer.ts';
+import { SHORT } from './coming.ts';
 import { askVault, threadOf } from './operations.ts';
 import { talk } from './talk/operations.ts';
 
@@ -49,6 +50,7 @@ test('certificates that take long to verify hold up nobody but those who ask Vau
       listening: [],
       party: '',
       site: '',
+      bounds: SHORT,
     });
     assert.equal(said.status, 200);
   });

@@ -9,6 +9,7 @@ import { startFakeVault } from '../../../test/support/vault.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { doFor } from '../../core/asking.ts';
 import { type VaultConnection, VaultFault } from './answer.ts';
+import { SHORT } from './coming.ts';
 import { askVault } from './operations.ts';
 import { talk } from './talk/operations.ts';
 
@@ -89,7 +90,7 @@ async function talkHere(address: string, ca_cert: string, party: string): Promis
   const { credential_stores: reach } = app.config;
   const url = `${address}/v1/auth/token/lookup-self`;
   const order = { connection, method: 'GET', url, body: undefined, reach, listening: [] } as const;
-  return (await talk({ ...order, party, site: party })).status;
+  return (await talk({ ...order, party, site: party, bounds: SHORT })).status;
 }
 
 for (const [why, from] of [

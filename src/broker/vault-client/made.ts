@@ -28,7 +28,8 @@ export function findMadeLease(text: string): MadeLease | undefined {
   return madeLeaseOf(said);
 }
 
-function readValue(text: string): unknown {
+/** @returns undefined for what is no JSON */
+export function readValue(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -2,6 +2,7 @@ import { type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../../app.ts';
 import { whoAsks } from '../../core/asking.ts';
+import { nextBreath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Asker } from '../../core/fair-turns.ts';
 import { siteOfParty } from '../../core/party.ts';
@@ -16,10 +17,11 @@ import {
   type VaultConnection,
   VaultFault,
 } from './answer.ts';
+import { type AnswerBounds, type Said, SHORT } from './coming.ts';
 import { Connections } from './connections.ts';
 import { findKey } from './secure-contexts/operations.ts';
-import { type Order, type Said, TIMEOUT } from './talk/operations.ts';
-import type { FromTalkThread, ToTalkThread } from './thread.ts';
+import { type Order, TIMEOUT } from './talk/operations.ts';
+import type { FromTalkThread, Parsed, ToTalkThread } from './thread.ts';
 import { describeRefusal, wordsOfBody } from './words.ts';
 
 /** One request to a Vault server. */
@@ -37,6 +39,8 @@ export interface VaultRequest {
   whose?: Pick<Whose, 'party' | 'site'>;
   /** Milliseconds for the request and its answer together; the usual unless told. */
   timeout_ms?: number;
+  /** Of the answer; {@link SHORT} unless it is a secret. */
+  bounds?: AnswerBounds;
 }
 
 // An answer takes ten seconds at most, and so does waiting for a place.
@@ -98,22 +102,42 @@ export async function askVault(
     listening: [listen.host, proxy_listen.host],
     party: asker.party,
     site: asker.site,
+    bounds: request.bounds ?? SHORT,
     ...(request.timeout_ms === undefined ? {} : { timeout_ms: request.timeout_ms }),
   };
-  const { status, text } = await connections.take(url.host, asker, () => talkOnThread(app, order));
-  if (status >= 200 && status < 300) return parseVaultAnswer(text);
+  const said = await connections.take(url.host, asker, () => talkOnThread(app, order));
+  try {
+    // However many have come, few are parsed in one turn.
+    await nextBreath();
+    return readSaid(connection, request, said);
+  } finally {
+    const parsed: Parsed = { parsed: said.id };
+    threadOf(app).tell(parsed);
+  }
+}
+
+/** @throws VaultFault for everything but an answer of status 2xx */
+function readSaid(
+  connection: VaultConnection,
+  request: VaultRequest,
+  { status, text, weight }: Said,
+): VaultAnswer {
+  if (status >= 200 && status < 300) return parseVaultAnswer(text, weight);
   const { token, client_certificate_key } = connection;
   const sent = request.hidesBody ? wordsOfBody(request.body ?? '') : undefined;
   const words = describeRefusal(text, [token, client_certificate_key], sent);
-  const said = `the Vault server answered status ${status}${words === '' ? '' : `: ${words}`}`;
-  throw new VaultFault(status === 403 ? 'refused' : 'status', said, { status, words });
+  const told = `the Vault server answered status ${status}${words === '' ? '' : `: ${words}`}`;
+  throw new VaultFault(status === 403 ? 'refused' : 'status', told, { status, words });
 }
+
+/** With the number by which its thread knows it. */
+type Handed = Said & { id: number };
 
 /** What a thread is given beyond the time that an exchange takes at most, until it counts as stuck. */
 const GRACE = 5_000;
 
 /** Ends a thread that is stuck: the next request gets a new one. */
-async function talkOnThread(app: VaultApp, order: Order): Promise<Said> {
+async function talkOnThread(app: VaultApp, order: Order): Promise<Handed> {
   const thread = threadOf(app);
   const timer = setTimeout(() => void thread.stop(), TIMEOUT + GRACE);
   try {
@@ -128,7 +152,7 @@ async function talkOnThread(app: VaultApp, order: Order): Promise<Said> {
 
 /** Ended when the server is sealed: what connections are secured by, with private keys, goes with it. */
 export const threadOf = remembered((app: VaultApp) => {
-  const thread = new OnDemandThread<Omit<ToTalkThread, 'id'>, FromTalkThread, Said>({
+  const thread = new OnDemandThread<Omit<ToTalkThread, 'id'>, FromTalkThread, Handed>({
     name: 'vault',
     beside: import.meta.url,
     undone: 'the Vault server gave no answer',
@@ -140,10 +164,10 @@ export const threadOf = remembered((app: VaultApp) => {
   return thread;
 });
 
-function saidIn(answer: FromTalkThread): Said {
+function saidIn(answer: FromTalkThread): Handed {
   switch (answer.type) {
     case 'said':
-      return answer.said;
+      return { ...answer.said, id: answer.id };
     case 'fault':
       throw new VaultFault(answer.kind, answer.message, { made: answer.made });
     case 'failed':

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
-import { describeRefusal, wordsOfBody } from './words.ts';
+import { describeRefusal, REFUSAL, wordsOfBody } from './words.ts';
 
 test('a refusal is told in one line, and nothing when there is none', () => {
   assert.equal(describeRefusal('{"errors":["a\\nb","c"]}'), 'a b; c');
@@ -109,6 +109,41 @@ test('of what was sent no part is told, however often and wherever it is said', 
   const secret = `hvs.${'a'.repeat(96)}`;
   const refusal = JSON.stringify({ errors: [`x${secret.repeat(60)}`] });
   assert.equal(describeRefusal(refusal, [secret]), '…');
+});
+
+/** Refusals that are longer than what is taken of them, or broken off, and what is told of them. */
+const broken: [text: string, told: string][] = [
+  ['{"errors":["a","b', 'a; …'],
+  ['{"errors":["a","b"', 'a; …'],
+  ['{"errors":["a","b",', 'a; b; …'],
+  ['{"errors":["a"],"data":{"x":"', 'a; …'],
+  [' { "errors" : [ "a" ,\n"b" ] , ', 'a; b; …'],
+  ['{"errors":["\\u0061 b", "b', 'a b; …'],
+  ['{"errors":["a\\",", "b', '…; …'],
+  ['{"errors":["invalid lease","', 'invalid lease; …'],
+  ['{"errors":[5,"a",', '…'],
+  ['{"errors":[', '…'],
+  ['{"errors":{"a":"b",', ''],
+  ['{"data":{"errors":["a"],', ''],
+  ['<html>{"errors":["a",', ''],
+];
+for (const [text, wanted] of broken) {
+  test(`of ${JSON.stringify(text)}, which goes on, is told ${wanted || 'nothing'}`, () => {
+    assert.equal(describeRefusal(text), wanted);
+  });
+}
+
+test('of a long refusal its beginning is told, and nothing of a text that goes beyond it', () => {
+  const errors = (last: number): string => JSON.stringify({ errors: ['a', 'b'.repeat(last)] });
+  const frame = errors(0).length;
+  assert.equal(describeRefusal(errors(REFUSAL - frame)), 'a; …');
+  const secret = 'abcdefgh';
+  const spaces = ' '.repeat(REFUSAL - frame - 4);
+  const cut = JSON.stringify({ errors: ['a', `${spaces}${secret}`] });
+  assert.ok(cut.slice(0, REFUSAL).includes('abcd'));
+  assert.equal(describeRefusal(cut, [secret]), 'a; …');
+  const late = JSON.stringify({ data: 'x'.repeat(REFUSAL), errors: ['a'] });
+  assert.equal(describeRefusal(late), '');
 });
 
 for (const long of [

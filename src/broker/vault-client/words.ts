@@ -1,6 +1,9 @@
 import { findObject } from './answer.ts';
+import { readValue } from './made.ts';
 
-/** So much of a refusal is looked at, and so much of it told. */
+/** Bytes of a refusal: what it says first is told, and what comes later is not waited for. */
+export const REFUSAL = 8_192;
+/** So much of what it says is looked at, and so much of that told. */
 const LOOKED_AT = 4_096;
 const TOLD = 300;
 
@@ -38,11 +41,9 @@ export function describeRefusal(
   secrets: readonly string[] = [],
   sent: ReadonlySet<string> = new Set(),
 ): string {
-  const errors = findObject(text)?.errors;
-  if (!Array.isArray(errors)) return '';
   const told: string[] = [];
   let left = LOOKED_AT;
-  for (const error of errors) {
+  for (const error of findErrors(text.slice(0, REFUSAL))) {
     if (left <= 0) break;
     if (typeof error !== 'string') continue;
     const words = plainWordsOf(hide(error, secrets).slice(0, left), sent);
@@ -50,6 +51,26 @@ export function describeRefusal(
     if (words !== '') told.push(words);
   }
   return told.join('; ').slice(0, TOLD);
+}
+
+/** The beginning of the list of errors, which Vault servers say first. */
+const ERRORS = /^\s*\{\s*"errors"\s*:\s*\[/;
+/** One of its texts, at its place. */
+const TEXT = /\s*("(?:[^"\\]|\\.)*")\s*[,\]]/y;
+
+/** All errors of a whole refusal; of one that goes on, those that are there whole, and a mark. */
+function findErrors(text: string): readonly unknown[] {
+  const whole = findObject(text);
+  if (whole) return Array.isArray(whole.errors) ? whole.errors : [];
+  const start = ERRORS.exec(text);
+  if (!start) return [];
+  const errors: unknown[] = [];
+  // What does not match puts it back to 0.
+  TEXT.lastIndex = start[0].length;
+  for (let found = TEXT.exec(text); found; found = TEXT.exec(text)) {
+    errors.push(readValue(found[1] ?? ''));
+  }
+  return [...errors, '…'];
 }
 
 const hide = (text: string, secrets: readonly string[]): string =>

@@ -60,6 +60,11 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     });
   }
 
+  /** Tells the thread, if it runs, something that it does not answer. */
+  tell(note: object): void {
+    this.#worker?.postMessage(note);
+  }
+
   async stop(): Promise<void> {
     clearTimeout(this.#idle);
     clearTimeout(this.#deadline);

@@ -6,12 +6,13 @@ import { isIP, type LookupFunction, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { Gathering } from '../../../core/gathering.ts';
+import { FairTurns } from '../../../core/fair-turns.ts';
 import { partyOf } from '../../../core/party.ts';
 import { type Hold, SharedBytes } from '../../../core/shared-bytes.ts';
 import { faultOfCode, type VaultConnection, VaultFault } from '../answer.ts';
+import { type AnswerBounds, ComingAnswer, noRoom, type Said, SECRET, tooLong } from '../coming.ts';
 import { Gate } from '../gate/operations.ts';
-import { BEGINNING, findMadeLease, type MadeLease } from '../made.ts';
+import type { MadeLease } from '../made.ts';
 import { type NameAsker, NameTurns } from '../name-turns.ts';
 import { judgeReach, type ReachRules } from '../reach.ts';
 import { SecureContexts } from '../secure-contexts/operations.ts';
@@ -32,27 +33,27 @@ export interface Order {
   site: string;
   /** Milliseconds for the request and its answer together; {@link TIMEOUT} unless told. */
   timeout_ms?: number;
-}
-
-export interface Said {
-  status: number;
-  text: string;
+  /** Of its answer. */
+  bounds: AnswerBounds;
 }
 
 /** Milliseconds for a request and its answer together. */
 export const TIMEOUT = 10_000;
-/** Bytes of an answer. */
-const MOST_BODY = 1 << 20;
-
-/** All answers that are coming, and those from one server: memory is the process's. */
+/** All answers that are coming or wait to be handed over, and those from one server: memory is the process's. */
 const answers = new SharedBytes({ total: 32 << 20, each: 8 << 20 });
+
+/** Answers that are handed over and not parsed yet: parsed, each takes up to three times what the longest text does. */
+const handing = new FairTurns(
+  { at_once: 4, at_once_site: 2, waiting: 512, waiting_each: 512, longest_patience_ms: 4_000 },
+  noRoom,
+);
 
 /** Bytes of an answer's head. */
 const MOST_HEAD = 16 << 10;
 /** Bytes on the wire until a connection is secured: an honest chain of certificates is a quarter of it, and one made to be costly has fewer. */
 const MOST_HANDSHAKE = 32 << 10;
 /** Bytes on the wire after that: an answer in tiny parts is longer than itself. */
-const MOST_WIRE = MOST_HEAD + MOST_BODY + (256 << 10);
+const MOST_WIRE = MOST_HEAD + SECRET.bytes + (256 << 10);
 
 const nameTurns = new NameTurns<LookupAddress>(
   () => new VaultFault('busy', 'too many names are being looked up, try again in some seconds'),
@@ -74,18 +75,42 @@ const contexts = new SecureContexts();
 /**
  * Sends a request and takes the answer, whatever its status.
  *
+ * @param hand gives the answer on when its turn comes, until it has been parsed there
  * @throws VaultFault
  */
-export async function talk(order: Order): Promise<Said> {
+export async function talk(
+  order: Order,
+  hand: (said: Said) => Promise<void> = async () => {},
+): Promise<Said> {
   const url = new URL(order.url);
   refuseLiteral(order, url);
-  return exchange(
-    url,
-    () => openGate(order, url),
-    (gate) => optionsFor(order, url, gate),
-    order.body,
-    (giveUp) => answers.hold(url.host, giveUp),
-  );
+  let giveUp = (): void => {};
+  const onGone = (listener: () => void): (() => void) => {
+    giveUp = listener;
+    return () => {};
+  };
+  const hold = answers.hold(url.host, () => giveUp());
+  try {
+    const { said, findMade } = await exchange(order, url, { hold, onGone });
+    const { party, site } = order;
+    const handOver = (): Promise<void> => {
+      // Nobody takes it back from there: its place counts, instead of its bytes.
+      hold.release();
+      return hand(said);
+    };
+    await handing.take({ party, site, onGone }, handOver).catch((error: unknown) => {
+      throw withMade(error, findMade());
+    });
+    return said;
+  } finally {
+    hold.release();
+  }
+}
+
+/** A fault that tells of what was made nevertheless. */
+function withMade(error: unknown, made: MadeLease | undefined): VaultFault {
+  const fault = error instanceof VaultFault ? error : faultOfCode(String(Object(error).code ?? ''));
+  return new VaultFault(fault.kind, fault.message, { made });
 }
 
 /** Whoever asks, where it goes, and what that is called: a crowd of each has one share. */
@@ -103,7 +128,7 @@ function openGate(order: Order, url: URL): Gate {
     shares,
     accounts: () => [asker, `at ${partyOf(raw.remoteAddress ?? '')}`, `server ${url.host}`],
     most: url.protocol === 'https:' ? MOST_HANDSHAKE : MOST_WIRE,
-    tooLong: new VaultFault('malformed', 'the answer of the Vault server is too long'),
+    tooLong: tooLong(),
   });
 }
 
@@ -193,27 +218,31 @@ function listOwnAddresses({ listening }: Order): string[] {
   return [...all.map(({ address }) => address), ...listening];
 }
 
-function exchange(
-  url: URL,
-  open: () => Gate,
-  makeOptions: (gate: Gate) => RequestOptions,
-  body: string | undefined,
-  holdFor: (giveUp: () => void) => Hold,
-): Promise<Said> {
+/** What came, and what it tells of what was made. */
+interface Exchanged {
+  said: Said;
+  findMade(): MadeLease | undefined;
+}
+
+/** Where an answer counts, and how to hear that the room is needed for others. */
+interface Keeping {
+  hold: Hold;
+  onGone(listener: () => void): void;
+}
+
+function exchange(order: Order, url: URL, keeping: Keeping): Promise<Exchanged> {
   return new Promise((resolve, reject) => {
     let findMade = (): MadeLease | undefined => undefined;
-    const fail = (error: Error & { code?: unknown }): void => {
-      const fault = error instanceof VaultFault ? error : faultOfCode(String(error.code ?? ''));
-      reject(new VaultFault(fault.kind, fault.message, { made: findMade() }));
-    };
-    const gate = open();
+    const fail = (error: unknown): void => reject(withMade(error, findMade()));
+    const gate = openGate(order, url);
     let sent: ReturnType<typeof requestHttp>;
     try {
-      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, makeOptions(gate));
+      const options = optionsFor(order, url, gate);
+      sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, options);
     } catch (error) {
       gate.destroy();
       // Certificates and keys that cannot be read are found here.
-      fail(error instanceof Error ? error : new Error('no request could be made'));
+      fail(error);
       return;
     }
     gate.on('error', (error) => void sent.destroy(error));
@@ -224,39 +253,34 @@ function exchange(
       // One that changes the protocol is let go of without an error.
       if (!isAnswered) fail(new VaultFault('malformed', 'the Vault server gave no answer'));
     });
+    keeping.onGone(() => void sent.destroy(tooLong()));
     sent.on('response', (response) => {
       isAnswered = true;
-      const giveUp = (): void => {
-        sent.destroy(new VaultFault('malformed', 'the answer of the Vault server is too long'));
+      const answer = new ComingAnswer(response.statusCode ?? 0, order.bounds, keeping.hold);
+      findMade = () => answer.findMade();
+      const finish = (): void => resolve({ said: answer.finish(), findMade });
+      const attempt = (step: () => void): void => {
+        try {
+          step();
+        } catch (fault) {
+          fail(fault);
+          sent.destroy();
+        }
       };
-      const hold = holdFor(giveUp);
-      const gathering = new Gathering({ limit: MOST_BODY, hold });
-      let refused: Uint8Array = new Uint8Array(0);
-      const status = response.statusCode ?? 0;
-      if (status >= 200 && status < 300) {
-        findMade = () => findMadeLease(textOf(gathering.bytes(), refused));
-      }
       response.on('error', fail);
       response.on('close', () => {
-        hold.release();
         fail(new VaultFault('malformed', 'the answer of the Vault server has no end'));
       });
       response.on('data', (part: Buffer) => {
-        if (sent.destroyed || !gathering.add(part)) return;
-        refused = part;
-        giveUp();
+        if (sent.destroyed) return;
+        attempt(() => {
+          if (!answer.add(part)) return;
+          finish();
+          sent.destroy();
+        });
       });
-      response.on('end', () => {
-        findMade = () => undefined;
-        resolve({ status, text: Buffer.from(gathering.bytes()).toString('utf8') });
-      });
+      response.on('end', () => attempt(finish));
     });
-    sent.end(body);
+    sent.end(order.body);
   });
 }
-
-/** The beginning of what came, with the piece that was no longer taken. */
-const textOf = (...pieces: readonly Uint8Array[]): string =>
-  Buffer.concat(pieces.map((piece) => piece.subarray(0, BEGINNING)))
-    .subarray(0, BEGINNING)
-    .toString('utf8');
