@@ -1,3 +1,6 @@
+import { textBytes } from '../core/kept.ts';
+import { remembered } from '../core/remembered.ts';
+import { WorkedOut } from '../core/worked-out.ts';
 import type { Acl } from './acl.ts';
 import { SOME, walkGrantedAt } from './grants.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
@@ -23,22 +26,25 @@ import type { Comparisons } from './value-set.ts';
  */
 export async function hasAccessBeneath(acl: Acl, prefix: string, walk: RuleWalk): Promise<boolean> {
   if (acl.root) return true;
-  const answers = beneath.get(acl) ?? new Map<string, boolean>();
-  beneath.set(acl, answers);
-  const known = answers.get(prefix);
+  const answers = answersOf(acl);
+  const known = answers.value?.get(prefix);
   if (known !== undefined) return known;
   const answer = await findAccessBeneath(acl, prefix, walk);
   if (walk.isSpent) return answer;
-  if (answers.size >= MOST_PREFIXES) answers.clear();
-  answers.set(prefix, answer);
+  const kept = answers.value ?? answers.keep(new Map(), ANSWERS_BYTES);
+  kept.set(prefix, answer);
+  answers.grow(ANSWER_BYTES + textBytes(prefix));
   return answer;
 }
 
-/** Answers by prefix: the rules are looked at for each of them. */
-const beneath = new WeakMap<Acl, Map<string, boolean>>();
+/**
+ * Answers by prefix: the rules are looked at for each of them. There are as many as mounts and endpoints with a
+ * name in their path, thousands, and as many sets of policies as anybody likes.
+ */
+const answersOf = remembered((_acl: Acl) => new WorkedOut<Map<string, boolean>>());
 
-/** As many as there are mounts and endpoints with a name in their path. */
-const MOST_PREFIXES = 2000;
+const ANSWERS_BYTES = 256;
+const ANSWER_BYTES = 96;
 
 async function findAccessBeneath(acl: Acl, prefix: string, walk: RuleWalk): Promise<boolean> {
   // Tables of tokens that were made one from the other mostly have the same rules.

@@ -10,6 +10,7 @@ import {
   takesAway,
 } from './policy.ts';
 import { countConditions } from './policy-limits.ts';
+import { measureRules, measureSlots } from './policy-weight.ts';
 import {
   bitOf,
   DENY,
@@ -95,7 +96,8 @@ function* indexRules(
   const size = Math.ceil((yield* weighRules(merged)) + (yield* weighRules(guarding)));
   const heads = yield* byHeads(wild);
   const isPlain = guards.length === 0 && isShort(heads);
-  const bytes = (yield* measureRules(merged)) + (yield* measureRules(guarding));
+  const bytes =
+    (yield* measureRules(merged)) + (yield* measureRules(guarding)) + (yield* measureSlots(guards));
   return { exact, wild: heads, guards: yield* byHeads(guards), isPlain, bytes, size };
 }
 
@@ -125,20 +127,6 @@ function* weighRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
     weight += countConditions(rule) / CONDITIONS_OF_RULE;
   }
   return weight;
-}
-
-/** What a rule takes besides its path, each character of that, each segment, and each condition, as measured. */
-const BYTES = { rule: 256, character: 2, segment: 8, condition: 64 } as const;
-
-function* measureRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
-  let bytes = 0;
-  for (const [form, rule] of rules) {
-    yield;
-    bytes += BYTES.rule + BYTES.character * form.length + BYTES.condition * countConditions(rule);
-    for (let at = form.indexOf('/'); at >= 0; at = form.indexOf('/', at + 1))
-      bytes += BYTES.segment;
-  }
-  return bytes;
 }
 
 function* byHeads<Of extends WildRule>(rules: readonly Of[]): Steps<Heads<Of>> {

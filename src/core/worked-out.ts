@@ -23,10 +23,12 @@ export class WorkedOut<Value> implements Forgetful {
     return value;
   }
 
+  /** Notes that what is kept takes more than it did. */
+  grow(bytes: number): void {
+    ROOM.grow(this.#part, bytes);
+  }
+
   forget(): void {
     this.#value = undefined;
   }
 }
-
-/** About how many bytes all of it takes. */
-export const workedOutBytes = (): number => ROOM.bytes;

@@ -17,7 +17,8 @@ import {
   parsePolicy,
   ROOT_POLICY,
 } from '../../policy.ts';
-import { countConditions, judgeTokenRules, judgeTokenTexts } from '../../policy-limits.ts';
+import { judgeTokenRules, judgeTokenTexts } from '../../policy-limits.ts';
+import { weighStanzas } from '../../policy-weight.ts';
 import { listPoliciesNamed, measurePolicies } from '../store.ts';
 
 /**
@@ -57,7 +58,7 @@ const compiledBefore = perApp(
 
 /** Stanzas are merged, but those that are filled in for somebody are theirs alone, each of them. */
 function weighCompiled({ policies, acl }: Compiled): number {
-  return policies.reduce((sum, policy) => sum + weighStanzas(policy), acl.bytes);
+  return policies.reduce((sum, policy) => sum + weighStanzas(policy.rules), acl.bytes);
 }
 
 /** Sets of policies that are read or compiled at the same time: the largest take some megabytes meanwhile. */
@@ -244,19 +245,8 @@ interface Parsed {
   policy: Policy;
 }
 
-const weighParsed = ({ body, policy }: Parsed): number => textBytes(body) + weighStanzas(policy);
-
-/** What a stanza takes besides its path, each character of that, and each condition, as measured. */
-const BYTES = { stanza: 320, character: 2, condition: 64 } as const;
-
-function weighStanzas({ rules }: Policy): number {
-  let bytes = 0;
-  for (const rule of rules) {
-    const { length } = rule.pattern.form;
-    bytes += BYTES.stanza + BYTES.character * length + BYTES.condition * countConditions(rule);
-  }
-  return bytes;
-}
+const weighParsed = ({ body, policy }: Parsed): number =>
+  textBytes(body) + weighStanzas(policy.rules);
 
 /** The same text under a name is the same policy: what is made of it need not be made again. */
 function parseKept(app: App, name: string, body: string): Policy {
