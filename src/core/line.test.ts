@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { doFor } from './asking.ts';
 import { Lines } from './line.ts';
 
 test('who comes for one thing waits for those who came before, and not for others', async () => {
@@ -22,6 +23,30 @@ test('who comes for one thing waits for those who came before, and not for other
   assert.equal(await second, 2);
   await first;
   assert.deepEqual(order, ['other', 'first', 'second']);
+});
+
+const ASKERS: [address: string, place: number, why: string][] = [
+  ['192.0.2.1', 5, 'one more of the same address is last'],
+  ['192.0.2.9', 5, 'so is a neighbour, once more'],
+  ['198.51.100.1', 2, 'another network waits for two'],
+];
+
+test('whoever comes from another network does not wait for the whole line of one', async () => {
+  for (const [address, place, why] of ASKERS) {
+    const lines = new Lines();
+    const order: string[] = [];
+    const ask = (from: string, name: string): Promise<void> =>
+      doFor(from, () =>
+        lines.wait('a', async () => {
+          order.push(name);
+          await new Promise((resolve) => setImmediate(resolve));
+        }),
+      );
+    const asked = Array.from({ length: 5 }, (_, at) => ask(`192.0.2.${1 + 8 * (at % 2)}`, 'they'));
+    asked.push(ask(address, 'one'));
+    await Promise.all(asked);
+    assert.equal(order.indexOf('one'), place, why);
+  }
 });
 
 test('one that fails is told so, and the next one runs', async () => {

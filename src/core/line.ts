@@ -1,23 +1,38 @@
-/** Has those who come for one thing wait for each other; of each thing one runs at a time. */
-export class Lines {
-  readonly #last = new Map<string, Promise<void>>();
+import { AskingPlaces } from './asking-places.ts';
 
-  /** Runs when everybody who came before for the same thing is through, however that ended. */
-  wait<Result>(thing: string, run: () => Promise<Result>): Promise<Result> {
-    const turn = (this.#last.get(thing) ?? Promise.resolve()).then(run);
-    const over = turn.then(
-      () => {},
-      () => {},
-    );
-    this.#last.set(thing, over);
-    over.then(() => {
-      if (this.#last.get(thing) === over) this.#last.delete(thing);
-    });
-    return turn;
+/** Who is at a thing, and how many come for it. */
+interface Line {
+  place: AskingPlaces;
+  present: number;
+}
+
+/**
+ * Has those who come for one thing wait for each other; of each thing one runs at a time. Whose turn is next goes
+ * round networks, addresses and requests: some things are everybody's.
+ */
+export class Lines {
+  readonly #lines = new Map<string, Line>();
+
+  /** Runs when nobody else is at the same thing any more, however that ended. */
+  async wait<Result>(thing: string, run: () => Promise<Result>): Promise<Result> {
+    const line = this.#lines.get(thing) ?? { place: new AskingPlaces(1), present: 0 };
+    this.#lines.set(thing, line);
+    line.present += 1;
+    try {
+      if (!line.place.tryTake()) await line.place.wait();
+      try {
+        return await run();
+      } finally {
+        line.place.giveBack();
+      }
+    } finally {
+      line.present -= 1;
+      if (line.present === 0) this.#lines.delete(thing);
+    }
   }
 
   /** Things that somebody is at, or waits for. */
   get size(): number {
-    return this.#last.size;
+    return this.#lines.size;
   }
 }
