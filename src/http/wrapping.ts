@@ -1,10 +1,13 @@
 import type { Caller } from '../access/caller.ts';
+import { askerOf, gone } from '../access/turns/operations.ts';
 import { wrapAnswer } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
+import { doFor } from '../core/asking.ts';
 import { Breath } from '../core/breath.ts';
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
-import { FewInTurn } from '../core/few-in-turn.ts';
+import { FairTurns } from '../core/fair-turns.ts';
+import { OWN_PARTY } from '../core/party.ts';
 import { SYSTEM_LEASE_TTL } from '../mounts/mount.ts';
 import type { Answer, AnyRoute } from './route.ts';
 import { type Dressed, dressWrapped } from './wire/vault.ts';
@@ -62,11 +65,23 @@ export async function wrapIfAsked(
     const wrapped_accessor = result.auth?.accessor ?? '';
     return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
   };
-  return isShort(dressed.body) ? wrap() : collecting.run(wrap);
+  if (isShort(dressed.body)) return wrap();
+  // Who has a place goes on as the server's own work: others wait for it.
+  return collecting.take(askerOf(caller), () => doFor(OWN_PARTY, wrap));
 }
 
-/** Long answers that are collected and sealed at the same time: each takes twice its length meanwhile. */
-const collecting = new FewInTurn(2);
+/**
+ * Long answers that are collected and sealed at the same time: each takes twice its length meanwhile. A list is read by
+ * turns among all lists of its network, which may be long in coming: one network has one place, and others the other.
+ */
+const collecting = new FairTurns(
+  { at_once: 2, at_once_site: 1, waiting: 1024, waiting_each: 256 },
+  (why) => {
+    if (why === 'gone') return gone();
+    const because = 'too many long answers are being wrapped, try again in some seconds';
+    return new Failure('rate_limited', because, { retry_after: 5 });
+  },
+);
 const SHORT = 64 << 10;
 
 function isShort(body: Dressed['body'] = ''): boolean {

@@ -1,0 +1,62 @@
+/** Long lists that are wrapped are read whole first, a few at a time. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startWalk } from '../../src/access/walks/operations.ts';
+import { build } from '../../src/store/database.ts';
+import { write } from '../../src/store/write.ts';
+import { headOf, openTalk, type Talk } from '../support/raw-talk.ts';
+import { type Client, startTestServer } from '../support/server.ts';
+
+const COUNT = 2500;
+
+/** Copies of the one token that there is. */
+async function makeTokens({ running }: Client): Promise<void> {
+  const { db, store } = running.app;
+  const row = await db.selectFrom('token').selectAll().executeTakeFirstOrThrow();
+  const copies = Array.from({ length: COUNT }, (_, at) =>
+    write(build.insertInto('token').values({ ...row, id: `copy${at}`, accessor: `copy${at}` })),
+  );
+  await store.commit(copies);
+}
+
+/** Has all turns of an address at reading further pages taken; returns what gives them back. */
+async function takePages({ running }: Client, remote_address: string): Promise<() => void> {
+  const end = Promise.withResolvers<void>();
+  const record = {
+    route: '',
+    operation: 'list',
+    path: '',
+    remote_address,
+    request: {},
+    outcome: {},
+    ended_before: {},
+  } as const;
+  for (let at = 0; at < 2; at++) {
+    const read = startWalk(running.app, { record });
+    await read(async () => {});
+    void read(() => end.promise);
+  }
+  return end.resolve;
+}
+
+async function askWrapped(client: Client, from: string): Promise<Talk> {
+  const talk = await openTalk(client, from);
+  const fields = ['X-Vault-Token: root', 'X-Vault-Wrap-TTL: 60'];
+  talk.socket.write(headOf(client, 'LIST /v1/auth/token/accessors', fields));
+  return talk;
+}
+
+test('lists of one network that are long in being read keep no place from those of another', async (t) => {
+  const client = await startTestServer(t);
+  await makeTokens(client);
+  const giveBack = await takePages(client, '127.0.1.1');
+  const slow = await Promise.all(Array.from({ length: 4 }, () => askWrapped(client, '127.0.1.1')));
+  const other = await askWrapped(client, '127.0.2.1');
+  await other.answers(1);
+  assert.match(other.text(), /^HTTP\/1\.1 200 /);
+  for (const talk of slow) assert.equal(talk.text(), '');
+  giveBack();
+  await Promise.all(slow.map((talk) => talk.answers(1)));
+  for (const { socket } of [...slow, other]) socket.destroy();
+});
