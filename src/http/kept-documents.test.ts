@@ -64,6 +64,45 @@ test('too many of one address are refused, and one of another is not', async () 
   assert.match(String(refused[0]), /too many documents/);
 });
 
+test('who wants what a crowd of another network asked for is not refused with it', async () => {
+  const { begun, read } = setUp();
+  const mounts = {};
+  const common = {};
+  const refused = (error: Error): Error => error;
+  const crowd = Array.from({ length: 17 }, () => read(mounts, {}).catch(refused));
+  const theirs = read(mounts, common).catch(refused);
+  const other = read(mounts, common, { party: '198.51.100.1' });
+  for (let at = 0; at < 19; at++) {
+    await turn();
+    begun[at]?.();
+  }
+  assert.match(String(await theirs), /too many documents/);
+  assert.equal((await other).length, 1);
+  assert.equal(await read(mounts, common), await other);
+  await Promise.all(crowd);
+});
+
+test('who wants what a crowd of another network asked for does not wait for it', async () => {
+  const { begun, read } = setUp();
+  const mounts = {};
+  const common = {};
+  const crowd = Array.from({ length: 10 }, () => read(mounts, {}));
+  const theirs = read(mounts, common);
+  const other = read(mounts, common, { party: '198.51.100.1' });
+  for (let at = 0; at < 2; at++) {
+    await turn();
+    begun[at]?.();
+  }
+  await other;
+  for (let at = 2; at < 11; at++) {
+    await turn();
+    begun[at]?.();
+  }
+  await Promise.all(crowd);
+  assert.equal(await theirs, await other);
+  assert.equal(begun.length, 11);
+});
+
 test('few are kept, and of large ones fewer', async () => {
   const { documents, begun, read } = setUp();
   const mounts = {};

@@ -1,5 +1,7 @@
+import { doFor } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { type Asker, FairTurns } from '../core/fair-turns.ts';
+import { networkOfParty, OWN_PARTY } from '../core/party.ts';
 import { ROOMS } from '../core/rooms.ts';
 
 /** Documents that are kept, or being drawn up. */
@@ -36,8 +38,6 @@ export class KeptDocuments {
   read(wanted: Wanted, drawUp: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const { mounts, form } = wanted;
     const viewer = this.#viewerOf(wanted.acl ?? EVERYBODY);
-    // Others wait for the same document: that one has gone is no reason not to make it.
-    const { party, site = party } = wanted.asker;
     if (mounts !== this.#mounts) this.#kept = new Map();
     this.#mounts = mounts;
     const kept = this.#kept;
@@ -45,17 +45,43 @@ export class KeptDocuments {
     kept.delete(viewer);
     kept.set(viewer, forms);
     const known = forms.get(form);
-    if (known) return known.text;
-    const text = this.#turns.take({ party, site }, drawUp);
-    const document: Document = { text, length: 0 };
+    if (known) return this.#draw(known, wanted.asker);
+    const document: Document = {
+      make: async () => {
+        const text = await doFor(OWN_PARTY, drawUp);
+        document.length = text.length;
+        this.#bound(kept, viewer);
+        return text;
+      },
+      drop: () => forms.delete(form),
+      text: undefined,
+      asked: new Map(),
+      length: 0,
+    };
     forms.set(form, document);
     this.#bound(kept, viewer);
+    return this.#draw(document, wanted.asker);
+  }
+
+  /**
+   * Waits for a document. Until it is begun each network waits for it in its own turn: nobody for, nor is refused with,
+   * a crowd that asked for it before.
+   */
+  #draw(document: Document, { party, site = party }: Wanted['asker']): Promise<Uint8Array> {
+    const { asked } = document;
+    if (document.text) return document.text;
+    const network = networkOfParty(site);
+    const known = asked.get(network);
+    if (known) return known;
+    // Others wait for the same document: that one has gone is no reason not to make it.
+    const text = this.#turns.take({ party, site }, () => (document.text ??= document.make()));
+    if (!document.text) asked.set(network, text);
     text.then(
-      ({ length }) => {
-        document.length = length;
-        this.#bound(kept, viewer);
+      () => asked.delete(network),
+      () => {
+        asked.delete(network);
+        if (asked.size === 0) document.drop();
       },
-      () => forms.delete(form),
     );
     return text;
   }
@@ -84,7 +110,14 @@ export class KeptDocuments {
 }
 
 interface Document {
-  text: Promise<Uint8Array>;
+  /** Begins it, as the server's own work: others may wait for it soon. */
+  make(): Promise<Uint8Array>;
+  /** It is not kept any more. */
+  drop(): void;
+  /** Once it is begun. */
+  text: Promise<Uint8Array> | undefined;
+  /** Those who wait for it to begin, by network. */
+  asked: Map<string, Promise<Uint8Array>>;
   /** In bytes; 0 until it is drawn up. */
   length: number;
 }
