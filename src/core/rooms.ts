@@ -26,6 +26,8 @@ export const ROOMS = {
   ocsp_answers: 8 * MiB,
   /** Outside the heap, as documents are; one list is kept, however long it is. */
   revocation_lists: 40 * MiB,
+  /** Those that are short, as they are sent. */
+  list_texts: 8 * MiB,
   documents: 8 * MiB,
   /** Of roles, issuers and policies: what each is kept with is little, and what is worked out of it may be much. */
   worked_out: 8 * MiB,

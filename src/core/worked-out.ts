@@ -9,7 +9,13 @@ const ROOM = new PassingRoom({ all: ROOMS.worked_out, one: ROOMS.worked_out / 2 
  */
 export class WorkedOut<Value> implements Forgetful {
   #value: Value | undefined;
-  readonly #part: Remembered = ROOM.open(this);
+  readonly #room: PassingRoom;
+  readonly #part: Remembered;
+
+  constructor(room = ROOM) {
+    this.#room = room;
+    this.#part = room.open(this);
+  }
 
   get value(): Value | undefined {
     return this.#value;
@@ -19,13 +25,13 @@ export class WorkedOut<Value> implements Forgetful {
   keep(value: Value, bytes: number): Value {
     this.forget();
     this.#value = value;
-    ROOM.grow(this.#part, bytes);
+    this.#room.grow(this.#part, bytes);
     return value;
   }
 
   /** Notes that what is kept takes more than it did. */
   grow(bytes: number): void {
-    ROOM.grow(this.#part, bytes);
+    this.#room.grow(this.#part, bytes);
   }
 
   forget(): void {

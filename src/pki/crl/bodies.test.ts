@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { heapUsed } from '../../../test/support/heap.ts';
 import { encodePem } from '../../core/pem.ts';
+import { ROOMS } from '../../core/rooms.ts';
 import { derBody, pemBody } from './bodies.ts';
 
 const lengths = [1, 47, 48, 49, 96, 1024 * 48 - 1, 1024 * 48, 1024 * 48 + 1, 700_000];
@@ -21,3 +24,28 @@ for (const length of lengths) {
     assert.equal(derBody(der).length, length);
   });
 }
+
+/** What is not in use any more is let go of some turns after it was found out. */
+async function buffersUsed(): Promise<number> {
+  for (let turn = 0; turn < 4; turn++) {
+    heapUsed();
+    await nextTurn();
+  }
+  return process.memoryUsage().arrayBuffers;
+}
+
+test('of lists that are read again and again as text, some of the texts are kept, whatever the number of lists', async () => {
+  const lists = Array.from({ length: 20 }, () => new Uint8Array(1 << 20));
+  const before = await buffersUsed();
+  for (const der of lists) {
+    for (const newline of ['\n', '\\n']) for (const _ of pemBody(der, newline, '').pieces());
+  }
+  const grown = (await buffersUsed()) - before;
+  assert.ok(grown < ROOMS.list_texts + (2 << 20), `${grown >> 20} MiB`);
+  const [last] = lists.slice(-1);
+  assert.ok(last);
+  const [head, text] = pemBody(last, '\\n', '').pieces();
+  const [same, again] = pemBody(last, '\\n', '').pieces();
+  assert.deepEqual(head, same);
+  assert.equal(text, again, 'what was read last is kept');
+});

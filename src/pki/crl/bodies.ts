@@ -1,5 +1,10 @@
 /** Lists as they are sent, piece by piece: a list in PEM or JSON is never held whole. */
 
+import { PassingRoom } from '../../core/passing.ts';
+import { remembered } from '../../core/remembered.ts';
+import { ROOMS } from '../../core/rooms.ts';
+import { WorkedOut } from '../../core/worked-out.ts';
+
 interface Body {
   length: number;
   pieces(): Generator<Uint8Array, void, undefined>;
@@ -51,18 +56,24 @@ function* encodePieces(bytes: Buffer, newline: string): Generator<Uint8Array, vo
 
 /** Longest list of which the texts are kept; of longer ones they would take too much memory. */
 const KEPT_DER = 1 << 20;
-/** By list, and gone with it: anybody may read it as often as they like. */
-const texts = new WeakMap<Uint8Array, Map<string, readonly Uint8Array[]>>();
+const TEXTS = new PassingRoom({ all: ROOMS.list_texts, one: ROOMS.list_texts });
+/** By list and newline, and gone with the list: anybody may read it as often as they like. */
+const textsOf = remembered((_der: Uint8Array) => new Map<string, WorkedOut<Uint8Array[]>>());
 
 function keptText(der: Uint8Array, newline: string): readonly Uint8Array[] {
-  const forms = texts.get(der) ?? new Map<string, readonly Uint8Array[]>();
-  texts.set(der, forms);
-  const known = forms.get(newline);
-  if (known) return known;
+  const forms = textsOf(der);
+  const text = forms.get(newline) ?? new WorkedOut<Uint8Array[]>(TEXTS);
+  forms.set(newline, text);
+  if (text.value) return text.value;
   const made = [...encodePieces(Buffer.from(der.buffer, der.byteOffset, der.byteLength), newline)];
-  forms.set(newline, made);
-  return made;
+  return text.keep(
+    made,
+    made.reduce((sum, { length }) => sum + length, TEXT_BYTES),
+  );
 }
+
+/** What a text takes besides. */
+const TEXT_BYTES = 512;
 
 function encodeLines(bytes: Buffer, newline: string): string {
   let text = '';

@@ -5,6 +5,7 @@ import { requireCsrSync, requireSoundKey } from '../certificates/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
 import type { IssueRequest, SignRequest } from '../certificates/request.ts';
 import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
+import { LIGHT_PATTERNS } from '../roles/compiled-rules.ts';
 import type { Role } from '../roles/role.ts';
 
 /** A certificate to be decided on. Everything in it can be handed to another thread. */
@@ -71,8 +72,6 @@ export function weighTask(task: PlanTask): number {
 const LIGHT = 8192;
 /** Names by patterns that are compared in as much time. */
 const LIGHT_COMPARISONS = 500_000;
-/** Patterns that are filed, once for each role, in as much time. */
-const LIGHT_PATTERNS = 3000;
 /** Characters that have to be converted, or filled in, before a role can be used. */
 const LIGHT_CONVERSIONS = 16_384;
 

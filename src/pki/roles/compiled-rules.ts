@@ -109,15 +109,34 @@ const ENTRY_BYTES = 128;
 const PATTERN_BYTES = 448;
 
 /** About how many bytes entries take that were compiled. */
-export function weighEntries(lists: readonly (readonly string[])[]): number {
-  let bytes = 0;
-  for (const list of lists) {
-    for (const entry of list) {
-      bytes += ENTRY_BYTES + textBytes(entry) + (entry.includes('*') ? PATTERN_BYTES : 0);
-    }
-  }
-  return bytes;
+function weighEntries(lists: readonly (readonly string[])[]): number {
+  return lists.flat().reduce((sum, entry) => sum + textBytes(entry), weighCount(lists));
 }
+
+/** Patterns of a role that are filed in a few milliseconds, once; more are filed on a thread of their own. */
+export const LIGHT_PATTERNS = 3000;
+
+/** The same without their characters. */
+function weighCount(lists: readonly (readonly string[])[]): number {
+  let entries = 0;
+  let patterns = 0;
+  for (const list of lists) {
+    entries += list.length;
+    for (const entry of list) if (entry.includes('*')) patterns += 1;
+  }
+  const filed = patterns > LIGHT_PATTERNS ? 0 : patterns;
+  return ENTRY_BYTES * entries + PATTERN_BYTES * filed;
+}
+
+/** About how many bytes the lists of a role take, as they are and compiled, besides their characters. */
+export const weighLists = (rules: ListedRules): number =>
+  weighCount([
+    rules.allowed_domains,
+    rules.allowed_uri_sans,
+    rules.allowed_other_sans,
+    rules.allowed_serial_numbers,
+    rules.allowed_user_ids,
+  ]);
 
 /** What the templates of a role name of groups and of what is said of aliases, with a key for all of it. */
 export const listLookedUp = remembered(

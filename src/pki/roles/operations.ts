@@ -9,6 +9,7 @@ import type { Answer } from '../../http/route.ts';
 import { findIssuer } from '../authority/authority.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { ownPaths } from '../authority/own-paths.ts';
+import { weighLists } from './compiled-rules.ts';
 import {
   describeRole,
   namesIssuer,
@@ -36,23 +37,20 @@ export async function findCachedRole(
   mount_id: string,
   name: string,
 ): Promise<StoredRole | undefined> {
-  const kept = await app.cached(
-    'pki/roles',
-    async () => new Kept(ROOMS.pki_roles, weighFound, LARGEST_PART),
-  );
+  const kept = await app.cached('pki/roles', async () => new Kept(ROOMS.pki_roles, weighFound, 1));
   const load = async () => ({ found: await findStoredRole(app.db, mount_id, name) });
   return (await kept.get(`${mount_id}/${name}`, load)).found;
 }
 
-/** The longest role that can be written takes 8 MiB. */
-const LARGEST_PART = 1 / 2;
+/** The longest role of patterns that can be written is kept alone: to read it again takes long. */
+const LARGEST = (3 / 4) * ROOMS.pki_roles;
 
 /**
  * Its text, what was read of it, and what its rules were compiled to. Names without a role count, too:
  * whoever may issue by any role can ask for as many as they like.
  */
 const weighFound = ({ found }: { found: StoredRole | undefined }): number =>
-  found ? 4 * textBytes(found.body) : 0;
+  found ? Math.min(LARGEST, 3 * textBytes(found.body) + weighLists(found.role)) : 0;
 
 /** @throws Failure `invalid`, as issuance answers for a role that is not there */
 export async function requireRole(app: App, caller: Caller, name: string): Promise<StoredRole> {
