@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { Kept, LastOf } from './kept.ts';
 
 test('values are kept up to so many bytes, a new one under a known key in the place of the old', () => {
@@ -106,3 +108,38 @@ test('of more than there is room for whoever asks has all', async () => {
   assert.deepEqual(await kept.getAll(['6000', '7000', '20000'], load), [6000, 7000, 20_000]);
   assert.ok(kept.bytes <= 10_000);
 });
+
+const spend = (milliseconds: number): void => {
+  for (const end = performance.now() + milliseconds; performance.now() < end; );
+};
+const slowly = async (): Promise<number> => {
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+  return 1;
+};
+const waits: [how: string, ask: (kept: Kept<number>) => Promise<unknown>][] = [
+  ['one', (kept) => kept.get('a', slowly)],
+  [
+    'one that fails',
+    (kept) => kept.get('a', async () => Promise.reject(await slowly())).catch(() => {}),
+  ],
+  [
+    'many',
+    (kept) =>
+      kept.getAll(['a', 'b'], async () => {
+        const value = await slowly();
+        return () => value;
+      }),
+  ],
+];
+for (const [how, ask] of waits) {
+  test(`what those go on to do who waited for the same loading is not one turn: ${how}`, () =>
+    holdsNobodyUp(async () => {
+      const kept = new Kept<number>(10_000, () => 1);
+      const all = Array.from({ length: 500 }, async () => {
+        await ask(kept);
+        await undefined;
+        spend(0.2);
+      });
+      await Promise.all(all);
+    }));
+}

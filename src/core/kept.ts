@@ -1,3 +1,5 @@
+import { nextBreath } from './breath.ts';
+
 /** What an entry takes besides the characters of its key and its value: about as many bytes. */
 const ENTRY_BYTES = 256;
 /** What would take a larger part of the room alone is not kept: it would push out all the others. */
@@ -106,10 +108,22 @@ export class Kept<Value> {
     return this.#loaded.find(key);
   }
 
-  /** Those who ask at the same time wait for one loading; a failed one is not kept. */
+  /**
+   * Those who ask at the same time wait for one loading, and go on in turns: they may be hundreds. A failed one is not
+   * kept.
+   */
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
     const known = this.#loaded.find(key);
     if (known !== undefined) return known;
+    const isBegun = this.#loading.has(key);
+    try {
+      return await this.#load(key, load);
+    } finally {
+      if (isBegun) await nextBreath();
+    }
+  }
+
+  async #load(key: string, load: () => Promise<Value>): Promise<Value> {
     const begun = this.#loading.get(key);
     if (begun) return begun;
     const loading = load();
@@ -132,11 +146,16 @@ export class Kept<Value> {
     keys: readonly string[],
     load: (missing: readonly string[]) => Promise<(key: string) => Value>,
   ): Promise<Value[]> {
+    const isBegun = keys.some((key) => this.#loading.has(key));
     const missing = keys.filter((key) => this.find(key) === undefined && !this.#loading.has(key));
     const loading = missing.length > 0 ? load(missing) : undefined;
     const all = keys.map((key) => {
-      return this.find(key) ?? this.get(key, async () => (await (loading ?? load([key])))(key));
+      return this.find(key) ?? this.#load(key, async () => (await (loading ?? load([key])))(key));
     });
-    return Promise.all(all);
+    try {
+      return await Promise.all(all);
+    } finally {
+      if (isBegun) await nextBreath();
+    }
   }
 }
