@@ -1,8 +1,9 @@
 import { type App, perApp } from '../../app.ts';
+import { doFor } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Asker, FairTurns, type Places } from '../../core/fair-turns.ts';
 import { LoopTurns } from '../../core/loop-turns.ts';
-import { networkOf, partyOf, siteOf } from '../../core/party.ts';
+import { networkOf, OWN_PARTY, partyOf, siteOf } from '../../core/party.ts';
 import { Patience } from '../../core/patience.ts';
 import { isCheap } from '../../x509/algorithms.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
@@ -16,8 +17,11 @@ import {
   UNPROVED,
 } from './history.ts';
 
+/** Of a caller, where the request came from. */
+type CallerFrom = Pick<Caller, 'record' | 'onGone'>;
+
 /** As whom a caller waits for costly work: the address that the request came from. */
-export function askerOf({ record, onGone }: Pick<Caller, 'record' | 'onGone'>): Asker {
+export function askerOf({ record, onGone }: CallerFrom): Asker {
   const { remote_address } = record;
   return { party: partyOf(remote_address), site: siteOf(remote_address), onGone };
 }
@@ -47,7 +51,7 @@ const historyOf = perApp(() => new LogInHistory());
  */
 export function hashInTurn<Result>(
   app: App,
-  caller: Caller,
+  caller: CallerFrom & Pick<Caller, 'token'>,
   hash: () => Promise<Result>,
 ): Promise<Result> {
   // Whoever has a token has proved who they are.
@@ -96,7 +100,7 @@ function attemptOf({ record }: Caller, name: string): LogInAttempt {
 
 async function takePasswordTurn<Result>(
   app: App,
-  caller: Caller,
+  caller: CallerFrom,
   rank: Rank,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -231,6 +235,30 @@ export async function planInTurn<Result>(
 function refusePlan(): Failure {
   const because = 'too many long requests for certificates are waiting, try again in a second';
   return new Failure('rate_limited', because, { retry_after: 1 });
+}
+
+// It takes the one thread up to half a second in all, in small pieces: two at a time would take twice as long. Log-ins
+// have places of their own, which nobody holds so long.
+const openingTurnsOf = perApp(
+  () =>
+    new FairTurns({ at_once: 1, waiting: 64, waiting_each: 16, longest_wait_ms: 10_000 }, (why) => {
+      if (why === 'gone') return gone();
+      const because = 'too many private keys are being opened, try again in a second';
+      return new Failure('rate_limited', because, { retry_after: 1 });
+    }),
+);
+
+/**
+ * Opens a key that is locked by a passphrase when it is the caller's turn, as the server's own work: others wait for it.
+ *
+ * @throws Failure `rate_limited` as {@link hashInTurn}
+ */
+export function openInTurn<Result>(
+  app: App,
+  caller: CallerFrom,
+  open: () => Promise<Result>,
+): Promise<Result> {
+  return openingTurnsOf(app).take(askerOf(caller), () => doFor(OWN_PARTY, open));
 }
 
 const piecesOf = perApp(() => new LoopTurns());

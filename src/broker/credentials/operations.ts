@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { hashInTurn } from '../../access/turns/operations.ts';
+import { openInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { nextBreath } from '../../core/breath.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
@@ -136,7 +137,7 @@ async function requireUsable(
       if (passphrase === '' || judgeSshKey(private_key, '').kind !== 'open') return;
       return refusePassphrase('Passphrase supplied for unencrypted key.');
     case 'locked':
-      if (await hashInTurn(app, caller, () => opens(verdict.key, passphrase))) return;
+      if (await openInTurn(app, caller, () => opens(verdict.key, passphrase))) return;
       return refusePassphrase('Incorrect private key passphrase.');
     case 'wrong_passphrase':
       return refusePassphrase('Incorrect private key passphrase.');
@@ -158,7 +159,7 @@ async function opens(key: LockedKey, passphrase: string): Promise<boolean> {
   const work = deriveBcryptKey(passphrase, key.salt, key.rounds, UNLOCK_LENGTH);
   for (let step = work.next(); ; step = work.next()) {
     if (step.done) return canUnlock(key, step.value);
-    await new Promise(setImmediate);
+    await nextBreath();
   }
 }
 

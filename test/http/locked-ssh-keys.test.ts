@@ -1,0 +1,55 @@
+/** Private keys of stored credentials that are opened by their passphrases. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hashInTurn } from '../../src/access/turns/operations.ts';
+import { startTestServer } from '../support/server.ts';
+
+/** Made by ssh-keygen for this test alone, with passphrase `secret` and four rounds. */
+const LOCKED = `-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAACmFlczI1Ni1jdHIAAAAGYmNyeXB0AAAAGAAAABCaUgEt2f
+YOoMwc+KzoBrK9AAAABAAAAAEAAAAzAAAAC3NzaC1lZDI1NTE5AAAAIMcv3PpC9mWA2F61
+1BrCpxI2E+ToyuWDD2PnoHcScqjsAAAAkHeODuvPFjSCNU8cqqRXwBFq5EW3sHwfEwhwMK
+a+CrtCfLYjsRpFcXX1DIsaFUpuzD8/iZ1hBSQwk9H0itaCHxwhvSIbkBPppdJWhCInOJU8
+txvJ8EWF0ojeHwu5z/d3TBWXPBnK1+QLbU/dtql5k+DV57Ml1XaaGZWt6QuXA7+ZE1LyRz
+rWEGr4hmF456qKsg==
+-----END OPENSSH PRIVATE KEY-----`;
+
+test('keys are opened in turns of their own: log-ins do not wait for them, nor they for log-ins', async (t) => {
+  const { call, running } = await startTestServer(t);
+  const make = async (path: string, body: object): Promise<string> => {
+    const answer = await call('POST', path, body);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.textAt('id');
+  };
+  const org = await make('scopes', { scope_id: 'global' });
+  const scope_id = await make('scopes', { scope_id: org });
+  const store = await make('credential-stores', { scope_id, type: 'static' });
+  await call('POST', 'sys/auth/userpass', { type: 'userpass' });
+  const record = {
+    route: '',
+    operation: 'update',
+    path: '',
+    remote_address: '192.0.2.1',
+    request: {},
+    outcome: {},
+    ended_before: {},
+  } as const;
+  // Both places of passwords are taken.
+  const over = Promise.withResolvers<void>();
+  const caller = { record, token: undefined };
+  const hashes = [1, 2].map(() => hashInTurn(running.app, caller, () => over.promise));
+  let isSet = false;
+  const waits = call('POST', 'auth/userpass/users/ann', { password: 'a right password' }).then(
+    (answer) => {
+      isSet = true;
+      return answer;
+    },
+  );
+  const attributes = { username: 'u', private_key: LOCKED, private_key_passphrase: 'secret' };
+  await make('credentials', { credential_store_id: store, type: 'ssh_private_key', attributes });
+  assert.equal(isSet, false, 'a password waits');
+  over.resolve();
+  await Promise.all(hashes);
+  assert.equal((await waits).status, 204);
+});
