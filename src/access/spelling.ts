@@ -1,3 +1,4 @@
+import { nextBreath } from '../core/breath.ts';
 import { FewBySize } from '../core/few-in-turn.ts';
 import { LastOf } from '../core/kept.ts';
 import { ROOMS } from '../core/rooms.ts';
@@ -69,10 +70,24 @@ function spellTable(
     return made;
   };
   if (table.size <= FEW_RULES) return keep(doAll(foldNames(table, folding)));
+  const begun = under_way.get(key);
+  if (begun) return afterOthers(begun);
   const few = places.of(table.bytes > LARGE_BYTES);
-  const begun = under_way.get(key) ?? few.run(() => doInTurns(foldNames(table, folding)));
-  under_way.set(key, begun);
-  return begun.then(keep).finally(() => under_way.delete(key));
+  const making = few
+    .run(() => doInTurns(foldNames(table, folding)))
+    .then(keep)
+    .finally(() => under_way.delete(key));
+  under_way.set(key, making);
+  return making;
+}
+
+/** Hundreds may wait for the same table: in one turn they would all go on to do what they ask for. */
+async function afterOthers(begun: Promise<RuleTable>): Promise<RuleTable> {
+  try {
+    return await begun;
+  } finally {
+    await nextBreath();
+  }
 }
 
 /** All tables of one who asks; those that are spelt already at once. */
