@@ -2,7 +2,7 @@ import type { Expression } from 'kysely';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { type IdentityFacts, weighFacts } from '../../core/identity-template.ts';
-import { jsonBytes, Kept } from '../../core/kept.ts';
+import { jsonBytes, Kept, textBytes } from '../../core/kept.ts';
 import { remembered } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
@@ -93,10 +93,16 @@ const LARGEST_PART = 3 / 4;
 const weighPerson = ({ person }: { person: Person | undefined }): number =>
   person ? jsonBytes(person) : 0;
 
-const weighPermissions = ({ permissions }: Known): number =>
-  permissions
-    ? permissions.acl.bytes + (permissions.identity ? weighFacts(permissions.identity) : 0)
-    : 0;
+/** What they were made of is counted with each of them, as it may be gone from where it was read. */
+function weighPermissions({ permissions }: Known): number {
+  if (!permissions) return 0;
+  const { acl, identity, identity_policies } = permissions;
+  const names = identity_policies.reduce((sum, name) => sum + NAME_BYTES + textBytes(name), 0);
+  return acl.bytes + names + (identity ? weighFacts(identity) : 0);
+}
+
+/** A policy's name, besides its characters. */
+const NAME_BYTES = 40;
 
 /** Permissions, or why there are none although there is somebody. */
 interface Known {

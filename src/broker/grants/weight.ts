@@ -24,14 +24,18 @@ function weighFiled(grant: Grant, text: string): number {
   return weighRead(grant, text) + FILED_BYTES + grant.ids.length * FILED_ID_BYTES;
 }
 
-/** What an authority takes, a role, and a grant in its hands besides what the grant does. */
-const BYTES = { authority: 2048, role: 160, held: 64 } as const;
+/** What an authority takes, a role, each scope more that it names, and a grant in its hands besides what the grant does. */
+const BYTES = { authority: 2048, role: 160, scope: 56, held: 64 } as const;
 
 /** About how many bytes an authority of some grants takes. */
 export function weighGrants(held: readonly HeldGrant[], roles: number): number {
   let bytes = BYTES.authority + roles * BYTES.role + held.length * BYTES.held;
   const grants = new Set<Grant>();
-  for (const { grant, text = '' } of held) {
+  let where: HeldGrant['grant_scope_ids'] = [];
+  for (const { grant, text = '', grant_scope_ids } of held) {
+    // The same list for all grants of a role, which stand together.
+    if (grant_scope_ids !== where) bytes += BYTES.scope * Math.max(0, grant_scope_ids.length - 1);
+    where = grant_scope_ids;
     if (grants.has(grant)) continue;
     grants.add(grant);
     bytes += weighFiled(grant, text);
