@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
+import { FewInTurn } from '../../../core/few-in-turn.ts';
 import type { AssembledList } from '../../../x509/crl-assembly.ts';
 import type { Key } from '../../keys/key.ts';
 import { requireSigningKey, signWithKey } from '../../keys/operations.ts';
@@ -26,8 +27,11 @@ export async function makeSignedList(
   if (job.content.revision <= SHORT) {
     return makeList(app.db, job, (tbs) => signWithKey(app, mount_id, key, job.algorithm, tbs));
   }
-  const task: ListTask = { kind: 'make', key: await requireSigningKey(app, mount_id, key) };
-  const answer = await threadOf(app).run({ job, task });
+  const answer = await makingOf(app).run(async () => {
+    // In its turn: a server that is sealed meanwhile has no key any more.
+    const task: ListTask = { kind: 'make', key: await requireSigningKey(app, mount_id, key) };
+    return { job, task };
+  });
   if (answer.type !== 'made') throw new Error(`the list thread answered "${answer.type}"`);
   return { list: answer.list, signature: answer.signature };
 }
@@ -39,10 +43,32 @@ export async function remakeSignedList(
   signed: { signature: Uint8Array; public_key: Uint8Array },
 ): Promise<AssembledList | undefined> {
   if (job.content.revision <= SHORT) return remakeList(app.db, job, signed);
-  const answer = await threadOf(app).run({ job, task: { kind: 'remake', ...signed } });
+  const task: ListTask = { kind: 'remake', ...signed };
+  const answer = await makingOf(app).run(async () => ({ job, task }));
   if (answer.type !== 'remade') throw new Error(`the list thread answered "${answer.type}"`);
   return answer.list;
 }
+
+/**
+ * One at a time, in turn by network: some mounts have many long lists, and whoever asks for another one waits for one
+ * of them. Those that wait when the server stops are not begun.
+ */
+const makingOf = perApp((app) => {
+  const turns = new FewInTurn(1);
+  const thread = threadOf(app);
+  let isClosed = false;
+  // What was opened last is closed first, and so this before the thread.
+  app.onClose(() => {
+    isClosed = true;
+  });
+  return {
+    run: (order: () => Promise<Omit<ToListThread, 'id'>>): Promise<FromListThread> =>
+      turns.run(async () => {
+        if (isClosed) throw new Failure('unavailable', 'the server is stopping');
+        return thread.run(await order());
+      }),
+  };
+});
 
 /** A list of a million entries takes some seconds, and as long again where the database is slow. */
 const DEADLINE_MS = 120_000;
