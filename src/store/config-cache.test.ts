@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eachEngine, eachPlace } from '../../test/support/engines.ts';
+import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { cacheConfig } from './config-cache.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import type { Store } from './store.ts';
@@ -40,6 +42,24 @@ function cachePolicies(store: Store) {
 }
 
 eachEngine('what is kept by its subjects', (open) => {
+  test('what those go on to do who waited for the same loading is not one turn', async () => {
+    const { cached } = cachePolicies(await open());
+    let times = 0;
+    await holdsNobodyUp(async () => {
+      times += 1;
+      const key = `long ${times}`;
+      const load = async (): Promise<void> => {
+        for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+      };
+      const all = Array.from({ length: 500 }, async () => {
+        await cached(key, load);
+        await undefined;
+        for (const end = performance.now() + 0.2; performance.now() < end; );
+      });
+      await Promise.all(all);
+    });
+  });
+
   test('is read anew when one of them was changed, and not for anything else', async () => {
     const store = await open();
     const { names, read, cached, load } = cachePolicies(store);

@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { nextBreath } from '../core/breath.ts';
 import { findSubjectVersion, listSubjectVersions, type Subject } from './config-subject.ts';
 import type { Store } from './store.ts';
 
@@ -20,6 +21,7 @@ export function cacheConfig(
   let values = new Map<string, Promise<unknown>>();
   let lasting = new Map<string, Lasting>();
   let version: number | undefined;
+  const loadings = new WeakSet<Promise<unknown>>();
   const forget = (): void => {
     values = new Map();
   };
@@ -33,7 +35,12 @@ export function cacheConfig(
     const into = values;
     const loading = load();
     into.set(key, loading);
-    loading.catch(() => into.delete(key));
+    loadings.add(loading);
+    const end = (): boolean => loadings.delete(loading);
+    loading.then(end, () => {
+      end();
+      into.delete(key);
+    });
     return loading;
   };
   const find = <T>(
@@ -41,8 +48,8 @@ export function cacheConfig(
     load: () => Promise<T>,
     subjects?: readonly Subject[],
   ): Promise<T> => {
-    const known = values.get(key);
-    if (known) return known as Promise<T>;
+    const known = values.get(key) as Promise<T> | undefined;
+    if (known) return loadings.has(known) ? afterOthers(known) : known;
     return keep(key, subjects ? () => findLasting(key, load, subjects) : load);
   };
   const versionOf: App['versionOf'] = (subject) =>
@@ -86,4 +93,13 @@ export function cacheConfig(
       return versionOf(subject);
     },
   };
+}
+
+/** Hundreds may wait for the same loading: in one turn they would all go on to do what they ask for. */
+async function afterOthers<T>(loading: Promise<T>): Promise<T> {
+  try {
+    return await loading;
+  } finally {
+    await nextBreath();
+  }
 }
