@@ -5,7 +5,7 @@ import { sqlitePlace } from '../../../test/support/engines.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { writeGroup } from './groups/operations.ts';
-import { newEntity, readPermissions } from './operations.ts';
+import { newEntity, type Person, readPermissions, weighPerson } from './operations.ts';
 import { insertEntity } from './store.ts';
 
 const ENTITIES = 1000;
@@ -32,4 +32,27 @@ test('what somebody has many policies by is counted with what they permit', asyn
   // Beside what is kept of people: most of them are forgotten, as the names are counted with each.
   const room = ROOMS.persons + ROOMS.permissions / 2;
   assert.ok(grown < room, `${grown >> 20} MiB`);
+});
+
+test('people weigh what they take with all their aliases', () => {
+  const aliases = (of: number): string[] =>
+    Array.from({ length: 100 }, (_, at) => `12345678-${1000 + of}-${1000 + at}-123456789012`);
+  const makePerson = (of: number): Person => {
+    const told = aliases(of).map((id) => [
+      `auth_userpass_${id.slice(-8)}${id.slice(9, 18)}`,
+      JSON.parse(`{"id":"${id}","name":"n${id}","metadata":{},"custom_metadata":{}}`),
+    ]);
+    const entity = { id: `e${of}`, name: `n${of}`, metadata: {}, policies: [], disabled: false };
+    return {
+      entity: { ...entity, version: 1, created_at_ms: 0, updated_at_ms: 0 },
+      policies: [],
+      facts: { entity: { ...entity, aliases: Object.fromEntries(told) }, groups: [] },
+      alias_moves: new Map(aliases(of).map((id) => [id, 0])),
+    };
+  };
+  const before = heapUsed();
+  const people = Array.from({ length: 100 }, (_, of) => makePerson(of));
+  const grown = heapUsed() - before;
+  const weighed = people.reduce((sum, person) => sum + weighPerson({ person }), 0);
+  assert.ok(grown < 1.1 * weighed, `${grown} bytes weigh ${weighed}`);
 });

@@ -90,8 +90,11 @@ export async function findPerson(app: App, id: string): Promise<Person | undefin
 const LARGEST_PART = 3 / 4;
 
 // What there is no person or no permission for is remembered, too, and takes little.
-const weighPerson = ({ person }: { person: Person | undefined }): number =>
-  person ? jsonBytes(person) : 0;
+export const weighPerson = ({ person }: { person: Person | undefined }): number =>
+  person ? jsonBytes(person) + ALIAS_BYTES * person.alias_moves.size : 0;
+
+/** An alias, besides its text. */
+const ALIAS_BYTES = 288;
 
 /** What they were made of is counted with each of them, as it may be gone from where it was read. */
 function weighPermissions({ permissions }: Known): number {
