@@ -137,9 +137,18 @@ async function admit(
   return refused;
 }
 
+/** @throws Failure `invalid` for a field that comes twice, of which a proxy may read the other */
 function queryOf(url: string): URLSearchParams {
   const mark = url.indexOf('?');
-  return new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
+  const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
+  const names = new Set<string>();
+  for (const name of query.keys()) {
+    // The one that is a list.
+    if (name === 'update_mask') continue;
+    if (names.has(name)) refuseField(name, 'This is given more than once.', IN_REQUEST);
+    names.add(name);
+  }
+  return query;
 }
 
 function originOf(app: App, request: HttpRequest): CorsVerdict {

@@ -135,6 +135,24 @@ test('texts may have lines and tabs, and cubbyholes anything', async () => {
   assert.equal((await root('GET', 'cubbyhole/a')).field('data.anything'), 'a\u0000b');
 });
 
+test('a field that comes twice in a query of the broker is refused, but for a mask', async () => {
+  const read = (query: string, method = 'GET', body?: string) =>
+    fetch(`${client.url}/v1/auth-methods${query}`, {
+      method,
+      headers: { authorization: 'Bearer root', 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body }),
+    });
+  assert.equal((await read('?scope_id=global&recursive=true')).status, 200);
+  for (const more of ['scope_id=global', 'scope_id=', 'scope_id', 'scope%5fid=global']) {
+    const refused = await read(`?scope_id=global&${more}`);
+    const text = await refused.text();
+    assert.equal(refused.status, 400, text);
+    assert.match(text, /"name":"scope_id","description":"This is given more than once."/);
+  }
+  const masks = await read('/ampw_none?update_mask=name&update_mask=description', 'PATCH', '{}');
+  assert.doesNotMatch(await masks.text(), /given more than once/);
+});
+
 /** Sends headers as they are given, twice where they are given twice. */
 function get(path: string, headers: [name: string, value: string][]): Promise<number> {
   return new Promise((resolve, reject) => {
