@@ -219,12 +219,12 @@ function concealMistaken(app: App, { route, record }: Trace): void {
 
 /** Texts of refused fields that may let somebody in; the refusal's words are without them, too. */
 function concealPlaces(app: App, { route, record }: Trace, end: RecordedEnd): RecordedEnd {
-  let { error } = end;
+  const hashes = new Map<string, string>();
   const conceal = (value: unknown, isApart: boolean): unknown => {
     if (typeof value === 'string') {
       if (isApart && !mayHaveUser(value)) return value;
       const hash = hashSecret(app, value);
-      if (value !== '') error = error?.replaceAll(value, () => hash);
+      if (value !== '') hashes.set(value, hash);
       return hash;
     }
     if (Array.isArray(value)) {
@@ -240,7 +240,27 @@ function concealPlaces(app: App, { route, record }: Trace, end: RecordedEnd): Re
     const sent = record.request[name];
     if (sent !== undefined) record.request[name] = conceal(sent, true);
   }
-  return error === undefined ? end : { ...end, error };
+  const { error } = end;
+  return error === undefined ? end : { ...end, error: concealIn(error, hashes) };
+}
+
+/** Of more, or in longer words, nothing is told. */
+const MOST_TOLD = { texts: 100, words: 4_096 };
+
+/** The words with hashes in place of some texts; what stands in a hash is no text. */
+function concealIn(words: string, hashes: ReadonlyMap<string, string>): string {
+  if (hashes.size === 0) return words;
+  if (hashes.size > MOST_TOLD.texts || words.length > MOST_TOLD.words) {
+    return 'the words of this refusal may tell what is concealed';
+  }
+  const texts = [...hashes.keys()].sort((a, b) => b.length - a.length);
+  let told = '';
+  for (let at = 0; at < words.length; ) {
+    const text = texts.find((each) => words.startsWith(each, at));
+    told += text === undefined ? words.charAt(at) : hashes.get(text);
+    at += text?.length ?? 1;
+  }
+  return told;
 }
 
 function isRead({ method, body }: RecordedRoute): boolean {

@@ -132,6 +132,30 @@ test('whoever has a URL that was refused finds its record, which tells other fie
   assert.match(records, new RegExp(`"hmac-sha256:${hash}"\\],"ocsp_servers":\\["no URL"\\]`));
 });
 
+test('texts that stand in the hash of another are concealed once, in words of a usual length', async () => {
+  const before = (await recordsSince(0)).at(-1)?.seq ?? 0;
+  for (const count of [9, 40, 5_000]) {
+    const issuing_certificates = [
+      'x@y',
+      ...Array.from({ length: count }, () => 'a'),
+      'hunter2',
+      'e',
+    ];
+    const others = Array.from({ length: count }, (_, at) => `c${at}`);
+    for (const list of [issuing_certificates, [...issuing_certificates, ...others]]) {
+      const reply = await call('POST', 'ca/config/urls', { issuing_certificates: list });
+      assert.equal(reply.status, 400);
+    }
+  }
+  const records = await recordsSince(before);
+  assert.ok(records.length >= 6);
+  for (const { record } of records) {
+    const [, error = ''] = /"error":"((?:[^"\\]|\\.)*)"/.exec(record) ?? [];
+    assert.ok(error.length > 0 && error.length < 10_000, `${error.length} characters`);
+    assert.doesNotMatch(record, /hunter2|x@y/);
+  }
+});
+
 test('what is refused and has no user is told as it was sent', async () => {
   const before = (await recordsSince(0)).at(-1)?.seq ?? 0;
   const reply = await call('POST', 'ca/config/urls', { issuing_certificates: 'no://URL{' });

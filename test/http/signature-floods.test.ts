@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { after, before, test } from 'node:test';
+import { signInTurn } from '../../src/access/turns/operations.ts';
 import { parsePem } from '../../src/core/pem.ts';
 import { type Certificate, parseCertificate } from '../../src/x509/certificate.ts';
+import { requireTestMount, testCaller } from '../support/app.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { startTestServer } from '../support/server.ts';
 
@@ -109,4 +111,31 @@ test('while one address has RSA signatures made without end, others wait for a f
     heard.filter((status) => status !== 200 && status !== 503),
     [],
   );
+});
+
+test('a key is proved by a signature in turn, as certificates are signed', async () => {
+  const role = { allow_any_name: true, key_type: 'rsa', key_bits: 2048, ttl: '1h' };
+  await server.call('POST', 'ec/roles/long', role);
+  const issued = await server.call('POST', 'ec/issue/long', { common_name: 'a.test' });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const record = { remote_address: '192.0.2.1' };
+  const caller = { ...testCaller(await requireTestMount(server.running.app, 'ec/')) };
+  Object.assign(caller.record, record);
+  const long = { key_type: 'rsa', key_bits: 8192 } as const;
+  const held = [1, 2].map(() => signInTurn(server.running.app, caller, long, () => promise));
+  let isOver = false;
+  const proved = server
+    .call('POST', 'ec/revoke-with-key', {
+      certificate: issued.textAt('data.certificate'),
+      private_key: issued.textAt('data.private_key'),
+    })
+    .finally(() => {
+      isOver = true;
+    });
+  // Others are answered meanwhile.
+  for (let at = 0; at < 20; at++) await server.call('GET', 'ec/ca/pem');
+  assert.equal(isOver, false);
+  resolve();
+  assert.equal((await proved).status, 200);
+  await Promise.all(held);
 });

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
 import type { LeaseKind } from '../../access/leases/lease.ts';
+import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
@@ -9,6 +10,7 @@ import { parsePem } from '../../core/pem.ts';
 import type { Answer } from '../../http/route.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
+import { describePublicKey } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import type { Authority } from '../authority/authority.ts';
@@ -63,7 +65,10 @@ export async function revokeWithKey(
   const key = parseProof(input.private_key);
   const target = await requireTarget(app, caller, input);
   // By a signature: somebody else's public part set beside any private one proves nothing.
-  if (!(await provePair(key, parseCertificate(target.der).subjectPublicKeyInfo))) {
+  const { subjectPublicKeyInfo } = parseCertificate(target.der);
+  // With a key of the caller's, which may be long, or made to take long.
+  const kind = describePublicKey(subjectPublicKeyInfo);
+  if (!(await signInTurn(app, caller, kind, () => provePair(key, subjectPublicKeyInfo)))) {
     throw new Failure('invalid', "provided private key does not match certificate's public key");
   }
   return revoke(app, caller, target);
