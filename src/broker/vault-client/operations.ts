@@ -9,6 +9,7 @@ import { siteOfParty } from '../../core/party.ts';
 import { remembered } from '../../core/remembered.ts';
 import type { Whose } from '../../core/shared-work.ts';
 import { OnDemandThread } from '../../pki/threads/operations.ts';
+import { mayHaveExplicitCurve } from '../../x509/explicit-curves.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import {
   parseVaultAnswer,
@@ -193,6 +194,7 @@ export function findUnusableField(
 }
 
 function canUse(options: Parameters<typeof createSecureContext>[0], pem: string): boolean {
+  if (mayHaveExplicitCurve(pem)) return false;
   try {
     createSecureContext(options);
     return pem.includes('-----BEGIN CERTIFICATE-----');
@@ -202,6 +204,7 @@ function canUse(options: Parameters<typeof createSecureContext>[0], pem: string)
 }
 
 function isPair(certificate: string, key: KeyObject): boolean {
+  if (mayHaveExplicitCurve(certificate)) return false;
   try {
     return new X509Certificate(certificate).checkPrivateKey(key);
   } catch {

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { spendsAtMost } from '../../test/support/cpu-time.ts';
+import { mayHaveExplicitCurve } from './explicit-curves.ts';
+
+const pem = (body: string, label = 'CERTIFICATE'): string =>
+  `-----BEGIN ${label}-----\n${body}\n-----END ${label}-----\n`;
+const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64');
+
+const NAMED = '301306072a8648ce3d020106082a8648ce3d030107';
+const EXPLICIT = '3003020101300c06072a8648ce3d0101020100';
+
+const cases: [text: string, may: boolean, rule: string][] = [
+  ['', false, 'nothing'],
+  [pem(base64(NAMED)), false, 'a named curve'],
+  [`# a CA: of ours\n${pem(base64(NAMED))}`, false, 'words outside'],
+  [pem(base64(EXPLICIT)), true, 'a curve of its own'],
+  [pem(base64(EXPLICIT), 'TRUSTED CERTIFICATE'), true, 'under another label'],
+  [`${pem(base64(NAMED))}${pem(base64(EXPLICIT))}`, true, 'in the second'],
+  [pem(base64(EXPLICIT).replace(/(.{7})/g, '$1\r\n  ')), true, 'in short lines'],
+  [pem(base64('0681072a8648ce3d0102')), true, 'with a length in two bytes'],
+  [pem(`Proc-Type: 4\n\n${base64(EXPLICIT)}`.replace('-', '')), true, 'behind a header'],
+  [pem(`AA=${base64(EXPLICIT)}`), true, 'behind an end'],
+];
+for (const [text, may, rule] of cases) {
+  test(`${rule}: ${may ? 'may have' : 'has no'} explicit parameters`, () => {
+    assert.equal(mayHaveExplicitCurve(text), may);
+  });
+}
+
+test('long texts are looked into in one pass', async () => {
+  for (const text of [
+    pem('A'.repeat(262_144)),
+    pem('A='.repeat(131_072)),
+    pem(`${' '.repeat(262_144)}!`),
+    '-----BEGIN '.repeat(20_000),
+    '-----BEGIN -----'.repeat(16_000),
+  ]) {
+    await spendsAtMost(20, () => {
+      mayHaveExplicitCurve(text);
+    });
+  }
+});
