@@ -9,6 +9,7 @@ import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
 import { askAwake, NotAsked } from '../../src/broker/vault-leases/asking/operations.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
+import { connectionTo } from '../support/vault-connection.ts';
 
 type Misbehave = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -301,14 +302,7 @@ test('a server that does not answer about what is of one path is asked about ano
 });
 
 test('a server that does not answer to a revocation is asked to renew leases of the same path', async () => {
-  const none = { namespace: '', ca_cert: '', tls_server_name: '', tls_skip_verify: false };
-  const connection = {
-    ...none,
-    address,
-    token: TOKEN,
-    client_certificate: '',
-    client_certificate_key: '',
-  };
+  const connection = connectionTo(address);
   const lease_id = 'database/creds/hanging/1';
   const asking = (what: string) =>
     askAwake(running.app, connection, { method: 'PUT', path: `sys/leases/${what}` }, { lease_id });

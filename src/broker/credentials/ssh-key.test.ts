@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
+import { LOCKED } from '../../../test/support/locked-ssh-key.ts';
 import { integer, octetString, oid, sequence, unsignedInteger } from '../../x509/der.ts';
 import { deriveBcryptKey, fractionOfPi } from './bcrypt-pbkdf.ts';
 import { canUnlock, judgeSshKey, UNLOCK_LENGTH } from './ssh-key.ts';
@@ -13,15 +14,6 @@ QyNTUxOQAAACAkVzSVVSwjZRvbjCj1xIvh10N8/vR5e+ivIgklmffpfgAAAIhPxSPqT8Uj
 6gAAAAtzc2gtZWQyNTUxOQAAACAkVzSVVSwjZRvbjCj1xIvh10N8/vR5e+ivIgklmffpfg
 AAAEC1xUhYQC/flkeG7wXUfsa+xQT9hYBeB3uqqDOg9LblUiRXNJVVLCNlG9uMKPXEi+HX
 Q3z+9Hl76K8iCSWZ9+l+AAAAAAECAwQF
------END OPENSSH PRIVATE KEY-----`;
-/** The same with passphrase `secret` and four rounds. */
-const LOCKED = `-----BEGIN OPENSSH PRIVATE KEY-----
-b3BlbnNzaC1rZXktdjEAAAAACmFlczI1Ni1jdHIAAAAGYmNyeXB0AAAAGAAAABCaUgEt2f
-YOoMwc+KzoBrK9AAAABAAAAAEAAAAzAAAAC3NzaC1lZDI1NTE5AAAAIMcv3PpC9mWA2F61
-1BrCpxI2E+ToyuWDD2PnoHcScqjsAAAAkHeODuvPFjSCNU8cqqRXwBFq5EW3sHwfEwhwMK
-a+CrtCfLYjsRpFcXX1DIsaFUpuzD8/iZ1hBSQwk9H0itaCHxwhvSIbkBPppdJWhCInOJU8
-txvJ8EWF0ojeHwu5z/d3TBWXPBnK1+QLbU/dtql5k+DV57Ml1XaaGZWt6QuXA7+ZE1LyRz
-rWEGr4hmF456qKsg==
 -----END OPENSSH PRIVATE KEY-----`;
 
 const classic = (passphrase?: string): string =>

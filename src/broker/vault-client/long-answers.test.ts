@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type HostileServer, startHostile } from '../../../test/support/hostile-vault.ts';
 import { holdsNobodyUp } from '../../../test/support/turns.ts';
+import { connectionTo } from '../../../test/support/vault-connection.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { doFor } from '../../core/asking.ts';
 import { type VaultConnection, VaultFault } from './answer.ts';
@@ -28,16 +29,7 @@ async function startSaying(status: number, text: string): Promise<VaultConnectio
     socket.once('data', () => void socket.end(answer));
   });
   servers.push(server);
-  return {
-    address: `http://${server.at}`,
-    namespace: '',
-    ca_cert: '',
-    tls_server_name: '',
-    tls_skip_verify: false,
-    client_certificate: '',
-    client_certificate_key: '',
-    token: 'good',
-  };
+  return connectionTo(`http://${server.at}`);
 }
 
 /** What came of asking. */

@@ -6,6 +6,7 @@ import { networkInterfaces } from 'node:os';
 import { after, test } from 'node:test';
 import { withOpenssl } from '../../../test/support/openssl.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
+import { connectionTo } from '../../../test/support/vault-connection.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { type VaultConnection, VaultFault, type VaultFaultKind } from './answer.ts';
 import { askVault, findUnusableField, threadOf } from './operations.ts';
@@ -34,16 +35,7 @@ function makePairs(...names: readonly string[]): Pair[] {
   return pairs;
 }
 
-const plain: VaultConnection = {
-  address: '',
-  namespace: '',
-  ca_cert: '',
-  tls_server_name: '',
-  tls_skip_verify: false,
-  client_certificate: '',
-  client_certificate_key: '',
-  token: 'good',
-};
+const plain: VaultConnection = connectionTo('');
 
 const lookup = { method: 'GET', path: 'auth/token/lookup-self' } as const;
 
