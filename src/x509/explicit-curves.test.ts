@@ -13,13 +13,17 @@ const EXPLICIT = '3003020101300c06072a8648ce3d0101020100';
 const cases: [text: string, may: boolean, rule: string][] = [
   ['', false, 'nothing'],
   [pem(base64(NAMED)), false, 'a named curve'],
-  [`# a CA: of ours\n${pem(base64(NAMED))}`, false, 'words outside'],
+  [`# a CA - of ours\n${pem(base64(NAMED))}-- \n`, false, 'words outside'],
   [pem(base64(EXPLICIT)), true, 'a curve of its own'],
   [pem(base64(EXPLICIT), 'TRUSTED CERTIFICATE'), true, 'under another label'],
   [`${pem(base64(NAMED))}${pem(base64(EXPLICIT))}`, true, 'in the second'],
   [pem(base64(EXPLICIT).replace(/(.{7})/g, '$1\r\n  ')), true, 'in short lines'],
   [pem(base64('0681072a8648ce3d0102')), true, 'with a length in two bytes'],
-  [pem(`Proc-Type: 4\n\n${base64(EXPLICIT)}`.replace('-', '')), true, 'behind a header'],
+  [pem(`Note: 4\n\n${base64(EXPLICIT)}`), true, 'behind a header'],
+  [pem(`Proc-Type: 4,ENCRYPTED\n\n${base64(EXPLICIT)}`), true, 'behind one with a hyphen'],
+  [pem(`${base64(EXPLICIT)}\n-`), true, 'before a hyphen'],
+  [pem(base64(EXPLICIT), 'X-CERTIFICATE'), true, 'under a label with a hyphen'],
+  [pem(base64(EXPLICIT)).slice(0, -30), true, 'in one without an end'],
   [pem(`AA=${base64(EXPLICIT)}`), true, 'behind an end'],
 ];
 for (const [text, may, rule] of cases) {

@@ -1,7 +1,8 @@
 /** The beginning of what explicit parameters of a curve name their field by, 1.2.840.10045.1; named curves have none. */
 const FIELD = Buffer.from('2a8648ce3d01', 'hex');
 
-const BLOCK = /-----BEGIN [^-]*-----([^-]*)-----END/g;
+/** What follows where a block begins. */
+const BLOCK = /^ [^-]*-----([^-]*)-----END/;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
@@ -12,9 +13,9 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
  * @see RFC 5480 §2.1.1: certificates have named curves alone
  */
 export function mayHaveExplicitCurve(pem: string): boolean {
-  for (const [, body = ''] of pem.matchAll(BLOCK)) {
-    const text = body.replaceAll(/\s/g, '');
-    if (!BASE64.test(text) || Buffer.from(text, 'base64').includes(FIELD)) return true;
-  }
-  return false;
+  const [, ...blocks] = pem.split('-----BEGIN');
+  return blocks.some((block) => {
+    const text = BLOCK.exec(block)?.[1]?.replaceAll(/\s/g, '');
+    return text === undefined || !BASE64.test(text) || Buffer.from(text, 'base64').includes(FIELD);
+  });
 }
