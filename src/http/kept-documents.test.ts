@@ -119,19 +119,46 @@ test('few are kept, and of large ones fewer', async () => {
   assert.equal(documents.count, 4);
 });
 
-test('of who may see a document nothing is held with it', async () => {
-  const { documents, begun, read } = setUp();
-  const viewer = async (): Promise<WeakRef<object>> => {
-    const acl = {};
-    const asked = read(documents, acl);
+test('who waits for what is drawn up for another network meanwhile is not refused for others', async () => {
+  const { begun, read } = setUp();
+  const mounts = {};
+  const common = {};
+  const party = '198.51.100.1';
+  const end = async (at: number): Promise<void> => {
     await turn();
-    begun[0]?.();
-    await asked;
+    begun[at]?.();
+  };
+  // Who has had a turn goes behind, and gives way to, those who have had none.
+  const before = read(mounts, {}, { party });
+  await end(0);
+  const between = [before, read(mounts, {})];
+  const theirs = read(mounts, common, { party: '203.0.113.1' });
+  const waits = read(mounts, common, { party });
+  await end(1);
+  await Promise.all(between);
+  const others = Array.from({ length: 64 }, (_, at) =>
+    read(mounts, {}, { party: `192.1.${at}.1` }),
+  );
+  for (let at = 2; at <= 66; at++) await end(at);
+  await Promise.all(others);
+  assert.equal(await waits, await theirs);
+});
+
+test('of who may see a document nothing is held with it, nor by what it was drawn up', async () => {
+  const documents = new KeptDocuments(32 << 20);
+  const mounts = {};
+  const viewer = async (form: string): Promise<WeakRef<object>> => {
+    const acl = { form };
+    const asked = { mounts, acl, form, asker: { party: '192.0.2.1' } };
+    await documents.read(asked, async () => Buffer.from(acl.form));
     return new WeakRef(acl);
   };
-  const seen = await viewer();
+  const seen = [await viewer('a'), await viewer('b')];
   await turn();
   heapUsed();
-  assert.equal(seen.deref(), undefined);
-  assert.equal(documents.count, 1);
+  assert.deepEqual(
+    seen.map((one) => one.deref()),
+    [undefined, undefined],
+  );
+  assert.equal(documents.count, 2);
 });

@@ -44,43 +44,48 @@ export class KeptDocuments {
     const forms = kept.get(viewer) ?? new Map<string, Document>();
     kept.delete(viewer);
     kept.set(viewer, forms);
-    const known = forms.get(form);
-    if (known) return this.#draw(known, wanted.asker);
-    const document: Document = {
-      make: async () => {
-        const text = await doFor(OWN_PARTY, drawUp);
-        document.length = text.length;
-        this.#bound(kept, viewer);
-        return text;
-      },
-      drop: () => forms.delete(form),
-      text: undefined,
-      asked: new Map(),
-      length: 0,
-    };
+    const document: Document = forms.get(form) ?? { text: undefined, asked: new Map(), length: 0 };
     forms.set(form, document);
     this.#bound(kept, viewer);
-    return this.#draw(document, wanted.asker);
+    if (document.text) return document.text;
+    const make = async (): Promise<Uint8Array> => {
+      // As the server's own work: others may wait for it soon.
+      const text = await doFor(OWN_PARTY, drawUp);
+      document.length = text.length;
+      this.#bound(kept, viewer);
+      return text;
+    };
+    const drop = (): void => {
+      if (forms.get(form) === document) forms.delete(form);
+    };
+    return this.#draw(document, wanted.asker, { make, drop });
   }
 
   /**
    * Waits for a document. Until it is begun each network waits for it in its own turn: nobody for, nor is refused with,
-   * a crowd that asked for it before.
+   * a crowd that asked for it before. Whoever's turn comes first has it made; what that takes is not held with it.
    */
-  #draw(document: Document, { party, site = party }: Wanted['asker']): Promise<Uint8Array> {
+  #draw(
+    document: Document,
+    { party, site = party }: Wanted['asker'],
+    { make, drop }: { make: () => Promise<Uint8Array>; drop: () => void },
+  ): Promise<Uint8Array> {
     const { asked } = document;
-    if (document.text) return document.text;
     const network = networkOfParty(site);
     const known = asked.get(network);
     if (known) return known;
     // Others wait for the same document: that one has gone is no reason not to make it.
-    const text = this.#turns.take({ party, site }, () => (document.text ??= document.make()));
+    const turn = this.#turns.take({ party, site }, () => (document.text ??= make()));
+    const text = turn.catch((refused: unknown) => {
+      if (document.text) return document.text;
+      throw refused;
+    });
     if (!document.text) asked.set(network, text);
     text.then(
       () => asked.delete(network),
       () => {
         asked.delete(network);
-        if (asked.size === 0) document.drop();
+        if (asked.size === 0) drop();
       },
     );
     return text;
@@ -110,10 +115,6 @@ export class KeptDocuments {
 }
 
 interface Document {
-  /** Begins it, as the server's own work: others may wait for it soon. */
-  make(): Promise<Uint8Array>;
-  /** It is not kept any more. */
-  drop(): void;
   /** Once it is begun. */
   text: Promise<Uint8Array> | undefined;
   /** Those who wait for it to begin, by network. */
