@@ -1,4 +1,4 @@
-import { nextBreath } from '../core/breath.ts';
+import { afterOthers } from '../core/breath.ts';
 import { FewBySize } from '../core/few-in-turn.ts';
 import { LastOf } from '../core/kept.ts';
 import { ROOMS } from '../core/rooms.ts';
@@ -79,15 +79,6 @@ function spellTable(
     .finally(() => under_way.delete(key));
   under_way.set(key, making);
   return making;
-}
-
-/** Hundreds may wait for the same table: in one turn they would all go on to do what they ask for. */
-async function afterOthers(begun: Promise<RuleTable>): Promise<RuleTable> {
-  try {
-    return await begun;
-  } finally {
-    await nextBreath();
-  }
 }
 
 /** All tables of one who asks; those that are spelt already at once. */

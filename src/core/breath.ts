@@ -33,3 +33,15 @@ export class Breath {
 export function nextBreath(): Promise<void> {
   return turns.next();
 }
+
+/**
+ * What others have begun, for one of hundreds who may wait for it: together they would all go on, to do what they ask
+ * for, in one turn of the event loop.
+ */
+export async function afterOthers<Result>(begun: Promise<Result>): Promise<Result> {
+  try {
+    return await begun;
+  } finally {
+    await nextBreath();
+  }
+}

@@ -1,4 +1,4 @@
-import { nextBreath } from './breath.ts';
+import { afterOthers } from './breath.ts';
 
 /** What an entry takes besides the characters of its key and its value: about as many bytes. */
 const ENTRY_BYTES = 256;
@@ -115,12 +115,8 @@ export class Kept<Value> {
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
     const known = this.#loaded.find(key);
     if (known !== undefined) return known;
-    const isBegun = this.#loading.has(key);
-    try {
-      return await this.#load(key, load);
-    } finally {
-      if (isBegun) await nextBreath();
-    }
+    const begun = this.#loading.get(key);
+    return begun ? afterOthers(begun) : this.#load(key, load);
   }
 
   async #load(key: string, load: () => Promise<Value>): Promise<Value> {
@@ -152,10 +148,6 @@ export class Kept<Value> {
     const all = keys.map((key) => {
       return this.find(key) ?? this.#load(key, async () => (await (loading ?? load([key])))(key));
     });
-    try {
-      return await Promise.all(all);
-    } finally {
-      if (isBegun) await nextBreath();
-    }
+    return isBegun ? afterOthers(Promise.all(all)) : Promise.all(all);
   }
 }

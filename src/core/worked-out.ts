@@ -23,7 +23,6 @@ export class WorkedOut<Value> implements Forgetful {
 
   /** @param bytes about what it takes */
   keep(value: Value, bytes: number): Value {
-    this.forget();
     this.#value = value;
     this.#room.grow(this.#part, bytes);
     return value;

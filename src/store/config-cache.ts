@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { nextBreath } from '../core/breath.ts';
+import { afterOthers } from '../core/breath.ts';
 import { findSubjectVersion, listSubjectVersions, type Subject } from './config-subject.ts';
 import type { Store } from './store.ts';
 
@@ -93,13 +93,4 @@ export function cacheConfig(
       return versionOf(subject);
     },
   };
-}
-
-/** Hundreds may wait for the same loading: in one turn they would all go on to do what they ask for. */
-async function afterOthers<T>(loading: Promise<T>): Promise<T> {
-  try {
-    return await loading;
-  } finally {
-    await nextBreath();
-  }
 }
