@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { recordFrom } from '../../test/support/caller-record.ts';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import { createTrail } from './operations.ts';
@@ -10,15 +11,7 @@ const END = { status: 'done' as const };
 const requestOf = (text: string): never =>
   ({
     request_id: 'id',
-    record: {
-      route: 'r',
-      operation: 'read',
-      path: text,
-      remote_address: '',
-      request: {},
-      outcome: {},
-      ended_before: {},
-    },
+    record: { ...recordFrom(''), route: 'r', operation: 'read', path: text },
     mount: SERVER_MOUNT,
   }) as never;
 

@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { recordFrom } from '../../test/support/caller-record.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
 import { buildBriefRecord, buildRecord } from './record.ts';
 
-const facts = {
-  route: 'r',
-  operation: 'read',
-  path: 'p',
-  remote_address: '',
-  request: {},
-  outcome: {},
-  ended_before: {},
-};
+const facts = { ...recordFrom(''), route: 'r', operation: 'read', path: 'p' };
 
 function authOf(policies: readonly string[]): Record<string, unknown> {
   const record = facts;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hashInTurn } from '../../src/access/turns/operations.ts';
+import { recordFrom } from '../support/caller-record.ts';
 import { LOCKED } from '../support/locked-ssh-key.ts';
 import { startTestServer } from '../support/server.ts';
 
@@ -17,18 +18,9 @@ test('keys are opened in turns of their own: log-ins do not wait for them, nor t
   const scope_id = await make('scopes', { scope_id: org });
   const store = await make('credential-stores', { scope_id, type: 'static' });
   await call('POST', 'sys/auth/userpass', { type: 'userpass' });
-  const record = {
-    route: '',
-    operation: 'update',
-    path: '',
-    remote_address: '192.0.2.1',
-    request: {},
-    outcome: {},
-    ended_before: {},
-  } as const;
   // Both places of passwords are taken.
   const over = Promise.withResolvers<void>();
-  const caller = { record, token: undefined };
+  const caller = { record: recordFrom('192.0.2.1'), token: undefined };
   const hashes = [1, 2].map(() => hashInTurn(running.app, caller, () => over.promise));
   let isSet = false;
   const waits = call('POST', 'auth/userpass/users/ann', { password: 'a right password' }).then(

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { startWalk } from '../../src/access/walks/operations.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
+import { recordFrom } from '../support/caller-record.ts';
 import { headOf, openTalk, type Talk } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 
@@ -23,15 +24,7 @@ async function makeTokens({ running }: Client): Promise<void> {
 /** Has all turns of an address at reading further pages taken; returns what gives them back. */
 async function takePages({ running }: Client, remote_address: string): Promise<() => void> {
   const end = Promise.withResolvers<void>();
-  const record = {
-    route: '',
-    operation: 'list',
-    path: '',
-    remote_address,
-    request: {},
-    outcome: {},
-    ended_before: {},
-  } as const;
+  const record = recordFrom(remote_address);
   for (let at = 0; at < 2; at++) {
     const read = startWalk(running.app, { record });
     await read(async () => {});

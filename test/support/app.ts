@@ -14,6 +14,7 @@ import { Barrier } from '../../src/seal/barrier.ts';
 import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../../src/seal/keyring.ts';
 import { cacheConfig } from '../../src/store/config-cache.ts';
 import type { Store } from '../../src/store/store.ts';
+import { recordFrom } from './caller-record.ts';
 
 export interface TestApp {
   app: App;
@@ -91,13 +92,10 @@ export function testCaller(
     headers: {},
     wrap_ttl: undefined,
     record: {
+      ...recordFrom('192.0.2.1'),
       route: 'test',
       operation: 'update',
       path: 'test',
-      remote_address: '192.0.2.1',
-      request: {},
-      outcome: {},
-      ended_before: {},
     },
     recorded: false,
   };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { recordFrom } from '../../../test/support/caller-record.ts';
 import { startTestServer } from '../../../test/support/server.ts';
 import { startWalk } from './operations.ts';
 
@@ -10,15 +11,7 @@ const { app } = running;
 function callerAt(remote_address: string) {
   const listeners = new Set<() => void>();
   return {
-    record: {
-      route: '',
-      operation: 'list',
-      path: '',
-      remote_address,
-      request: {},
-      outcome: {},
-      ended_before: {},
-    },
+    record: recordFrom(remote_address),
     onGone(listener: () => void) {
       listeners.add(listener);
       return () => {

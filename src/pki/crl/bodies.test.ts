@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { heapUsed } from '../../../test/support/heap.ts';
+import { buffersUsed } from '../../../test/support/heap.ts';
 import { encodePem } from '../../core/pem.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { derBody, pemBody } from './bodies.ts';
@@ -23,15 +22,6 @@ for (const length of lengths) {
     assert.deepEqual(bytes, Buffer.from(der));
     assert.equal(derBody(der).length, length);
   });
-}
-
-/** What is not in use any more is let go of some turns after it was found out. */
-async function buffersUsed(): Promise<number> {
-  for (let turn = 0; turn < 4; turn++) {
-    heapUsed();
-    await nextTurn();
-  }
-  return process.memoryUsage().arrayBuffers;
 }
 
 test('of lists that are read again and again as text, some of the texts are kept, whatever the number of lists', async () => {

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { eachEngine } from '../../../../test/support/engines.ts';
+import { LIST_FRAME } from '../../../../test/support/list-frame.ts';
 import { build } from '../../../store/database.ts';
 import type { Store } from '../../../store/store.ts';
 import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
-import { encodeListFrame, parseCrl } from '../../../x509/crl.ts';
+import { parseCrl } from '../../../x509/crl.ts';
 import { formatSerial } from '../../../x509/serial.ts';
 import { insertRevocation, readRevocationState } from '../../revocation/store.ts';
 import type { ListJob, ListScope } from './job.ts';
@@ -15,14 +16,6 @@ import { makeList, remakeList, type SignedList } from './jobs.ts';
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const public_key = publicKey.export({ format: 'der', type: 'spki' });
 const sign = (tbs: Uint8Array): Uint8Array => signSync(privateKey, 'PureEd25519', tbs);
-const frame = encodeListFrame({
-  issuer: Uint8Array.of(0x30, 0),
-  signatureAlgorithm: 'PureEd25519',
-  thisUpdate: 1_800_000_000,
-  nextUpdate: 1_800_086_400,
-  crlNumber: 1n,
-  authorityKeyId: new Uint8Array(20),
-});
 const SCOPE: ListScope = { members: ['a'], known: null, epoch: 0, empty: false };
 
 const jobFor = (
@@ -31,7 +24,7 @@ const jobFor = (
 ): ListJob => ({
   content: { mount_id: 'm', scope: JSON.stringify(given.scope ?? SCOPE), revision },
   basis: given.basis,
-  frame,
+  frame: LIST_FRAME,
   algorithm: 'PureEd25519',
   max_entries: given.max_entries ?? -1,
 });

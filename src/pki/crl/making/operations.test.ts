@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { LIST_FRAME } from '../../../../test/support/list-frame.ts';
 import { startTestServer } from '../../../../test/support/server.ts';
 import { doFor } from '../../../core/asking.ts';
-import { encodeListFrame } from '../../../x509/crl.ts';
 import type { ListJob } from './job.ts';
 import { remakeSignedList } from './operations.ts';
 
@@ -21,14 +21,7 @@ const JOB: ListJob = {
     revision: 1500,
   },
   basis: undefined,
-  frame: encodeListFrame({
-    issuer: Uint8Array.of(0x30, 0),
-    signatureAlgorithm: 'PureEd25519',
-    thisUpdate: 1_800_000_000,
-    nextUpdate: 1_800_086_400,
-    crlNumber: 1n,
-    authorityKeyId: new Uint8Array(20),
-  }),
+  frame: LIST_FRAME,
   algorithm: 'PureEd25519',
   max_entries: -1,
 };
