@@ -32,6 +32,7 @@ import {
 import type { Answer, AnyRoute } from './route.ts';
 import { findMount } from './router.ts';
 import type { Routers } from './target.ts';
+import { isLong, whilePermitted } from './while-permitted.ts';
 import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
 import { wrapIfAsked } from './wrapping.ts';
 
@@ -82,15 +83,16 @@ async function answer(
   const dressed = dress(caller, route, result, { fields, params: match.params });
   const sent = await wrapIfAsked(app, caller, result, dressed);
   await recordDone(app, caller, route);
-  // What is read while it is sent waits for its client.
-  if (isLong(sent.body)) letGo();
   requireOpen(app, route);
-  return sent;
+  if (!isLong(sent.body)) return sent;
+  // What is read while it is sent waits for its client.
+  letGo();
+  return whilePermitted(sent, async () => {
+    await caller.standing?.renew();
+    requireOpen(app, route);
+    letGo();
+  });
 }
-
-/** Whether it is read while it is sent. */
-const isLong = (body: Dressed['body']): boolean =>
-  typeof body === 'object' && !(body instanceof Uint8Array);
 
 /** A request that is permitted. Nothing of what that was judged by is named beside it, where work would hold it. */
 interface Admitted {
@@ -98,7 +100,7 @@ interface Admitted {
   there: There;
   fields: Record<string, unknown>;
   input: Record<string, unknown>;
-  /** Of what the caller is permitted, once nothing is judged any more. */
+  /** Of what the caller is permitted, until it is judged anew. */
   letGo(): void;
 }
 
@@ -147,7 +149,11 @@ async function admit(
   traceInput(trace, input);
   // By now the caller has what is known of them.
   asker.known = undefined;
-  return { caller, there, fields, input, letGo: () => putAside(holding, caller) };
+  const letGo = (): void => {
+    putAside(holding, caller);
+    budget.left = MOST_COMPARISONS;
+  };
+  return { caller, there, fields, input, letGo };
 }
 
 function callerOf(
