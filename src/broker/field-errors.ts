@@ -51,6 +51,8 @@ export function checkLengths(
 }
 
 export const IN_REQUEST = 'Error in provided request.';
+/** Of a field that comes twice. */
+export const TWICE = 'This is given more than once.';
 export const IN_FIELDS = 'Errors in provided fields.';
 
 /** @throws Failure `invalid` for one field */

@@ -1,5 +1,5 @@
 import { ZodError } from 'zod';
-import { IN_REQUEST } from '../broker/field-errors.ts';
+import { IN_REQUEST, refuseField, TWICE } from '../broker/field-errors.ts';
 import { deriveMask } from '../broker/mask.ts';
 import { hasControl } from '../core/control-characters.ts';
 import { Failure } from '../core/failure.ts';
@@ -52,7 +52,11 @@ export function checkFields(
   return { item: checkTypes(route, dropNulls(fields)), mask };
 }
 
-/** Names may also come in the other spelling of the format's standard, `hostCatalogId`. */
+/**
+ * Names may also come in the other spelling of the format's standard, `hostCatalogId`.
+ *
+ * @throws Failure `invalid` for a field that comes in both, of which a proxy may read the other
+ */
 function renameCamel(
   body: NamedFields,
   shape: Readonly<Record<string, unknown>>,
@@ -60,7 +64,8 @@ function renameCamel(
   const named: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body)) {
     const snake = Object.hasOwn(shape, name) || name.length > MAX_REFERENCE ? name : snakeOf(name);
-    const key = Object.hasOwn(shape, snake) && !Object.hasOwn(body, snake) ? snake : name;
+    const key = Object.hasOwn(shape, snake) ? snake : name;
+    if (Object.hasOwn(named, key)) refuseField(key, TWICE, IN_REQUEST);
     named[key] = value;
   }
   return named;

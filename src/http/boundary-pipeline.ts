@@ -5,7 +5,7 @@ import type { Token } from '../access/tokens/token.ts';
 import { type App, perApp } from '../app.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
 import { USUAL_WORDS } from '../broker/definition.ts';
-import { IN_REQUEST, refuseField } from '../broker/field-errors.ts';
+import { IN_REQUEST, refuseField, TWICE } from '../broker/field-errors.ts';
 import { type Action, ownAction } from '../broker/grants/actions.ts';
 import type { GrantVerdict } from '../broker/grants/decision.ts';
 import { isIdOf } from '../broker/resource-types.ts';
@@ -145,7 +145,7 @@ function queryOf(url: string): URLSearchParams {
   for (const name of query.keys()) {
     // The one that is a list.
     if (name === 'update_mask') continue;
-    if (names.has(name)) refuseField(name, 'This is given more than once.', IN_REQUEST);
+    if (names.has(name)) refuseField(name, TWICE, IN_REQUEST);
     names.add(name);
   }
   return query;

@@ -153,6 +153,57 @@ test('a field that comes twice in a query of the broker is refused, but for a ma
   assert.doesNotMatch(await masks.text(), /given more than once/);
 });
 
+/** Bodies of the broker, and the field that they have in both of its spellings. */
+const SPELLINGS: [path: string, body: object, field?: string][] = [
+  ['groups', { scope_id: 'global', name: 'g' }],
+  ['groups', { scopeId: 'global', name: 'g2' }],
+  ['groups', { scope_id: 'p_1', scopeId: 'global', name: 'g3' }, 'scope_id'],
+  ['groups', { scopeId: 'global', scope_id: 'p_1', name: 'g3' }, 'scope_id'],
+  ['groups', { scopeId: 'global', scope_id: null, name: 'g3' }, 'scope_id'],
+  ['groups', { scopeId: 'global', scope_id: 'global', name: 'g3' }, 'scope_id'],
+  [
+    'targets',
+    { scope_id: 'p_1', sessionMaxSeconds: 1, session_max_seconds: 2 },
+    'session_max_seconds',
+  ],
+  [
+    'roles/r_1234567890:set-grants',
+    { version: 1, grant_strings: ['ids=*;type=*;actions=read'], grantStrings: [] },
+    'grant_strings',
+  ],
+  [
+    'auth-methods/ampw_1:authenticate',
+    { tokenType: 'token', token_type: 'cookie', attributes: {} },
+    'token_type',
+  ],
+];
+for (const [path, body, field] of SPELLINGS) {
+  test(`${path} of the broker with ${JSON.stringify(body)} is ${field ? `refused naming ${field}` : 'taken'}`, async () => {
+    const answer = await root('POST', path, body);
+    if (!field) return assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.status, 400, answer.text);
+    const said = `{"name":"${field}","description":"This is given more than once."}`;
+    assert.ok(answer.text.includes(said), answer.text);
+  });
+}
+
+/** Within an object there is one spelling. */
+const WITHIN: [path: string, body: object][] = [
+  ['accounts', { auth_method_id: 'ampw_1', attributes: { login_name: 'ann', loginName: 'bob' } }],
+  ['targets', { scope_id: 'p_1', type: 'tcp', attributes: { default_port: 1, defaultPort: 2 } }],
+  [
+    'targets',
+    { scope_id: 'p_1', type: 'tcp', with_aliases: [{ scope_id: 'global', scopeId: 'p_1' }] },
+  ],
+];
+for (const [path, body] of WITHIN) {
+  test(`${path} of the broker takes no other spelling within ${JSON.stringify(body)}`, async () => {
+    const answer = await root('POST', path, body);
+    assert.equal(answer.status, 400, answer.text);
+    assert.match(answer.text, /"(?:attributes|with_aliases)/);
+  });
+}
+
 /** Sends headers as they are given, twice where they are given twice. */
 function get(path: string, headers: [name: string, value: string][]): Promise<number> {
   return new Promise((resolve, reject) => {
