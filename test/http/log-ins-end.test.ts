@@ -253,6 +253,40 @@ eachPlace('finished log-ins', (newPlace) => {
     });
   }
 
+  // The requests come from 127.0.0.1.
+  const narrowed: [to: object, self: number, byAccessor: number][] = [
+    [{ token_bound_cidrs: '127.0.0.1/32' }, 200, 400],
+    [{ token_bound_cidrs: '10.9.0.0/16,127.0.0.0/8' }, 200, 400],
+    [{ token_bound_cidrs: '10.9.0.0/16' }, 400, 400],
+    [{ token_bound_cidrs: '127.0.0.2/32' }, 400, 400],
+    [{ token_bound_cidrs: '' }, 200, 200],
+    [{ token_strictly_bind_ip: true }, 400, 400],
+    [{ token_strictly_bind_ip: false }, 200, 200],
+    // These are the log-in's own.
+    [{ token_num_uses: 1 }, 200, 200],
+    [{ token_no_default_policy: true }, 200, 200],
+    [{ token_type: 'batch', token_period: 0 }, 200, 200],
+  ];
+  for (const [engine, open] of [
+    ['userpass', userpass],
+    ['approle', approle],
+  ] as const) {
+    for (const [to, self, byAccessor] of narrowed) {
+      test(`a log-in by ${engine} is renewed as an account with ${JSON.stringify(to)} allows`, async () => {
+        const on = await open({ token_period: '1h' });
+        const { token } = on;
+        const found = await call('GET', 'auth/token/lookup-self', undefined, { token });
+        await ok(call('POST', on.account, to));
+        assert.equal((await renew(token)).status, self);
+        assert.equal((await call('POST', 'auth/token/renew', { token })).status, self);
+        const accessor = found.textAt('data.accessor');
+        const renewed = await call('POST', 'auth/token/renew-accessor', { accessor });
+        assert.equal(renewed.status, byAccessor, renewed.text);
+        assert.equal(await statusOf(token), 200);
+      });
+    }
+  }
+
   test('a renewal goes by what the account says of lifetimes by now', async () => {
     const on = await userpass({ token_period: '24h' });
     assert.equal((await renew(on.token)).field('auth.lease_duration'), 86_400);

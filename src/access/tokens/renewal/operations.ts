@@ -20,6 +20,7 @@ import { findStoredTokenRole, holdTokenRole } from '../roles/store.ts';
 import { findToken, renewToken } from '../store.ts';
 import type { Token } from '../token.ts';
 import {
+  judgeAddresses,
   judgePolicies,
   type RenewalRules,
   rulesOfMaker,
@@ -33,7 +34,8 @@ export async function renewSelf(
   input: { increment: number },
 ): Promise<Answer> {
   const { text, token } = requirePresented(caller);
-  return renew(app, caller, { token, client_token: text, increment: input.increment });
+  const from = caller.record.remote_address;
+  return renew(app, caller, { token, client_token: text, from, increment: input.increment });
 }
 
 export async function renewByText(
@@ -43,7 +45,9 @@ export async function renewByText(
 ): Promise<Answer> {
   if (input.token === '') return renewSelf(app, caller, input);
   const token = await requireLiving(app, caller, input.token);
-  return renew(app, caller, { token, client_token: input.token, increment: input.increment });
+  const from = caller.record.remote_address;
+  const { increment } = input;
+  return renew(app, caller, { token, client_token: input.token, from, increment });
 }
 
 export async function renewByAccessor(
@@ -52,14 +56,19 @@ export async function renewByAccessor(
   input: { accessor: string; increment: number },
 ): Promise<Answer> {
   const token = await requireByAccessor(app, input.accessor);
-  return renew(app, caller, { token, client_token: '', increment: input.increment });
+  const { increment } = input;
+  return renew(app, caller, { token, client_token: '', from: undefined, increment });
 }
 
-async function renew(
-  app: App,
-  caller: Caller,
-  input: { token: Token; client_token: string; increment: number },
-): Promise<Answer> {
+interface Wanted {
+  token: Token;
+  client_token: string;
+  /** Where whoever has the token asks from; undefined for somebody who has its accessor. */
+  from: string | undefined;
+  increment: number;
+}
+
+async function renew(app: App, caller: Caller, input: Wanted): Promise<Answer> {
   const { client_token } = input;
   noteToken(caller, input.token);
   const { token, expires_at, times, warnings } = await commitPlanned(app, caller, async () => {
@@ -68,7 +77,7 @@ async function renew(
     const origin = await findMountById(app, token.mount_id);
     // As it is by now: the request may be planned anew.
     const mount = origin ?? (await presentMount(app, caller.mount));
-    const { rules, effects } = await askMaker(app, token, origin);
+    const { rules, effects } = await askMaker(app, { token, from: input.from }, origin);
     const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
     const bounds = { ...rules, default_ttl: token.creation_ttl || default_ttl, max_ttl };
     const { ttl, warnings } = planLifetime(bounds, input.increment, now - token.created_at);
@@ -132,15 +141,19 @@ interface Asked {
 /**
  * What whoever a token was made by says by now: the account or role that logged in, or the token role.
  *
- * @throws Failure `invalid` when that is gone, or gives other policies
+ * @throws Failure `invalid` when that is gone, gives other policies, or allows other addresses
  */
-async function askMaker(app: App, token: Token, origin: Mount | undefined): Promise<Asked> {
+async function askMaker(
+  app: App,
+  { token, from }: Pick<Wanted, 'token' | 'from'>,
+  origin: Mount | undefined,
+): Promise<Asked> {
   if (token.role !== '') return askTokenRole(app, token);
   switch (origin?.type) {
     case 'userpass':
-      return askAccount(token, await findUserSettings(app, token), 'same');
+      return askAccount({ token, from }, await findUserSettings(app, token), 'same');
     case 'approle':
-      return askAccount(token, await findApproleSettings(app, token), 'no_less');
+      return askAccount({ token, from }, await findApproleSettings(app, token), 'no_less');
     default:
       return { rules: rulesOfToken(token), effects: [] };
   }
@@ -166,10 +179,16 @@ async function askTokenRole(app: App, token: Token): Promise<Asked> {
 
 type Account = Awaited<ReturnType<typeof findUserSettings>>;
 
-function askAccount(token: Token, account: Account, policies: 'same' | 'no_less'): Asked {
+function askAccount(
+  { token, from }: Pick<Wanted, 'token' | 'from'>,
+  account: Account,
+  policies: 'same' | 'no_less',
+): Asked {
   if (!account) throw new Failure('invalid', 'who logged in is gone, not renewing');
   const { settings, held } = account;
-  const because = judgePolicies(token.policies, settings.token_policies, policies);
+  const because =
+    judgePolicies(token.policies, settings.token_policies, policies) ??
+    judgeAddresses(token.bound_cidrs, settings, from);
   if (because !== undefined) throw new Failure('invalid', because);
   return { rules: rulesOfMaker(token, rulesOfSettings(settings)), effects: [held] };
 }

@@ -1,3 +1,4 @@
+import { areWithin, judgeAddress, plainAddress } from '../addresses.ts';
 import { canonicalPolicies } from '../policy-names.ts';
 import type { TokenSettings } from '../settings.ts';
 import type { Token } from '../token.ts';
@@ -50,3 +51,29 @@ export function judgePolicies(
   const isChanged = isLess || (asked === 'same' && old?.size !== now?.size);
   return isChanged ? 'policies have changed, not renewing' : undefined;
 }
+
+/**
+ * Says why a log-in's token is not renewed by the addresses that its account allows by now; undefined: it is.
+ *
+ * @param from where it is renewed from by whoever has it; undefined: somebody else renews it, and it may not be
+ *   good for more addresses than its account
+ */
+export function judgeAddresses(
+  has: readonly string[],
+  {
+    token_bound_cidrs,
+    token_strictly_bind_ip,
+  }: Pick<TokenSettings, 'token_bound_cidrs' | 'token_strictly_bind_ip'>,
+  from: string | undefined,
+): string | undefined {
+  const isNear =
+    from === undefined ? isWithin(has, token_bound_cidrs) : judgeAddress(token_bound_cidrs, from);
+  if (!isNear) return 'the address is not allowed any more, not renewing';
+  const isStrict = has.length === 1 && plainAddress(has[0]) !== undefined;
+  const isLoose = token_strictly_bind_ip && !isStrict;
+  return isLoose ? 'log-ins are bound to one address by now, not renewing' : undefined;
+}
+
+/** No blocks at all are all addresses. */
+const isWithin = (cidrs: readonly string[], outer: readonly string[]): boolean =>
+  outer.length === 0 || (cidrs.length > 0 && areWithin(cidrs, outer));
