@@ -60,7 +60,7 @@ function weighValues(values: readonly ParameterValue[]): number {
   return bytes;
 }
 
-/** What a rule that was merged takes besides its path and its conditions, each character, segment and slot of that path, as measured. */
+/** What a merged rule takes, and each character, segment and slot of its path, besides its conditions; as measured. */
 const RULE_BYTES = { rule: 256, character: 2, segment: 8, slot: 48 } as const;
 
 /** About how many bytes merged rules take. */

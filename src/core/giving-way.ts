@@ -60,7 +60,7 @@ export function compareTurns(one: Place, other: Place): number {
   return one[level].last - other[level].last;
 }
 
-/** Of two with as good a reason: the higher rank, then the network that has more, the site, the party, then who came later. */
+/** Of two with as good a reason: the higher rank, then the network that has more, site, party, then who came later. */
 export function givesWayBefore(line: Line, other: Line): boolean {
   if (line.rank !== other.rank) return line.rank > other.rank;
   const networks = line.network.weight - other.network.weight;

@@ -52,8 +52,8 @@ const LOOKS = 64;
  * network that has most, of the site of it that has most, of a party of that that has much: what was begun first and
  * is still not done is slowest.
  *
- * What is settled gives way to nobody, and so what a network and a site may have shrinks as the last bytes go: as the cube
- * of how much of these is left. However many networks fill it, whoever comes from another finds room for a little.
+ * What is settled gives way to nobody, and so what a network and a site may have shrinks as the last bytes go: as the
+ * cube of how much of these is left. However many networks fill it, whoever comes from another finds room for a little.
  */
 export class SharedBytes {
   readonly #limits: ByteLimits;

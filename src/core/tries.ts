@@ -1,7 +1,7 @@
 /** Of so many that were asked in vain; who was so longest ago is forgotten first. */
 const MOST_KNOWN = 65_536;
 
-/** What was asked in vain, and in which order: it goes behind all that was not, and among it what was longest ago goes first. */
+/** What was asked in vain, and in which order: it goes behind all that was not, what was so longest ago first. */
 export class Tries {
   readonly #known = new Map<string, number>();
   #count = 0;

@@ -63,7 +63,7 @@ const WORDS: Readonly<Record<keyof JsonLimits, string>> = {
   maxMembers: 'members of objects',
 };
 
-/** A key that was given twice is a member that is not there after parsing. @throws Failure `invalid` for more than the limits */
+/** A key that was given twice is a member that is not there after parsing. @throws Failure `invalid` beyond limits */
 function countWithin(text: string, limits: JsonLimits): JsonParts {
   const parts = countJsonParts(text, limits);
   const { beyond } = parts;

@@ -1,6 +1,6 @@
 import { networkOfParty, partyOf, siteOfParty } from '../core/party.ts';
 
-/** Requests of one site, and of one network, that are worked on at most though their clients have gone. */
+/** While so many of one site, or of one network, are worked on though their clients have gone, no more are begun. */
 const MOST = { site: 512, network: 768 } as const;
 
 /**

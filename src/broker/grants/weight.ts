@@ -24,7 +24,7 @@ function weighFiled(grant: Grant, text: string): number {
   return weighRead(grant, text) + FILED_BYTES + grant.ids.length * FILED_ID_BYTES;
 }
 
-/** What an authority takes, a role, each scope more that it names, and a grant in its hands besides what the grant does. */
+/** What an authority takes, a role, each scope more that it names, and a held grant besides what the grant does. */
 const BYTES = { authority: 2048, role: 160, scope: 56, held: 64 } as const;
 
 /** About how many bytes an authority of some grants takes. */

@@ -27,7 +27,7 @@ const knownOf = perApp(() => ({
  *
  * @param what jobs that ask for different things know different things
  * @param offer goes through all that there is to ask: again, once there is room for what was left out
- * @returns when all has ended that was begun: where `offer` fails nothing more is, and nothing goes on beside the next run
+ * @returns when all has ended that was begun: where `offer` fails nothing more is, and nothing runs beside the next run
  */
 export async function shareWork(
   app: App,
