@@ -10,6 +10,7 @@ import { Failure } from '../core/failure.ts';
 import { mayHaveUser } from '../core/place.ts';
 import { recordable } from '../core/recorded-shape.ts';
 import type { Mount } from '../mounts/mount.ts';
+import { concealTexts } from './concealed-words.ts';
 import type { AnyRoute, Capability, Method } from './route.ts';
 
 /** What of an endpoint's declaration decides how its requests are recorded; either API's has it. */
@@ -241,26 +242,7 @@ function concealPlaces(app: App, { route, record }: Trace, end: RecordedEnd): Re
     if (sent !== undefined) record.request[name] = conceal(sent, true);
   }
   const { error } = end;
-  return error === undefined ? end : { ...end, error: concealIn(error, hashes) };
-}
-
-/** Of more, or in longer words, nothing is told. */
-const MOST_TOLD = { texts: 100, words: 4_096 };
-
-/** The words with hashes in place of some texts; what stands in a hash is no text. */
-function concealIn(words: string, hashes: ReadonlyMap<string, string>): string {
-  if (hashes.size === 0) return words;
-  if (hashes.size > MOST_TOLD.texts || words.length > MOST_TOLD.words) {
-    return 'the words of this refusal may tell what is concealed';
-  }
-  const texts = [...hashes.keys()].sort((a, b) => b.length - a.length);
-  let told = '';
-  for (let at = 0; at < words.length; ) {
-    const text = texts.find((each) => words.startsWith(each, at));
-    told += text === undefined ? words.charAt(at) : hashes.get(text);
-    at += text?.length ?? 1;
-  }
-  return told;
+  return error === undefined ? end : { ...end, error: concealTexts(error, hashes) };
 }
 
 function isRead({ method, body }: RecordedRoute): boolean {
