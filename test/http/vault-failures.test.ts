@@ -81,14 +81,14 @@ const brokered = async (type: string, of: object): Promise<string> =>
 
 const generic = await brokered('vault-generic', { path: 'database/creds/app' });
 const posting = await brokered('vault-generic', {
-  path: 'a/b',
+  path: 'odd/creds',
   http_method: 'POST',
   http_request_body: '{}',
 });
-const ldap = await brokered('vault-ldap', { path: 'ldap/creds/a' });
+const ldap = await brokered('vault-ldap', { path: 'ldap/creds/app' });
 const ssh = await targetOf('ssh', {
   injected_application_credential_source_ids: [
-    await library('vault-ssh-certificate', { path: 'ssh/sign/a', username: 'u' }),
+    await library('vault-ssh-certificate', { path: 'ssh/sign/app', username: 'u' }),
   ],
 });
 
@@ -318,6 +318,61 @@ test('a server that does not answer to a revocation is asked to renew leases of 
   misbehave = undefined;
   assert.deepEqual(asked, ['/v1/sys/leases/revoke', '/v1/sys/leases/renew']);
 });
+
+const SECRET = 'stapledonkeycharger';
+const posts = (http_request_body: string) => ({
+  path: 'odd/creds',
+  http_method: 'POST',
+  http_request_body,
+});
+/** What libraries send, what the server says to that, and what of it whoever asks for a session is told. */
+const SENT: [what: string, of: object, words: string, told: string][] = [
+  ['nothing of it', posts(`{"a1":"${SECRET}"}`), 'cannot be done now', 'cannot be done now'],
+  ['its end', posts(`{"a1":"${SECRET}"}`), 'cannot take edonkeycharger', 'cannot take …'],
+  ['its beginning', posts(`{"a1":"${SECRET}"}`), 'cannot take stapl... now', 'cannot take …'],
+  ['a name', posts(`{"${SECRET}":"x1"}`), `unknown field ${SECRET} here`, 'unknown field …'],
+  ['its path', { path: `kv/${SECRET}` }, `no value at ${SECRET} for you`, 'no value at …'],
+  ['its namespace', { path: 'kv/y1' }, 'namespace teamsecret is locked', 'namespace …'],
+  ['a key ID', { path: 'ssh/sign/r1', username: 'ann', key_id: SECRET }, `bad ${SECRET}`, 'bad …'],
+  [
+    'an option',
+    { path: 'ssh/sign/r2', username: 'ann', critical_options: { 'force-command': SECRET } },
+    'key_id and option donkeych are refused',
+    'key_id and option …',
+  ],
+  [
+    'the name of an option',
+    { path: 'ssh/sign/r3', username: 'ann', critical_options: { [SECRET]: 'x1' } },
+    `option ${SECRET} is refused`,
+    'option …',
+  ],
+];
+for (const [what, of, words, told] of SENT) {
+  test(`of a refusal that repeats ${what} of what a library sends is told "${told}"`, async () => {
+    const {
+      path,
+      username,
+      http_method = 'GET',
+    } = { username: '', http_method: undefined, path: '', ...of };
+    const credential_store_id = await made('credential-stores', {
+      ...newStore,
+      attributes: { ...newStore.attributes, address: vault.url, namespace: 'teamsecret' },
+    });
+    const isSsh = username !== '';
+    const id = await made('credential-libraries', {
+      ...{ credential_store_id, attributes: of },
+      type: isSsh ? 'vault-ssh-certificate' : 'vault-generic',
+    });
+    const target = isSsh
+      ? await targetOf('ssh', { injected_application_credential_source_ids: [id] })
+      : await targetOf('tcp', { brokered_credential_source_ids: [id] });
+    const method = isSsh ? 'POST' : http_method;
+    vault.answers.set(`${method} ${path}`, { status: 400, body: { errors: [words] } });
+    const refused = await ask('POST', `targets/${target}:authorize-session`, {});
+    assert.equal(refused.status, 500, refused.text);
+    assert.ok(refused.text.includes(`answered status 400: ${told}"`), refused.text);
+  });
+}
 
 test('what a library sends in its body is neither told nor recorded where its server repeats it', async () => {
   const http_request_body = '{"passphrase": "correcthorsebattery"}';

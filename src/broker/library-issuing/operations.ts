@@ -26,6 +26,7 @@ import {
 import { SECRET } from '../vault-client/coming.ts';
 import { type MadeLease, madeTokenOf } from '../vault-client/made.ts';
 import { askVault, type VaultRequest } from '../vault-client/operations.ts';
+import { textsOf, textsOfPath } from '../vault-client/repeated.ts';
 import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../vault-leases/lease.ts';
 import { macOf, openConnection, requireToken } from '../vault-tokens/operations.ts';
 import { holdCurrentToken } from '../vault-tokens/store.ts';
@@ -266,14 +267,15 @@ async function askFor(
     return askForSshCertificate(app, connection, { attributes, facts, makePair, onGone });
   }
   const { path = '', http_method = 'GET', http_request_body } = attributes;
+  const filled = fillPath(path, facts);
+  const body = http_method === 'POST' ? fillBody(http_request_body ?? '{}', facts) : undefined;
   const asked: VaultRequest = {
     method: http_method === 'POST' ? 'POST' : 'GET',
-    path: fillPath(path, facts),
+    path: filled,
     bounds: SECRET,
     onGone,
-    ...(http_method === 'POST'
-      ? { body: fillBody(http_request_body ?? '{}', facts), hidesBody: true }
-      : {}),
+    hides: () => [...textsOfPath(filled), ...textsOf(body ?? '{}')],
+    ...(body === undefined ? {} : { body }),
   };
   const answer = await askVault(app, connection, asked);
   const map = (secret: NonNullable<Secret>): MappingVerdict =>
@@ -315,6 +317,8 @@ async function askForSshCertificate(
     path,
     bounds: SECRET,
     onGone,
+    // Of its own fields not their names.
+    hides: () => [...textsOfPath(path), ...textsOf(JSON.stringify(Object.values(body)))],
     body: JSON.stringify({ ...body, ...key }),
   });
   return {

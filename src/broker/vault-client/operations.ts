@@ -20,10 +20,11 @@ import {
 } from './answer.ts';
 import { type AnswerBounds, type Said, SHORT } from './coming.ts';
 import { Connections } from './connections.ts';
+import { piecesOf } from './repeated.ts';
 import { findKey } from './secure-contexts/operations.ts';
 import { type Order, TIMEOUT } from './talk/operations.ts';
 import type { FromTalkThread, Parsed, ToTalkThread } from './thread.ts';
-import { describeRefusal, wordsOfBody } from './words.ts';
+import { describeRefusal } from './words.ts';
 
 /** One request to a Vault server. */
 export interface VaultRequest {
@@ -32,8 +33,8 @@ export interface VaultRequest {
   path: string;
   /** JSON text, sent as it is. */
   body?: string;
-  /** Of a body that is a secret: what of it a server repeats is not told. */
-  hidesBody?: true;
+  /** Of what asks for a secret: the texts of its path and body of which no part is told that a server repeats. */
+  hides?: () => readonly string[];
   /** Tells when nobody waits for it any more: then it is not begun. */
   onGone?: Asker['onGone'];
   /** Of the server's own work: for whom it is done. */
@@ -124,8 +125,8 @@ function readSaid(
   { status, text, weight }: Said,
 ): VaultAnswer {
   if (status >= 200 && status < 300) return parseVaultAnswer(text, weight);
-  const { token, client_certificate_key } = connection;
-  const sent = request.hidesBody ? wordsOfBody(request.body ?? '') : undefined;
+  const { token, namespace, client_certificate_key } = connection;
+  const sent = request.hides && piecesOf([token, namespace, ...request.hides()]);
   const words = describeRefusal(text, [token, client_certificate_key], sent);
   const told = `the Vault server answered status ${status}${words === '' ? '' : `: ${words}`}`;
   throw new VaultFault(status === 403 ? 'refused' : 'status', told, { status, words });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
-import { describeRefusal, REFUSAL, wordsOfBody } from './words.ts';
+import { piecesOf, repeats, textsOf, textsOfPath } from './repeated.ts';
+import { describeRefusal, REFUSAL } from './words.ts';
 
 test('a refusal is told in one line, and nothing when there is none', () => {
   assert.equal(describeRefusal('{"errors":["a\\nb","c"]}'), 'a b; c');
@@ -74,35 +75,74 @@ for (const [words, wanted = words] of told) {
 }
 
 const BODY = JSON.stringify({
-  role: 'app-reader',
+  passphrase: 'app-reader',
   pin: 94021,
-  note: { said: ['correct horse Battery', 'a\nstaple'], is: true },
+  z: { y: ['correct horse Battery', 'a\nstaple'], x: true },
 });
 const repeated: [words: string, wanted: string, body?: string][] = [
-  ['unknown role for this mount', 'unknown role for this mount'],
+  ['unknown one for this mount', 'unknown one for this mount'],
   ['cannot find app-reader here', 'cannot find …'],
   ['cannot find reader here', 'cannot find …'],
-  ['cannot find readers here', 'cannot find readers here'],
-  ['no pin 94021 here', 'no pin …'],
-  ['no pin 94022 here', 'no pin 94022 here'],
+  ['cannot find readers here', 'cannot find …'],
+  ['cannot find app_read here', 'cannot find …'],
+  ['cannot find appreader here', 'cannot find …'],
+  ['cannot find ready here', 'cannot find ready here'],
+  ['no number 94021 here', 'no number …'],
+  ['no number 94022 here', 'no number 94022 here'],
+  ['no number 940219 here', 'no number …'],
   ['cannot accept correct, or else', 'cannot accept …'],
   ['cannot accept BATTERY.', 'cannot accept …'],
+  ['cannot accept batter... at all', 'cannot accept …'],
+  ['cannot accept ttery', 'cannot accept …'],
+  ['cannot accept tery', 'cannot accept tery'],
+  ['cannot accept xcorrectly', 'cannot accept …'],
   ['no staple', 'no …'],
-  ['the note is true', 'the note is true'],
+  ['no staff', 'no staff'],
+  ['unknown field passphrase', 'unknown field …'],
+  ['unknown field phrase', 'unknown field …'],
+  ['unknown field phras', 'unknown field …'],
+  ['no pin', 'no …'],
+  ['it may be true', 'it may be true'],
+  ['cannot accept cafebattery', 'cannot accept …', '{"a":"caf\u00e9battery"}'],
+  ['cannot accept cafeb', 'cannot accept …', '{"a":"\uff43\uff41\uff46\uff45\uff42\uff41\uff54"}'],
+  ['no item 0 and 1', 'no item 0 and 1', '["zq",["zr"]]'],
   ['no form: name', 'no form: …', 'name=zq'],
   ['cannot accept zq', 'cannot accept …', 'name=zq'],
 ];
 for (const [words, wanted, body = BODY] of repeated) {
   test(`of ${words} is told ${wanted} where ${body === BODY ? 'JSON' : body} was sent`, () => {
     const refusal = JSON.stringify({ errors: [words] });
-    assert.equal(describeRefusal(refusal, [], wordsOfBody(body)), wanted);
+    assert.equal(describeRefusal(refusal, [], piecesOf(textsOf(body))), wanted);
+  });
+}
+
+const paths: [words: string, wanted: string, path: string][] = [
+  ['no value at horse', 'no value at …', 'kv/horse'],
+  ['no value at horses', 'no value at …', 'kv/data/horse?version=2'],
+  ['no value at cafebattery', 'no value at …', 'kv/caf%C3%A9battery'],
+  ['no value at hors', 'no value at hors', 'kv/horse'],
+  ['no value at battery', 'no value at …', 'kv/%/battery'],
+];
+for (const [words, wanted, path] of paths) {
+  test(`of ${words} is told ${wanted} where ${path} was asked for`, () => {
+    const refusal = JSON.stringify({ errors: [words] });
+    assert.equal(describeRefusal(refusal, [], piecesOf(textsOfPath(path))), wanted);
   });
 }
 
 test('of a body that is nested as deep as it may be words are found, too', () => {
   const depth = 8_000;
-  const words = wordsOfBody(`${'['.repeat(depth)}"hidden"${']'.repeat(depth)}`);
-  assert.ok(words.has('hidden'));
+  const sent = piecesOf(textsOf(`${'['.repeat(depth)}"hidden"${']'.repeat(depth)}`));
+  assert.ok(repeats(sent, 'hidden'));
+});
+
+test('what is kept of what was sent grows with it alone, whatever it is', () => {
+  const count = (text: string): number => piecesOf([text]).size;
+  for (const text of ['ab c,', 'a', '\u0301', '%', '\ufdfa']) {
+    const [once, twice] = [count(text.repeat(10_000)), count(text.repeat(20_000))];
+    assert.ok(twice <= 2 * once + 10, `${text}: ${once}, ${twice}`);
+  }
+  assert.ok(count('0123456789'.repeat(1_000)) <= 12);
 });
 
 test('of what was sent no part is told, however often and wherever it is said', () => {

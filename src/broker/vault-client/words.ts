@@ -1,5 +1,6 @@
 import { findObject } from './answer.ts';
 import { readValue } from './made.ts';
+import { repeats, type Sent } from './repeated.ts';
 
 /** Bytes of a refusal: what it says first is told, and what comes later is not waited for. */
 export const REFUSAL = 8_192;
@@ -34,12 +35,12 @@ const OF_PASSWORDS = new Set(
  * language, and what may be quoted is never looked into.
  *
  * @param secrets what was sent, and stands in no message
- * @param sent words of what was sent besides, as {@link wordsOfBody} finds them
+ * @param sent what was sent besides, of which no part is told either
  */
 export function describeRefusal(
   text: string,
   secrets: readonly string[] = [],
-  sent: ReadonlySet<string> = new Set(),
+  sent: Sent = new Set(),
 ): string {
   const told: string[] = [];
   let left = LOOKED_AT;
@@ -78,48 +79,14 @@ const hide = (text: string, secrets: readonly string[]): string =>
     .filter((secret) => secret !== '')
     .reduce((all, secret) => all.replaceAll(secret, '…'), text);
 
-/** The words that the values of a request have, and their parts: a server may repeat any of them. */
-export function wordsOfBody(body: string): ReadonlySet<string> {
-  const words = new Set<string>();
-  for (const text of textsOf(body)) {
-    for (const word of text.toLowerCase().split(BETWEEN_WORDS)) {
-      for (const one of [bareOf(word), ...partsOf(word)]) words.add(one);
-    }
-  }
-  words.delete('');
-  return words;
-}
-
-/** Values of JSON without their names; of anything else all of it. */
-function textsOf(body: string): string[] {
-  const texts: string[] = [];
-  const take = (_: string, value: unknown): unknown => {
-    if (typeof value === 'string' || typeof value === 'number') texts.push(String(value));
-    return value;
-  };
-  try {
-    JSON.parse(body, take);
-    return texts;
-  } catch {
-    return [body];
-  }
-}
-
-const partsOf = (word: string): string[] => word.split(/[^\p{L}\p{N}]+/u);
-
-function isOneOf(words: ReadonlySet<string>, word: string): boolean {
-  const lower = word.toLowerCase();
-  return words.has(bareOf(lower)) || partsOf(lower).some((part) => words.has(part));
-}
-
 const BETWEEN_WORDS = /[\s\p{Cc}\p{Cf}]+/u;
 
-function plainWordsOf(text: string, sent: ReadonlySet<string>): string {
+function plainWordsOf(text: string, sent: Sent): string {
   const told: string[] = [];
   for (const word of text.split(BETWEEN_WORDS)) {
     if (word === '') continue;
     const before = told.at(-1) ?? '';
-    const mayBeTold = isPlain(word) && !isOneOf(sent, word);
+    const mayBeTold = isPlain(word) && !repeats(sent, word);
     if (!mayBeTold || NAME_OF_SECRET.test(before) || !mayFollow(before, word)) {
       return [...told, '…'].join(' ');
     }
