@@ -174,18 +174,27 @@ export function signInTurn<Result>(
   key: KeyDescription,
   sign: () => Promise<Result>,
 ): Promise<Result> {
-  return isCheap(key) ? sign() : signWhenDue(app, caller, key, sign);
+  return isCheap(key) ? sign() : signWhenDue(app, askerOf(caller), key, sign);
+}
+
+/** As {@link signInTurn}, of what many wait for, whoever asked for it first: the server's own work. */
+export function signOwnInTurn<Result>(
+  app: App,
+  key: KeyDescription,
+  sign: () => Promise<Result>,
+): Promise<Result> {
+  return isCheap(key) ? sign() : signWhenDue(app, { party: OWN_PARTY }, key, sign);
 }
 
 async function signWhenDue<Result>(
   app: App,
-  caller: Caller,
+  who: Asker,
   key: KeyDescription,
   sign: () => Promise<Result>,
 ): Promise<Result> {
   const turns = signatureTurnsOf(app);
   const weight = key.key_type === 'rsa' ? Math.ceil((key.key_bits / 2048) ** 2.6) : 1;
-  const asker = { ...askerOf(caller), weight };
+  const asker = { ...who, weight };
   if (!turns.hasPlaceFor(asker)) {
     await patienceOf(app).wait(asker);
     throw refuseSignature();

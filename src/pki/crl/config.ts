@@ -16,7 +16,9 @@ const entryCount = comparedBy(integer, {
 
 /** How a mount's revocation lists are made; durations stay in the words they were written in. */
 const crlFields = {
-  expiry: durationText('72h').describe('Validity of a CRL.'),
+  expiry: durationText('72h').describe(
+    'Validity of a CRL. One younger than 30 seconds is not built anew for its age.',
+  ),
   disable: flag(false).describe('Serve an empty, signed CRL and build no other.'),
   ocsp_disable: flag(false).describe('Answer every OCSP request with "unauthorized".'),
   ocsp_expiry: durationText('12h').describe(

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
 import { eachPlace } from '../../../test/support/engines.ts';
+import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { doFor } from '../../core/asking.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { cacheConfig } from '../../store/config-cache.ts';
 import { build } from '../../store/database.ts';
@@ -15,6 +18,7 @@ import { readAuthority } from '../authority/operations.ts';
 import { rootFields } from '../issuers/root.ts';
 import { insertRevocation } from '../revocation/store.ts';
 import { generateRoot } from '../roots/operations.ts';
+import type { CrlPatch } from './config.ts';
 import { readCrl, rotateCrls } from './operations.ts';
 import { writeCrlConfig } from './settings/operations.ts';
 
@@ -35,11 +39,17 @@ function asNode(app: App, store: Store): App {
   };
 }
 
-async function makeAuthority(app: App): Promise<{ mount: Mount; issuer_id: string }> {
-  const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
+async function makeRoot(app: App, mount: Mount, body: object): Promise<void> {
   const root = z.object({ exported: z.string(), ...rootFields });
-  const body = { exported: 'internal', common_name: 'R', key_type: 'ec', ttl: '700h' };
-  await generateRoot(app, testCaller(mount), root.parse(body));
+  await generateRoot(app, testCaller(mount), root.parse({ ttl: '700h', ...body }));
+}
+
+async function makeAuthority(
+  app: App,
+  key_type = 'ec',
+): Promise<{ mount: Mount; issuer_id: string }> {
+  const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
+  await makeRoot(app, mount, { exported: 'internal', common_name: 'R', key_type });
   const { defaults } = await readAuthority(app, mount.id);
   return { mount, issuer_id: defaults.default_issuer };
 }
@@ -61,6 +71,30 @@ async function read(app: App, mount: Mount): Promise<Crl> {
 }
 
 const countOf = (crl: Crl): number => [...crl.entries()].length;
+
+/** Lists of a mount that are due at once, besides that of its first issuer. */
+const MORE = 12;
+
+/** Takes all turns of signatures, and hands back what gives them back. */
+function holdSignatures(app: App, mount: Mount): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const hold = () =>
+    signInTurn(app, testCaller(mount), { key_type: 'rsa', key_bits: 2048 }, () => promise);
+  void Promise.all([hold(), hold()]);
+  return resolve;
+}
+
+const LATE = { expiry: '1h', auto_rebuild: true, auto_rebuild_grace_period: '3599s' };
+const AGES: [config: CrlPatch, seconds: number, isAnother: boolean, why: string][] = [
+  [{ expiry: '2s' }, 29, false, 'it has run out, and is served for half a minute all the same'],
+  [{ expiry: '2s' }, 30, true, 'it has run out'],
+  [{ expiry: '90s' }, 44, false, 'half of its time is not over'],
+  [{ expiry: '90s' }, 45, true, 'half of its time is over'],
+  [LATE, 29, false, 'nearly all of its time is grace, and it is younger than half a minute'],
+  [LATE, 30, true, 'it is half a minute old, and its grace has begun'],
+  [{ ...LATE, auto_rebuild_grace_period: '10m' }, 2_999, false, 'its grace has not begun'],
+  [{ ...LATE, auto_rebuild_grace_period: '10m' }, 3_000, true, 'its grace has begun'],
+];
 
 /** More than are made on the calling thread. */
 const MANY = 1500;
@@ -165,6 +199,58 @@ eachPlace('lists', (newPlace, engine) => {
       }
     }
     assert.ok(numbers.size <= 10, `${numbers.size} lists for five rounds`);
+  });
+
+  for (const [config, seconds, isAnother, why] of AGES) {
+    const said = `${JSON.stringify(config)} after ${seconds} s`;
+    test(`${said}: ${why}`, async () => {
+      const { app, clock } = await openTestApp(await (await newPlace()).open());
+      const { mount } = await makeAuthority(app);
+      await writeCrlConfig(app, testCaller(mount), config);
+      const before = await readCrl(app, mount.id, 'default');
+      clock.now += seconds;
+      const after = await readCrl(app, mount.id, 'default');
+      assert.equal(after?.number !== before?.number, isAnother);
+    });
+  }
+
+  test('a list that runs out sooner than it is made is made once for who reads it', async () => {
+    const { app, clock } = await openTestApp(await (await newPlace()).open());
+    const { mount } = await makeAuthority(app);
+    await writeCrlConfig(app, testCaller(mount), { expiry: '2s' });
+    const now = (): number => {
+      clock.now += 60;
+      return clock.now * 1000;
+    };
+    const slow: App = { ...app, now };
+    const first = await readCrl(slow, mount.id, 'default');
+    const second = await readCrl(slow, mount.id, 'default');
+    assert.ok(first && second && second.number > first.number);
+  });
+
+  test('a list waits for its turn of signatures, which takes long, and for few of another mount', async () => {
+    const { app } = await openTestApp(await (await newPlace()).open());
+    const { mount: large } = await makeAuthority(app, 'rsa');
+    const { mount: other } = await makeAuthority(app, 'rsa');
+    const { mount: quick } = await makeAuthority(app);
+    const { defaults } = await readAuthority(app, large.id);
+    for (let at = 0; at < MORE; at++) {
+      const body = { exported: 'existing', common_name: `R${at}`, key_ref: defaults.default_key };
+      await makeRoot(app, large, body);
+    }
+    const release = holdSignatures(app, large);
+    const order: string[] = [];
+    const ask = (mount: Mount, ref: string, name: string): Promise<unknown> =>
+      doFor('192.0.2.1', () => readCrl(app, mount.id, ref)).then(() => order.push(name));
+    const { issuers } = await readAuthority(app, large.id);
+    const asked = [...issuers.keys()].map((id) => ask(large, id, 'one of many'));
+    asked.push(ask(other, 'default', 'other'));
+    await ask(quick, 'default', 'quick');
+    await delay(300);
+    assert.deepEqual(order, ['quick']);
+    release();
+    await Promise.all(asked);
+    assert.ok(order.indexOf('other') <= 4, order.join());
   });
 
   if (engine === 'postgres') {

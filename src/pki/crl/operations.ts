@@ -1,5 +1,6 @@
 import type { Caller } from '../../access/caller.ts';
 import type { App } from '../../app.ts';
+import { doFor } from '../../core/asking.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { resolveIssuer } from '../authority/authority.ts';
@@ -38,12 +39,14 @@ export async function readCrl(
   const authority = await readAuthority(app, mount_id);
   const issuers = planClass(authority, resolveIssuer(authority, ref));
   const { revision: wanted } = await readRevocationState(app.db, mount_id);
+  // One that is begun from here on is new enough, however long it takes and however soon it runs out.
+  const now = Math.floor(app.now() / 1000);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const ground = await readGround(app, mount_id, issuers);
     if (!ground) return undefined;
     const stored = await findCrl(app.db, mount_id, issuers.id);
-    if (ground.issuers.signer && judgeStale(stored, { ...ground, wanted }, app.now() / 1000)) {
-      await join(app, placeOf(mount_id, issuers), () => buildCrl(app, mount_id, ground));
+    if (ground.issuers.signer && judgeStale(stored, { ...ground, wanted }, now)) {
+      await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, ground));
       continue;
     }
     if (!stored) return undefined;
@@ -52,7 +55,7 @@ export async function readCrl(
       const modified_at_ms = Math.max(stored.modified_at_ms, ground.state.lists_modified_at_ms);
       return { number: stored.number, modified_at_ms, der: finished.list.der };
     }
-    await join(app, placeOf(mount_id, issuers), () => fetchList(app, mount_id, ground, stored));
+    await join(app, { mount_id, issuers }, () => fetchList(app, mount_id, ground, stored));
     if (
       !ground.issuers.signer &&
       !listsOf(app).shelf.find(placeOf(mount_id, issuers), stored.number)
@@ -65,15 +68,26 @@ export async function readCrl(
 
 const ATTEMPTS = 8;
 
-/** Waits for what is under way with a list, or begins it. */
-function join(app: App, place: string, begin: () => Promise<void>): Promise<void> {
+/**
+ * Waits for what is under way with a list, or begins it: as the mount's work, since others wait for it as well, and
+ * among much that its site asks for it would take that many times longer.
+ */
+function join(
+  app: App,
+  { mount_id, issuers }: { mount_id: string; issuers: IssuerClass },
+  begin: () => Promise<void>,
+): Promise<void> {
   const { running } = listsOf(app);
+  const place = placeOf(mount_id, issuers);
   const known = running.get(place);
   if (known) return known;
-  const work = begin().finally(() => running.delete(place));
+  const work = doFor(`mount ${mount_id}`, begin).finally(() => running.delete(place));
   running.set(place, work);
   return work;
 }
+
+/** So old a list is at least that is built anew for its age alone: anybody may read it as often as they like. */
+const LEAST_AGE_S = 30;
 
 /** Says whether a list must be built anew (contract 3.12). */
 function judgeStale(
@@ -89,7 +103,8 @@ function judgeStale(
   const grace = config.auto_rebuild
     ? crlSeconds(config, 'auto_rebuild_grace_period')
     : lifetime / 2;
-  if (now >= stored.next_update - grace) return true;
+  const due = Math.max(stored.next_update - grace, stored.this_update + LEAST_AGE_S);
+  if (now >= due) return true;
   return !config.auto_rebuild && !config.disable && stored.revision < wanted;
 }
 
@@ -157,7 +172,7 @@ async function rotateCrl(app: App, mount_id: string, issuers: IssuerClass): Prom
     for (let busy = running(app, place); busy; busy = running(app, place)) await busy;
     const ground = await readGround(app, mount_id, issuers);
     if (!ground) return;
-    await join(app, place, () => buildCrl(app, mount_id, ground));
+    await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, ground));
     const stored = await findCrl(app.db, mount_id, issuers.id);
     // Another node may have been quicker, with a list that it began before this request.
     const isNew = stored && stored.number > (before?.number ?? 0) && stored.revision >= wanted;

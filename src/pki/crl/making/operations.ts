@@ -1,6 +1,8 @@
+import { signOwnInTurn } from '../../../access/turns/operations.ts';
 import { type App, perApp } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { FewInTurn } from '../../../core/few-in-turn.ts';
+import { isCheap } from '../../../x509/algorithms.ts';
 import type { AssembledList } from '../../../x509/crl-assembly.ts';
 import type { Key } from '../../keys/key.ts';
 import { requireSigningKey, signWithKey } from '../../keys/operations.ts';
@@ -25,7 +27,11 @@ export async function makeSignedList(
 ): Promise<SignedList> {
   const { mount_id, key } = signer;
   if (job.content.revision <= SHORT) {
-    return makeList(app.db, job, (tbs) => signWithKey(app, mount_id, key, job.algorithm, tbs));
+    const make = () =>
+      makeList(app.db, job, (tbs) =>
+        signOwnInTurn(app, key, () => signWithKey(app, mount_id, key, job.algorithm, tbs)),
+      );
+    return isCheap(key) ? make() : costlyOf(app)(make);
   }
   const answer = await makingOf(app).run(async () => {
     // In its turn: a server that is sealed meanwhile has no key any more.
@@ -49,26 +55,35 @@ export async function remakeSignedList(
   return answer.list;
 }
 
-/**
- * One at a time, in turn by network: some mounts have many long lists, and whoever asks for another one waits for one
- * of them. Those that wait when the server stops are not begun.
- */
 const makingOf = perApp((app) => {
-  const turns = new FewInTurn(1);
   const thread = threadOf(app);
+  const inTurn = takeTurns(app);
+  return {
+    run: (order: () => Promise<Omit<ToListThread, 'id'>>): Promise<FromListThread> =>
+      inTurn(async () => thread.run(await order())),
+  };
+});
+
+/** Short lists whose signature takes long: a mount may have a thousand of them, all due at once. */
+const costlyOf = perApp(takeTurns);
+
+/**
+ * One at a time, in turn by whom they are made for: some mounts have many lists, and whoever asks for another one
+ * waits for one of them. Those that wait when the server stops are not begun.
+ */
+function takeTurns(app: App): <Made>(make: () => Promise<Made>) => Promise<Made> {
+  const turns = new FewInTurn(1);
   let isClosed = false;
   // What was opened last is closed first, and so this before the thread.
   app.onClose(() => {
     isClosed = true;
   });
-  return {
-    run: (order: () => Promise<Omit<ToListThread, 'id'>>): Promise<FromListThread> =>
-      turns.run(async () => {
-        if (isClosed) throw new Failure('unavailable', 'the server is stopping');
-        return thread.run(await order());
-      }),
-  };
-});
+  return (make) =>
+    turns.run(() => {
+      if (isClosed) throw new Failure('unavailable', 'the server is stopping');
+      return make();
+    });
+}
 
 /** A list of a million entries takes some seconds, and as long again where the database is slow. */
 const DEADLINE_MS = 120_000;
