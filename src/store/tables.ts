@@ -136,7 +136,7 @@ interface AuditDeviceRow {
 }
 
 /** Failed log-ins under one name; see `access/lockout/`. */
-interface LoginFailureRow {
+export interface LoginFailureRow {
   /** Keyed hash of method and name, base64url. */
   id: string;
   /** Of the auth mount, or of the broker's auth method. */

@@ -22,8 +22,9 @@ import {
   listRange,
   listUnbound,
 } from '../../src/access/leases/store.ts';
+import { listFailures } from '../../src/access/lockout/store.ts';
 import { removePage } from '../../src/access/tokens/ending/store.ts';
-import { deleteLogIns } from '../../src/access/tokens/store.ts';
+import { deleteLogIns, listAccessors } from '../../src/access/tokens/store.ts';
 import { endLogIns } from '../../src/broker/auth-tokens/operations.ts';
 import { listLogIns, usersNamed } from '../../src/broker/auth-tokens/store.ts';
 import { listGroupsOf, listRolesOf } from '../../src/broker/authority/roles/store.ts';
@@ -59,6 +60,8 @@ import {
 import { deleteRemains, LEASES, REMAINS } from '../../src/mounts/remains/store.ts';
 import { listCertificates } from '../../src/pki/certificates/search/store.ts';
 import { listSerials } from '../../src/pki/certificates/store.ts';
+import type { ListJob } from '../../src/pki/crl/making/job.ts';
+import { makeList } from '../../src/pki/crl/making/jobs.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Effect, Write } from '../../src/store/write.ts';
@@ -81,6 +84,18 @@ const named = aliasIds({ mount_accessor: 'a', name: 'n' });
 const range = { from: 'a', to: 'c' };
 const role = { mount_id: 'm', name: 'r' };
 const search = { now: 1, limit: 1, after: { not_after: 3, serial: 'x' } };
+/** None of those that are read is on it. */
+const SHORT_LIST: ListJob = {
+  content: {
+    mount_id: 'm',
+    scope: JSON.stringify({ members: [], known: null, epoch: 0, empty: false }),
+    revision: 10,
+  },
+  basis: undefined,
+  frame: { before: new Uint8Array(0), after: new Uint8Array(0) },
+  algorithm: 'PureEd25519',
+  max_entries: -1,
+};
 const windowOf = (order: Window['order']): Window => {
   return { type: 'session', order, before: { ms: 9, id: 'x' }, after_ms: 1, limit: 10 };
 };
@@ -120,6 +135,13 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => listCertificates(db, 'm', { ...search, name: '*.test', expires_after: 7 }),
   ],
   ['names of roles', /name>/, (db) => listRoleNames(db, { mount_id: 'm', ...page })],
+  ['accessors of tokens', /token_\d \(accessor>/, (db) => listAccessors(db, page)],
+  ['failed log-ins', /failure_1 \(id>/, (db) => listFailures(db, page)],
+  [
+    'what was revoked before all others',
+    /revocation_revision/,
+    (db) => makeList(db, SHORT_LIST, () => new Uint8Array(64)),
+  ],
   ['secret IDs', /secret_id_page/, (db) => listSecretIds(db, role, page)],
   ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],
   ['log-ins, the oldest first', /type_created/, (db) => listLogIns(db, { ms: 1, id: 'x' }, 10)],

@@ -2,6 +2,7 @@ import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { networkOf } from '../../core/party.ts';
 import type { Turn } from '../../jobs.ts';
+import { compareIds } from '../../store/in-blocks.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { checkInTurn, countTriesLeft, gone, refuseForNow } from '../turns/operations.ts';
@@ -10,10 +11,10 @@ import {
   addFailure,
   clearFailures,
   deleteFailuresBefore,
+  type FailuresRow,
   findFailures,
   hasFailuresBefore,
-  type LockedRow,
-  listLocked,
+  listFailures,
   unlockName,
 } from './store.ts';
 
@@ -145,7 +146,7 @@ function sealName(app: App, id: string, name: string): Uint8Array {
 
 const nameAt = (row: string) => ({ table: 'login_failure', column: 'name_sealed', row }) as const;
 
-/** Names that are looked at before others have their turn. */
+/** Names that are looked at at once, locked or not. */
 const PAGE = 250;
 /** Strangers may lock as many names as they can think of: of more, a list helps nobody. */
 const MOST_LISTED = 5_000;
@@ -166,19 +167,23 @@ export async function readLockedNames(app: App, method_id?: string): Promise<Log
   const since = Math.floor(app.now() / 1000) - lockout_duration;
   const names: LogInName[] = [];
   const breath = new Breath();
-  let after = { method_id: '', id: '' };
-  while (names.length < MOST_LISTED) {
-    const rows = await listLocked(app.db, { threshold, since, method_id, after, limit: PAGE });
-    for (const row of rows) names.push({ method_id: row.method_id, name: openName(app, row) });
+  for (let after = ''; names.length < MOST_LISTED; ) {
+    const rows = await listFailures(app.db, { after, limit: PAGE });
+    for (const row of rows) {
+      const isLocked = row.failures >= threshold && row.last_failed_at > since;
+      if (!isLocked || row.method_id !== (method_id ?? row.method_id)) continue;
+      names.push({ method_id: row.method_id, name: openName(app, row) });
+    }
     const last = rows.at(-1);
     if (!last || rows.length < PAGE) break;
-    after = last;
+    after = last.id;
     await breath.take();
   }
-  return names;
+  const some = names.slice(0, MOST_LISTED);
+  return some.sort((a, b) => compareIds(a.method_id, b.method_id));
 }
 
-function openName(app: App, { id, name_sealed }: LockedRow): string {
+function openName(app: App, { id, name_sealed }: FailuresRow): string {
   if (name_sealed.length === 0) return '';
   return Buffer.from(app.barrier.open('token', nameAt(id), name_sealed)).toString('utf8');
 }

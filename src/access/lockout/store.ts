@@ -1,4 +1,5 @@
 import { build, type Db } from '../../store/database.ts';
+import type { LoginFailureRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Failures } from './lockout.ts';
 
@@ -10,41 +11,23 @@ export async function findFailures(db: Db, id: string): Promise<Failures | undef
     .executeTakeFirst();
 }
 
-/** A name that is locked. */
-export interface LockedRow {
-  id: string;
-  method_id: string;
-  name_sealed: Uint8Array;
-}
+/** What is known of the failures of a name. */
+export type FailuresRow = Pick<
+  LoginFailureRow,
+  'id' | 'method_id' | 'name_sealed' | 'failures' | 'last_failed_at'
+>;
 
-/** Some names with so many failures, the last of them after a time, that come after one; by method. */
-export async function listLocked(
+/** Failures of all names, those that are not locked included: a page of them by their ids. */
+export function listFailures(
   db: Db,
-  page: {
-    threshold: number;
-    since: number;
-    /** Absent: of all methods. */
-    method_id: string | undefined;
-    after: Pick<LockedRow, 'id' | 'method_id'>;
-    limit: number;
-  },
-): Promise<LockedRow[]> {
-  const { threshold, since, method_id, after, limit } = page;
+  page: { after: string; limit: number },
+): Promise<FailuresRow[]> {
   return db
     .selectFrom('login_failure')
-    .select(['id', 'method_id', 'name_sealed'])
-    .where('failures', '>=', threshold)
-    .where('last_failed_at', '>', since)
-    .$if(method_id !== undefined, (rows) => rows.where('method_id', '=', method_id ?? ''))
-    .where((row) =>
-      row.or([
-        row('method_id', '>', after.method_id),
-        row.and([row('method_id', '=', after.method_id), row('id', '>', after.id)]),
-      ]),
-    )
-    .orderBy('method_id')
+    .select(['id', 'method_id', 'name_sealed', 'failures', 'last_failed_at'])
+    .where('id', '>', page.after)
     .orderBy('id')
-    .limit(limit)
+    .limit(page.limit)
     .execute();
 }
 

@@ -150,10 +150,16 @@ export async function listTokenAccessors(app: App, caller: Caller): Promise<Answ
 
 async function readAccessors(app: App, page: KeyPage) {
   const now = nowSeconds(app);
-  const tokens = await listAccessors(app.db, now, page);
-  const ids = tokens.map(({ id }) => id);
+  const tokens = await listAccessors(app.db, page);
+  const hasRunOut = ({ expires_at }: (typeof tokens)[number]) =>
+    expires_at !== null && expires_at <= now;
+  const others = tokens.filter((token) => !hasRunOut(token));
+  const ids = others.map(({ id }) => id);
   const dead = await listDead(app.db, ids, now);
-  const rows = tokens.map(({ id, accessor }) => ({ key: accessor, is_dead: dead.has(id) }));
+  const rows = tokens.map((token) => ({
+    key: token.accessor,
+    is_dead: hasRunOut(token) || dead.has(token.id),
+  }));
   return { rows, more: tokens.length === page.limit };
 }
 

@@ -161,16 +161,14 @@ export const holdLine = preparedHold<{ id: string }>(
   { rows: 1, conflict: 'the token was revoked in the meantime' },
 );
 
-/** Accessors of tokens that have not run out, a page of them in byte order. */
-export async function listAccessors(
+/** Accessors of tokens, dead ones included, a page of them in byte order. */
+export function listAccessors(
   db: Db,
-  now: number,
   page: { after: string; limit: number },
-): Promise<{ id: string; accessor: string }[]> {
+): Promise<Pick<TokenRow, 'id' | 'accessor' | 'expires_at'>[]> {
   return db
     .selectFrom('token')
-    .select(['id', 'accessor'])
-    .where((row) => row.or([row('expires_at', 'is', null), row('expires_at', '>', now)]))
+    .select(['id', 'accessor', 'expires_at'])
     .where('accessor', '>', page.after)
     .orderBy('accessor')
     .limit(page.limit)
