@@ -190,6 +190,23 @@ test('what was asked in vain goes behind what was not, and what was so longest a
   assert.deepEqual(last.begun, ['vain0', 'vain1'], 'what was done since is as good as new');
 });
 
+test('what was asked in vain is asked again however long it takes to offer all, and nothing long after that', async () => {
+  const first = start();
+  first.offer('vain', ['h', 'p', 's']);
+  await first.finish('vain', 'in vain');
+  const { work, offer, clock, begun } = start(first.slow, { now: 0 }, first.tries);
+  offer('vain', ['h', 'p', 's']);
+  clock.now = 60_000;
+  assert.deepEqual(begun, []);
+  assert.equal(await work.hasRoomAgain(), false);
+  assert.deepEqual(begun, ['vain']);
+  clock.now += SHARES.begin_ms - 1;
+  offer('in time', ['j', 'q', 't']);
+  clock.now += 1;
+  offer('too late', ['k', 'r', 'u']);
+  assert.deepEqual(begun, ['vain', 'in time']);
+});
+
 test('after a failure, and while it stops, nothing more is begun', async () => {
   const failing = start();
   for (const id of many('a', 4)) failing.offer(id, ['h', 'p', 's']);

@@ -41,7 +41,10 @@ export interface Shares {
   /** What takes longer is slow, and what takes so long was silence, in milliseconds. */
   slow_ms: number;
   silent_ms: number;
-  /** So long after the start something is begun, in milliseconds: what is due then waits for the next time. */
+  /**
+   * So long after the start, and again once all is offered, something is begun, in milliseconds: what is due then waits
+   * for the next time.
+   */
   begin_ms: number;
   begin_slow_ms: number;
 }
@@ -105,7 +108,7 @@ export class SharedWork {
   readonly #tries: Tries;
   readonly #now: () => number;
   readonly #isStopping: () => boolean;
-  readonly #start: number;
+  #start: number;
   readonly #lines = new Map<string, Line>();
   readonly #all = newLoad();
   readonly #sites = new Map<string, Load>();
@@ -167,6 +170,8 @@ export class SharedWork {
 
   /** Waits until there is room again for some of what was left out. @returns false when there will be none */
   async hasRoomAgain(): Promise<boolean> {
+    // What was asked in vain has waited for this, and would never be asked where there is much to offer.
+    if (!this.#isOffered) this.#start = this.#now();
     this.#isOffered = true;
     this.#goOn();
     while (!this.isOver && this.#leftOut.size > 0) {
