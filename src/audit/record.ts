@@ -120,7 +120,7 @@ function tellField(name: string, value: unknown): [name: string, told: unknown][
 
 const lengthOf = (value: unknown): number => (JSON.stringify(value) ?? '').length + 1;
 
-/** Most bytes of a record that somebody unknown can cause, or somebody who asks too often. */
+/** Most bytes of a record that somebody unknown can cause, or, besides the names of their policies, who asks too often. */
 const SHORT_LIMIT = 2048;
 const SHORT_PATH = 256;
 
