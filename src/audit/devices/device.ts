@@ -17,6 +17,12 @@ export interface Device {
   local: boolean;
 }
 
+/** A device as it is kept. */
+export interface KeptDevice extends Device {
+  /** Of this enabling: another one at the same path has another. None: it is from before there were any. */
+  id: string;
+}
+
 export const DEVICE_TYPES = ['file', 'syslog', 'socket'] as const;
 export type DeviceType = (typeof DEVICE_TYPES)[number];
 
@@ -37,9 +43,12 @@ const OWN: Readonly<Record<DeviceType, readonly string[]>> = {
 /** What is said of a device by its options, of whichever kind it is. */
 export const DEVICE_OPTIONS: readonly string[] = [...COMMON, ...Object.values(OWN).flat()];
 
-/** The progress of a device's sink is kept under this name. */
-export function deviceSinkName(path: string): string {
-  return `device:${path}`;
+/**
+ * The progress of a device's sink is kept under this name. It has the id: a device that is enabled anew at its path,
+ * with another address perhaps, is another sink with a progress of its own.
+ */
+export function deviceSinkName({ path, id }: Pick<KeptDevice, 'path' | 'id'>): string {
+  return id === '' ? `device:${path}` : `device:${path} ${id}`;
 }
 
 /** What was sent in quotes; nothing of what may have somebody's password, which was meant for another field. */

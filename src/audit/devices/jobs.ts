@@ -1,12 +1,13 @@
 import { type Config, nodeName } from '../../config.ts';
+import { onceAtATime } from '../../core/once-at-a-time.ts';
 import type { Store, StoreLog } from '../../store/store.ts';
 import { type OwnChain, openFileSink } from '../sinks/file/store.ts';
 import { createFeeder, type Feeder } from '../sinks/jobs.ts';
-import { ownFolders, type Sink, sinkName } from '../sinks/sink.ts';
+import { ownFolders, retryPause, type Sink, sinkName } from '../sinks/sink.ts';
 import { openStdoutSink } from '../sinks/stdout/store.ts';
 import { openSocketSink, openSyslogSink } from '../sinks/syslog/store.ts';
 import { chainOf } from '../store.ts';
-import { type DeviceTarget, deviceSinkName, planDevice } from './device.ts';
+import { type DeviceTarget, deviceSinkName, type KeptDevice, planDevice } from './device.ts';
 import { listDevices } from './store.ts';
 
 /** Feeds the sinks of the configuration and the devices enabled over the API, as they come and go. */
@@ -17,48 +18,88 @@ export async function startFeeding(
 ): Promise<Pick<Feeder, 'wake' | 'reopen' | 'close'>> {
   const feeder = createFeeder({ store, node: nodeName(config), log });
   const chain = chainOf(config, store);
-  const fixed = config.audit.sinks.map((sink) => ({ name: sinkName(sink), sink }));
-  for (const { name, sink } of fixed) {
+  for (const sink of config.audit.sinks) {
     feeder.add(
-      name,
+      sinkName(sink),
       openSink(config, chain, sink.type === 'file' ? { ...sink, mode: 0o600 } : sink),
     );
   }
-  let closed = false;
-
-  async function followDevices(): Promise<void> {
-    if (closed) return;
-    const wanted = new Map<string, Sink>();
-    const present = new Set(feeder.names());
-    const names = new Set(fixed.map((one) => one.name));
-    for (const { path, type, options } of await listDevices(store.db)) {
-      const name = deviceSinkName(path);
-      names.add(name);
-      if (!present.has(name)) wanted.set(name, openSink(config, chain, planDevice(type, options)));
-    }
-    for (const name of present) if (!names.has(name)) await feeder.remove(name);
-    for (const [name, sink] of wanted) feeder.add(name, sink);
-  }
-
-  let following = followDevices();
-  await following;
+  const devices = followDevices(feeder, (device) => openDevice(config, chain, device), store, log);
+  await devices.look();
   await feeder.forgetOthers();
-  store.onConfigChange(() => {
-    // One after the other: each sees what the one before it left.
-    following = following.then(followDevices).catch((err: unknown) => {
-      const why = err instanceof Error ? err.message : String(err);
-      log.error({ why }, 'audit devices could not be read; those of before are fed');
-    });
-  });
+  store.onConfigChange(devices.lookSoon);
+  // What has changed since the first look told nobody.
+  devices.lookSoon();
   return {
     wake: feeder.wake,
     reopen: feeder.reopen,
     async close() {
-      closed = true;
-      await following;
+      devices.stop();
       await feeder.close();
     },
   };
+}
+
+/** Keeps what is fed as the devices are. */
+function followDevices(
+  feeder: Feeder,
+  open: (device: KeptDevice) => Sink,
+  store: Pick<Store, 'db'>,
+  log: StoreLog,
+): { look(): Promise<void>; lookSoon(): void; stop(): void } {
+  const fixed = new Set(feeder.names());
+  let stopped = false;
+  let failures = 0;
+  let again: NodeJS.Timeout | undefined;
+
+  const fail = (err: unknown): void => {
+    if (stopped) return;
+    failures += 1;
+    const why = err instanceof Error ? err.message : String(err);
+    if (failures === 1) log.error({ why }, 'audit devices could not be followed; tried again');
+    clearTimeout(again);
+    again = setTimeout(lookSoon, retryPause(failures)).unref();
+  };
+  const look = async (): Promise<void> => {
+    const devices = new Map(
+      (await listDevices(store.db)).map((device) => [deviceSinkName(device), device]),
+    );
+    if (stopped) return;
+    const present = new Set(feeder.names());
+    // All that go end at once; none of them is waited for before another ends or begins.
+    for (const name of present) {
+      if (!fixed.has(name) && !devices.has(name)) feeder.remove(name).catch(fail);
+    }
+    for (const [name, device] of devices) if (!present.has(name)) feeder.add(name, open(device));
+  };
+  const lookSoon = onceAtATime(async () => {
+    try {
+      await look();
+      if (failures === 0) return;
+      await feeder.forgetOthers();
+      failures = 0;
+      log.info({}, 'audit devices are followed again');
+    } catch (err) {
+      fail(err);
+    }
+  });
+  return {
+    look,
+    lookSoon,
+    stop() {
+      stopped = true;
+      clearTimeout(again);
+    },
+  };
+}
+
+/** What cannot be planned, as it was enabled before that was refused, takes nothing: the others are fed all the same. */
+function openDevice(config: Config, chain: OwnChain, { type, options }: KeptDevice): Sink {
+  try {
+    return openSink(config, chain, planDevice(type, options));
+  } catch (error) {
+    return { put: () => Promise.reject(error), reopen: () => {}, close: async () => {} };
+  }
 }
 
 function openSink(

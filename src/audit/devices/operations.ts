@@ -19,10 +19,14 @@ import { deleteDevice, insertDevice, listDevices } from './store.ts';
 
 export async function describeDevices(app: App): Promise<Answer> {
   const devices = await listDevices(app.db);
-  return { data: Object.fromEntries(devices.map((device) => [device.path, device])), flat: true };
+  const told = devices.map(({ id: _, ...device }) => [device.path, device]);
+  return { data: Object.fromEntries(told), flat: true };
 }
 
-/** Enables a device; every node feeds its records to it from then on, the earlier ones first. */
+/**
+ * Enables a device; every node feeds its records to it from then on, the earlier ones first: also at a path where
+ * another was before, whatever that one has been sent.
+ */
 export async function enableDevice(
   app: App,
   caller: Caller,
@@ -44,7 +48,8 @@ export async function enableDevice(
     const chain = chainOf(app.config, app);
     await checkFileSink(target.path, { mode: target.mode, kept_apart, chain });
   }
-  await app.commit(caller, [insertDevice({ ...input, path, type }), bumpConfigVersion()]);
+  const device = { ...input, path, type, id: app.newId() };
+  await app.commit(caller, [insertDevice(device), bumpConfigVersion()]);
   return {};
 }
 
@@ -55,9 +60,10 @@ export async function disableDevice(
   input: { path: string },
 ): Promise<Answer> {
   const path = devicePath(input.path);
+  const present = (await listDevices(app.db)).filter((known) => known.path === path);
   await app.commit(caller, [
     deleteDevice(path),
-    deleteCursor(deviceSinkName(path)),
+    ...present.map((device) => deleteCursor(deviceSinkName(device))),
     bumpConfigVersion(),
   ]);
   return {};

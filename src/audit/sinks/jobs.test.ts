@@ -104,6 +104,35 @@ eachEngine('a feeder', (open) => {
   });
 });
 
+eachEngine('removed sinks', (open) => {
+  test('are all ended before any of them is waited for, and given nothing that was being read', async () => {
+    const store = await open({ node_name: 'a' });
+    await fill(store, 3);
+    const { feeder } = feederOf(store);
+    const [hung, other] = [newSink(), newSink()];
+    const [held, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    hung.close = () => {
+      closed.resolve();
+      return held.promise;
+    };
+    for (const [name, sink] of [
+      ['hung', hung],
+      ['other', other],
+    ] as const) {
+      feeder.add(name, sink);
+    }
+    // Their first records are being read.
+    const removals = [feeder.remove('hung'), feeder.remove('other')];
+    assert.deepEqual(feeder.names(), []);
+    await closed.promise;
+    await removals[1];
+    held.resolve();
+    await removals[0];
+    assert.deepEqual([hung.taken, other.taken], [[], []]);
+    await feeder.close();
+  });
+});
+
 test('pauses grow to half a minute', () => {
   assert.deepEqual([1, 2, 3, 8, 9, 1000].map(retryPause), [250, 500, 1000, 30_000, 30_000, 30_000]);
 });

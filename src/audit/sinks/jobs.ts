@@ -36,7 +36,7 @@ export interface Feeder {
   /** Says that there may be new records. */
   wake(): void;
   add(name: string, sink: Sink): void;
-  /** Ends the feeding of a sink and forgets its progress. */
+  /** Ends the feeding of a sink, before it returns, and forgets its progress once what was under way is over. */
   remove(name: string): Promise<void>;
   names(): string[];
   /** Forgets the progress of sinks that are not there any more. */
@@ -57,11 +57,12 @@ interface Fed {
 
 export function createFeeder(options: FeederOptions): Feeder {
   const fed = new Map<string, Fed>();
+  const leaving = new Set<Promise<void>>();
   const draining = new AbortController();
   const pauseFor = options.pause ?? pause;
 
   async function feed(name: string, sink: Sink, entry: Omit<Fed, 'done'>): Promise<void> {
-    const step = createStep(options, name, sink);
+    const step = createStep(options, { name, sink, stopping: entry.stopping.signal });
     const ending = AbortSignal.any([entry.stopping.signal, draining.signal]);
     let failures = 0;
     while (!entry.stopping.signal.aborted) {
@@ -89,6 +90,12 @@ export function createFeeder(options: FeederOptions): Feeder {
     }
   }
 
+  async function leave(name: string, entry: Fed): Promise<void> {
+    entry.stopping.abort();
+    await Promise.allSettled([entry.sink.close(), entry.done]);
+    await options.store.commit([deleteCursor(name, options.node)]);
+  }
+
   return {
     wake: () => {
       for (const { news } of fed.values()) news.abort();
@@ -103,10 +110,9 @@ export function createFeeder(options: FeederOptions): Feeder {
       const entry = fed.get(name);
       if (!entry) return;
       fed.delete(name);
-      entry.stopping.abort();
-      await entry.sink.close();
-      await entry.done;
-      await options.store.commit([deleteCursor(name, options.node)]);
+      const left = leave(name, entry);
+      leaving.add(left);
+      await left.finally(() => leaving.delete(left));
     },
     names: () => [...fed.keys()],
     async forgetOthers() {
@@ -125,7 +131,7 @@ export function createFeeder(options: FeederOptions): Feeder {
       const all = [...fed.values()];
       const late = new AbortController();
       await Promise.race([
-        Promise.all(all.map((entry) => entry.done)),
+        Promise.allSettled([...all.map((entry) => entry.done), ...leaving]),
         pause(DRAIN_TIME, late.signal),
       ]);
       late.abort();
@@ -138,8 +144,7 @@ export function createFeeder(options: FeederOptions): Feeder {
 /** One step of feeding: the next records, if there are any. @returns whether there may be more */
 function createStep(
   { store, node }: FeederOptions,
-  name: string,
-  sink: Sink,
+  { name, sink, stopping }: { name: string; sink: Sink; stopping: AbortSignal },
 ): () => Promise<boolean> {
   let taken: number | undefined;
   let saved: number | undefined;
@@ -152,6 +157,8 @@ function createStep(
     const rows = await listRecordsAfter(store.db, { node, seq: taken, limit: BATCH });
     const last = rows.at(-1);
     if (last) {
+      // It may have been removed while they were read.
+      stopping.throwIfAborted();
       await sink.put(rows.map((row) => ({ node, ...row })));
       taken = last.seq;
     }

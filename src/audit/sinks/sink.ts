@@ -16,6 +16,10 @@ export interface Sink {
   put(records: readonly FedRecord[]): Promise<void>;
   /** Opens its file anew at the next `put`, after log rotation moved the old one. */
   reopen(): void;
+  /**
+   * Ends it: a `put` that is under way is refused as soon as may be, what it has opened is closed, and nothing
+   * more is put.
+   */
   close(): Promise<void>;
 }
 

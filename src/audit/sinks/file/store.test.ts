@@ -274,3 +274,29 @@ test('a file that somebody else adds to meanwhile is looked at again before the 
   await sink.put([hashed(3, 9)]);
   assert.deepEqual(numbersIn(path), [3]);
 });
+
+test('a file that is closed while it is opened, or before, is not added to', async (t) => {
+  const path = newPath(t);
+  const sink = openFileSink(path);
+  const putting = assert.rejects(sink.put([recordOf(1)]), { name: 'AbortError' });
+  await sink.close();
+  await putting;
+  await assert.rejects(sink.put([recordOf(2)]), { name: 'AbortError' });
+  const next = openFileSink(path);
+  await next.put([recordOf(3)]);
+  await next.close();
+  assert.deepEqual(numbersIn(path), [3]);
+});
+
+test('two that add to one file leave whole lines', async (t) => {
+  const path = newPath(t);
+  const long = (seq: number) => ({
+    ...recordOf(seq),
+    record: JSON.stringify({ x: 'x'.repeat(1 << 20) }),
+  });
+  const sinks = [openFileSink(path), openFileSink(path)];
+  await Promise.all(sinks.map((sink, at) => sink.put([long(at + 1), long(at + 1)])));
+  for (const sink of sinks) await sink.close();
+  assert.deepEqual(numbersIn(path), [1, 1, 2, 2]);
+  assert.equal(readFileSync(path, 'utf8').trimEnd().split('\n').length, 4);
+});

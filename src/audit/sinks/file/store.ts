@@ -5,7 +5,7 @@ import { Failure } from '../../../core/failure.ts';
 import { mayHaveUser } from '../../../core/place.ts';
 import type { ChainHead } from '../../chain.ts';
 import { encodeSinkLine, findLastRecord, type SinkLine } from '../../sink-line.ts';
-import type { Sink } from '../sink.ts';
+import type { FedRecord, Sink } from '../sink.ts';
 import {
   BEGINNING_LENGTH,
   type Found,
@@ -49,50 +49,80 @@ export interface OwnChain {
 export function openFileSink(path: string, options: FileOptions = {}): Sink {
   let opened: OpenFile | undefined;
   let stale = false;
+  const ending = new AbortController();
 
   async function requireOpen(): Promise<OpenFile> {
-    if (opened && !stale && (await leadsTo(path, opened))) return opened;
-    await close();
+    const known = opened;
+    if (known && !stale && (await leadsTo(path, known))) return known;
+    await drop();
     stale = false;
     opened = await openFile(path, options);
     return opened;
   }
 
-  async function close(): Promise<void> {
+  async function drop(): Promise<void> {
     const { handle } = opened ?? {};
     opened = undefined;
     await handle?.close();
   }
 
+  async function add(records: readonly FedRecord[]): Promise<void> {
+    ending.signal.throwIfAborted();
+    const file = await requireOpen();
+    const { handle } = file;
+    try {
+      const { size } = await handle.stat();
+      if (size !== file.size) await requireOwnEnd(path, handle, size, options.chain);
+      const lines = records.map((record) => `${encodeSinkLine(record)}\n`).join('');
+      // It may have been closed while all this was looked at.
+      ending.signal.throwIfAborted();
+      await handle.appendFile(lines);
+      await handle.datasync();
+      file.size = size + Buffer.byteLength(lines);
+    } catch (error) {
+      // A line may be torn: opening the file again ends it.
+      await drop().catch(() => {});
+      throw error;
+    }
+  }
+
   return {
-    async put(records) {
-      const file = await requireOpen();
-      const { handle } = file;
-      try {
-        const { size } = await handle.stat();
-        if (size !== file.size) await requireOwnEnd(path, handle, size, options.chain);
-        const lines = records.map((record) => `${encodeSinkLine(record)}\n`).join('');
-        await handle.appendFile(lines);
-        await handle.datasync();
-        file.size = size + Buffer.byteLength(lines);
-      } catch (error) {
-        // A line may be torn: opening the file again ends it.
-        await close().catch(() => {});
-        throw error;
-      }
-    },
+    put: (records) => oneByOne(path, () => add(records)),
     reopen: () => {
       stale = true;
     },
-    close,
+    close() {
+      ending.abort();
+      return drop();
+    },
   };
+}
+
+/** What is done with files, by their paths. */
+const underWay = new Map<string, Promise<unknown>>();
+
+/**
+ * Does something with a file after all that was begun before: another sink of it, of which one may be ending, would
+ * find lines half written, or tear them.
+ */
+async function oneByOne<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+  const doing = (underWay.get(path) ?? Promise.resolve()).then(work);
+  const done = doing.catch(() => {});
+  underWay.set(path, done);
+  try {
+    return await doing;
+  } finally {
+    if (underWay.get(path) === done) underWay.delete(path);
+  }
 }
 
 /** Makes sure that lines can be added to a file, creating it. @throws Failure `invalid` */
 export async function checkFileSink(path: string, options: FileOptions): Promise<void> {
   try {
-    const { handle } = await openFile(path, options);
-    await handle.close();
+    await oneByOne(path, async () => {
+      const { handle } = await openFile(path, options);
+      await handle.close();
+    });
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';

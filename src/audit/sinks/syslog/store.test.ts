@@ -6,6 +6,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Sink } from '../sink.ts';
 import { openSocketSink, openSyslogSink } from './store.ts';
 
 const recordOf = (seq: number) => ({
@@ -124,3 +125,50 @@ test('a server that stops reading is left in time, and the next connection has e
   await sink.close();
   second.destroy();
 });
+
+const CLOSED_EARLY: [what: string, open: (port: number, path: string) => Sink][] = [
+  ['a socket', (port) => openSocketSink({ host: '127.0.0.1', port })],
+  ['a socket of a name', (port) => openSocketSink({ host: 'localhost', port })],
+  ['a unix socket', (_port, path) => openSocketSink({ path })],
+  ['syslog', (port) => openSyslogSink({ ...header, address: `tcp://127.0.0.1:${port}` })],
+  ['local syslog', (_port, path) => openSyslogSink({ ...header, address: `unix://${path}` })],
+  ['UDP', (port) => openSyslogSink({ ...header, address: `udp://127.0.0.1:${port}` })],
+  ['UDP of a name', (port) => openSyslogSink({ ...header, address: `udp://localhost:${port}` })],
+];
+for (const [what, open] of CLOSED_EARLY) {
+  test(`${what}: closed while it connects, or before, it sends nothing; else it does`, async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'gatehouse-sink-'));
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+    const path = join(directory, 'log');
+    const [server, local, datagrams] = [createServer(), createServer(), createSocket('udp4')];
+    const port = await listen(server, { port: 0, host: '127.0.0.1' });
+    await listen(local, path);
+    datagrams.bind(port, '127.0.0.1');
+    await once(datagrams, 'listening');
+    t.after(() => [server, local, datagrams].map((each) => each.close()));
+    const came = new Promise<string>((resolve) => {
+      // One that was closed early may have been connected, with nothing on it.
+      const take = async (socket: Socket): Promise<void> => {
+        const text = await receive(socket, /"seq":\d+/).catch(() => '');
+        if (text !== '') resolve(text);
+      };
+      for (const each of [server, local]) {
+        each.on('connection', (socket) => {
+          socket.on('error', () => {});
+          take(socket);
+        });
+      }
+      datagrams.on('message', (message) => resolve(String(message)));
+    });
+    const closed = open(port, path);
+    const putting = closed.put([recordOf(1)]);
+    const refused = assert.rejects(putting);
+    await closed.close();
+    await refused;
+    await assert.rejects(closed.put([recordOf(2)]), { name: 'AbortError' });
+    const sink = open(port, path);
+    await sink.put([recordOf(3)]);
+    assert.match(await came, /"seq":3/);
+    await sink.close();
+  });
+}

@@ -55,38 +55,62 @@ export function openSocketSink(target: NetConnectOpts, write_ms: number = WRITE_
 
 function openUdp(header: SyslogHeader, { host, port }: { host: string; port: number }): Sink {
   let socket: Datagrams | undefined;
-  const close = (): void => {
+  const ending = new AbortController();
+  const drop = (): void => {
     socket?.close();
     socket = undefined;
   };
   return {
     async put(records) {
+      ending.signal.throwIfAborted();
       // Connected, so that a port where nobody listens is noticed at the next datagram.
-      socket ??= await connectDatagrams(host, port);
+      socket ??= await connectDatagrams({ host, port }, ending.signal);
       const sending = socket;
       try {
         for (const record of records) {
+          ending.signal.throwIfAborted();
           const message = encodeSyslogDatagram(header, record, DATAGRAM_LIMIT);
           await new Promise<void>((resolve, reject) => {
             sending.send(message, (error) => (error ? reject(error) : resolve()));
           });
         }
       } catch (error) {
-        close();
+        drop();
         throw error;
       }
     },
     reopen: () => {},
-    close: async () => close(),
+    async close() {
+      ending.abort();
+      drop();
+    },
   };
 }
 
-function connectDatagrams(host: string, port: number): Promise<Datagrams> {
+function connectDatagrams(
+  { host, port }: { host: string; port: number },
+  ending: AbortSignal,
+): Promise<Datagrams> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    let isSettled = false;
+    const end = (): void => void socket.close();
+    const settle = (error?: Error): void => {
+      isSettled = true;
+      ending.removeEventListener('abort', end);
+      if (error) reject(error);
+      else resolve(socket);
+    };
+    ending.addEventListener('abort', end);
     socket.unref();
-    socket.on('error', (error) => reject(error));
-    socket.connect(port, host, () => resolve(socket));
+    socket.on('error', (error) => {
+      if (isSettled) return;
+      settle(error);
+      socket.close();
+    });
+    // While the name is looked up nothing else tells of it.
+    socket.once('close', () => settle(new Error('the sink was closed')));
+    socket.connect(port, host, () => settle());
   });
 }
 
@@ -101,6 +125,7 @@ function openStream(
 ): Sink {
   let socket: Socket | undefined;
   let last = '';
+  const ending = new AbortController();
   const drop = (): void => {
     socket?.destroy();
     socket = undefined;
@@ -120,9 +145,10 @@ function openStream(
   };
   return {
     async put(records) {
+      ending.signal.throwIfAborted();
       if (!socket?.writable || socket.readableEnded) {
         drop();
-        socket = await connectStream(target);
+        socket = await connectStream(target, ending.signal);
         if (last !== '') await send(socket, last);
       }
       const text = encode(records);
@@ -131,15 +157,16 @@ function openStream(
     },
     reopen: () => {},
     close: async () => {
-      socket?.end();
+      ending.abort();
       drop();
     },
   };
 }
 
-function connectStream(target: NetConnectOpts): Promise<Socket> {
+/** @param ending destroys the connection, at whatever point it is */
+function connectStream(target: NetConnectOpts, ending: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(target);
+    const socket = connect({ ...target, signal: ending });
     const timer = setTimeout(() => socket.destroy(new Error('no connection in time')), CONNECT_MS);
     socket.on('error', (error) => {
       clearTimeout(timer);
@@ -182,6 +209,7 @@ function openLocal(header: SyslogHeader, path: string, write_ms: number): Sink {
   const stream = openStream({ path }, write_ms, (records) =>
     records.map((record) => `${encodeSyslogMessage(header, record)}\n`).join(''),
   );
+  const ending = new AbortController();
   return {
     async put(records) {
       try {
@@ -189,18 +217,22 @@ function openLocal(header: SyslogHeader, path: string, write_ms: number): Sink {
       } catch (error) {
         const takesDatagrams = error instanceof Error && 'code' in error;
         if (!takesDatagrams || error.code !== 'EPROTOTYPE') throw error;
-        await runLogger(header, path, records);
+        ending.signal.throwIfAborted();
+        await runLogger(header, path, { records, ending: ending.signal });
       }
     },
     reopen: () => {},
-    close: () => stream.close(),
+    async close() {
+      ending.abort();
+      await stream.close();
+    },
   };
 }
 
 function runLogger(
   { facility, tag }: SyslogHeader,
   path: string,
-  records: readonly FedRecord[],
+  { records, ending }: { records: readonly FedRecord[]; ending: AbortSignal },
 ): Promise<void> {
   const lines = records.map((record) => {
     const line = encodeSinkLine(record);
@@ -212,6 +244,7 @@ function runLogger(
     const child = spawn('logger', [...flags, ...target, '--tag', tag], {
       stdio: ['pipe', 'ignore', 'pipe'],
       timeout: LOCAL_MS,
+      signal: ending,
     });
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => {
