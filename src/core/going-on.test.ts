@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { heapUsed } from '../../test/support/heap.ts';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { GoingOn } from './going-on.ts';
 
@@ -37,6 +38,26 @@ test('one alone goes on at once, and so does one that comes after all have', asy
     await new Promise(setImmediate);
     assert.equal(went, 2);
   }
+});
+
+test('who has gone on is not held, though there are always others who wait', async () => {
+  const goingOn = new GoingOn();
+  const before = heapUsed();
+  let left = 2_000;
+  const grown = await new Promise<number>((resolve) => {
+    const come = (): void => {
+      const held = new Array(1_000).fill(left);
+      goingOn.add(() => {
+        left -= 1;
+        if (left > 0) come();
+        else if (left === 0) resolve(heapUsed() - before - held.length);
+      });
+    };
+    // Whoever of the two goes on, the other waits.
+    come();
+    come();
+  });
+  assert.ok(grown < 2 << 20, `${grown} bytes`);
 });
 
 test('what many go on to do is not one turn of the event loop', async () => {

@@ -8,14 +8,14 @@ const TURN_MS = 5;
  */
 export class GoingOn {
   #waiting: (() => void)[] = [];
-  /** Those before it have gone on. */
-  #next = 0;
+  /** Those of them who came first, the first of all at the end: who has gone on is not held any more. */
+  #first: (() => void)[] = [];
   #isUnderWay = false;
   #until = 0;
 
   /** Whether nobody waits any more. */
   get isEmpty(): boolean {
-    return this.#next === this.#waiting.length;
+    return this.#first.length + this.#waiting.length === 0;
   }
 
   /** @param go has one of them go on; at once where nobody else does */
@@ -32,12 +32,11 @@ export class GoingOn {
   }
 
   #serve(): void {
-    const go = this.#waiting[this.#next];
-    this.#next += 1;
-    if (this.isEmpty) {
+    if (this.#first.length === 0) {
+      this.#first = this.#waiting.reverse();
       this.#waiting = [];
-      this.#next = 0;
     }
+    const go = this.#first.pop();
     // After the microtasks of what went on, and theirs: only then is it known how long it took.
     queueMicrotask(() => process.nextTick(() => this.#goOn()));
     go?.();
