@@ -6,6 +6,9 @@ const BLOCK = /^ [^-]*-----([^-]*)-----END/;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
+/** Whether anything in DER may be a key on a curve that it describes itself. */
+export const mayDescribeCurve = (der: Buffer): boolean => der.includes(FIELD);
+
 /**
  * Whether certificates in a text of PEM may have keys on curves that they describe themselves: OpenSSL takes a third
  * of a second for one that is chosen for that. What cannot be looked into counts as such.
@@ -16,6 +19,8 @@ export function mayHaveExplicitCurve(pem: string): boolean {
   const [, ...blocks] = pem.split('-----BEGIN');
   return blocks.some((block) => {
     const text = BLOCK.exec(block)?.[1]?.replaceAll(/\s/g, '');
-    return text === undefined || !BASE64.test(text) || Buffer.from(text, 'base64').includes(FIELD);
+    return (
+      text === undefined || !BASE64.test(text) || mayDescribeCurve(Buffer.from(text, 'base64'))
+    );
   });
 }

@@ -68,6 +68,10 @@ export class VaultFault extends Error {
   }
 }
 
+/** The TLS library would take a third of a second, or minutes, to decode them. */
+export const ownCurve = (): VaultFault =>
+  new VaultFault('untrusted', 'a certificate has a key on a curve that it describes itself');
+
 /** What a server says when it does not do what it was asked. */
 export type Refusal = Pick<VaultFault, 'status' | 'words'>;
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import type { HandshakeSecret, ServerFlight } from '../server-flight.ts';
 import type { Shares } from '../shares.ts';
 
 /** Bytes that are read in one turn of the loop. */
@@ -13,7 +14,11 @@ export interface GateRules {
   /** Bytes; what is beyond is not handed on. */
   most: number;
   tooLong: Error;
+  /** Of a connection that is to be secured: looks at what comes before it is handed on. */
+  flight: ServerFlight | undefined;
 }
+
+const NOTHING = Buffer.alloc(0);
 
 type Done = (error?: Error | null) => void;
 
@@ -28,7 +33,7 @@ export class Gate extends Duplex {
   #most: number;
   #handedOn = 0;
   /** What came and was not handed on. */
-  #come: Buffer = Buffer.alloc(0);
+  #come: Buffer = NOTHING;
   #isWanted = true;
   /** How it ends once all that came is handed on. */
   #end: (() => void) | undefined;
@@ -42,8 +47,7 @@ export class Gate extends Duplex {
     this.#most = rules.most;
     raw.on('data', (come: Buffer) => {
       raw.pause();
-      this.#come = this.#come.length === 0 ? come : Buffer.concat([this.#come, come]);
-      this.#goOn();
+      this.#take(come);
     });
     raw.on('end', () => this.#finish(() => void this.push(null)));
     raw.on('error', (error) => this.#finish(() => void this.destroy(error)));
@@ -52,6 +56,12 @@ export class Gate extends Duplex {
   /** Lets so many bytes more be handed on from now on. */
   allow(most: number): void {
     this.#most = this.#handedOn + most;
+  }
+
+  /** By which what comes next is encrypted. */
+  learn(secret: HandshakeSecret): void {
+    this.#rules.flight?.learn(secret);
+    this.#take(NOTHING);
   }
 
   override _read(): void {
@@ -71,6 +81,17 @@ export class Gate extends Duplex {
     this.#leave?.();
     this.#raw.destroy();
     done(error);
+  }
+
+  #take(come: Buffer): void {
+    const { flight } = this.#rules;
+    try {
+      const clear = flight ? flight.clear(come) : come;
+      this.#come = this.#come.length === 0 ? clear : Buffer.concat([this.#come, clear]);
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : new Error(String(error)));
+    }
+    this.#goOn();
   }
 
   #finish(end: () => void): void {

@@ -16,6 +16,7 @@ import type { MadeLease } from '../made.ts';
 import { type NameAsker, NameTurns } from '../name-turns.ts';
 import { judgeReach, type ReachRules } from '../reach.ts';
 import { SecureContexts } from '../secure-contexts/operations.ts';
+import { findHandshakeSecret, ServerFlight } from '../server-flight.ts';
 import { Shares } from '../shares.ts';
 
 /** One exchange with a Vault server, as a value that a thread can be given. */
@@ -124,11 +125,13 @@ function openGate(order: Order, url: URL): Gate {
   });
   raw.connect({ host, port, lookup: lookUp });
   const asker = `asker ${order.site}`;
+  const isSecured = url.protocol === 'https:';
   return new Gate(raw, {
     shares,
     accounts: () => [asker, `at ${partyOf(raw.remoteAddress ?? '')}`, `server ${url.host}`],
-    most: url.protocol === 'https:' ? MOST_HANDSHAKE : MOST_WIRE,
+    most: isSecured ? MOST_HANDSHAKE : MOST_WIRE,
     tooLong: tooLong(),
+    flight: isSecured ? new ServerFlight(MOST_HANDSHAKE) : undefined,
   });
 }
 
@@ -145,7 +148,11 @@ function secure(gate: Gate, { connection }: Order, url: URL): Duplex {
     secureContext: contexts.get(connection),
     ALPNProtocols: ['http/1.1'],
   };
-  return connectTls(options, () => gate.allow(MOST_WIRE));
+  const secured = connectTls(options, () => gate.allow(MOST_WIRE));
+  return secured.on('keylog', (line) => {
+    const secret = findHandshakeSecret(line, () => secured.getCipher().standardName);
+    if (secret) gate.learn(secret);
+  });
 }
 
 function optionsFor(order: Order, url: URL, gate: Gate): RequestOptions {

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, test } from 'node:test';
+import type { TlsOptions } from 'node:tls';
+import { startHostile, startHostileTls } from '../../../test/support/hostile-vault.ts';
+import { withOpenssl } from '../../../test/support/openssl.ts';
+import { DEV_DEFAULTS, devConfig } from '../../config.ts';
+import { type VaultConnection, VaultFault } from './answer.ts';
+import { askVault } from './operations.ts';
+import { SecureContexts } from './secure-contexts/operations.ts';
+
+const [honest, named, explicit] = makeCertificates();
+
+/** The server's own, and two beside it on the same curve: by its name, and described. */
+function makeCertificates(): { cert: string; key: string }[] {
+  const made: { cert: string; key: string }[] = [];
+  withOpenssl(({ must, read }) => {
+    for (const encoding of ['named_curve', 'named_curve', 'explicit']) {
+      const parameters = ['-name', 'prime256v1', '-param_enc', encoding, '-noout'];
+      must('ecparam', ...parameters, '-genkey', '-out', 'k');
+      const subject = ['-subj', '/CN=vault.test', '-addext', 'subjectAltName=DNS:vault.test'];
+      must('req', '-x509', '-key', 'k', ...subject, '-days', '2', '-out', 'c');
+      const [cert, key] = [read('c'), read('k')].map((file) => Buffer.from(file).toString('utf8'));
+      made.push({ cert: cert ?? '', key: key ?? '' });
+    }
+  });
+  return made;
+}
+
+const closers: (() => Promise<void> | void)[] = [];
+const app = {
+  config: devConfig(DEV_DEFAULTS),
+  barrier: { onLock: () => {} },
+  onClose: (close: () => Promise<void> | void) => void closers.push(close),
+};
+after(async () => {
+  for (const close of closers) await close();
+});
+
+const connectionTo = (address: string): VaultConnection => ({
+  address,
+  namespace: '',
+  ca_cert: honest?.cert ?? '',
+  tls_server_name: 'vault.test',
+  tls_skip_verify: false,
+  client_certificate: '',
+  client_certificate_key: '',
+  token: 'good',
+});
+
+/** What came of asking a server: its answer, or the kind of fault. */
+async function ask(at: string): Promise<string> {
+  try {
+    const connection = connectionTo(`https://${at}`);
+    await askVault(app, connection, { method: 'GET', path: 'auth/token/lookup-self' });
+    return 'answer';
+  } catch (error) {
+    if (error instanceof VaultFault) return error.kind;
+    throw error;
+  }
+}
+
+async function serve(options: TlsOptions, beside = ''): Promise<string> {
+  const server = await startHostileTls(
+    { key: honest?.key, cert: `${honest?.cert}\n${beside}`, ...options },
+    (socket) => void socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'),
+  );
+  closers.push(() => server.stop());
+  return server.at;
+}
+
+/** Passes on what a server sends, three bytes at a time. */
+async function serveInPieces(at: string): Promise<string> {
+  const [host, port] = at.split(':');
+  const server = await startHostile((socket) => {
+    const behind = connect(Number(port), host);
+    socket.setNoDelay(true);
+    socket.pipe(behind).on('error', () => socket.destroy());
+    behind.on('data', (come: Buffer) => {
+      for (let from = 0; from < come.length; from += 3) socket.write(come.subarray(from, from + 3));
+    });
+    behind.on('end', () => socket.end());
+    socket.on('close', () => behind.destroy());
+  });
+  closers.push(() => server.stop());
+  return server.at;
+}
+
+const only13 = { minVersion: 'TLSv1.3' } as const;
+const WAYS: [how: string, options: TlsOptions][] = [
+  ['in TLS 1.3 by AES-128', { ...only13, ciphers: 'TLS_AES_128_GCM_SHA256' }],
+  ['in TLS 1.3 by AES-256', { ...only13, ciphers: 'TLS_AES_256_GCM_SHA384' }],
+  ['in TLS 1.3 by ChaCha20', { ...only13, ciphers: 'TLS_CHACHA20_POLY1305_SHA256' }],
+  ['after another hello in TLS 1.3', { ...only13, ecdhCurve: 'P-384' }],
+  [
+    'in TLS 1.3 by a server that asks for a certificate',
+    { ...only13, requestCert: true, rejectUnauthorized: false },
+  ],
+  ['in TLS 1.2', { maxVersion: 'TLSv1.2' }],
+];
+for (const [how, options] of WAYS) {
+  for (const inPieces of [false, true]) {
+    const manner = `${how}${inPieces ? ', in pieces' : ''}`;
+    const served = async (beside: string): Promise<string> => {
+      const at = await serve(options, beside);
+      return inPieces ? serveInPieces(at) : at;
+    };
+    test(`a certificate on a named curve is taken ${manner}`, async () => {
+      assert.equal(await ask(await served(named?.cert ?? '')), 'answer');
+    });
+    test(`a certificate on a curve of its own is refused ${manner}`, async () => {
+      assert.equal(await ask(await served(explicit?.cert ?? '')), 'untrusted');
+    });
+  }
+}
+
+test('of a store that was written before, certificates on curves of their own are not read either', () => {
+  const contexts = new SecureContexts();
+  const stored = connectionTo('https://vault.test');
+  contexts.get({ ...stored, ca_cert: `${honest?.cert}\n${named?.cert}` });
+  for (const field of ['ca_cert', 'client_certificate']) {
+    assert.throws(
+      () => contexts.get({ ...stored, [field]: `${honest?.cert}\n${explicit?.cert}` }),
+      (error) => error instanceof VaultFault && error.kind === 'untrusted',
+    );
+  }
+  assert.equal(contexts.made, 1);
+});
