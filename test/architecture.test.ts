@@ -201,3 +201,31 @@ test('what is written without a record is known by its place', () => {
     Object.keys(UNRECORDED).sort(),
   );
 });
+
+/** Files that parse URLs by themselves, and of what. */
+const URL_PARSERS: Readonly<Record<string, string>> = {
+  'src/broker/addresses/address.ts': 'an IPv6 address in brackets',
+  'src/broker/vault-client/answer.ts':
+    'the address of a store, which was parsed when it was written',
+  'src/broker/vault-client/talk/operations.ts': 'the same',
+  'src/broker/vault-leases/asking/operations.ts': 'the same',
+  'src/broker/vault-tokens/token.ts': 'the same',
+  'src/cli/api-client.ts': "a user's own configuration",
+  'src/core/domain-names.ts': 'whatever has a host that is short enough',
+  'src/core/postgres-url.ts': "a server's own configuration",
+};
+/** Files that normalize texts, and what keeps marks from being put into order pair by pair. */
+const NORMALIZERS: Readonly<Record<string, string>> = {
+  'src/broker/vault-client/repeated.ts': 'marks are taken away first',
+  'src/core/domain-names.ts': 'there are thirty at the most',
+};
+/** Of this program. */
+const OWN_FILES = /new URL\([^)]*import\.meta\.url|new URL\(`[^`]*`, beside\)/g;
+
+test('names and URLs of others are converted in one place, which knows how long they may be', () => {
+  const textOf = (file: string): string => readFileSync(file, 'utf8').replaceAll(OWN_FILES, '');
+  const having = (what: RegExp): string[] => files.filter((file) => what.test(textOf(file))).sort();
+  assert.deepEqual(having(/domainTo(?:ASCII|Unicode)/), ['src/core/domain-names.ts']);
+  assert.deepEqual(having(/\.normalize\(['")]/), Object.keys(NORMALIZERS));
+  assert.deepEqual(having(/new URL\(|\bURL\.(?:can)?[pP]arse\(/), Object.keys(URL_PARSERS));
+});

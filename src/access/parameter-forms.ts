@@ -1,3 +1,4 @@
+import { LONGEST_DOMAIN } from '../core/domain-names.ts';
 import { foldName } from '../core/fold.ts';
 import type { Steps } from '../core/steps.ts';
 import { NamedValues } from './named-values.ts';
@@ -39,8 +40,15 @@ const ITEM = 8;
 const TEXT_ITEM = 2;
 /** Reading one that looks like an address or a serial number. */
 const VALUE = 20;
-/** Converting a name in another script. */
+/** Converting a name in another script, and each of its characters. */
 const CONVERTING = 150;
+const CONVERTING_CHARACTER = 2;
+
+/** Texts that take long to read, and those of their characters that are converted. */
+export interface Foreign {
+  names: number;
+  characters: number;
+}
 
 /** A parameter as it was sent, and as the endpoint reads it; each form is made when it is first asked for. */
 export class Sent {
@@ -59,7 +67,7 @@ export class Sent {
   #items: Map<string, Items | undefined> | undefined;
   #forms: Forms | undefined;
   #instants: ReadonlySet<string> | undefined;
-  #foreign: number | undefined;
+  #foreign: Foreign | undefined;
   #isPaid = false;
 
   /**
@@ -136,26 +144,29 @@ export class Sent {
     return this.#instants;
   }
 
-  /** How many of its texts take long to read: names in other scripts, in whichever form. */
-  get foreign(): number {
-    this.#foreign ??= this.#reader ? this.#countForeign() : 0;
+  /** Its texts that take long to read: names in other scripts, in whichever form. */
+  get foreign(): Foreign {
+    this.#foreign ??= this.#reader ? this.#countForeign() : { names: 0, characters: 0 };
     return this.#foreign;
   }
 
-  #countForeign(): number {
+  #countForeign(): Foreign {
     const { value } = this;
     const items: Items = Array.isArray(value) ? value : (this.itemsIn(value) ?? [value]);
-    let count = 0;
+    const foreign = { names: 0, characters: 0 };
     for (let at = 0; at < items.length; at++) {
       const item = items.at(at);
-      if (typeof item === 'string' && FOREIGN.test(item)) count += 1;
+      if (typeof item !== 'string' || !FOREIGN.test(item)) continue;
+      foreign.names += 1;
+      foreign.characters += Math.min(item.length, LONGEST_DOMAIN);
     }
-    return count;
+    return foreign;
   }
 
   /** Those names are converted for a rule: they are not for the next. */
   payForeign(budget: Comparisons): void {
-    if (!this.#isPaid) budget.left -= CONVERTING * this.foreign;
+    const { names, characters } = this.foreign;
+    if (!this.#isPaid) budget.left -= CONVERTING * names + CONVERTING_CHARACTER * characters;
     this.#isPaid = true;
   }
 }

@@ -178,7 +178,7 @@ function* walkValues(
   const sent = listNamed(rule, fields, budget);
   if (budget.left < 0) return TOO_MANY_COMPARISONS;
   const compared = sent.filter((each) => isCompared(rule, each));
-  if (compared.reduce((sum, { foreign }) => sum + foreign, 0) > MOST_FOREIGN) {
+  if (compared.reduce((sum, { foreign }) => sum + foreign.names, 0) > MOST_FOREIGN) {
     return `more than ${MOST_FOREIGN} names in other scripts are not compared`;
   }
   for (const each of compared) each.payForeign(budget);

@@ -4,7 +4,7 @@
  * verifier that finds no host name in it does not judge it, and matches it all the same.
  */
 
-import { domainToASCII } from 'node:url';
+import { domainInAscii } from '../core/domain-names.ts';
 
 /** Characters that end a host name wherever one is written, and blanks. */
 const NOT_IN_HOST = /[\s\p{Cc}#/:<>?@[\\\]%]/u;
@@ -42,5 +42,5 @@ function endOf(name: string): number {
 
 /** What cannot be converted is left as it is: no subtree permits it. */
 function toAscii(name: string): string {
-  return ASCII.test(name) ? name : domainToASCII(name) || name;
+  return ASCII.test(name) ? name : domainInAscii(name) || name;
 }

@@ -4,7 +4,7 @@
  * subtrees takes time in proportion to both together, not to one times the other.
  */
 
-import { domainToASCII } from 'node:url';
+import { domainInAscii, isConvertible } from '../core/domain-names.ts';
 import { remembered } from '../core/remembered.ts';
 import { GENERAL_NAME_TAG, type OtherName } from './general-names.ts';
 import { parseIpAddress, parseIpRange } from './ip-addresses.ts';
@@ -200,8 +200,7 @@ function indexDomains(subtrees: readonly string[]): Lookup {
   });
   const everything = whole.get('');
   return (name) => {
-    // Of a `*` beyond the first label, or a second one, nobody can say what it covers.
-    if (!hasKnownCover(name)) return { match: 'unclear', subtree: subtrees[0] ?? '' };
+    if (!isUnderstood(name)) return { match: 'unclear', subtree: subtrees[0] ?? '' };
     const lower = name.toLowerCase();
     const host = lower.endsWith('.') ? lower.slice(0, -1) : lower;
     const within = everything ?? findWhole(whole, host) ?? findEnd(host);
@@ -214,9 +213,13 @@ function indexDomains(subtrees: readonly string[]): Lookup {
   };
 }
 
-function hasKnownCover(name: string): boolean {
+/**
+ * Of a `*` beyond the first label, or a second one, nobody can say what it covers; nor what a name in
+ * another script comes to that is too long to be converted.
+ */
+function isUnderstood(name: string): boolean {
   const star = name.indexOf('*');
-  if (star < 0) return true;
+  if (star < 0) return isConvertible(name);
   const dot = name.indexOf('.');
   return star < dot && star === name.lastIndexOf('*') && !NOT_IN_PATTERN.test(name);
 }
@@ -306,7 +309,7 @@ function indexUtf8Mailboxes(subtrees: readonly string[]): Lookup {
   const findMailbox = indexMailboxes(subtrees);
   return (address) => {
     const at = address.lastIndexOf('@');
-    const host = domainToASCII(address.slice(at + 1));
+    const host = domainInAscii(address.slice(at + 1));
     if (at <= 0 || host === '') return { match: 'unclear', subtree: subtrees[0] ?? '' };
     const found = findMailbox(`${address.slice(0, at)}@${host}`);
     return found.match === 'yes' && found.subtree.includes('@')

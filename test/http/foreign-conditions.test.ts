@@ -26,6 +26,9 @@ const many = (count: number, name: (i: number) => string): string[] =>
 const unicode = (i: number): string => `üüüüüüüüüü${i.toString(36)}ß.例え${i}.com`;
 const encoded = (i: number): string => `xn--bcher-kva.a${i}.com`;
 const ascii = (i: number): string => `a${i}.com`;
+const marked = (i: number): string => `${'\u035d'.repeat(500)}${'\u0334'.repeat(500)}${i}.com`;
+const kanji = (i: number): string =>
+  `${many(1_000, (at) => String.fromCharCode(0x9f00 - at)).join('')}${i}.com`;
 
 const CASES: [who: string, what: string, domains: string[], status: number][] = [
   ['denied', '2,000 in their own script', many(2_000, unicode), 200],
@@ -37,6 +40,15 @@ const CASES: [who: string, what: string, domains: string[], status: number][] = 
   ['allowed', '2,000 in their own script', many(2_000, unicode), 200],
   ['allowed', '2,001 in their own script', many(2_001, unicode), 403],
   ['allowed', '2,000, one of them not allowed', [...many(1_999, unicode), 'ü.org'], 403],
+  ['denied', '350 of a thousand marks', many(350, marked), 200],
+  ['denied', '300 of a thousand letters', many(300, kanji), 200],
+  ['denied', '300 of a thousand letters, and one denied', [...many(300, kanji), 'ü.evil.com'], 403],
+  [
+    'allowed',
+    '300 of a thousand letters, and one not allowed',
+    [...many(300, kanji), 'ü.org'],
+    403,
+  ],
   ['root', '10,000 in their own script', many(10_000, unicode), 200],
 ];
 

@@ -52,7 +52,7 @@ const shown = (text: string): string => JSON.stringify(text.slice(0, 24));
 
 /** Every unit in the plain frame, and in another one or all of them. */
 export function textShapes(frames: 'some' | 'all'): Shape[] {
-  return UNITS.flatMap((unit, at) => {
+  const repeated = UNITS.flatMap((unit, at) => {
     const others = FRAMES.slice(1);
     const chosen = frames === 'all' ? others : [others[at % others.length] ?? FRAMES[1]];
     return [FRAMES[0], ...chosen].flatMap((frame) => {
@@ -62,7 +62,43 @@ export function textShapes(frames: 'some' | 'all'): Shape[] {
       return [{ name, make: (room: number) => repeat(unit, before, after, room) }];
     });
   });
+  return [...repeated, ...longShapes];
 }
+
+/** A combining mark of each of some classes, falling: to put them into order takes a step for each pair. */
+const FALLING =
+  '\u035d\u035c\u0315\u0300\u059a\u0316\u031b\u0321\u0711\u0670\u0652\u0651\u0650\u064f\u064e\u064d\u064c\u064b\u05c2\u05c1\u05bf\u05bc\u05bb\u05b9\u0334';
+
+/** So many characters of them, each as often as any, the highest class first. */
+function fallingMarks(count: number): string {
+  const each = Math.ceil(count / FALLING.length);
+  const all = Array.from(FALLING, (mark) => mark.repeat(each)).join('');
+  return all.slice(0, count);
+}
+
+/** Kanji that differ, the last first. */
+const kanji = (count: number): string =>
+  Array.from({ length: count }, (_, at) => String.fromCharCode(0x9f00 - (at % 20_000))).join('');
+
+/** Texts of which no part comes twice, as much of them as there is room for. */
+const LONG_TEXTS: readonly (readonly [name: string, make: (count: number) => string])[] = [
+  ['marks in falling classes', (count) => fallingMarks(count)],
+  ['kanji that differ', (count) => kanji(count)],
+  ['a URL of marks', (count) => `http://${fallingMarks(count)}/`],
+  ['a URL of kanji', (count) => `http://${kanji(count)}/`],
+  ['a mailbox of marks', (count) => `a@${fallingMarks(count)}`],
+  [
+    'names of marks',
+    (count) => `${fallingMarks(1_000)},`.repeat(count / 1_000 + 1).slice(0, count),
+  ],
+  ['names of kanji', (count) => `${kanji(1_000)},`.repeat(count / 1_000 + 1).slice(0, count)],
+];
+
+/** A character of theirs takes three bytes at the most. */
+const longShapes: readonly Shape[] = LONG_TEXTS.map(([name, make]) => ({
+  name,
+  make: (room) => make(Math.max(0, Math.floor((room - 16) / 3))),
+}));
 
 /** Values as text of JSON, which some fields take in their place: much more in number than a body may have itself. */
 const JSON_TEXTS: readonly [
@@ -155,6 +191,8 @@ export const listShapes: readonly Shape[] = [
   { name: 'long globs', make: (room) => fill(room, ITEMS, () => '*a'.repeat(4_096)) },
   { name: 'long labels', make: (room) => fill(room, ITEMS, () => 'a.'.repeat(4_000)) },
   { name: 'long digits', make: (room) => fill(room, ITEMS, () => `1.${'9'.repeat(8_000)}`) },
+  { name: 'names of marks', make: (room) => fill(room, ITEMS, () => fallingMarks(1_000)) },
+  { name: 'names of kanji', make: (room) => fill(room, ITEMS, () => kanji(1_000)) },
   { name: 'numbers', make: (room) => fill(room, 90_000, (at) => at) },
   { name: 'empty texts', make: (room) => fill(room, 90_000, () => '') },
   { name: 'nothing', make: (room) => fill(room, 90_000, () => null) },

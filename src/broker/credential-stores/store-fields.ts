@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseUrl } from '../../core/domain-names.ts';
 import type { Item } from '../definition.ts';
 import { checkLengths, type FieldErrors } from '../field-errors.ts';
 
@@ -121,8 +122,9 @@ function checkVaultFields(
 }
 
 function isServerAddress(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const { protocol, username, password, search, hash } = new URL(address);
+  const url = parseUrl(address);
+  if (!url) return false;
+  const { protocol, username, password, search, hash } = url;
   return (
     (protocol === 'http:' || protocol === 'https:') &&
     username === '' &&

@@ -49,10 +49,10 @@ export function textsOfPath(path: string): string[] {
 
 /** Letters without their marks, in one case and one width. */
 const fold = (text: string): string =>
-  text
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .toLowerCase();
+  // Marks would be put into order first, pair by pair.
+  text.replace(MARKS, '').normalize('NFKD').replace(MARKS, '').toLowerCase();
+
+const MARKS = /\p{M}+/gu;
 
 const partsOf = (text: string): string[] => text.split(NO_LETTERS);
 

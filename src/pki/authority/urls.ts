@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseUrl } from '../../core/domain-names.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, modestList } from '../../core/fields.ts';
 import { mayHaveUser } from '../../core/place.ts';
@@ -101,15 +102,15 @@ function isUrl(text: string): boolean {
   return (
     /^[a-zA-Z][\w+.-]*:\/\/[^\s{}<>"\\^`|/?#][^\s{}<>"\\^`|]*$/.test(text) &&
     isAscii(text) &&
-    URL.canParse(text)
+    parseUrl(text) !== undefined
   );
 }
 
 /** Whoever reads a certificate would be let in by it. */
 function hasUser(text: string): boolean {
-  if (!URL.canParse(text)) return /:\/\/[^/?#]*@/.test(text);
-  const { username, password } = new URL(text);
-  return username !== '' || password !== '';
+  const url = parseUrl(text);
+  if (!url) return /:\/\/[^/?#]*@/.test(text);
+  return url.username !== '' || url.password !== '';
 }
 
 function isAscii(text: string): boolean {

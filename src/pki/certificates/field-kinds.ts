@@ -1,5 +1,5 @@
-import { domainToUnicode } from 'node:url';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
+import { domainInUnicode } from '../../core/domain-names.ts';
 import { duration, type FieldKind, list, longText, text } from '../../core/fields.ts';
 import { parsePem } from '../../core/pem.ts';
 import { EXT_KEY_USAGE_NAMES, KEY_USAGE_NAMES } from '../../x509/extensions.ts';
@@ -25,14 +25,15 @@ function writtenName(name: string): string {
   return domain === undefined ? name : `${name.slice(0, at)}@${domain}`;
 }
 
-/** Longer than any name that is written. */
-const MAX_NAME = 1024;
+/** Of a host in A-labels, with its final dot. */
+const MAX_NAME = 254;
 
 /** What people of other scripts read in a name. */
 function otherScripts(name: string): string[] {
-  if (name.length > MAX_NAME || !/xn--/i.test(name)) return [];
+  if (!/xn--/i.test(name)) return [];
   const start = name.startsWith('*.') ? 2 : name.lastIndexOf('@') + 1;
-  const unicode = domainToUnicode(name.slice(start));
+  if (name.length - start > MAX_NAME) return [];
+  const unicode = domainInUnicode(name.slice(start));
   return unicode === '' ? [] : [name.slice(0, start) + unicode];
 }
 

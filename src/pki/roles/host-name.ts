@@ -1,4 +1,4 @@
-import { domainToASCII, domainToUnicode } from 'node:url';
+import { domainInAscii, domainInUnicode, LONGEST_DOMAIN } from '../../core/domain-names.ts';
 
 /** A label of letters, digits and inner hyphens. @see RFC 1123 §2.1 */
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
@@ -6,8 +6,6 @@ const WILDCARD_LABEL = /^[A-Za-z0-9-]*\*[A-Za-z0-9-]*$/;
 const ASCII_ONLY = /^[\x20-\x7e]*$/;
 /** RFC 1035 §2.3.4, less the root's empty label. */
 const MAX_NAME = 253;
-/** As a client may write it; characters of other scripts can vanish in the conversion. */
-const MAX_WRITTEN = 1024;
 const MAX_LABEL = 63;
 
 /**
@@ -20,16 +18,18 @@ const MAX_LABEL = 63;
  * @see RFC 5890 §2.3.2.1, RFC 5891 §5, Unicode TR46 §4.2 (ToASCII, non-transitional)
  */
 export function toAsciiHostName(name: string): string | undefined {
-  if (name.length > MAX_WRITTEN) return undefined;
+  if (name.length > LONGEST_DOMAIN) return undefined;
   const dot = name.endsWith('.') ? '.' : '';
   const labels: string[] = [];
+  let length = -1;
   for (const label of (dot ? name.slice(0, -1) : name).split('.')) {
     const ascii = toAsciiLabel(label);
     if (ascii === undefined) return undefined;
     labels.push(ascii);
+    length += 1 + ascii.length;
+    if (length > MAX_NAME) return undefined;
   }
-  const joined = labels.join('.');
-  return joined.length <= MAX_NAME ? joined + dot : undefined;
+  return labels.join('.') + dot;
 }
 
 /** {@link toAsciiHostName} of a name that may begin with a whole wildcard label, `*.`. */
@@ -63,7 +63,7 @@ function toAsciiLabel(label: string): string | undefined {
   // The converter reads numbers as addresses, "%41" as a letter and "。" as a dot; none of these
   // may pass, so its result has to be one A-label.
   if (!isPlainUnicodeLabel(label)) return undefined;
-  const ascii = domainToASCII(label);
+  const ascii = domainInAscii(label);
   return isALabel(ascii) && LABEL.test(ascii) ? ascii : undefined;
 }
 
@@ -72,11 +72,11 @@ function isALabel(label: string): boolean {
 }
 
 function decodes(label: string): boolean {
-  const unicode = domainToUnicode(label);
+  const unicode = domainInUnicode(label);
   return (
     !isAscii(unicode) &&
     isPlainUnicodeLabel(unicode) &&
-    domainToASCII(unicode) === label.toLowerCase()
+    domainInAscii(unicode) === label.toLowerCase()
   );
 }
 

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { parseUrl } from '../../core/domain-names.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Budget } from '../../core/pattern-set.ts';
 import {
@@ -276,7 +277,7 @@ function judgeUri({ rules, compiled, budget, source }: Ground, uri: string): Nam
 function isUri(text: string): boolean {
   return (
     /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/.test(text) &&
-    URL.canParse(text) &&
+    parseUrl(text) !== undefined &&
     !climbs(text)
   );
 }
