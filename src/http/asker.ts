@@ -44,8 +44,9 @@ export async function identify(
     ttl: header(request, 'x-vault-wrap-ttl'),
     format: header(request, 'x-vault-wrap-format'),
   });
-  trace.is_asker_sought = true;
   const isAsked = !isPublicPath || route?.identify || wrap_ttl !== undefined;
+  // Of a path that is open in another method the refusal waits for nobody's token; its record looks for one.
+  trace.is_asker_sought = isAsked || route !== undefined;
   const known =
     isAsked && text !== undefined && !app.barrier.sealed
       ? await authenticate(app, text, request.remote_address)

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { COMMON_HEADERS } from './common-headers.ts';
 import type { Connections } from './connections.ts';
-import { MOST_FIELDS, type Refuse, TOO_MANY_FIELDS, UNKNOWN_EXPECTATION } from './faults.ts';
+import { MOST_FIELDS, type Refuse, TOO_MANY_FIELDS } from './faults.ts';
 import { noteHead } from './feeding.ts';
 import { faultOfHost } from './host-header.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -47,7 +47,11 @@ export function answerDirectly(
   );
   server.on(
     'checkExpectation',
-    inTurn((request, response) => ways.refuse(request, response, UNKNOWN_EXPECTATION)),
+    inTurn((request, response) => {
+      // Refused where its record can tell who asked, and for what.
+      if (request instanceof GatheredRequest) request.expectsUnknown = true;
+      begin(request, response);
+    }),
   );
 }
 

@@ -33,6 +33,8 @@ export class GatheredRequest extends IncomingMessage {
   work: Promise<unknown> | undefined;
   /** The address that it is done for, which a proxy may tell. */
   asker = '';
+  /** Whether its `Expect` asks for what nobody here can do. */
+  expectsUnknown = false;
   /** Asks the client for a body that it keeps until it is wanted (`Expect: 100-continue`). */
   askForBody: (() => void) | undefined;
 

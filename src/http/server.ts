@@ -15,7 +15,14 @@ import { decipherInTurns } from './deciphering.ts';
 import { answerDirectly } from './direct.ts';
 import { findPlaces, firstDoor, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
-import { MANY_UNATTENDED, MOST_FIELDS, NOT_OURS, type Refuse, refuseAll } from './faults.ts';
+import {
+  MANY_UNATTENDED,
+  MOST_FIELDS,
+  NOT_OURS,
+  type Refuse,
+  refuseAll,
+  UNKNOWN_EXPECTATION,
+} from './faults.ts';
 import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
@@ -27,6 +34,7 @@ import { acceptListVerb, LIST_AS_PARSED } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
 import { peerOf } from './peer.ts';
 import { handle } from './pipeline.ts';
+import { refuseUnread } from './refused-unread.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, type Outgoing, send } from './sending.ts';
@@ -188,19 +196,19 @@ function answererOf(
       refuse(request, response, NOT_OURS);
       return;
     }
-    if (isHealthTarget(read.url)) {
+    const expectsUnknown = request instanceof GatheredRequest && request.expectsUnknown;
+    if (isHealthTarget(read.url) && !expectsUnknown) {
       sendSoon({ request, response, dressed: answerHealth(app, read, closing.isClosing) });
       return;
     }
-    if (!unattended.hasRoomFor(read.remote_address)) {
-      refuse(request, response, MANY_UNATTENDED);
-      return;
-    }
-    const answering = doFor(read.remote_address, () =>
-      isBoundaryTarget(read.url)
+    const hasRoom = unattended.hasRoomFor(read.remote_address);
+    const fault = !hasRoom ? MANY_UNATTENDED : expectsUnknown ? UNKNOWN_EXPECTATION : undefined;
+    const answering = doFor(read.remote_address, () => {
+      if (fault) return refuseUnread(app, routers, read, fault);
+      return isBoundaryTarget(read.url)
         ? handleBoundary(app, routers.boundary, read)
-        : handle(app, routers, read),
-    );
+        : handle(app, routers, read);
+    });
     // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
     const answered = answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),

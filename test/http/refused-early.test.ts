@@ -6,6 +6,8 @@ import { tokenId } from '../../src/access/tokens/minting/operations.ts';
 import { hashText } from '../../src/audit/record.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import type { RateLimits } from '../../src/config.ts';
+import { Unattended } from '../../src/http/unattended.ts';
+import { headOf, openTalk } from '../support/raw-talk.ts';
 import { type Broker, type Person, startBroker } from '../support/seeded-broker.ts';
 
 interface Recorded {
@@ -194,6 +196,22 @@ const EARLY: [
     { route: 'policies-delete-acl-policy', operation: 'delete', path: 'sys/policies/acl/x' },
   ],
   [
+    'a method that an open path of the authority has not',
+    'DELETE',
+    'sys/health',
+    {},
+    405,
+    { operation: 'delete', path: 'sys/health' },
+  ],
+  [
+    'another method that an open path has not',
+    'POST',
+    'sys/seal-status',
+    {},
+    405,
+    { operation: 'update', path: 'sys/seal-status' },
+  ],
+  [
     'a path of the authority that leads nowhere',
     'DELETE',
     'sys/nowhere',
@@ -234,6 +252,101 @@ for (const [what, method, path, headers, status, told] of EARLY) {
     }
   });
 }
+
+/** As a client that sets a field which `fetch` does not send. */
+async function askRaw({ client }: Broker, asked: string, fields: readonly string[]) {
+  const talk = await openTalk(client, '127.0.0.1');
+  talk.socket.write(headOf(client, asked, [...fields, 'Connection: close']));
+  await talk.answers(1);
+  talk.socket.destroy();
+  return Number(talk.text().slice('HTTP/1.1 '.length).slice(0, 3));
+}
+
+test('an expectation that nobody knows is recorded with whoever has a good token, on both APIs', async () => {
+  const asked: [string, { route: string; operation: string; path: string }][] = [
+    [
+      'DELETE /v1/users/u_1234567890',
+      { route: 'delete-user', operation: 'delete', path: 'users/u_1234567890' },
+    ],
+    [
+      'DELETE /v1/sys/policies/acl/x',
+      { route: 'policies-delete-acl-policy', operation: 'delete', path: 'sys/policies/acl/x' },
+    ],
+  ];
+  for (const [line, told] of asked) {
+    const times = async (many: number, fields: readonly string[]) => {
+      now += 60_000;
+      return recordsOfWhat(broker, async () => {
+        for (let n = 0; n < many; n++) {
+          assert.equal(await askRaw(broker, line, ['Expect: x', ...fields]), 417);
+        }
+      });
+    };
+    const records = await times(30, [`X-Vault-Token: ${person.token}`]);
+    assert.equal(records.length, 30);
+    for (const { request, auth, response } of records) {
+      assert.equal(auth?.token, hashOf(broker, person.token));
+      assert.equal(response?.status, 'refused');
+      const { route, operation, path } = request ?? {};
+      assert.deepEqual({ route, operation, path }, told);
+    }
+    const ofStrangers = await times(5, []);
+    assert.equal(ofStrangers.length, 4);
+    assert.equal(ofStrangers.at(-1)?.refused?.requests, 2);
+  }
+  const met = await askRaw(broker, 'GET /v1/auth/token/lookup-self', [
+    `X-Vault-Token: ${person.token}`,
+    'Expect: 100-continue',
+  ]);
+  assert.notEqual(met, 417);
+});
+
+test('what is refused as too much goes on for clients that have gone is counted by who asks and what for', async (t) => {
+  t.mock.method(Unattended.prototype, 'hasRoomFor', () => false);
+  const times = async (many: number, path: string, headers: Headers) => {
+    now += 60_000;
+    return recordsOfWhat(broker, async () => {
+      for (let n = 0; n < many; n++) {
+        assert.equal((await ask(broker, 'DELETE', path, headers)).status, 429);
+      }
+    });
+  };
+  for (const [path, route] of [
+    ['users/u_1234567890', 'delete-user'],
+    ['sys/policies/acl/x', 'policies-delete-acl-policy'],
+  ] as const) {
+    for (const headers of [vault(person.token), { ...bearer(UNKNOWN), ...vault(person.token) }]) {
+      const [first, counted, ...more] = await times(9, path, headers);
+      assert.deepEqual(more, []);
+      assert.equal(first?.auth?.token, hashOf(broker, person.token));
+      assert.deepEqual([first?.request?.route, first?.request?.path], [route, path]);
+      assert.equal(counted?.auth?.token, hashOf(broker, person.token));
+      assert.deepEqual([counted?.refused?.route, counted?.refused?.requests], [route, 8]);
+    }
+    const ofStrangers = await times(5, path, bearer(UNKNOWN));
+    assert.equal(ofStrangers.length, 4);
+    assert.equal(ofStrangers.filter(({ auth }) => auth?.token !== undefined).length, 0);
+    assert.equal(ofStrangers.at(-1)?.refused?.requests, 2);
+  }
+});
+
+test('many of those at once are counted by their address, and none is left out', async (t) => {
+  t.mock.method(Unattended.prototype, 'hasRoomFor', () => false);
+  now += 60_000;
+  const many = 200;
+  const records = await recordsOfWhat(broker, async () => {
+    const path = 'users/u_1234567890';
+    const asking = Array.from({ length: many }, () =>
+      ask(broker, 'DELETE', path, bearer(person.token)),
+    );
+    for (const { status } of await Promise.all(asking)) assert.equal(status, 429);
+  });
+  const told = records.map(({ refused }) => refused?.requests ?? 1);
+  assert.equal(
+    told.reduce((all, one) => all + one, 0),
+    many,
+  );
+});
 
 test('of two tokens whichever is good is named, of a cookie the whole, and a preflight leaves nothing', async () => {
   const path = 'users/u_1234567890:frob';
