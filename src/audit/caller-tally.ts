@@ -82,7 +82,7 @@ export class CallerTally<Caller> {
   }
 }
 
-/** There are as many routes as there are. */
+/** By route, of which a server has some hundreds: they need no bound. */
 function countedOf<Caller>(
   counts: Map<string, CallerCount<Caller>>,
   caller: Caller | undefined,

@@ -85,7 +85,7 @@ export class RefusalTally {
     const key = route === undefined ? site : `${site} ${route}`;
     const isApart = counted.has(key) || counted.size < ADDRESSES;
     if (isApart) addTo(counted, key, { remote_address: site, route });
-    // There are as many routes as there are.
+    // Routes are few: they need no bound.
     else addTo(this.#others, route ?? '', { remote_address: undefined, route });
   }
 

@@ -1,6 +1,6 @@
 import { AskingLine } from './asking-line.ts';
 
-/** So many places. Who comes when all are taken waits for one in turn, by site, address and request. */
+/** So many places. Who comes when all are taken waits for one in turn, by network, site, address and request. */
 export class AskingPlaces {
   readonly #line = new AskingLine();
   #free: number;

@@ -10,7 +10,7 @@ const turns = new LoopTurns();
 
 /**
  * For work in many small steps, which together may take long: others have their turn meanwhile. Of those
- * that do such work at the same time each goes on in its own turn, by site, address and request.
+ * that do such work at the same time each goes on in its own turn, by network, site, address and request.
  */
 export class Breath {
   #since = performance.now();

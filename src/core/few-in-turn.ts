@@ -4,7 +4,7 @@ import { OWN_PARTY } from './party.ts';
 
 /**
  * Work of which a few pieces are under way at the same time, because each takes much memory until it is
- * done; others wait in turn, by site, address and request. They wait for whoever has a place, which
+ * done; others wait in turn, by network, site, address and request. They wait for whoever has a place, which
  * therefore goes on as the server's own work: among many requests of its site it would take that many times longer.
  * Nobody is refused; `FairTurns` are for work that is, once too much of it waits.
  */

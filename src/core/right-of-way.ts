@@ -13,7 +13,7 @@ interface Holding extends Hold {
 /**
  * Lets one go first who would come too late for ever, because others are always quicker: these wait
  * meanwhile, each for one of those who go first and not for their whole line, and never for long. Those who
- * go first do so in turn, by site, address and request.
+ * go first do so in turn, by network, site, address and request.
  */
 export class RightOfWay {
   readonly #longest_ms: number;

@@ -118,9 +118,7 @@ test('a key is proved by a signature in turn, as certificates are signed', async
   await server.call('POST', 'ec/roles/long', role);
   const issued = await server.call('POST', 'ec/issue/long', { common_name: 'a.test' });
   const { promise, resolve } = Promise.withResolvers<void>();
-  const record = { remote_address: '192.0.2.1' };
-  const caller = { ...testCaller(await requireTestMount(server.running.app, 'ec/')) };
-  Object.assign(caller.record, record);
+  const caller = testCaller(await requireTestMount(server.running.app, 'ec/'));
   const long = { key_type: 'rsa', key_bits: 8192 } as const;
   const held = [1, 2].map(() => signInTurn(server.running.app, caller, long, () => promise));
   let isOver = false;
