@@ -17,7 +17,7 @@ const locks: (() => void)[] = [];
 const closers: (() => Promise<void> | void)[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
-  barrier: { onLock: (listener: () => void) => void locks.push(listener) },
+  barrier: { sealed: false, onLock: (listener: () => void) => void locks.push(listener) },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };
 after(async () => {
@@ -67,7 +67,7 @@ for (const [why, end] of [
   ['sealed', () => locks.map((lock) => lock())],
   ['closed', () => Promise.all(closers.map((close) => close()))],
 ] as const) {
-  test(`who waits for a Vault server when this one is ${why} hears that there is no answer`, async () => {
+  test(`who waits for a Vault server when this one is ${why} has its answer, and then its thread ends`, async () => {
     const reached = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     vault.pause = () => {
@@ -75,20 +75,28 @@ for (const [why, end] of [
       return held.promise;
     };
     const asked = askVault(app, connection, lookup);
-    const refused = assert.rejects(
-      asked,
-      (error) => error instanceof VaultFault && error.kind === 'unreachable',
-    );
     await reached.promise;
-    await end();
-    await refused;
+    const thread = threadOf(app);
+    const ended = end();
+    assert.ok(thread.isRunning);
+    assert.notEqual(threadOf(app), thread);
     assert.ok(!threadOf(app).isRunning);
     vault.pause = async () => {};
-    held.resolve();
     await askVault(app, connection, lookup);
     assert.ok(threadOf(app).isRunning, 'the next one is asked on a new thread');
+    assert.ok(thread.isRunning);
+    held.resolve();
+    await asked;
+    await ended;
+    assert.ok(!thread.isRunning);
   });
 }
+
+test('what is asked while this server is sealed has its thread to itself', async () => {
+  const sealed = { ...app, barrier: { ...app.barrier, sealed: true } };
+  await askVault(sealed, connection, lookup);
+  assert.ok(!threadOf(sealed).isRunning);
+});
 
 test('a thread that is stuck is ended some time after its answers are due', async (t) => {
   const reached = Promise.withResolvers<void>();

@@ -31,7 +31,7 @@ const closers: (() => Promise<void> | void)[] = [];
 const started: { stop(): Promise<void> }[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
-  barrier: { onLock: () => {} },
+  barrier: { sealed: false, onLock: () => {} },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };
 after(async () => {

@@ -79,7 +79,7 @@ function askerOf({ onGone, whose }: VaultRequest): Asker & { site: string } {
 
 /** What of the app a request to a Vault server needs. */
 export type VaultApp = Pick<App, 'config' | 'onClose'> & {
-  barrier: Pick<App['barrier'], 'onLock'>;
+  barrier: Pick<App['barrier'], 'onLock' | 'sealed'>;
 };
 
 /**
@@ -113,8 +113,7 @@ export async function askVault(
     await nextBreath();
     return readSaid(connection, request, said);
   } finally {
-    const parsed: Parsed = { parsed: said.id };
-    threadOf(app).tell(parsed);
+    said.tellParsed();
   }
 }
 
@@ -135,36 +134,60 @@ function readSaid(
 /** With the number by which its thread knows it. */
 type Handed = Said & { id: number };
 
+type TalkThread = OnDemandThread<Omit<ToTalkThread, 'id'>, FromTalkThread, Handed>;
+
 /** What a thread is given beyond the time that an exchange takes at most, until it counts as stuck. */
 const GRACE = 5_000;
 
 /** Ends a thread that is stuck: the next request gets a new one. */
-async function talkOnThread(app: VaultApp, order: Order): Promise<Handed> {
+async function talkOnThread(
+  app: VaultApp,
+  order: Order,
+): Promise<Said & { tellParsed: () => void }> {
   const thread = threadOf(app);
   const timer = setTimeout(() => void thread.stop(), TIMEOUT + GRACE);
   try {
-    return await thread.run({ order });
+    const { id, ...said } = await thread.run({ order });
+    const parsed: Parsed = { parsed: id };
+    return { ...said, tellParsed: () => thread.tell(parsed) };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw new VaultFault('unreachable', error.message);
   } finally {
     clearTimeout(timer);
+    // What is given back then needs the keys no longer than that.
+    if (app.barrier.sealed) void thread.finish();
   }
 }
 
-/** Ended when the server is sealed: what connections are secured by, with private keys, goes with it. */
-export const threadOf = remembered((app: VaultApp) => {
-  const thread = new OnDemandThread<Omit<ToTalkThread, 'id'>, FromTalkThread, Handed>({
+/** The thread that requests are given from now on. */
+export const threadOf = (app: VaultApp): TalkThread => threadsOf(app).current;
+
+/**
+ * Ended when the server is sealed: what connections are secured by, with private keys, goes with it. What was begun comes to
+ * its end before: what a server makes then is known here, and is given back.
+ */
+const threadsOf = remembered((app: VaultApp) => {
+  const threads = { current: newThread() };
+  const finish = (): Promise<void> => {
+    const former = threads.current;
+    threads.current = newThread();
+    return former.finish();
+  };
+  app.barrier.onLock(() => void finish());
+  app.onClose(finish);
+  return threads;
+});
+
+function newThread(): TalkThread {
+  return new OnDemandThread({
     name: 'vault',
     beside: import.meta.url,
     undone: 'the Vault server gave no answer',
     deadline_ms: undefined,
     read: saidIn,
   });
-  app.barrier.onLock(() => void thread.stop());
-  app.onClose(() => thread.stop());
-  return thread;
-});
+}
 
 function saidIn(answer: FromTalkThread): Handed {
   switch (answer.type) {

@@ -30,7 +30,7 @@ function makeCertificates(): { cert: string; key: string }[] {
 const closers: (() => Promise<void> | void)[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
-  barrier: { onLock: () => {} },
+  barrier: { sealed: false, onLock: () => {} },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };
 after(async () => {

@@ -70,3 +70,25 @@ test('a thread without a deadline is ended by whoever watches over it, and all o
   await thread.stop();
   await Promise.all(held);
 });
+
+test('a thread that is finished does what it was given, and ends then', async () => {
+  const thread = openThread(undefined);
+  const given = [thread.run({ hold: false }), thread.run({ hold: false })];
+  const finished = thread.finish();
+  assert.ok(thread.isRunning);
+  assert.deepEqual(await Promise.all(given), ['done', 'done']);
+  await finished;
+  assert.ok(!thread.isRunning);
+  await thread.finish();
+  assert.equal(await thread.run({ hold: false }), 'done');
+  assert.ok(thread.isRunning, 'it was not finished again');
+});
+
+test('a thread that is finished ends, too, where it is stopped before', async () => {
+  const thread = openThread(undefined);
+  const held = assert.rejects(thread.run({ hold: true }), /stopping or sealed/);
+  const finished = thread.finish();
+  await thread.stop();
+  await Promise.all([held, finished]);
+  assert.ok(!thread.isRunning);
+});

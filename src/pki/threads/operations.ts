@@ -37,6 +37,8 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
   #next = 0;
   #idle: NodeJS.Timeout | undefined;
   #deadline: NodeJS.Timeout | undefined;
+  /** Who waits for the end of all that was begun. */
+  #finishing: PromiseWithResolvers<void> | undefined;
 
   constructor(work: ThreadWork<Answer, Result>) {
     this.#work = work;
@@ -65,6 +67,14 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     this.#worker?.postMessage(note);
   }
 
+  /** Ends the thread as soon as all that it was given is answered. @returns then */
+  finish(): Promise<void> {
+    if (this.#waiting.size === 0) return this.stop();
+    this.#finishing ??= Promise.withResolvers<void>();
+    return this.#finishing.promise;
+  }
+
+  /** Ends the thread now, and gives up what it was given. */
   async stop(): Promise<void> {
     clearTimeout(this.#idle);
     clearTimeout(this.#deadline);
@@ -98,6 +108,7 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
       clearTimeout(this.#idle);
       this.#idle = setTimeout(() => void this.stop(), IDLE_MS);
       this.#idle.unref();
+      if (this.#finishing) void this.stop();
     }
     try {
       waiting.resolve(this.#work.read(answer));
@@ -150,5 +161,7 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     this.#waiting.clear();
     const reason = new Failure('unavailable', `${this.#work.undone}: ${why}`);
     for (const { reject } of lost) reject(reason);
+    this.#finishing?.resolve();
+    this.#finishing = undefined;
   }
 }
