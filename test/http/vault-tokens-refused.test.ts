@@ -6,16 +6,28 @@ import { revokeSessionCredentials } from '../../src/broker/session-credentials/e
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';
+import type { FakeVault } from '../support/vault.ts';
 import { countReplaced, startVaultStores } from '../support/vault-stores.ts';
 
 const REVOKE = 'PUT auth/token/revoke-self';
 const RENEW = 'PUT auth/token/renew-self';
+const LOOK_UP = 'GET auth/token/lookup-self';
 const refuse = (words: string): { status: number; body: object } => ({
   status: 403,
   body: { errors: [words] },
 });
 /** What is refused by something that stands before the server, and by policies that it has now. */
 const NOT_GONE = ['request blocked by the firewall', 'permission denied'];
+/** What stands before a server, and hears nothing of what it does. */
+const LOST = { status: 504, body: { errors: ['upstream request timeout'] } };
+
+/** Says of a token that lives what is said of one that is gone: its policies are away, or its addresses. */
+function denyAll({ answers }: FakeVault): void {
+  for (const what of [REVOKE, RENEW, LOOK_UP]) answers.set(what, refuse('permission denied'));
+}
+
+const countAsked = ({ requests }: FakeVault, what: string): number =>
+  requests.filter(({ method, path }) => `${method} ${path}` === what).length;
 
 eachPlace('tokens of Vault stores', (newPlace) => {
   test('a replaced one is revoked as soon as its server lets it', async (t) => {
@@ -41,14 +53,118 @@ eachPlace('tokens of Vault stores', (newPlace) => {
     const { app, vault, keepAfter, make, replace } = await startVaultStores(t, await newPlace());
     const store = await make('first');
     await replace(store, 'second');
-    vault.tokens.delete('first');
-    await keepAfter(121);
-    assert.equal(await countReplaced(app), 0, 'it says "permission denied" to all');
-    await replace(store, 'third');
     const both = '2 errors occurred:\n\t* permission denied\n\t* invalid token\n\n';
     vault.answers.set(REVOKE, refuse(both));
     await keepAfter(121);
     assert.equal(await countReplaced(app), 0);
+  });
+
+  /** What servers say that have a replaced token no longer, or are away for good. */
+  const silent: [what: string, take: (vault: FakeVault) => void][] = [
+    ['says "permission denied" to all', ({ tokens }) => void tokens.delete('first')],
+    ['is away', (vault) => void Object.assign(vault, { down: true })],
+  ];
+
+  for (const [what, take] of silent) {
+    test(`a replaced one whose server ${what} is asked for until it has ended by itself`, async (t) => {
+      const stores = await startVaultStores(t, await newPlace());
+      const { app, vault, keepAfter, make, replace } = stores;
+      const store = await make('first');
+      await keepAfter(900);
+      await replace(store, 'second');
+      take(vault);
+      await keepAfter(121);
+      // It may have been renewed for an hour as late as it was replaced.
+      await keepAfter(3_400);
+      assert.equal(await countReplaced(app), 1);
+      const asked = countAsked(vault, REVOKE);
+      assert.ok(asked >= 2, `${asked} times`);
+      await keepAfter(3_500);
+      assert.equal(await countReplaced(app), 0);
+      assert.ok(countAsked(vault, REVOKE) > asked);
+    });
+  }
+
+  for (const end of ['replaced', 'removed'] as const) {
+    test(`a refused one that is ${end} is revoked as soon as its server lets it`, async (t) => {
+      const stores = await startVaultStores(t, await newPlace());
+      const { app, vault, keepAfter, make, replace, remove, statusOf } = stores;
+      const store = await make('first');
+      denyAll(vault);
+      await keepAfter(1_801);
+      assert.equal(await statusOf(store), 'revoked');
+      vault.answers.clear();
+      if (end === 'replaced') await replace(store, 'second');
+      else await remove(store);
+      denyAll(vault);
+      await keepAfter(1);
+      await keepAfter(121);
+      assert.equal(await countReplaced(app), 1);
+      vault.answers.clear();
+      await keepAfter(10);
+      assert.equal(vault.tokens.has('first'), false);
+      assert.equal(await countReplaced(app), 0);
+    });
+  }
+
+  test('one whose renewals were not heard of is revoked when it is replaced after its time', async (t) => {
+    const stores = await startVaultStores(t, await newPlace());
+    const { app, vault, keepAfter, make, replace, statusOf } = stores;
+    const store = await make('first');
+    vault.answers.set(RENEW, LOST);
+    await keepAfter(3_601);
+    assert.equal(await statusOf(store), 'expired');
+    vault.answers.clear();
+    await replace(store, 'second');
+    await keepAfter(121);
+    assert.equal(vault.tokens.has('first'), false);
+    assert.equal(await countReplaced(app), 0);
+  });
+
+  /** What keeps a token from being renewed for as long, and what it is meanwhile. */
+  const aways: [
+    what: string,
+    seconds: number,
+    answer: ReturnType<typeof refuse>,
+    status: string,
+  ][] = [
+    ['that is refused everything for a moment', 1_801, refuse('permission denied'), 'revoked'],
+    ['that is refused everything until it expires', 3_601, refuse('permission denied'), 'expired'],
+    ['whose renewals are not heard of until it expires', 3_601, LOST, 'expired'],
+  ];
+
+  for (const [what, seconds, answer, status] of aways) {
+    test(`one ${what} is ${status}, and works again as soon as it is renewed`, async (t) => {
+      const stores = await startVaultStores(t, await newPlace());
+      const { vault, keepAfter, make, newTarget, authorize, statusOf } = stores;
+      const store = await make('first');
+      const target = await newTarget(store, ['database/creds/app']);
+      for (const asked of [RENEW, LOOK_UP]) vault.answers.set(asked, answer);
+      await keepAfter(seconds);
+      assert.equal(await statusOf(store), status);
+      assert.match((await authorize(target)).text, new RegExp(`is ${status}`));
+      await keepAfter(10);
+      assert.equal(await statusOf(store), status);
+      vault.answers.clear();
+      await keepAfter(20);
+      assert.equal(await statusOf(store), 'current');
+      assert.equal((await authorize(target)).status, 200);
+    });
+  }
+
+  test('one that is refused everything is asked for ever less', async (t) => {
+    const { vault, keepAfter, make, statusOf } = await startVaultStores(t, await newPlace());
+    const store = await make('first');
+    denyAll(vault);
+    await keepAfter(1_801);
+    for (let at = 0; at < 60; at++) await keepAfter(10);
+    const asked = countAsked(vault, RENEW) - 1;
+    assert.ok(asked >= 4 && asked <= 12, `${asked} times`);
+    vault.answers.clear();
+    await keepAfter(1_200);
+    assert.equal(await statusOf(store), 'current');
+    await keepAfter(1_801);
+    assert.ok(countAsked(vault, RENEW) - 1 >= asked + 2, 'what is well is renewed in its time');
   });
 
   test('one that is refused a renewal is revoked only when its server has it no longer', async (t) => {

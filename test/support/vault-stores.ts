@@ -74,6 +74,7 @@ export async function startVaultStores(t: TestContext, place: Place) {
     app,
     vault,
     another,
+    seal: () => broker.client.call('POST', 'sys/seal'),
     keepAfter,
     newTarget,
     authorize,

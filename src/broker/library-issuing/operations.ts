@@ -168,7 +168,8 @@ async function issueFromVault(
   const { library } = request;
   const token = await requireToken(app, library.container_id);
   const connection = openConnection(app, token);
-  const asked = { token_id: token.id, token_mac: macOf(app, connection) };
+  const { namespace } = connection;
+  const asked = { token_id: token.id, token_mac: macOf(app, connection), namespace };
   const giveMadeBack = async (lease: Lease | undefined): Promise<void> => {
     if (!lease) return;
     const became = await giveLeaseBack(app, connection, lease);
@@ -221,13 +222,15 @@ function requireMapped(reading: Reading): Pick<FoundSecret, 'secret' | 'credenti
 function leaseOf(
   app: App,
   request: IssueRequest,
-  asked: Pick<VaultLeaseData, 'token_id' | 'token_mac'>,
+  asked: Pick<VaultLeaseData, 'token_id' | 'token_mac' | 'namespace'>,
   { lease_id, lease_duration, renewable }: MadeLease,
 ): Lease | undefined {
   if (lease_id === '') return undefined;
   const now = Math.floor(app.now() / 1000);
+  const { expires_at } = request.session;
   // Without a duration a lease has no end of its own.
-  const { renew_at, expires_at: until } = planRenewal(now, lease_duration || ENDLESS);
+  const lasts = lease_duration || Math.max(0, expires_at - now) + TRIED;
+  const { renew_at, expires_at: until } = planRenewal(now, lasts);
   const data: VaultLeaseData = { ...asked, lease_id, renewable, renew_at, until };
   return {
     id: newLeaseId(app, request),
@@ -237,14 +240,14 @@ function leaseOf(
     kind: VAULT_LEASE,
     data: { ...data },
     issued_at: now,
-    expires_at: request.session.expires_at,
+    expires_at,
     renewed_at: undefined,
     renewable: false,
   };
 }
 
-/** Seconds; longer than any session. */
-const ENDLESS = 2 ** 32;
+/** Seconds that a lease of no known end is tried to be ended: as long as servers let any live unless they are told otherwise. */
+const TRIED = 32 * 86_400;
 
 type Secret = VaultAnswer['data'];
 type Reading =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeRefusal } from '../vault-client/words.ts';
-import { saysNoSuchLease } from './lease.ts';
+import { lastEndOf, saysNoSuchLease } from './lease.ts';
 
 /** What servers answer to an end of a lease: whether the lease is as good as ended. */
 const answers: [status: number, errors: unknown, isGone: boolean][] = [
@@ -34,5 +34,19 @@ for (const [status, errors, isGone] of answers) {
   test(`a lease of which ${status} ${said} is said is ${isGone ? 'gone' : 'there still'}`, () => {
     const words = describeRefusal(JSON.stringify({ errors }));
     assert.equal(saysNoSuchLease({ status, words }), isGone);
+  });
+}
+
+/** A lease of 60 seconds that was renewed at 100, by when it ends here. */
+const data = { lease_id: 'a', renewable: true, renew_at: 130, until: 160 };
+const lasts: [what: string, change: object, expires_at: number, end: number][] = [
+  ['that ends here before it is due for a renewal', {}, 99, 160],
+  ['that may have been renewed until it ended here', {}, 1000, 1060],
+  ['that is not renewed', { renewable: false }, 1000, 160],
+];
+
+for (const [what, change, expires_at, end] of lasts) {
+  test(`a lease ${what} has ended at its server at ${end}`, () => {
+    assert.equal(lastEndOf({ data: { ...data, ...change }, expires_at }), end);
   });
 }

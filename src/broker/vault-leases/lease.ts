@@ -1,5 +1,6 @@
 import type { Lease } from '../../access/leases/lease.ts';
 import type { Refusal } from '../vault-client/answer.ts';
+import { spanOf } from '../vault-tokens/token.ts';
 
 /** Name of this kind among all leases. */
 export const VAULT_LEASE = 'broker-vault';
@@ -10,6 +11,8 @@ export interface VaultLeaseData {
   token_id: string;
   /** Tells other rows of the same token, that end it where that row is gone; empty for leases of before there was one. */
   token_mac: string;
+  /** Of its server, where it lies, whatever the token is asked with later; undefined for leases of before it was kept. */
+  namespace: string | undefined;
   /** As the Vault server names it. */
   lease_id: string;
   renewable: boolean;
@@ -18,16 +21,27 @@ export interface VaultLeaseData {
   until: number;
 }
 
-export function vaultLeaseData({ data }: Lease): VaultLeaseData {
-  const { token_id, token_mac = '', lease_id, renewable, renew_at, until } = data;
+export function vaultLeaseData({ data }: Pick<Lease, 'data'>): VaultLeaseData {
+  const { token_id, token_mac = '', namespace, lease_id, renewable, renew_at, until } = data;
   return {
     token_id: String(token_id),
     token_mac: String(token_mac),
+    namespace: typeof namespace === 'string' ? namespace : undefined,
     lease_id: String(lease_id),
     renewable: renewable === true,
     renew_at: Number(renew_at),
     until: Number(until),
   };
+}
+
+/**
+ * When a server has ended a lease by itself, Unix seconds: also one whose last renewals were done there, while their answers
+ * were lost. None is asked for after its end here.
+ */
+export function lastEndOf(lease: Pick<Lease, 'data' | 'expires_at'>): number {
+  const { renewable, renew_at, until } = vaultLeaseData(lease);
+  if (!renewable) return until;
+  return Math.max(until, lease.expires_at + spanOf({ renew_at, expires_at: until }));
 }
 
 /**

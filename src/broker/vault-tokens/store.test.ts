@@ -141,13 +141,18 @@ eachEngine('tokens of Vault stores', (open) => {
   const beside: [what: string, other: Partial<Added>, isHeld: boolean][] = [
     ['is what a store works with', { replaced_at: null }, true],
     ['is that of a store, and expired', { replaced_at: null, status: 'expired' }, false],
-    ['is that of a store, and gone at its server', { replaced_at: null, status: 'revoked' }, false],
+    ['is that of a store, and was refused', { replaced_at: null, status: 'revoked' }, true],
     ['was replaced later', { ...replaced, replaced_at: 101 }, true],
     ['was replaced at the same time and has a later id', { ...replaced, id: 'vt_6' }, true],
     ['was replaced at the same time and has an earlier id', { ...replaced, id: 'vt_4' }, false],
     ['was replaced earlier', { ...replaced, replaced_at: 99 }, false],
     ['has no time left', { ...replaced, replaced_at: 101, expires_at: 200 }, false],
-    ['is gone at its server', { ...replaced, replaced_at: 101, status: 'revoked' }, false],
+    ['was replaced later, and refused', { ...replaced, replaced_at: 101, status: 'revoked' }, true],
+    [
+      'was replaced later, and expired',
+      { ...replaced, replaced_at: 101, status: 'expired' },
+      false,
+    ],
     ['is of another token', { replaced_at: null, token_mac: 'other' }, false],
   ];
 
@@ -184,13 +189,13 @@ eachEngine('tokens of Vault stores', (open) => {
     });
   }
 
-  test('are found by what they have in common with one that is gone, if they can be asked with', async () => {
+  test('are found by what they have in common with one that is gone, those that work before others', async () => {
     const store = await open();
     const same = { token_mac: 'same' };
     await store.commit([
       insertVaultToken(token('vt_1', 'csvlt_1', { ...same, status: 'expired' })),
     ]);
-    assert.equal(await findSameToken(store.db, 'same'), undefined);
+    assert.equal((await findSameToken(store.db, 'same'))?.id, 'vt_1');
     await store.commit([insertVaultToken(token('vt_2', 'csvlt_2', { ...replaced, ...same }))]);
     assert.equal((await findSameToken(store.db, 'same'))?.id, 'vt_2');
     assert.equal(await findSameToken(store.db, ''), undefined);
@@ -234,6 +239,11 @@ eachEngine('tokens of Vault stores', (open) => {
     const late = { ...before, secret_sealed: Uint8Array.of(2, 3) };
     await store.commit([saveTokenState(late, { status: 'expired' })]);
     assert.equal(await statusNow(), 'maintaining');
+    const read = { ...late, status: 'maintaining' } as const;
+    await store.commit([saveTokenState(read, { status: 'current' })]);
+    assert.equal(await statusNow(), 'maintaining', 'it was read before it was replaced');
+    await store.commit([saveTokenState({ ...read, replaced_at: 5 }, { status: 'expired' })]);
+    assert.equal(await statusNow(), 'expired');
     await assert.rejects(store.commit([saveTokenSecret('vt_1', reached(4))]), Failure);
   });
 });

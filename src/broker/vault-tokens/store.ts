@@ -86,7 +86,7 @@ const inUse = prepared((sql, p: { token_mac: string }) =>
     .select('id')
     .where('token_mac', '=', p.token_mac)
     .where('replaced_at', 'is', null)
-    .where('status', '=', 'current')
+    .where('status', '!=', 'expired')
     .limit(1),
 );
 
@@ -98,14 +98,14 @@ const replacedLater = prepared((sql, p: Replaced & { now: number }) =>
     .where((row) =>
       row(row.refTuple('replaced_at', 'id'), '>', row.tuple(row.val(p.replaced_at), row.val(p.id))),
     )
-    .where('status', '=', 'maintaining')
+    .where('status', '!=', 'expired')
     .where('expires_at', '>', p.now)
     .limit(1),
 );
 
 /**
- * Whether another row has the same token, and ends it in its time: that of a store that works with it, or one that was
- * replaced later.
+ * Whether another row has the same token, and ends it in its time: that of a store that works with it, or may do so again
+ * before it expires, or one that was replaced later.
  *
  * @param now Unix seconds
  */
@@ -116,6 +116,10 @@ export async function isHeldOn(db: Db, replaced: Replaced, now: number): Promise
 }
 
 const sameToken = prepared((sql, p: { token_mac: string }) =>
+  sql.selectFrom('vault_token').selectAll().where('token_mac', '=', p.token_mac).limit(1),
+);
+
+const sameWorkingToken = prepared((sql, p: { token_mac: string }) =>
   sql
     .selectFrom('vault_token')
     .selectAll()
@@ -124,9 +128,10 @@ const sameToken = prepared((sql, p: { token_mac: string }) =>
     .limit(1),
 );
 
-/** Some row that has a token, and can be asked with. */
+/** Some row that has a token: one that is known to work, if there is any. */
 export async function findSameToken(db: Db, token_mac: string): Promise<VaultToken | undefined> {
-  const row = await sameToken.first(db, { token_mac });
+  const working = await sameWorkingToken.first(db, { token_mac });
+  const row = working ?? (await sameToken.first(db, { token_mac }));
   return row && tokenOf(row);
 }
 
@@ -202,9 +207,14 @@ export function saveTokenSecret(
   );
 }
 
-/** Notes what became of a token, unless it is reached in another way by now, or is another one's. */
+/** Notes what became of a token, unless it is reached in another way by now, is another one's, or was replaced. */
 export function saveTokenState(
-  { id, status, secret_sealed }: Pick<VaultToken, 'id' | 'status' | 'secret_sealed'>,
+  {
+    id,
+    status,
+    secret_sealed,
+    replaced_at,
+  }: Pick<VaultToken, 'id' | 'status' | 'secret_sealed' | 'replaced_at'>,
   state: { status?: VaultTokenStatus; renew_at?: number; expires_at?: number },
 ): Write {
   return write(
@@ -213,7 +223,8 @@ export function saveTokenState(
       .set(state)
       .where('id', '=', id)
       .where('status', '=', status)
-      .where('secret_sealed', '=', secret_sealed),
+      .where('secret_sealed', '=', secret_sealed)
+      .where('replaced_at', replaced_at === null ? 'is' : '=', replaced_at),
   );
 }
 

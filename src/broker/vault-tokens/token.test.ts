@@ -6,6 +6,7 @@ import { describeRefusal } from '../vault-client/words.ts';
 import {
   faultOfToken,
   isSameToken,
+  lastEndOf,
   listMissingCapabilities,
   planCare,
   planRenewal,
@@ -13,6 +14,7 @@ import {
   saysNoSuchToken,
   serverOf,
   tokenHmac,
+  type VaultToken,
 } from './token.ts';
 
 const fit = { orphan: true, period: 60, renewable: true, accessor: 'a' };
@@ -80,19 +82,45 @@ const cares: [
 ][] = [
   ['of a store, before half of its time', {}, { now: 199 }, undefined],
   ['of a store, with half of its time left', {}, { now: 200 }, 'renew'],
-  ['that its server no longer knows', { status: 'revoked' }, { now: 200 }, undefined],
+  ['that its server refused', { status: 'revoked' }, { now: 200 }, 'renew'],
+  [
+    'that its server refused, before half of its time',
+    { status: 'revoked' },
+    { now: 199 },
+    undefined,
+  ],
+  ['that expired', { status: 'expired' }, { now: 400 }, 'renew'],
   ['whose store is gone', { stored: false }, { now: 100 }, 'replace'],
   ['replaced, that leases hang on', replaced, { now: 250, is_used: true }, 'renew'],
   ['replaced a moment ago', replaced, { now: 129 }, undefined],
   ['replaced long enough ago', replaced, { now: 130 }, 'revoke'],
   ['replaced, whose store is gone', { ...replaced, stored: false }, { now: 130 }, 'revoke'],
-  ['replaced, whose time is over', replaced, { now: 300 }, 'delete'],
-  ['replaced, dead at its server', { ...replaced, status: 'expired' }, { now: 130 }, 'delete'],
+  ['replaced, whose time is over', replaced, { now: 300 }, 'revoke'],
+  ['replaced, expired', { ...replaced, status: 'expired' }, { now: 130 }, 'revoke'],
+  ['replaced, that its server refused', { ...replaced, status: 'revoked' }, { now: 130 }, 'revoke'],
+  [
+    'replaced and refused, a moment ago',
+    { ...replaced, status: 'revoked' },
+    { now: 129 },
+    undefined,
+  ],
 ];
 
 for (const [what, change, { is_used = false, now }, care] of cares) {
   test(`what is due for a token ${what}: ${care ?? 'nothing'}`, () => {
     assert.equal(planCare({ ...kept, ...change }, is_used, now), care);
+  });
+}
+
+const lasts: [what: string, change: Partial<VaultToken>, end: number][] = [
+  ['that expires later than it can have been renewed', { replaced_at: 90 }, 300],
+  ['that was renewed at the moment of its replacement', { replaced_at: 250 }, 450],
+  ['without a time of its own', { renew_at: 301, replaced_at: 250 }, 300],
+];
+
+for (const [what, change, end] of lasts) {
+  test(`a replaced token ${what} has ended at ${end}`, () => {
+    assert.equal(lastEndOf({ ...kept, ...change }), end);
   });
 }
 

@@ -4,8 +4,8 @@ import { withoutTrailing } from '../../core/edges.ts';
 import { isRecord, type Refusal, type VaultConnection } from '../vault-client/answer.ts';
 
 /**
- * `maintaining`: replaced, and kept for the leases made with it. `expired`: it could not be
- * renewed in time. `revoked`: its server no longer knows it.
+ * `maintaining`: replaced, and kept for the leases made with it. `expired`: it could not be renewed in time. `revoked`: its
+ * server refuses it as one that it does not know. These two work again as soon as they can be renewed.
  */
 export type VaultTokenStatus = 'current' | 'maintaining' | 'expired' | 'revoked';
 
@@ -97,12 +97,35 @@ export function planRenewal(
   return { renew_at: now + Math.max(1, Math.floor(seconds / 2)), expires_at: now + seconds };
 }
 
+/** Seconds from one renewal to the end, by when half of them are left. */
+export const spanOf = ({ renew_at, expires_at }: Times): number =>
+  Math.max(0, 2 * (expires_at - renew_at));
+
+type Times = Pick<VaultToken, 'renew_at' | 'expires_at'>;
+
+/** Whether a token works, as far as this server knows. */
+export const isWorking = ({ status }: Pick<VaultToken, 'status'>): boolean =>
+  status === 'current' || status === 'maintaining';
+
+/** What a token is that was renewed, whatever it was before. */
+export const renewedStatus = ({
+  replaced_at,
+}: Pick<VaultToken, 'replaced_at'>): VaultTokenStatus =>
+  replaced_at === null ? 'current' : 'maintaining';
+
+/**
+ * When a server has ended a replaced token by itself, Unix seconds: also one whose last renewals were done there, while
+ * their answers were lost.
+ */
+export const lastEndOf = (token: Times & Pick<VaultToken, 'replaced_at'>): number =>
+  Math.max(token.expires_at, (token.replaced_at ?? 0) + spanOf(token));
+
 /** Seconds until a token that was replaced may go: who read it before has used it by then. */
 const GRACE = 120;
 
 /**
- * What is to be done about a token: it makes way, as its store is gone; it goes, at its server before where it is alive
- * there; it is renewed.
+ * What is to be done about a token: it makes way, as its store is gone; it is revoked at its server, whatever is known of
+ * it here, and goes; it is renewed.
  *
  * @param is_used whether leases hang on it
  */
@@ -110,14 +133,11 @@ export function planCare(
   token: Omit<VaultToken, 'secret_sealed'> & { stored: boolean },
   is_used: boolean,
   now: number,
-): 'replace' | 'delete' | 'revoke' | 'renew' | undefined {
-  const { replaced_at, expires_at, renew_at, status } = token;
+): 'replace' | 'revoke' | 'renew' | undefined {
+  const { replaced_at, renew_at } = token;
   if (!token.stored && replaced_at === null) return 'replace';
-  const is_alive = status === 'current' || status === 'maintaining';
-  if (replaced_at !== null && !is_used && replaced_at + GRACE <= now) {
-    return is_alive && expires_at > now ? 'revoke' : 'delete';
-  }
-  return is_alive && renew_at <= now ? 'renew' : undefined;
+  if (replaced_at !== null && !is_used && replaced_at + GRACE <= now) return 'revoke';
+  return renew_at <= now ? 'renew' : undefined;
 }
 
 /**

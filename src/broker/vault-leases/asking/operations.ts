@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Asked } from '../../../access/leases/lease.ts';
 import { type App, perApp } from '../../../app.ts';
-import type { Whose } from '../../../core/shared-work.ts';
+import type { Outcome, Whose } from '../../../core/shared-work.ts';
 import { findResource } from '../../resources/store.ts';
 import { readScopeTree } from '../../tree/operations.ts';
 import { type VaultConnection, VaultFault } from '../../vault-client/answer.ts';
@@ -26,6 +26,9 @@ export class NotAsked extends VaultFault {
     super('unreachable', 'the Vault server did not answer a moment ago');
   }
 }
+
+export const outcomeOf = (fault: VaultFault): Outcome =>
+  fault instanceof NotAsked || fault.kind === 'busy' ? 'not asked' : 'in vain';
 
 /** What a server that was silent lately has for its answer, in milliseconds. */
 const HURRY_MS = 3_000;
