@@ -13,8 +13,18 @@ const stanza = (of: number, says: string): string =>
 const quoted = (texts: readonly string[]): string => texts.map((text) => `"${text}"`).join();
 const slots = (text: string): string => `path "${text}" { capabilities = ["deny"] }`;
 
-/** Policies of which most is not their paths. */
+const paths = (path: (at: number) => string): string =>
+  Array.from({ length: 1_000 }, (_, at) => `path "${path(at)}" { capabilities = ["read"] }`).join(
+    '\n',
+  );
+
+/** Policies of which most is not their paths, and such of many. */
 const SHAPES: [what: string, text: (of: number) => string][] = [
+  ['many paths', (of) => paths((at) => `team/${of}/app/${at}`)],
+  ['many beginnings', (of) => paths((at) => `team/${of}/app/${at}/*`)],
+  ['many short beginnings', (of) => paths((at) => `t${of}x${at}*`)],
+  ['many segments between', (of) => paths((at) => `a/+/c/+/e/+/g/+/i/${of}/${at}`)],
+  ['many of one beginning', (of) => paths((at) => `team/+/app${of}x${at}/*`)],
   ['a long value', (of) => stanza(of, `denied_parameters = { "a" = ["${long(of)}"] }`)],
   ['a long value in lists', (of) => stanza(of, `allowed_parameters = {"a" = [[["${long(of)}"]]]}`)],
   ['a long name', (of) => stanza(of, `allowed_parameters = { "${long(of)}" = [] }`)],

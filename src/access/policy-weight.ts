@@ -60,15 +60,26 @@ function weighValues(values: readonly ParameterValue[]): number {
   return bytes;
 }
 
-/** What a merged rule takes, and each character, segment and slot of its path, besides its conditions; as measured. */
-const RULE_BYTES = { rule: 256, character: 2, segment: 8, slot: 48 } as const;
+/**
+ * What a merged rule takes besides its conditions: one that is found by its path, one with wildcards, which is
+ * indexed, and each character, segment and slot of its path; as measured.
+ */
+const RULE_BYTES = { exact: 160, wild: 576, character: 2, segment: 8, slot: 48 } as const;
 
-/** About how many bytes merged rules take. */
-export function* measureRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
+/**
+ * About how many bytes merged rules take.
+ *
+ * @param exact those of them that have no wildcard
+ */
+export function* measureRules(
+  rules: ReadonlyMap<string, Rule>,
+  exact?: ReadonlyMap<string, Rule>,
+): Steps<number> {
   let bytes = 0;
   for (const [form, rule] of rules) {
     yield;
-    bytes += RULE_BYTES.rule + RULE_BYTES.character * form.length + weighConditions(rule);
+    bytes += exact?.has(form) ? RULE_BYTES.exact : RULE_BYTES.wild;
+    bytes += RULE_BYTES.character * form.length + weighConditions(rule);
     for (let at = form.indexOf('/'); at >= 0; at = form.indexOf('/', at + 1))
       bytes += RULE_BYTES.segment;
   }

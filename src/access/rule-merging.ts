@@ -97,7 +97,9 @@ function* indexRules(
   const heads = yield* byHeads(wild);
   const isPlain = guards.length === 0 && isShort(heads);
   const bytes =
-    (yield* measureRules(merged)) + (yield* measureRules(guarding)) + (yield* measureSlots(guards));
+    (yield* measureRules(merged, exact)) +
+    (yield* measureRules(guarding)) +
+    (yield* measureSlots(guards));
   return { exact, wild: heads, guards: yield* byHeads(guards), isPlain, bytes, size };
 }
 

@@ -1,6 +1,6 @@
 import { afterOthers } from '../core/breath.ts';
 import { FewBySize } from '../core/few-in-turn.ts';
-import { LastOf } from '../core/kept.ts';
+import { atMostOf, LastOf } from '../core/kept.ts';
 import { ROOMS } from '../core/rooms.ts';
 import { doAll, doInTurns, type Soon } from '../core/steps.ts';
 import { type FormedSegment, foldingNames } from './name-form.ts';
@@ -22,7 +22,11 @@ interface Spelt {
 /** As many rules as a token may have take most of the room. */
 const LARGEST_PART = 9 / 10;
 
-const kept = new LastOf<Spelt>(ROOMS.spelt, ({ table }) => table?.bytes ?? 0, LARGEST_PART);
+const kept = new LastOf<Spelt>(
+  ROOMS.spelt,
+  ({ table }) => atMostOf(ROOMS.spelt, table?.bytes ?? 0),
+  LARGEST_PART,
+);
 const under_way = new Map<string, Promise<RuleTable>>();
 
 /** Tables that are spelt anew at the same time. */

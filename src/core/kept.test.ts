@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
-import { Kept, LastOf } from './kept.ts';
+import { atMostOf, Kept, LastOf } from './kept.ts';
 
 test('values are kept up to so many bytes, a new one under a known key in the place of the old', () => {
   const kept = new LastOf<number>(10_000, (bytes) => bytes);
@@ -64,6 +64,19 @@ test('a value may take the whole room where that is said, and no more', () => {
   assert.deepEqual([kept.find('small'), kept.find('large')], [undefined, 9000]);
   kept.set('larger', 10_000);
   assert.deepEqual([kept.find('large'), kept.find('larger')], [9000, undefined]);
+});
+
+test('what takes long to make is kept however large it is, and pushes out most others', () => {
+  const room = 10_000;
+  const kept = new LastOf<number>(room, (bytes) => atMostOf(room, bytes), 3 / 4);
+  for (const key of ['a', 'b', 'c']) kept.set(key, 1_500);
+  assert.equal(kept.size, 3);
+  kept.set('large', 50_000);
+  assert.equal(kept.find('large'), 50_000);
+  assert.equal(kept.find('a'), undefined);
+  kept.set('larger', 60_000);
+  assert.equal(kept.find('large'), undefined, 'there is never more than one');
+  assert.equal(atMostOf(room, 6_999), 6_999);
 });
 
 test('those who ask at the same time wait for one loading, and a failed one is tried again', async () => {

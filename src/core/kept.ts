@@ -83,6 +83,14 @@ export function textBytes(text: string): number {
   return 2 * text.length;
 }
 
+/** The part of a room that the largest of such values counts as. */
+const LARGEST_COUNTED = 7 / 10;
+
+/** The weight of a value that is kept however large it is, as it takes long to make: it pushes out most others. */
+export function atMostOf(room: number, bytes: number): number {
+  return Math.min(bytes, LARGEST_COUNTED * room);
+}
+
 /** About how many bytes a value takes that is all JSON: texts, numbers, lists and objects of them. */
 export function jsonBytes(value: unknown): number {
   return textBytes(JSON.stringify(value) ?? '');

@@ -2,7 +2,7 @@ import type { Expression } from 'kysely';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { type IdentityFacts, weighFacts } from '../../core/identity-template.ts';
-import { jsonBytes, Kept, textBytes } from '../../core/kept.ts';
+import { atMostOf, jsonBytes, Kept, textBytes } from '../../core/kept.ts';
 import { remembered } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { fullPath, type Mount } from '../../mounts/mount.ts';
@@ -101,7 +101,8 @@ function weighPermissions({ permissions }: Known): number {
   if (!permissions) return 0;
   const { acl, identity, identity_policies } = permissions;
   const names = identity_policies.reduce((sum, name) => sum + NAME_BYTES + textBytes(name), 0);
-  return acl.bytes + names + (identity ? weighFacts(identity) : 0);
+  const bytes = acl.bytes + names + (identity ? weighFacts(identity) : 0);
+  return atMostOf(ROOMS.permissions, bytes);
 }
 
 /** A policy's name, besides its characters. */

@@ -3,7 +3,7 @@ import { nextBreath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
 import { FewBySize, type FewInTurn } from '../../../core/few-in-turn.ts';
 import { type IdentityFacts, isLookedUp } from '../../../core/identity-template.ts';
-import { Kept, LastOf, textBytes } from '../../../core/kept.ts';
+import { atMostOf, Kept, LastOf, textBytes } from '../../../core/kept.ts';
 import { remembered } from '../../../core/remembered.ts';
 import { ROOMS } from '../../../core/rooms.ts';
 import { doInTurns } from '../../../core/steps.ts';
@@ -41,10 +41,11 @@ export async function readAcl(
   return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
 }
 
-/** As many stanzas as a token may have take some 5 to 9 MiB. */
+/** As many stanzas as a token may have take some 4 to 12 MiB. */
 const LARGEST_PART = 9 / 10;
 
-const keptAcls = (): Kept<Acl> => new Kept(ROOMS.compiled, ({ bytes }) => bytes, LARGEST_PART);
+const keptAcls = (): Kept<Acl> =>
+  new Kept(ROOMS.compiled, ({ bytes }) => atMostOf(ROOMS.compiled, bytes), LARGEST_PART);
 
 /** What was compiled before configuration last changed, with what it was made of. */
 interface Compiled {
@@ -58,7 +59,8 @@ const compiledBefore = perApp(
 
 /** Stanzas are merged, but those that are filled in for somebody are theirs alone, each of them. */
 function weighCompiled({ policies, acl }: Compiled): number {
-  return policies.reduce((sum, policy) => sum + weighStanzas(policy.rules), acl.bytes);
+  const bytes = policies.reduce((sum, policy) => sum + weighStanzas(policy.rules), acl.bytes);
+  return atMostOf(ROOMS.compiled_before, bytes);
 }
 
 /** Sets of policies that are read or compiled at the same time: the largest take some megabytes meanwhile. */
