@@ -81,6 +81,17 @@ eachEngine('making lists', (open) => {
     assert.equal(await remakeList(store.db, jobFor(10), { signature, public_key }), undefined);
   });
 
+  for (const revision of [3, 2000, 2001]) {
+    test(`what was revoked before rows had a revision is on a list up to revision ${revision}`, async () => {
+      const store = await open();
+      await revoke(store, 0, 3);
+      const early = build.updateTable('pki_revocation').set({ revision: 0 });
+      await store.commit([write(early.where('revision', '<', 3))]);
+      const { list } = await makeList(store.db, jobFor(revision), sign);
+      assert.equal(list.count, 3);
+    });
+  }
+
   test('a list of another scope is nothing to build upon', async () => {
     const store = await open();
     await revoke(store, 0, 10, 'a');

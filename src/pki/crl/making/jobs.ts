@@ -57,7 +57,7 @@ async function layOut(db: Db, job: ListJob): Promise<UnsignedList> {
   const { content, frame, max_entries } = job;
   const basis = isBasis(job.basis, content) ? job.basis : undefined;
   // Few are found by their revisions: in the order of their numbers all that was revoked later would be passed over.
-  const since = basis?.revision ?? (content.revision <= PAGE ? 0 : undefined);
+  const since = basis?.revision ?? (content.revision <= PAGE ? BEFORE_ALL : undefined);
   const added =
     since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
   refuseLongList(added.count + (basis?.list.count ?? 0), max_entries);
@@ -73,6 +73,8 @@ function allocateShared(length: number): Uint8Array {
 
 /** Rows read at a time; between pages the thread does other things. */
 const PAGE = 2000;
+/** What was revoked before rows had a revision has 0. */
+const BEFORE_ALL = -1;
 
 async function collectAll(db: Db, { content, max_entries }: ListJob): Promise<RevokedListWriter> {
   const { mount_id, revision } = content;
