@@ -114,6 +114,16 @@ for (const [how, options] of WAYS) {
   }
 }
 
+test('a server that greets in another protocol, and waits, is none', async () => {
+  const other = await startHostile((socket) => void socket.write('SSH-2.0-OpenSSH_9.9\r\n'));
+  closers.push(() => other.stop());
+  const asked = askVault(app, connectionTo(`https://${other.at}`), {
+    method: 'GET',
+    path: 'auth/token/lookup-self',
+  });
+  await assert.rejects(asked, /does not speak TLS/);
+});
+
 test('of a store that was written before, certificates on curves of their own are not read either', () => {
   const contexts = new SecureContexts();
   const stored = connectionTo('https://vault.test');

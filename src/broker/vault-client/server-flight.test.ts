@@ -134,6 +134,31 @@ for (const [why, secret, bytes] of refusals) {
   });
 }
 
+const HANDSHAKE = 22;
+/** A record of one message that has a byte. */
+const messageOf = (type: number): Buffer => Buffer.of(HANDSHAKE, 3, 3, 0, 5, type, 0, 0, 1, 0);
+
+const firsts: [why: string, bytes: Buffer, kind: string | undefined][] = [
+  ['an alert', Buffer.of(21, 3, 3, 0, 2, 2, 40), undefined],
+  ['an alert of an older version', Buffer.of(21, 3, 1, 0, 2, 2, 70), undefined],
+  ['HTTP', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), 'unreachable'],
+  ['the greeting of another protocol', Buffer.from('SSH-2.0-a\r\n'), 'unreachable'],
+  ['HTTP behind an alert', Buffer.from('\x15\x03\x03\0\x02\x01\0HTTP/'), 'unreachable'],
+  ['the status of a certificate', messageOf(22), undefined],
+  ['a compressed certificate', messageOf(25), 'malformed'],
+];
+for (const [why, bytes, kind] of firsts) {
+  test(`what a server begins with is ${kind ?? 'handed on'} as soon as it comes: ${why}`, () => {
+    const flight = new ServerFlight(MOST);
+    if (kind === undefined) assert.deepEqual(flight.clear(bytes), bytes);
+    else
+      assert.throws(
+        () => flight.clear(bytes),
+        (error) => error instanceof VaultFault && error.kind === kind,
+      );
+  });
+}
+
 test('no more than a bound is held', () => {
   const flight = new ServerFlight(MOST);
   const long = Buffer.from([APPLICATION_DATA, 3, 3, 0xff, 0xff]);

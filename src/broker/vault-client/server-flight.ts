@@ -12,6 +12,9 @@ const APPLICATION_DATA = 23;
 const MESSAGE_HEADER = 4;
 const SERVER_HELLO_DONE = 14;
 const FINISHED = 20;
+const COMPRESSED_CERTIFICATE = 25;
+/** The first byte of the version of any record. */
+const MAJOR_VERSION = 3;
 /** Of an encrypted record, its last bytes. */
 const TAG = 16;
 
@@ -106,7 +109,10 @@ export class ServerFlight {
     let at = 0;
     while (!this.#isOver) {
       const begin = at + HEADER;
-      const end = all.length < begin ? begin : begin + all.readUInt16BE(begin - 2);
+      if (all.length < begin) return at;
+      // What is read as a length may never come of something else, as of a greeting.
+      if (all[at + 1] !== MAJOR_VERSION) throw noTls();
+      const end = begin + all.readUInt16BE(begin - 2);
       if (all.length < end || !this.#look(all.subarray(at, end))) return at;
       at = end;
     }
@@ -133,12 +139,20 @@ export class ServerFlight {
       if (this.#begun.length < end) return;
       const message = this.#begun.subarray(0, end);
       this.#begun = this.#begun.subarray(end);
+      if (message[0] === COMPRESSED_CERTIFICATE) throw compressed();
       if (mayDescribeCurve(message)) throw ownCurve();
       // The last that can be read, in TLS 1.3 and before; a certificate behind it would end the handshake.
       if (message[0] === (this.#secret ? FINISHED : SERVER_HELLO_DONE)) this.#isOver = true;
     }
   }
 }
+
+const noTls = (): VaultFault =>
+  new VaultFault('unreachable', 'what answers in place of the Vault server does not speak TLS');
+
+/** None is asked for, and what is in it cannot be seen here. @see RFC 8879 §4 */
+const compressed = (): VaultFault =>
+  new VaultFault('malformed', 'the Vault server compressed its certificate, unasked');
 
 /**
  * @throws VaultFault for a cipher that was not offered

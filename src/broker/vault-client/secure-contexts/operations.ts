@@ -11,6 +11,9 @@ import {
 } from '../../../x509/private-keys.ts';
 import { ownCurve, type VaultConnection } from '../answer.ts';
 
+/** `SSL_OP_NO_RX_CERTIFICATE_COMPRESSION`, which the runtime has no name for. */
+const NO_COMPRESSED_CERTIFICATES = 2 ** 33;
+
 /** Of all that are kept. */
 const MOST_BYTES = 64 << 20;
 /** A certificate that was read takes about so many times the bytes of its PEM. */
@@ -60,8 +63,8 @@ function newContext(connection: VaultConnection): SecureContext {
     minVersion: 'TLSv1.2',
     // A server chooses the numbers of these, and ten thousand bits take seconds.
     ciphers: `${DEFAULT_CIPHERS}:!DHE`,
-    // It would send its certificates again and again.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    // It would send its certificates again and again, or in a form that is not looked into.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION + NO_COMPRESSED_CERTIFICATES,
     ...(ca_cert === '' ? {} : { ca: ca_cert }),
     ...(client_certificate === ''
       ? {}
