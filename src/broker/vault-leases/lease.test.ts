@@ -37,12 +37,16 @@ for (const [status, errors, isGone] of answers) {
   });
 }
 
+const YEAR = 366 * 86_400;
 /** A lease of 60 seconds that was renewed at 100, by when it ends here. */
 const data = { lease_id: 'a', renewable: true, renew_at: 130, until: 160 };
 const lasts: [what: string, change: object, expires_at: number, end: number][] = [
   ['that ends here before it is due for a renewal', {}, 99, 160],
   ['that may have been renewed until it ended here', {}, 1000, 1060],
   ['that is not renewed', { renewable: false }, 1000, 160],
+  ['that lasts for a year', { renewable: false, until: YEAR }, 0, YEAR],
+  ['that lasts longer, after a year', { renewable: false, until: YEAR + 1 }, 0, YEAR],
+  ['that was kept without an end, after a year', { renew_at: 2 ** 31, until: 2 ** 32 }, 0, YEAR],
 ];
 
 for (const [what, change, expires_at, end] of lasts) {

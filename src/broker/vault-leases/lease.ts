@@ -1,6 +1,6 @@
 import type { Lease } from '../../access/leases/lease.ts';
 import type { Refusal } from '../vault-client/answer.ts';
-import { spanOf } from '../vault-tokens/token.ts';
+import { LONGEST_TRIED, spanOf } from '../vault-tokens/token.ts';
 
 /** Name of this kind among all leases. */
 export const VAULT_LEASE = 'broker-vault';
@@ -36,12 +36,14 @@ export function vaultLeaseData({ data }: Pick<Lease, 'data'>): VaultLeaseData {
 
 /**
  * When a server has ended a lease by itself, Unix seconds: also one whose last renewals were done there, while their answers
- * were lost. None is asked for after its end here.
+ * were lost. None is asked for after its end here. At most a year after that: leases of no known end were once kept as if
+ * they lasted for ever.
  */
 export function lastEndOf(lease: Pick<Lease, 'data' | 'expires_at'>): number {
   const { renewable, renew_at, until } = vaultLeaseData(lease);
-  if (!renewable) return until;
-  return Math.max(until, lease.expires_at + spanOf({ renew_at, expires_at: until }));
+  const { expires_at } = lease;
+  const renewed = renewable ? expires_at + spanOf({ renew_at, expires_at: until }) : until;
+  return Math.min(Math.max(until, renewed), expires_at + LONGEST_TRIED);
 }
 
 /**

@@ -112,10 +112,13 @@ for (const [what, change, { is_used = false, now }, care] of cares) {
   });
 }
 
+const YEAR = 366 * 86_400;
 const lasts: [what: string, change: Partial<VaultToken>, end: number][] = [
   ['that expires later than it can have been renewed', { replaced_at: 90 }, 300],
   ['that was renewed at the moment of its replacement', { replaced_at: 250 }, 450],
   ['without a time of its own', { renew_at: 301, replaced_at: 250 }, 300],
+  ['that expires within a year', { expires_at: 250 + YEAR, replaced_at: 250 }, 250 + YEAR],
+  ['that never expires, after a year', { expires_at: 2 ** 39, replaced_at: 250 }, 250 + YEAR],
 ];
 
 for (const [what, change, end] of lasts) {

@@ -113,12 +113,18 @@ export const renewedStatus = ({
 }: Pick<VaultToken, 'replaced_at'>): VaultTokenStatus =>
   replaced_at === null ? 'current' : 'maintaining';
 
+/** Seconds that an end is tried at most, however long a server lets something live: it may have gone for good. */
+export const LONGEST_TRIED = 366 * 86_400;
+
 /**
  * When a server has ended a replaced token by itself, Unix seconds: also one whose last renewals were done there, while
- * their answers were lost.
+ * their answers were lost. At most a year after its replacement.
  */
-export const lastEndOf = (token: Times & Pick<VaultToken, 'replaced_at'>): number =>
-  Math.max(token.expires_at, (token.replaced_at ?? 0) + spanOf(token));
+export function lastEndOf(token: Times & Pick<VaultToken, 'replaced_at'>): number {
+  const { expires_at, replaced_at } = token;
+  if (replaced_at === null) return expires_at;
+  return Math.min(Math.max(expires_at, replaced_at + spanOf(token)), replaced_at + LONGEST_TRIED);
+}
 
 /** Seconds until a token that was replaced may go: who read it before has used it by then. */
 const GRACE = 120;
