@@ -2,10 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { rangeOf } from '../../src/access/leases/lease.ts';
+import { expireRange } from '../../src/access/leases/store.ts';
 import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
+import { SESSION_LEASES } from '../../src/broker/vault-leases/lease.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';
+import { endDue } from '../support/job-work.ts';
 import type { FakeVault } from '../support/vault.ts';
 import { countReplaced, startVaultStores } from '../support/vault-stores.ts';
 
@@ -237,4 +241,34 @@ eachPlace('tokens of Vault stores', (newPlace) => {
     await keepAfter(121);
     assert.equal(vault.tokens.has('both'), false);
   });
+
+  const broken: [what: string, changed: object][] = [
+    ['no longer opens', { secret_sealed: Uint8Array.of(1) }],
+    ['no longer opens and has no hash', { secret_sealed: Uint8Array.of(1), token_mac: null }],
+  ];
+  for (const [what, changed] of broken) {
+    test(`one that ${what} keeps no other from what is due for it`, async (t) => {
+      const { app, vault, keepAfter, make, lease, replace } = await startVaultStores(
+        t,
+        await newPlace(),
+      );
+      const stores = [await make('a'), await make('broken'), await make('b'), await make('old')];
+      for (const store of stores.slice(0, 3)) await lease(store);
+      await replace(stores[3] ?? '', 'new');
+      const of = build.updateTable('vault_token').where('store_id', '=', stores[1] ?? '');
+      await app.store.commit([write(of.set(changed))]);
+      const from = vault.requests.length;
+      await keepAfter(2_000);
+      const asked = vault.requests.slice(from);
+      for (const path of ['auth/token/renew-self', 'sys/leases/renew']) {
+        const tokens = asked.filter((one) => one.path === path).map(({ token }) => token);
+        assert.deepEqual(new Set(tokens.filter((token) => token !== 'new')), new Set(['a', 'b']));
+      }
+      assert.equal(vault.tokens.has('old'), false);
+      await app.store.commit([expireRange(rangeOf(SESSION_LEASES), Math.floor(app.now() / 1000))]);
+      await endDue(app);
+      assert.equal(vault.leases.size, 1, 'that of the broken one');
+      assert.ok(vault.tokens.has('broken'));
+    });
+  }
 });

@@ -247,7 +247,11 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => isHeldOn(db, { id: 'x', token_mac: 't', replaced_at: 5 }, 1),
   ],
   ['another row of a Vault token', /vault_token_same \(token_mac=/, (db) => findSameToken(db, 't')],
-  ['Vault tokens without a hash', /vault_token_same/, (db) => listUnhashedTokens(db, 10)],
+  [
+    'Vault tokens without a hash',
+    /vault_token_same/,
+    (db) => listUnhashedTokens(db, { skipped: 1, limit: 10 }),
+  ],
   ['hashes of Vault tokens', /vault_token_1 \(id=/, (db) => listTokenMacs(db, ids)],
   ...removalReadsOf(ids),
 ];

@@ -1,4 +1,5 @@
 import type { App } from '../../app.ts';
+import { eachApart } from '../../core/each-apart.ts';
 import type { Turn } from '../../jobs.ts';
 import type { ChainHead } from '../chain.ts';
 import {
@@ -24,7 +25,7 @@ export async function cutOldRecords(app: App, turn: Turn): Promise<void> {
   const days = app.config.audit.retention_days;
   if (days === 0) return;
   const before_ms = app.now() - days * DAY_MS;
-  for (const node of await listAuditNodes(app.db)) {
+  await eachApart(await listAuditNodes(app.db), async (node) => {
     const cursors = await listCursors(app.db, node);
     const taken = Math.min(...cursors.map((cursor) => cursor.seq));
     const upTo = Math.min(taken, (await readLastSeq(app.db, node)) - 1);
@@ -33,7 +34,7 @@ export async function cutOldRecords(app: App, turn: Turn): Promise<void> {
       if (!head) break;
       await turn.commit(cutChain(node, head));
     }
-  }
+  });
 }
 
 /** The last record of the next page to be deleted, which is one of bytes as well; undefined for none. */

@@ -9,6 +9,7 @@ import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/an
 import { askVault, findUnusableField } from '../vault-client/operations.ts';
 import {
   findLatestToken,
+  findVaultToken,
   insertVaultToken,
   isHeldOn,
   listUnhashedTokens,
@@ -152,6 +153,17 @@ export function openConnection(app: App, { id, secret_sealed }: VaultToken): Vau
   return connection;
 }
 
+/** As {@link openConnection}, for work on many: one that does not open is logged, and the others are looked after. */
+export function tryOpening(app: App, token: VaultToken): VaultConnection | undefined {
+  try {
+    return openConnection(app, token);
+  } catch (err) {
+    if (app.barrier.sealed) throw err;
+    app.log.error({ err, store_id: token.store_id }, 'the connection of a store does not open');
+    return undefined;
+  }
+}
+
 /** What tells that rows have the same token of the same server. */
 export function macOf(app: App, connection: VaultConnection): string {
   const told = JSON.stringify([serverOf(connection), connection.token]);
@@ -163,14 +175,18 @@ const PAGE = 200;
 /** Makes the hashes of tokens that have none: those of before there were any. */
 export async function hashTokens(app: App, turn: Pick<Turn, 'commit' | 'stopping'>): Promise<void> {
   const breath = new Breath();
-  while (!turn.stopping) {
+  for (let skipped = 0; !turn.stopping; ) {
+    const page = await listUnhashedTokens(app.db, { skipped, limit: PAGE });
+    if (page.length === 0) return;
     const effects: Effect[] = [];
-    for (const token of await listUnhashedTokens(app.db, PAGE)) {
+    for (const id of page) {
       await breath.take();
-      effects.push(saveTokenMac(token.id, macOf(app, openConnection(app, token))));
+      const token = await findVaultToken(app.db, id);
+      const connection = token && tryOpening(app, token);
+      if (connection) effects.push(saveTokenMac(id, macOf(app, connection)));
     }
-    if (effects.length === 0) return;
-    await turn.commit(effects, { hashed: effects.length });
+    if (effects.length > 0) await turn.commit(effects, { hashed: effects.length });
+    skipped += page.length - effects.length;
   }
 }
 

@@ -61,7 +61,7 @@ const stored: Resource = {
 };
 
 eachEngine('tokens of Vault stores', (open) => {
-  test('a page has few of them where their secrets are long, and none is left out', async () => {
+  test('a page has no secrets, which may be long, and none is left out', async () => {
     const store = await open();
     const secret_sealed = new Uint8Array(1_000_000);
     const ids = Array.from({ length: 7 }, (_, at) => `vt_${at}`);
@@ -80,16 +80,13 @@ eachEngine('tokens of Vault stores', (open) => {
     assert.ok(all.every((one) => !('secret_sealed' in one)));
     await store.commit([write(build.updateTable('vault_token').set({ token_mac: null }))]);
     assert.deepEqual(await listTokenMacs(store.db, ids), new Set([null]));
-    const found: string[] = [];
-    for (;;) {
-      const page = await listUnhashedTokens(store.db, 200);
-      if (page.length === 0) break;
-      assert.ok(page.length <= 3, `${page.length} at once`);
-      found.push(...page.map(({ id }) => id));
-      await store.commit(page.map(({ id }) => saveTokenMac(id, id)));
-    }
-    assert.deepEqual(found.sort(), ids);
     const some = ['vt_1', 'vt_3'];
+    await store.commit(some.map((id) => saveTokenMac(id, id)));
+    const unhashed = ids.filter((id) => !some.includes(id));
+    const first = await listUnhashedTokens(store.db, { skipped: 0, limit: 3 });
+    assert.deepEqual(first, unhashed.slice(0, 3));
+    const rest = await listUnhashedTokens(store.db, { skipped: 3, limit: 3 });
+    assert.deepEqual(rest, unhashed.slice(3));
     assert.deepEqual(await listTokenMacs(store.db, [...some, 'gone']), new Set(some));
   });
 

@@ -146,14 +146,27 @@ export async function listTokenMacs(
   return new Set(rows.map(({ token_mac }) => token_mac));
 }
 
-const unhashed = prepared((sql, p: { limit: number }) =>
-  sql.selectFrom('vault_token').selectAll().where('token_mac', 'is', null).limit(p.limit),
+const unhashed = prepared((sql, p: { skipped: number; limit: number }) =>
+  sql
+    .selectFrom('vault_token')
+    .select('id')
+    .where('token_mac', 'is', null)
+    .orderBy('replaced_at')
+    .orderBy('id')
+    .limit(p.limit)
+    .offset(p.skipped),
 );
 
-/** Some of the tokens that have no hash yet: fewer where they are long. */
-export async function listUnhashedTokens(db: Db, limit: number): Promise<VaultToken[]> {
-  const { rows } = await unhashed.some(db, { limit }, 'secret_sealed');
-  return rows.map(tokenOf);
+/**
+ * Ids of tokens that have no hash yet.
+ *
+ * @param page as those that get one are no longer among them, what a page begins after is what was left without
+ */
+export async function listUnhashedTokens(
+  db: Db,
+  page: { skipped: number; limit: number },
+): Promise<string[]> {
+  return (await unhashed.all(db, { ...page })).map(({ id }) => id);
 }
 
 /** Keeps a token's hash, unless it has one by now: that of how it is reached since. */

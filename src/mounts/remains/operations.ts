@@ -2,6 +2,7 @@ import { listAliasIdsOfMount, planAliasPage } from '../../access/identity/aliase
 import { listLeasesOfAliases, loosenSome } from '../../access/leases/store.ts';
 import { endTokensOfMountInPages } from '../../access/tokens/ending/operations.ts';
 import type { App } from '../../app.ts';
+import { eachApart } from '../../core/each-apart.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import { listMounts } from '../store.ts';
@@ -29,7 +30,8 @@ export async function deleteAllRemains(
   app: App,
   work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
 ): Promise<void> {
-  for (const { id, accessor, removed_at } of await listRemovedMounts(app.db)) {
+  await eachApart(await listRemovedMounts(app.db), async ({ id, accessor, removed_at }) => {
+    if (work.stopping) return;
     // As when the server was killed that removed it.
     if (accessor !== '') await deleteAliasesOfMount(app, work, accessor);
     await endTokensOfMountInPages(app, work, id);
@@ -39,7 +41,7 @@ export async function deleteAllRemains(
     if (removed_at + GRACE <= Math.floor(app.now() / 1000)) {
       await work.commit([deleteRemovedMount(id)]);
     }
-  }
+  });
 }
 
 /** Aliases that one write set deletes. */
@@ -88,12 +90,11 @@ export async function endStrays(
   // Before the mounts: one that is made meanwhile is among them.
   const owners = [...(await listOwners(app.db, 'token')), ...(await listOwners(app.db, 'lease'))];
   const known = new Set((await listMounts(app.db)).map(({ id }) => id));
-  for (const id of new Set(owners)) {
-    if (work.stopping) return;
-    if (known.has(id) || id === '') continue;
+  await eachApart(new Set(owners), async (id) => {
+    if (work.stopping || known.has(id) || id === '') return;
     await endTokensOfMountInPages(app, work, id);
     await deletePages(app, work, id, LEASES);
-  }
+  });
 }
 
 async function deletePages(

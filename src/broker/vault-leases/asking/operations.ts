@@ -6,7 +6,7 @@ import { findResource } from '../../resources/store.ts';
 import { readScopeTree } from '../../tree/operations.ts';
 import { type VaultConnection, VaultFault } from '../../vault-client/answer.ts';
 import { askVault, type VaultRequest } from '../../vault-client/operations.ts';
-import { openConnection } from '../../vault-tokens/operations.ts';
+import { tryOpening } from '../../vault-tokens/operations.ts';
 import { findVaultToken } from '../../vault-tokens/store.ts';
 import type { VaultToken } from '../../vault-tokens/token.ts';
 
@@ -77,10 +77,12 @@ export async function askAwake(
 
 /**
  * Tells for whom a store's server is asked: its project, within its organization. Projects that are gone cannot be
- * told: what is left of them counts by the server's name.
+ * told: what is left of them counts by the server's name. Undefined where nobody can be asked.
  */
-async function findWhose(app: App, token: VaultToken): Promise<Whose> {
-  const { host, hostname } = new URL(openConnection(app, token).address);
+async function findWhose(app: App, token: VaultToken): Promise<Whose | undefined> {
+  const connection = tryOpening(app, token);
+  if (!connection) return undefined;
+  const { host, hostname } = new URL(connection.address);
   const store = await findResource(app.db, token.store_id);
   if (!store) return { whom: host, party: hostname, site: 'gone' };
   const project = (await readScopeTree(app)).byId.get(store.scope_id);
