@@ -120,6 +120,7 @@ test('a run begins nothing after its time, of slow ones sooner, and ends with wh
   const { work, offer, finish, begun, clock } = start();
   for (const id of many('slow', 4)) offer(id, ['slow', 'p', 's']);
   for (const id of many('quick', 6)) offer(id, ['quick', 'q', 't']);
+  assert.equal(await work.hasRoomAgain(), false);
   clock.now = 3_000;
   for (const id of ['slow0', 'slow1', 'quick0']) await finish(id);
   assert.deepEqual(begun, ['slow0', 'slow1', 'quick0', 'quick1']);
@@ -190,7 +191,7 @@ test('what was asked in vain goes behind what was not, and what was so longest a
   assert.deepEqual(last.begun, ['vain0', 'vain1'], 'what was done since is as good as new');
 });
 
-test('what was asked in vain is asked again however long it takes to offer all, and nothing long after that', async () => {
+test('what was asked in vain, and what comes last, is asked however long it takes to offer all, and nothing long after that', async () => {
   const first = start();
   first.offer('vain', ['h', 'p', 's']);
   await first.finish('vain', 'in vain');
@@ -198,22 +199,29 @@ test('what was asked in vain is asked again however long it takes to offer all, 
   offer('vain', ['h', 'p', 's']);
   clock.now = 60_000;
   assert.deepEqual(begun, []);
+  offer('last', ['i', 'o', 't']);
+  assert.deepEqual(begun, ['last'], 'what is offered last has its chance');
   assert.equal(await work.hasRoomAgain(), false);
-  assert.deepEqual(begun, ['vain']);
+  assert.deepEqual(begun, ['last', 'vain']);
   clock.now += SHARES.begin_ms - 1;
   offer('in time', ['j', 'q', 't']);
   clock.now += 1;
   offer('too late', ['k', 'r', 'u']);
-  assert.deepEqual(begun, ['vain', 'in time']);
+  assert.deepEqual(begun, ['last', 'vain', 'in time']);
 });
 
-test('after a failure, and while it stops, nothing more is begun', async () => {
+test('one that fails keeps none of the others waiting, goes behind them the next time, and is told at the end', async () => {
   const failing = start();
   for (const id of many('a', 4)) failing.offer(id, ['h', 'p', 's']);
-  await failing.finish('a0', new Error('lost'));
-  await failing.finish('a1');
-  await assert.rejects(failing.work.end(), /lost/);
-  assert.deepEqual(failing.begun, ['a0', 'a1']);
+  await failing.finish('a0', new Error('broken'));
+  for (const id of ['a1', 'a2', 'a3']) await failing.finish(id);
+  assert.deepEqual(failing.begun, many('a', 4));
+  await assert.rejects(failing.work.end(), /broken/);
+  assert.ok(failing.tries.find('a0') > 0);
+  assert.equal(failing.tries.find('a1'), 0);
+});
+
+test('while it stops nothing more is begun', async () => {
   const stopped = start();
   for (const id of many('a', 4)) stopped.offer(id, ['h', 'p', 's']);
   stopped.stop.now = true;

@@ -42,8 +42,8 @@ export interface Shares {
   slow_ms: number;
   silent_ms: number;
   /**
-   * So long after the start, and again once all is offered, something is begun, in milliseconds: what is due then waits
-   * for the next time.
+   * So long after all was offered something is begun, in milliseconds: what is due then waits for the next time. However
+   * long it takes to offer all, what comes last has its chance.
    */
   begin_ms: number;
   begin_slow_ms: number;
@@ -108,7 +108,6 @@ export class SharedWork {
   readonly #tries: Tries;
   readonly #now: () => number;
   readonly #isStopping: () => boolean;
-  #start: number;
   readonly #lines = new Map<string, Line>();
   readonly #all = newLoad();
   readonly #sites = new Map<string, Load>();
@@ -116,8 +115,8 @@ export class SharedWork {
   readonly #seen = new Set<string>();
   /** Lines of which something was left out, by their keys. */
   readonly #leftOut = new Map<string, Line>();
-  /** Whether all was offered: only then is anything asked again that was asked in vain. */
-  #isOffered = false;
+  /** When all was offered: only from then on is anything asked again that was asked in vain. */
+  #offeredAt: number | undefined;
   #failed: { reason: unknown } | undefined;
   #changed = Promise.withResolvers<void>();
 
@@ -136,7 +135,6 @@ export class SharedWork {
     this.#tries = known.tries;
     this.#isStopping = isStopping;
     this.#now = now;
-    this.#start = now();
   }
 
   /** Takes something up, unless too much waits: then what ends last is left out of this run, or of this look. */
@@ -170,9 +168,7 @@ export class SharedWork {
 
   /** Waits until there is room again for some of what was left out. @returns false when there will be none */
   async hasRoomAgain(): Promise<boolean> {
-    // What was asked in vain has waited for this, and would never be asked where there is much to offer.
-    if (!this.#isOffered) this.#start = this.#now();
-    this.#isOffered = true;
+    this.#offeredAt ??= this.#now();
     this.#goOn();
     while (!this.isOver && this.#leftOut.size > 0) {
       if (this.#hasRoomForLeftOut()) {
@@ -205,9 +201,8 @@ export class SharedWork {
   }
 
   #isEnded(begin_ms: number): boolean {
-    return (
-      this.#failed !== undefined || this.#isStopping() || this.#now() - this.#start >= begin_ms
-    );
+    const began = this.#offeredAt ?? Number.POSITIVE_INFINITY;
+    return this.#isStopping() || this.#now() - began >= begin_ms;
   }
 
   #lineOf({ whom, party, site }: Whose): Line {
@@ -250,7 +245,9 @@ export class SharedWork {
   }
 
   #mayBegin({ waiting: [first] }: Line): boolean {
-    return first !== undefined && (this.#isOffered || this.#tries.find(first.id) === 0);
+    return (
+      first !== undefined && (this.#offeredAt !== undefined || this.#tries.find(first.id) === 0)
+    );
   }
 
   #isSooner(one: Piece, other: Piece): boolean {
@@ -281,6 +278,8 @@ export class SharedWork {
       if (outcome === 'done') this.#tries.forget(piece.id);
       if (outcome === 'in vain') this.#tries.note(piece.id);
     } catch (reason) {
+      // Whatever is the matter with one, the others are not kept waiting for it.
+      this.#tries.note(piece.id);
       this.#failed ??= { reason };
     }
   }

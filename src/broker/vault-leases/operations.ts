@@ -114,7 +114,7 @@ async function renewLeases(
   const used = new Set<string>();
   const range = rangeOf(SESSION_LEASES);
   const breath = new Breath();
-  for (let after = ''; !turn.stopping; ) {
+  for (let after = ''; !work.isOver; ) {
     const page = await listRange(app.db, range, { after, limit: PAGE });
     for (const lease of page) {
       await breath.take();

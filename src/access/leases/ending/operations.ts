@@ -115,7 +115,7 @@ export async function endPages(
 }
 
 async function goThrough(
-  work: EndingWork,
+  work: Pick<EndingWork, 'stopping'>,
   next: NextPage,
   {
     most = Number.POSITIVE_INFINITY,
@@ -211,7 +211,7 @@ function tellingWhose(app: App): WhoseOf {
 /** Goes through all that is due. */
 async function goThroughDue(
   app: App,
-  work: EndingWork,
+  work: Pick<EndingWork, 'stopping'>,
   take: (page: Lease[]) => Promise<void>,
 ): Promise<void> {
   const now = Math.floor(app.now() / 1000);
@@ -233,15 +233,20 @@ async function endDueAlone(app: App, work: EndingWork, whoseOf: WhoseOf): Promis
 
 async function endDueByAsking(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
   const breath = new Breath();
-  await shareWork(app, work, 'ends', (shared) =>
-    goThroughDue(app, work, async (page) => {
+  await shareWork(app, work, 'ends', (shared) => {
+    const looking = {
+      get stopping() {
+        return shared.isOver;
+      },
+    };
+    return goThroughDue(app, looking, async (page) => {
       for (const lease of page) {
         const whose = await whoseOf(lease);
         if (whose) shared.offer(pieceOf(app, work, { lease, whose }));
         await breath.take();
       }
-    }),
-  );
+    });
+  });
 }
 
 function pieceOf(

@@ -47,7 +47,7 @@ export async function keepTokens(
   await hashTokens(app, turn);
   const keeping = { ...asking, usedMacs: await listTokenMacs(app.db, [...used]) };
   const breath = new Breath();
-  for (let after = ''; !turn.stopping; ) {
+  for (let after = ''; !keeping.work.isOver; ) {
     const page = await listVaultTokens(app.db, { after, limit: PAGE });
     for (const token of page) {
       await breath.take();
