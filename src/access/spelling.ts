@@ -27,7 +27,7 @@ const kept = new LastOf<Spelt>(
   ({ table }) => atMostOf(ROOMS.spelt, table?.bytes ?? 0),
   LARGEST_PART,
 );
-const under_way = new Map<string, Promise<RuleTable>>();
+const underWay = new Map<string, Promise<RuleTable>>();
 
 /** Tables that are spelt anew at the same time. */
 const places = new FewBySize();
@@ -39,14 +39,14 @@ const FEW_RULES = 100;
 const FOLDING = 10;
 
 const ids = new WeakMap<RuleTable, number>();
-let last_id = 0;
+let lastId = 0;
 
 function idOf(table: RuleTable): number {
   const known = ids.get(table);
   if (known !== undefined) return known;
-  last_id += 1;
-  ids.set(table, last_id);
-  return last_id;
+  lastId += 1;
+  ids.set(table, lastId);
+  return lastId;
 }
 
 /**
@@ -74,14 +74,14 @@ function spellTable(
     return made;
   };
   if (table.size <= FEW_RULES) return keep(doAll(foldNames(table, folding)));
-  const begun = under_way.get(key);
+  const begun = underWay.get(key);
   if (begun) return afterOthers(begun);
   const few = places.of(table.bytes > LARGE_BYTES);
   const making = few
     .run(() => doInTurns(foldNames(table, folding)))
     .then(keep)
-    .finally(() => under_way.delete(key));
-  under_way.set(key, making);
+    .finally(() => underWay.delete(key));
+  underWay.set(key, making);
   return making;
 }
 

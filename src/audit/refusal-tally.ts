@@ -58,7 +58,7 @@ export class RefusalTally {
     other: newBudgets(USUAL),
   };
   #counted = new Map<string, RefusalCount>();
-  #counted_at_seal = new Map<string, RefusalCount>();
+  #countedAtSeal = new Map<string, RefusalCount>();
   #others = new Map<string, RefusalCount>();
 
   /**
@@ -81,7 +81,7 @@ export class RefusalTally {
   }
 
   #count(site: string, route: string | undefined): void {
-    const counted = route === undefined ? this.#counted : this.#counted_at_seal;
+    const counted = route === undefined ? this.#counted : this.#countedAtSeal;
     const key = route === undefined ? site : `${site} ${route}`;
     const isApart = counted.has(key) || counted.size < ADDRESSES;
     if (isApart) addTo(counted, key, { remote_address: site, route });
@@ -91,10 +91,10 @@ export class RefusalTally {
 
   /** What was counted since the last time: at most 40 counts, and one for each route besides. */
   drain(): RefusalCount[] {
-    const counts = [this.#counted, this.#counted_at_seal, this.#others].flatMap((some) => [
+    const counts = [this.#counted, this.#countedAtSeal, this.#others].flatMap((some) => [
       ...some.values(),
     ]);
-    for (const some of [this.#counted, this.#counted_at_seal, this.#others]) some.clear();
+    for (const some of [this.#counted, this.#countedAtSeal, this.#others]) some.clear();
     return counts;
   }
 }

@@ -98,17 +98,17 @@ export class AskingLine {
   wait(): Promise<void> {
     const who = whoAsks();
     const { party: name } = who;
-    const network_name = networkOfParty(name);
+    const networkName = networkOfParty(name);
     const network = this.#networks.member(
-      network_name,
+      networkName,
       () => new Circle(),
-      () => this.#isLongAgo(this.#lastOfNetwork.get(network_name), this.#networks.size),
+      () => this.#isLongAgo(this.#lastOfNetwork.get(networkName), this.#networks.size),
     );
-    const site_name = siteOfParty(name);
+    const siteName = siteOfParty(name);
     const site = network.member(
-      site_name,
+      siteName,
       () => new Circle(),
-      () => this.#isLongAgo(this.#lastOfSite.get(site_name), network.size),
+      () => this.#isLongAgo(this.#lastOfSite.get(siteName), network.size),
     );
     const party = site.member(
       name,
@@ -123,8 +123,8 @@ export class AskingLine {
     return new Promise((resolve) => {
       goings.add(() => {
         this.#turn += 1;
-        this.#lastOfNetwork.set(network_name, this.#turn);
-        this.#lastOfSite.set(site_name, this.#turn);
+        this.#lastOfNetwork.set(networkName, this.#turn);
+        this.#lastOfSite.set(siteName, this.#turn);
         this.#lastOfParty.set(name, this.#turn);
         resolve();
       });

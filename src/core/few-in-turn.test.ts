@@ -8,13 +8,13 @@ const later = (): Promise<void> => new Promise((resolve) => setImmediate(resolve
 
 test('so many are under way at the same time and not one more, also after one has failed', async () => {
   const few = new FewInTurn(2);
-  let under_way = 0;
+  let underWay = 0;
   let most = 0;
   const work = async (at: number): Promise<number> => {
-    under_way += 1;
-    most = Math.max(most, under_way);
+    underWay += 1;
+    most = Math.max(most, underWay);
     await later();
-    under_way -= 1;
+    underWay -= 1;
     if (at % 3 === 0) throw new Error(`${at}`);
     return at;
   };

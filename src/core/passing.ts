@@ -20,14 +20,14 @@ export interface Remembered {
  */
 export class PassingRoom {
   readonly #most: number;
-  readonly #most_of_one: number;
+  readonly #mostOfOne: number;
   readonly #remembering = new Set<Remembered>();
   #bytes = 0;
 
   /** @param most bytes, of all together and of one */
   constructor(most: { all: number; one: number }) {
     this.#most = most.all;
-    this.#most_of_one = most.one;
+    this.#mostOfOne = most.one;
   }
 
   get bytes(): number {
@@ -45,7 +45,7 @@ export class PassingRoom {
     part.bytes += more;
     this.#bytes += more;
     this.#remembering.add(part);
-    if (part.bytes > this.#most_of_one) this.#empty(part);
+    if (part.bytes > this.#mostOfOne) this.#empty(part);
     for (const first of this.#remembering) {
       if (this.#bytes <= this.#most) return;
       this.#empty(first);

@@ -85,8 +85,8 @@ async function answerOrRefuse(
     return await answer(app, router, request, kept);
   } catch (thrown) {
     const { remote_address } = request;
-    const asked_by = { texts: () => listCredentials(request), remote_address };
-    const error = await recordRefused(app, trace, thrown, asked_by).then(
+    const askedBy = { texts: () => listCredentials(request), remote_address };
+    const error = await recordRefused(app, trace, thrown, askedBy).then(
       () => thrown,
       (unrecorded: unknown) => unrecorded,
     );

@@ -23,15 +23,15 @@ export interface Wanted {
  */
 export class KeptDocuments {
   readonly #turns = new FairTurns({ at_once: 1, waiting: 64, waiting_each: 16 }, () => tooMany());
-  readonly #most_bytes: number;
+  readonly #mostBytes: number;
   #mounts: object | undefined;
   /** By who may see them, which is not held here; who asked least lately stands first. */
   #kept = new Map<symbol, Map<string, Document>>();
   readonly #viewers = new WeakMap<object, symbol>();
 
-  /** @param most_bytes of documents that are kept, beside the newest */
-  constructor(most_bytes: number = ROOMS.documents) {
-    this.#most_bytes = most_bytes;
+  /** @param mostBytes of documents that are kept, beside the newest */
+  constructor(mostBytes: number = ROOMS.documents) {
+    this.#mostBytes = mostBytes;
   }
 
   /** @throws Failure `rate_limited` when too many others wait to be drawn up */
@@ -108,7 +108,7 @@ export class KeptDocuments {
     for (const viewer of kept.keys()) {
       const all = documentsIn(kept);
       const bytes = all.reduce((sum, { length }) => sum + length, 0);
-      if (viewer === newest || (all.length <= MOST_KEPT && bytes <= this.#most_bytes)) return;
+      if (viewer === newest || (all.length <= MOST_KEPT && bytes <= this.#mostBytes)) return;
       kept.delete(viewer);
     }
   }

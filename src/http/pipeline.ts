@@ -58,8 +58,8 @@ async function answerOrRefuse(
     const asked = { method, url, text: findToken(request) };
     const sealed = await sealWithoutDatabase(app, asked, trace, thrown);
     if (sealed) return sealed;
-    const asked_by = { texts: () => listTokens(request), remote_address: request.remote_address };
-    const error = await recordRefused(app, trace, thrown, asked_by).then(
+    const askedBy = { texts: () => listTokens(request), remote_address: request.remote_address };
+    const error = await recordRefused(app, trace, thrown, askedBy).then(
       () => thrown,
       (unrecorded: unknown) => unrecorded,
     );

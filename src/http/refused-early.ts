@@ -21,11 +21,11 @@ export async function recordRefused(
   app: App,
   trace: Trace,
   error: unknown,
-  asked_by: AskedBy,
+  askedBy: AskedBy,
 ): Promise<void> {
   const isRefusal = error instanceof Failure && error.kind !== 'unavailable';
   if (isRefusal && !trace.is_asker_sought && !app.barrier.sealed) {
-    await findBearer(app, trace, asked_by);
+    await findBearer(app, trace, askedBy);
   }
   await recordRefusal(app, trace, error);
 }

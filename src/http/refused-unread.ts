@@ -35,8 +35,8 @@ export async function refuseUnread(
     if (fault.status === 429) await recordOneOfMany(app, routers, request, { trace, texts });
     else {
       await traceUnread(app, routers, request, trace);
-      const asked_by = { texts, remote_address: request.remote_address };
-      await recordRefused(app, trace, new Failure('invalid', fault.because), asked_by);
+      const askedBy = { texts, remote_address: request.remote_address };
+      await recordRefused(app, trace, new Failure('invalid', fault.because), askedBy);
     }
   } catch (error) {
     const unrecorded = isBoundary ? dressBoundaryFailure(error) : dressFailure(error);

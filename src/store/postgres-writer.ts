@@ -106,7 +106,7 @@ export class PostgresWriter implements BatchWriter {
   readonly #node: string;
   readonly #say: Say;
   /** Of the batch that is under way. */
-  #apart_until = 0;
+  #apartUntil = 0;
   #session: Session | undefined;
   /** The server's process of the last session, 0 before the first. */
   #pid = 0;
@@ -137,7 +137,7 @@ export class PostgresWriter implements BatchWriter {
   }
 
   run(batch: Batch): Promise<BatchResult> {
-    this.#apart_until = performance.now() + APART_MS;
+    this.#apartUntil = performance.now() + APART_MS;
     return this.#runAnew(batch);
   }
 
@@ -193,7 +193,7 @@ export class PostgresWriter implements BatchWriter {
   /** A part of a batch, with a time of its own: others wait for all of its parts. */
   async #runAnew(batch: Batch): Promise<BatchResult> {
     const now = performance.now();
-    if (now < this.#apart_until) return this.#runUntil(now + RETRY_MS, batch);
+    if (now < this.#apartUntil) return this.#runUntil(now + RETRY_MS, batch);
     return refuseAll(batch, unavailable('the database is too busy'));
   }
 

@@ -73,7 +73,7 @@ export async function writeApprole(
 ): Promise<Answer> {
   const { role_name: _name, role_id, policies, ...sent } = input;
   const token_policies = sent.token_policies ?? policies;
-  const new_id = app.newId();
+  const newId = app.newId();
   return commitEnding(app, caller, async () => {
     const existing = await findApprole(app.db, keyOf(caller, input));
     const rules = mergePatch(existing?.rules ?? storedApprole.parse({}), {
@@ -81,7 +81,7 @@ export async function writeApprole(
       token_policies,
     });
     checkApprole(rules, existing?.rules);
-    const id = role_id || existing?.role_id || new_id;
+    const id = role_id || existing?.role_id || newId;
     const plan = await planRole(app, caller, input, { existing, role_id: id, rules });
     return { ...plan, result: {}, found: existing !== undefined };
   });

@@ -42,9 +42,9 @@ export async function listPolicies(app: App, page: KeyPage): Promise<string[]> {
 async function requirePolicy(app: App, name: string): Promise<StoredPolicy> {
   const stored = await findPolicy(app.db, foldName(name));
   if (stored) return stored;
-  const built_in = { version: 1, modified_at: 0 };
-  if (name === 'default') return { name, body: DEFAULT_POLICY, ...built_in };
-  if (name === 'root') return { name, body: '', ...built_in };
+  const builtIn = { version: 1, modified_at: 0 };
+  if (name === 'default') return { name, body: DEFAULT_POLICY, ...builtIn };
+  if (name === 'root') return { name, body: '', ...builtIn };
   throw new Failure('not_found', '');
 }
 

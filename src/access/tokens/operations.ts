@@ -105,10 +105,10 @@ async function entityPolicies(app: App, entity_id: string): Promise<readonly str
 export async function lookUpSelf(app: App, caller: Caller): Promise<Answer> {
   const { text, token } = requirePresented(caller);
   // The use that this request takes is gone already.
-  const now_left = token.num_uses > 0 ? { uses_left: token.uses_left - 1 } : {};
+  const left = token.num_uses > 0 ? { uses_left: token.uses_left - 1 } : {};
   return {
     data: describeToken(
-      { ...token, ...now_left },
+      { ...token, ...left },
       text,
       nowSeconds(app),
       await identityPolicies(app, token),

@@ -250,9 +250,9 @@ export async function planStrayTokens(
   after: string,
 ): Promise<{ effects: readonly Effect[]; stray: readonly string[]; last: string | undefined }> {
   const { tokens, more } = await listUnmountedTokens(app.db, after, TOKENS);
-  const of_log_ins = tokens.filter(isOfLogIn).map(({ id }) => id);
-  const known = await listLogInsByToken(app.db, of_log_ins);
-  const stray = of_log_ins.filter((id) => !known.has(id));
+  const ofLogIns = tokens.filter(isOfLogIn).map(({ id }) => id);
+  const known = await listLogInsByToken(app.db, ofLogIns);
+  const stray = ofLogIns.filter((id) => !known.has(id));
   const last = more ? tokens.at(-1)?.id : undefined;
   return { effects: stray.map(deleteTree), stray, last };
 }

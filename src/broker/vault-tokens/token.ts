@@ -133,16 +133,16 @@ const GRACE = 120;
  * What is to be done about a token: it makes way, as its store is gone; it is revoked at its server, whatever is known of
  * it here, and goes; it is renewed.
  *
- * @param is_used whether leases hang on it
+ * @param isUsed whether leases hang on it
  */
 export function planCare(
   token: Omit<VaultToken, 'secret_sealed'> & { stored: boolean },
-  is_used: boolean,
+  isUsed: boolean,
   now: number,
 ): 'replace' | 'revoke' | 'renew' | undefined {
   const { replaced_at, renew_at } = token;
   if (!token.stored && replaced_at === null) return 'replace';
-  if (replaced_at !== null && !is_used && replaced_at + GRACE <= now) return 'revoke';
+  if (replaced_at !== null && !isUsed && replaced_at + GRACE <= now) return 'revoke';
   return renew_at <= now ? 'renew' : undefined;
 }
 

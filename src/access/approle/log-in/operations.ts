@@ -75,7 +75,7 @@ async function checkMachine(
   const { remote_address } = caller.record;
   const isNear = (cidrs: readonly string[]) => judgeAddress(cidrs, remote_address);
   const isFromNear = isNear(rules.secret_id_bound_cidrs) && isNear(rules.token_bound_cidrs);
-  const of_role = {
+  const ofRole = {
     settings: rules,
     display_name: 'approle',
     meta: { role_name: name },
@@ -83,7 +83,7 @@ async function checkMachine(
   };
   if (!known || !isFromNear) return undefined;
   const held = holdApprole({ mount_id, name }, known);
-  if (!rules.bind_secret_id) return { ...of_role, effects: [held] };
+  if (!rules.bind_secret_id) return { ...ofRole, effects: [held] };
   if (input.secret_id === '' || secret?.role !== name) return undefined;
   caller.record.outcome.secret_id_accessor = secret.accessor;
   if (!isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
@@ -91,9 +91,9 @@ async function checkMachine(
   // The role may have been narrowed since.
   if (!areWithin(bound, rules.token_bound_cidrs)) return undefined;
   return {
-    ...of_role,
+    ...ofRole,
     settings: bound.length > 0 ? { ...rules, token_bound_cidrs: bound } : rules,
-    meta: { ...secret.metadata, ...of_role.meta },
+    meta: { ...secret.metadata, ...ofRole.meta },
     // Counted with the token it is spent on, so that the last use is given to one of two.
     effects: [
       held,

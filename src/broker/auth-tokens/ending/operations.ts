@@ -17,9 +17,9 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
   if ('token_ids' in ended) {
     const sessions = planLoss(app, ended);
     // A log-in is there as soon as its token is: none comes later.
-    const of_log_ins = await listLogInsByToken(app.db, ended.token_ids);
-    if (of_log_ins.size === 0) return sessions;
-    return [...sessions, ...(await endLogIns(app, { ...ended, token_ids: [...of_log_ins] }))];
+    const ofLogIns = await listLogInsByToken(app.db, ended.token_ids);
+    if (ofLogIns.size === 0) return sessions;
+    return [...sessions, ...(await endLogIns(app, { ...ended, token_ids: [...ofLogIns] }))];
   }
   if ('entity_id' in ended) {
     return [...(await endLogIns(app, ended)), ...planLoss(app, { of_entity: ended.entity_id })];

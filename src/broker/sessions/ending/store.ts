@@ -132,14 +132,14 @@ function byAliases(alias_ids: Expression<string>) {
     .where('token.alias_id', '<>', sql.lit(''))
     .where('token.alias_id', 'in', alias_ids);
   const sessions = selectSessions(build).where(goesOn);
-  const by_token = sessions
+  const byToken = sessions
     .where('session.token_id', '<>', sql.lit(''))
     .where('session.token_id', 'in', tokens);
-  const by_alias = sessions
+  const byAlias = sessions
     .where('session.alias_id', '<>', sql.lit(''))
     .where('session.alias_id', 'in', alias_ids)
     .where(aside('session.alias_id'), 'in', alias_ids);
-  return by_token.unionAll(by_alias);
+  return byToken.unionAll(byAlias);
 }
 
 type Sessions = ReturnType<typeof selectSessions>;

@@ -120,14 +120,14 @@ async function walk(
   const bounds = boundsOf(query);
   const found: Found[] = [];
   let step = Math.min(STEP, query.limit);
-  let looked_at = 0;
+  let lookedAt = 0;
   for (let { from } = bounds; ; ) {
     const { keys, rows } = await read(() => lookAt(db, mount_id, query, { ...bounds, from }, step));
     for (const row of rows) found.push(row);
     const last = keys.at(-1);
     if (!last || keys.length < step || found.length >= query.limit) return pageOf(found, query);
-    looked_at += keys.length;
-    if (looked_at >= LOOKED_AT) return { found, next: last };
+    lookedAt += keys.length;
+    if (lookedAt >= LOOKED_AT) return { found, next: last };
     from = last;
     step = Math.min(STEP, step * 2);
   }
