@@ -6,6 +6,7 @@ import type { Effect } from '../../store/write.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { newResourceId } from '../resource-types.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
+import { wholeSeconds } from '../vault-client/made.ts';
 import { askVault, findUnusableField } from '../vault-client/operations.ts';
 import {
   findLatestToken,
@@ -66,7 +67,7 @@ export async function tryConnection(
     return {
       connection,
       token_hmac: tokenHmac(connection.token, String(data.accessor)),
-      ttl: renewed.auth_duration ?? Number(data.period),
+      ttl: renewed.auth_duration ?? wholeSeconds(data.period) ?? 0,
     };
   } catch (error) {
     if (!(error instanceof VaultFault)) throw error;

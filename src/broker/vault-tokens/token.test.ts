@@ -24,6 +24,9 @@ const looked: [change: object, fault: RegExp | undefined][] = [
   [{ orphan: false }, /orphan/],
   [{ period: 0 }, /periodic/],
   [{ period: undefined }, /periodic/],
+  [{ period: '60' }, /periodic/],
+  [{ period: 2 ** 39 }, undefined],
+  [{ period: 1e300 }, /periodic/],
   [{ renewable: false }, /renewable/],
   [{ accessor: '' }, /accessor/],
 ];

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { blake2b256 } from '../../core/blake2b.ts';
 import { withoutTrailing } from '../../core/edges.ts';
 import { isRecord, type Refusal, type VaultConnection } from '../vault-client/answer.ts';
+import { wholeSeconds } from '../vault-client/made.ts';
 
 /**
  * `maintaining`: replaced, and kept for the leases made with it. `expired`: it could not be renewed in time. `revoked`: its
@@ -35,7 +36,7 @@ export const NEEDED_CAPABILITIES: Readonly<Record<string, string>> = {
 export function faultOfToken(data: Readonly<Record<string, unknown>>): string | undefined {
   const faults = [
     data.orphan === true ? '' : 'vault token is not an orphan token',
-    typeof data.period === 'number' && data.period > 0 ? '' : 'vault token is not a periodic token',
+    (wholeSeconds(data.period) ?? 0) > 0 ? '' : 'vault token is not a periodic token',
     data.renewable === true ? '' : 'vault token is not renewable',
     typeof data.accessor === 'string' && data.accessor !== '' ? '' : 'vault token has no accessor',
   ];
