@@ -11,16 +11,19 @@ const STDOUT = 1;
  */
 export function openStdoutSink(): Sink {
   let socket: Socket | undefined;
+  const ending = new AbortController();
   return {
     async put(records) {
+      ending.signal.throwIfAborted();
       const text = records.map((record) => `${encodeSinkLine(record)}\n`).join('');
       const found = fstatSync(STDOUT);
-      if (!found.isFIFO() && !found.isSocket()) return writeWhole(Buffer.from(text));
+      if (!found.isFIFO() && !found.isSocket()) return writeWhole(Buffer.from(text), ending.signal);
       if (!socket || socket.destroyed) socket = openPipe(found.isFIFO());
       await writeSocket(socket, text);
     },
     reopen: () => {},
     async close() {
+      ending.abort();
       socket?.destroy();
       socket = undefined;
     },
@@ -51,8 +54,9 @@ function writeSocket(socket: Socket, text: string): Promise<void> {
   });
 }
 
-async function writeWhole(bytes: Buffer): Promise<void> {
+async function writeWhole(bytes: Buffer, ending: AbortSignal): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
+    ending.throwIfAborted();
     at += await new Promise<number>((resolve, reject) => {
       write(STDOUT, bytes, at, bytes.length - at, null, (error, written) =>
         error ? reject(error) : resolve(written),
