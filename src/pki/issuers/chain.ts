@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { remembered } from '../../core/remembered.ts';
-import { type Certificate, isSelfIssued, isSignedBy } from '../../x509/certificate.ts';
+import { type Certificate, isSelfSigned, isSignedBy } from '../../x509/certificate.ts';
 
 /** A chain is part of every answer about its issuer, to anybody, and of all that it signs. */
 export const MOST_MEMBERS = 32;
@@ -86,38 +86,56 @@ async function findParents(
     else bySubject.set(subject, [member]);
   }
   const parents = new Map<string, ChainMember[]>();
-  const selfSigned = new Map<string, boolean>();
-  for (const member of members) {
-    selfSigned.set(
-      member.id,
-      isSelfIssued(member.certificate) && isSigned(member.certificate, member.certificate),
-    );
+  for (const { certificate } of members) {
+    isRoot(certificate);
     await rest();
   }
+  const rank = ({ certificate }: ChainMember): number => Number(isRoot(certificate));
   for (const member of members) {
-    if (selfSigned.get(member.id)) continue;
-    const candidates = bySubject.get(nameKey(member.certificate.issuer)) ?? [];
-    const signers: ChainMember[] = [];
-    for (const candidate of candidates) {
-      if (candidate.id === member.id) continue;
-      if (isSigned(member.certificate, candidate.certificate)) signers.push(candidate);
-      await rest();
-    }
-    signers.sort((a, b) => Number(selfSigned.get(b.id)) - Number(selfSigned.get(a.id)));
-    parents.set(member.id, signers);
+    if (isRoot(member.certificate)) continue;
+    const namesakes = bySubject.get(nameKey(member.certificate.issuer)) ?? [];
+    const others = namesakes.filter((one) => one !== member);
+    const signers = await findSigners(member.certificate, others, rest);
+    parents.set(
+      member.id,
+      signers.sort((a, b) => rank(b) - rank(a)),
+    );
   }
   return parents;
 }
 
-const signedBy = remembered((_certificate: Certificate) => new WeakMap<Certificate, boolean>());
+const isRoot = remembered(isSelfSigned);
 
-/** Whether one certificate is signed with the key of another: verified once while both are in use. */
-function isSigned(certificate: Certificate, signer: Certificate): boolean {
-  const known = signedBy(certificate).get(signer);
-  if (known !== undefined) return known;
-  const signed = isSignedBy(certificate, signer.subjectPublicKeyInfo);
-  signedBy(certificate).set(signer, signed);
-  return signed;
+/** Certificates of one subject are tried in pairs, of which there may be a million: four bytes are kept of each. */
+let lastNumber = 0;
+const numberOf = remembered((_certificate: Certificate) => {
+  lastNumber += 1;
+  return lastNumber;
+});
+
+/** By certificate, whose keys were tried: twice the numbers of theirs, and one more where it is signed with that key. */
+const triedOn = remembered((_certificate: Certificate) => ({ last: new Uint32Array(0) }));
+
+/** Those with whose keys a certificate is signed: each pair is verified once while both are in use. */
+async function findSigners(
+  certificate: Certificate,
+  candidates: readonly ChainMember[],
+  rest: () => Promise<void>,
+): Promise<ChainMember[]> {
+  const known = new Set(triedOn(certificate).last);
+  const tried = new Uint32Array(candidates.length);
+  const signers: ChainMember[] = [];
+  for (const [at, candidate] of candidates.entries()) {
+    const number = 2 * numberOf(candidate.certificate);
+    const isSigned =
+      known.has(number + 1) ||
+      (!known.has(number) && isSignedBy(certificate, candidate.certificate.subjectPublicKeyInfo));
+    tried[at] = number + Number(isSigned);
+    if (isSigned) signers.push(candidate);
+    await rest();
+  }
+  triedOn(certificate).last = tried;
+  return signers;
 }
 
 function nameKey(name: Uint8Array): string {

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { test } from 'node:test';
+import { heapUsed } from '../../../test/support/heap.ts';
+import { assembleSigned, encodeTbsCertificate, parseCertificate } from '../../x509/certificate.ts';
+import { publicKeyInfo } from '../../x509/keys.ts';
+import { encodeSubject } from '../../x509/names.ts';
+import { type ChainMember, planChains } from './chain.ts';
+
+/** Keys that were looked at: as often as a signature was verified. */
+let looks = 0;
+
+const newKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey;
+
+interface Made {
+  key?: KeyObject;
+  name: string;
+  /** Whose key signs it, and what that is called. */
+  signer: KeyObject;
+  issuer: string;
+}
+
+function makeMember(id: string, { key = newKey(), name, signer, issuer }: Made): ChainMember {
+  const tbs = encodeTbsCertificate({
+    serialNumber: Uint8Array.of(1),
+    signatureAlgorithm: 'PureEd25519',
+    issuer: encodeSubject({ common_name: issuer }),
+    notBefore: 0,
+    notAfter: 4_000_000_000,
+    subject: encodeSubject({ common_name: name }),
+    subjectPublicKeyInfo: publicKeyInfo(key),
+    extensions: [],
+  });
+  const certificate = parseCertificate(assembleSigned(tbs, 'PureEd25519', sign(null, tbs, signer)));
+  const { subjectPublicKeyInfo } = certificate;
+  Object.defineProperty(certificate, 'subjectPublicKeyInfo', {
+    get() {
+      looks += 1;
+      return subjectPublicKeyInfo;
+    },
+  });
+  return { id, certificate, manual_chain: null };
+}
+
+async function chainOf(members: readonly ChainMember[], id: string): Promise<string> {
+  const chains = await planChains(members, async () => {});
+  return (chains.get(id) ?? []).join(' ');
+}
+
+const [rootKey, otherKey, caKey] = [newKey(), newKey(), newKey()];
+const root = makeMember('root', { key: rootKey, name: 'Root', signer: rootKey, issuer: 'Root' });
+const again = makeMember('again', { key: rootKey, name: 'Root', signer: otherKey, issuer: 'Old' });
+const same = makeMember('same', { key: otherKey, name: 'Root', signer: otherKey, issuer: 'Root' });
+const elsewhere = makeMember('else', { key: rootKey, name: 'X', signer: rootKey, issuer: 'X' });
+const ca = makeMember('ca', { key: caKey, name: 'CA', signer: rootKey, issuer: 'Root' });
+const back = makeMember('back', { key: rootKey, name: 'Root', signer: caKey, issuer: 'CA' });
+
+const cases: [what: string, members: ChainMember[], id: string, chain: string][] = [
+  ['goes up to the root', [ca, root], 'ca', 'ca root'],
+  ['is a root alone', [ca, root], 'root', 'root'],
+  ['has the self-signed one first', [ca, again, root], 'ca', 'ca root again'],
+  ['is without one of the name that has another key', [ca, same], 'ca', 'ca'],
+  ['is without one of the key that has another name', [ca, elsewhere], 'ca', 'ca'],
+  ['ends where it comes round', [ca, back], 'ca', 'ca back'],
+];
+
+for (const [what, members, id, chain] of cases) {
+  test(`a chain ${what}`, async () => {
+    assert.equal(await chainOf(members, id), chain);
+    assert.equal(await chainOf([...members].reverse(), id), chain, 'whichever was there first');
+  });
+}
+
+/** Members of one name, each signed with the key of the next. */
+function makeRing(count: number): { members: ChainMember[]; keys: KeyObject[] } {
+  const keys = Array.from({ length: count }, newKey);
+  const members = keys.map((key, at) => {
+    const signer = keys[(at + 1) % count] ?? key;
+    return makeMember(`${at}`, { key, name: 'Same', signer, issuer: 'Same' });
+  });
+  return { members, keys };
+}
+
+const upFrom = (first: number): string =>
+  Array.from({ length: 20 }, (_, at) => `${(first + at) % 20}`).join(' ');
+
+test('each pair of a name is verified once, also beside others', async () => {
+  const { members, keys } = makeRing(20);
+  assert.equal(await chainOf(members.slice(0, 2), '0'), '0 1');
+  looks = 0;
+  assert.equal(await chainOf(members, '5'), upFrom(5));
+  assert.equal(looks, 20 - 2 + 20 * 19 - 2, 'all but those that were together before');
+  looks = 0;
+  assert.equal(await chainOf(members, '7'), upFrom(7));
+  assert.equal(looks, 0);
+  const [, key = rootKey] = keys;
+  const more = makeMember('more', { key, name: 'Same', signer: rootKey, issuer: 'Y' });
+  assert.equal(await chainOf([...members, more], '0'), `${upFrom(0)} more`);
+  assert.equal(looks, 20, 'the new one by all: nobody has the name of its own issuer');
+});
+
+test('what is known of a pair of a name takes a few bytes', async () => {
+  await chainOf(makeRing(60).members, '0');
+  const { members } = makeRing(120);
+  const before = heapUsed();
+  await chainOf(members, '0');
+  const each = (heapUsed() - before) / (120 * 119);
+  assert.ok(each < 20, `${each} bytes of heap for each pair`);
+  assert.equal(members.length, 120);
+});
