@@ -23,17 +23,19 @@ const NOTHING = Buffer.alloc(0);
 type Done = (error?: Error | null) => void;
 
 /**
- * A connection of which nothing is read before its turn. Reading costs whatever the other side makes it
- * cost, a verified certificate most of all: so it comes in pieces, which those who wait share out, and ends
- * where it is longer than an honest one.
+ * A connection of which nothing is read, nor decrypted, before its turn. Reading costs whatever the other side makes
+ * it cost, a verified certificate most of all: so it comes in pieces, which those who wait share out, and ends where
+ * it is longer than an honest one.
  */
 export class Gate extends Duplex {
   readonly #raw: Socket;
   readonly #rules: GateRules;
   #most: number;
   #handedOn = 0;
-  /** What came and was not handed on. */
+  /** What came and was not looked at. */
   #come: Buffer = NOTHING;
+  /** Whether what was looked at, and could not be handed on, can be by now. */
+  #isCleared = false;
   #isWanted = true;
   /** How it ends once all that came is handed on. */
   #end: (() => void) | undefined;
@@ -47,7 +49,8 @@ export class Gate extends Duplex {
     this.#most = rules.most;
     raw.on('data', (come: Buffer) => {
       raw.pause();
-      this.#take(come);
+      this.#come = this.#come.length === 0 ? come : Buffer.concat([this.#come, come]);
+      this.#goOn();
     });
     raw.on('end', () => this.#finish(() => void this.push(null)));
     raw.on('error', (error) => this.#finish(() => void this.destroy(error)));
@@ -61,7 +64,8 @@ export class Gate extends Duplex {
   /** By which what comes next is encrypted. */
   learn(secret: HandshakeSecret): void {
     this.#rules.flight?.learn(secret);
-    this.#take(NOTHING);
+    this.#isCleared = true;
+    this.#goOn();
   }
 
   override _read(): void {
@@ -83,17 +87,6 @@ export class Gate extends Duplex {
     done(error);
   }
 
-  #take(come: Buffer): void {
-    const { flight } = this.#rules;
-    try {
-      const clear = flight ? flight.clear(come) : come;
-      this.#come = this.#come.length === 0 ? clear : Buffer.concat([this.#come, clear]);
-    } catch (error) {
-      this.destroy(error instanceof Error ? error : new Error(String(error)));
-    }
-    this.#goOn();
-  }
-
   #finish(end: () => void): void {
     this.#end ??= end;
     this.#goOn();
@@ -101,7 +94,7 @@ export class Gate extends Duplex {
 
   #goOn(): void {
     if (this.#leave || this.destroyed) return;
-    if (this.#come.length === 0) {
+    if (this.#come.length === 0 && !this.#isCleared) {
       if (this.#end) this.#end();
       else this.#raw.resume();
       return;
@@ -113,17 +106,24 @@ export class Gate extends Duplex {
   #handOn(): void {
     this.#leave = undefined;
     if (this.destroyed) return;
-    const piece = this.#come.subarray(0, PIECE);
+    const come = this.#come.subarray(0, PIECE);
     this.#come = this.#come.subarray(PIECE);
-    if (this.#handedOn + piece.length > this.#most) {
-      this.destroy(this.#rules.tooLong);
-      return;
+    this.#isCleared = false;
+    try {
+      const piece = this.#rules.flight?.clear(come) ?? come;
+      if (this.#handedOn + piece.length > this.#most) throw this.#rules.tooLong;
+      if (piece.length > 0) this.#pass(piece);
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : new Error(String(error)));
     }
+    this.#goOn();
+  }
+
+  #pass(piece: Buffer): void {
     this.#handedOn += piece.length;
     // Before it is handed on: more can be asked for right there.
     this.#isWanted = false;
     const isRoom = this.push(piece);
     if (isRoom) this.#isWanted = true;
-    this.#goOn();
   }
 }
