@@ -36,8 +36,8 @@ export async function lead(
   const method = methodOf(request.method, query);
   const target = await locate(app, routers, path);
   const route = target?.match && chooseRoute(target.match, method);
-  const isKnown = target?.match !== undefined;
-  tracePath(trace, { mount: target?.mount, isKnown, path, route, method });
+  const routes = target?.match?.routes;
+  tracePath(trace, { mount: target?.mount, routes, path, route, method });
   if (app.barrier.sealed && !route?.while_sealed) {
     throw new Failure('unavailable', 'Vault is sealed');
   }

@@ -12,6 +12,7 @@ import { recordable } from '../core/recorded-shape.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { concealTexts } from './concealed-words.ts';
 import type { AnyRoute, Capability, Method } from './route.ts';
+import type { PathRoutes } from './router.ts';
 
 /** What of an endpoint's declaration decides how its requests are recorded; either API's has it. */
 export interface RecordedRoute {
@@ -36,6 +37,8 @@ export interface Trace {
   mount: Mount;
   record: RecordFacts;
   route: RecordedRoute | undefined;
+  /** By which names of its path are concealed: `route`, or another of that path where that has not this method. */
+  concealing: RecordedRoute | undefined;
   token: TokenFacts | undefined;
   /** Keyed hash of a token that came along and is not one of ours. */
   unknown_token: Uint8Array | undefined;
@@ -72,6 +75,7 @@ export function startTrace(request_id: string, remote_address: string): Trace {
       ended_before: {},
     },
     route: undefined,
+    concealing: undefined,
     token: undefined,
     unknown_token: undefined,
     caller: undefined,
@@ -86,21 +90,23 @@ export function tracePath(
   trace: Trace,
   found: {
     mount: Mount | undefined;
-    isKnown: boolean;
+    /** Those of its path; undefined where it is not known. */
+    routes: PathRoutes | undefined;
     path: string;
     route: AnyRoute | undefined;
     method: Method | undefined;
   },
 ): void {
-  const { mount, route, method, path } = found;
+  const { mount, route, routes, method, path } = found;
   trace.route = route;
+  trace.concealing = route ?? Object.values(routes ?? {}).find(({ mistaken }) => mistaken);
   if (mount) trace.mount = mount;
-  if (!found.isKnown) trace.unknown_path = path;
+  if (!routes) trace.unknown_path = path;
   trace.record = {
     ...trace.record,
     route: route?.id ?? '',
     operation: method ? OPERATION[method] : '',
-    path: found.isKnown ? path : mount ? `${mount.path}…` : '…',
+    path: routes ? path : mount ? `${mount.path}…` : '…',
   };
 }
 
@@ -207,8 +213,8 @@ function withoutPath({ unknown_path, record }: Trace, end: RecordedEnd): Recorde
   return { ...end, error };
 }
 
-function concealMistaken(app: App, { route, record }: Trace): void {
-  const { mistaken = [], path = '' } = route ?? {};
+function concealMistaken(app: App, { concealing, record }: Trace): void {
+  const { mistaken = [], path = '' } = concealing ?? {};
   if (mistaken.length === 0 || record.recognised) return;
   const hash = (secret: string) => hashSecret(app, secret);
   record.path = concealSegments(record.path, path, mistaken, hash);

@@ -183,6 +183,11 @@ const MIX_UPS: [
     () => [/Tr0ub4dor/i, `"path":"auth/people/login/${hashOf('Tr0ub4dor-3')}"`],
   ],
   [
+    'a password in the place of a name, by a method that log-ins have not',
+    () => ['GET', 'auth/people/login/Tr0ub4dor-3'],
+    () => [/Tr0ub4dor/i, `"path":"auth/people/login/${hashOf('Tr0ub4dor-3')}"`],
+  ],
+  [
     'a name with a wrong password, told as it is',
     () => ['POST', 'auth/people/login/ann', { password: 'wrong' }],
     () => [new RegExp(hashOf('ann')), '"path":"auth/people/login/ann"'],
