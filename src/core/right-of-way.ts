@@ -1,29 +1,46 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { doFor } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
+import { OWN_PARTY } from './party.ts';
 
-/** The time in which one has the right of way. */
+/** The time in which some have the right of way. */
 export interface Hold {
   readonly isOver: boolean;
-}
-
-interface Holding extends Hold {
+  /** Resolves then. */
   readonly over: Promise<void>;
 }
 
+interface Holding extends Hold {
+  /** Until then more may go with those who do, where it is for many. */
+  readonly open_until: number;
+  /** How many go. */
+  going: number;
+  end(): void;
+}
+
+export interface RightOfWayLimits {
+  /** Others wait so long for those who go first, done or not. */
+  longest_ms: number;
+  /** So long more may go together with those who do. */
+  joining_ms: number;
+}
+
 /**
- * Lets one go first who would come too late for ever, because others are always quicker: these wait
- * meanwhile, each for one of those who go first and not for their whole line, and never for long. Those who
- * go first do so in turn, by network, site, address and request.
+ * Lets those go first who would come too late for ever, because others are always quicker: these wait
+ * meanwhile, each for those who go first together or for one who goes alone and not for their whole line, and
+ * never for long. Who goes alone does so in turn, by network, site, address and request; all who go together
+ * are one of these.
  */
 export class RightOfWay {
-  readonly #longest_ms: number;
+  readonly #limits: RightOfWayLimits;
   readonly #place = new AskingPlaces(1);
   readonly #inside = new AsyncLocalStorage<Holding>();
   #held: Holding | undefined;
+  /** Of all who go together next. */
+  #forming: Promise<Holding> | undefined;
 
-  /** @param longest_ms that others wait for whoever goes first, done or not */
-  constructor(longest_ms: number) {
-    this.#longest_ms = longest_ms;
+  constructor(limits: RightOfWayLimits) {
+    this.#limits = limits;
   }
 
   /** Whether the work under way is done by whoever goes first now. */
@@ -36,32 +53,63 @@ export class RightOfWay {
     if (!this.isMine) await this.#held?.over;
   }
 
-  /** Runs something, and what it leads to, while others wait. */
+  /** Runs something, and what it leads to, while others wait: together with all who do so. */
   async take<Result>(run: (hold: Hold) => Promise<Result>): Promise<Result> {
-    const own = this.#inside.getStore();
-    if (own && this.isMine) return run(own);
-    if (!this.#place.tryTake()) await this.#place.wait();
-    const { holding, end } = this.#begin();
+    return this.#go(this.#own ?? (await this.#together()), run);
+  }
+
+  /** The same of what would make those late who go first, too. */
+  async takeAlone<Result>(run: (hold: Hold) => Promise<Result>): Promise<Result> {
+    return this.#go(this.#own ?? (await this.#begin(0)), run);
+  }
+
+  get #own(): Holding | undefined {
+    return this.isMine ? this.#held : undefined;
+  }
+
+  #together(): Holding | Promise<Holding> {
+    if (this.#held && performance.now() < this.#held.open_until) return this.#held;
+    this.#forming ??= doFor(OWN_PARTY, () => this.#begin(this.#limits.joining_ms)).finally(() => {
+      this.#forming = undefined;
+    });
+    return this.#forming;
+  }
+
+  async #go<Result>(holding: Holding, run: (hold: Hold) => Promise<Result>): Promise<Result> {
+    holding.going += 1;
     try {
       return await this.#inside.run(holding, () => run(holding));
     } finally {
-      end();
+      holding.going -= 1;
+      if (holding.going === 0) holding.end();
     }
   }
 
-  #begin(): { holding: Holding; end(): void } {
+  async #begin(joining_ms: number): Promise<Holding> {
+    if (!this.#place.tryTake()) await this.#place.wait();
     const { promise: over, resolve } = Promise.withResolvers<void>();
-    const holding = { isOver: false, over };
+    const { longest_ms } = this.#limits;
+    const open_until = performance.now() + joining_ms;
+    let isOver = false;
     const end = (): void => {
-      if (holding.isOver) return;
+      if (isOver) return;
       clearTimeout(timer);
-      holding.isOver = true;
+      isOver = true;
       this.#held = undefined;
       this.#place.giveBack();
       resolve();
     };
-    const timer = setTimeout(end, this.#longest_ms);
+    const timer = setTimeout(end, longest_ms);
+    const holding: Holding = {
+      over,
+      open_until,
+      going: 0,
+      end,
+      get isOver() {
+        return isOver;
+      },
+    };
     this.#held = holding;
-    return { holding, end };
+    return holding;
   }
 }

@@ -13,6 +13,13 @@ const groundOf = (store: Store): Ground => ({
   newId: () => `request-${++ids}`,
 });
 
+/** The other nodes need not know at once. */
+async function toldOf({ db }: Store): Promise<void> {
+  while (!(await findHolder(db, 'permissions/first'))?.expires_at_ms) await letTurn();
+}
+
+const letTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** Whoever does not wait is through by then. */
 async function letOthersRead({ db }: Store): Promise<void> {
   for (let reads = 0; reads < 20; reads++) await findHolder(db, 'none');
@@ -35,7 +42,8 @@ eachPlace('a request that goes first', (newPlace, engine) => {
     // What is begun in a request belongs to it: others come from outside.
     const going = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
-    const request = goFirst(groundOf(a), async () => {
+    const request = goFirst(groundOf(a), false, async () => {
+      if (a !== b) await toldOf(b);
       going.resolve();
       await gate.promise;
       await letFirst(a);
@@ -51,11 +59,11 @@ eachPlace('a request that goes first', (newPlace, engine) => {
     await letFirst(b);
   });
 
-  test('goes one at a time, whichever node it came to', async () => {
+  test('that changes permissions goes one at a time, whichever node it came to', async () => {
     const [a, b] = await openBoth();
     let going = 0;
     const go = (store: Store): Promise<number> =>
-      goFirst(groundOf(store), async () => {
+      goFirst(groundOf(store), true, async () => {
         going += 1;
         await letOthersRead(store);
         return going--;
@@ -63,14 +71,30 @@ eachPlace('a request that goes first', (newPlace, engine) => {
     assert.deepEqual(await Promise.all([a, b, a, b].map(go)), [1, 1, 1, 1]);
   });
 
+  test('goes with all others that do not change permissions', async () => {
+    const [a] = await openBoth();
+    const all = Promise.withResolvers<void>();
+    let going = 0;
+    const go = (): Promise<void> =>
+      goFirst(groundOf(a), false, async () => {
+        going += 1;
+        if (going === 20) all.resolve();
+        await all.promise;
+      });
+    await Promise.all(Array.from({ length: 20 }, go));
+  });
+
   test('does not wait for itself', async () => {
     const [a] = await openBoth();
-    assert.equal(await goFirst(groundOf(a), () => goFirst(groundOf(a), async () => 7)), 7);
+    for (const changes of [false, true]) {
+      const again = () => goFirst(groundOf(a), changes, async () => 7);
+      assert.equal(await goFirst(groundOf(a), changes, again), 7);
+    }
   });
 
   test('is refused as it is refused, and is over then', async () => {
     const [a, b] = await openBoth();
-    const refused = goFirst(groundOf(a), async () =>
+    const refused = goFirst(groundOf(a), true, async () =>
       Promise.reject(new Failure('forbidden', 'no')),
     );
     await assert.rejects(refused, { kind: 'forbidden' });
@@ -87,9 +111,10 @@ eachPlace('a request that goes first', (newPlace, engine) => {
       commit: (effects) =>
         ++commits === 1 ? a.commit(effects) : Promise.reject(new Failure('unavailable', 'gone')),
     };
-    assert.equal(await goFirst(groundOf(stopping), async () => 'done'), 'done');
+    assert.equal(await goFirst(groundOf(stopping), true, async () => 'done'), 'done');
+    await letTurn();
     assert.equal(commits, 2);
     await letFirst(b);
-    assert.equal(await goFirst(groundOf(b), async () => 'done too'), 'done too');
+    assert.equal(await goFirst(groundOf(b), true, async () => 'done too'), 'done too');
   });
 });

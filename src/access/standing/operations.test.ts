@@ -129,6 +129,35 @@ eachEngine('a request that merges what it has read with what it was sent', (open
   });
 });
 
+eachEngine('requests that come too late for changes of permissions', (open) => {
+  test('do not wait for each other, whatever path they have in common', async () => {
+    const { app, caller } = await openBench(open);
+    const MANY = 10;
+    let again = 0;
+    const all = Promise.withResolvers<void>();
+    const standing = (version: number): Standing => ({
+      version,
+      token_id: undefined,
+      guards: () =>
+        version === 1 ? [deleteAsRead('token_role', { key, read: { body: '' } })] : [],
+      renew: async () => standing(version + 1),
+    });
+    const plan = async (mine: Caller): Promise<Planned<null>> => {
+      if (mine.standing?.version !== 1) {
+        again += 1;
+        if (again === MANY) all.resolve();
+        await all.promise;
+      }
+      return { effects: [], result: null };
+    };
+    const requests = Array.from({ length: MANY }, () => {
+      const mine = { ...caller, standing: standing(1) };
+      return commitPlanned(app, mine, () => plan(mine));
+    });
+    await Promise.all(requests);
+  });
+});
+
 /** A caller who was permitted by what was there, and is judged again by what is there then. */
 function judgedBy(caller: Caller, found: boolean, app: App, may: 'make' | 'both'): Caller {
   const standing: Standing = {

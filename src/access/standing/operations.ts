@@ -74,8 +74,12 @@ export async function commitFor(
 
 /** A refused write set of a request that may go on, by what is permitted now. */
 class JudgedAnew extends Failure {
-  constructor(refusal: Failure) {
+  /** Whether it changes what somebody is permitted itself. */
+  readonly changes: boolean;
+
+  constructor(refusal: Failure, changes: boolean) {
     super('conflict', refusal.message, { ...refusal.detail, cause: refusal });
+    this.changes = changes;
   }
 }
 
@@ -100,7 +104,7 @@ export async function commitOnceFor(
     await store.refreshConfig();
     const renewed = await standing.renew();
     caller.standing = renewed;
-    throw renewed.version === standing.version ? error : new JudgedAnew(error);
+    throw renewed.version === standing.version ? error : new JudgedAnew(error, changes);
   }
 }
 
@@ -233,10 +237,13 @@ const LOSSES = 2;
 
 /** Lets so many conflicts pass, and those that only had the request judged again besides. */
 class Patience {
+  readonly #of: number;
   #plans: number;
   #all = ATTEMPTS;
+  #changes = false;
 
   constructor(plans: number) {
+    this.#of = plans;
     this.#plans = plans;
   }
 
@@ -245,10 +252,21 @@ class Patience {
     return this.#all <= ATTEMPTS - LOSSES;
   }
 
+  /** Whether others were quicker with what is planned. */
+  get isBehind(): boolean {
+    return this.#plans < this.#of;
+  }
+
+  /** Whether it changes what somebody is permitted, as far as an attempt has shown. */
+  get changes(): boolean {
+    return this.#changes;
+  }
+
   bear(error: unknown): void {
     if (!isConflict(error)) throw error;
     this.#all -= 1;
-    if (!(error instanceof JudgedAnew)) this.#plans -= 1;
+    if (error instanceof JudgedAnew) this.#changes ||= error.changes;
+    else this.#plans -= 1;
     if (this.#plans === 0 || this.#all === 0) throw error;
   }
 }
@@ -260,22 +278,28 @@ type Tried<Result> = { done: Result } | undefined;
  * Tries on while there is patience. Judging and planning at length gives way to others, and so to those who change
  * what is permitted: whoever came too late for them again and again goes first.
  */
-async function tryOn<Result>(
+async function tryAgain<Result>(
   ground: Ground,
   caller: Caller,
   attempt: () => Promise<Tried<Result>>,
   patience: Patience,
-): Promise<Result> {
+): Promise<Tried<Result>> {
+  const { isBehind } = patience;
   const first = async (hold: Hold): Promise<Tried<Result>> => {
     // What was permitted before it was this request's turn may be outdated by now.
     await ground.store.refreshConfig();
     caller.standing = await caller.standing?.renew();
     let tried = await attempt();
-    while (!tried && !hold.isOver) tried = await attempt();
+    while (!tried && !hold.isOver && patience.isBehind === isBehind) tried = await attempt();
     return tried;
   };
+  return patience.isWorn ? goFirst(ground, patience.changes, first) : attempt();
+}
+
+/** Until it is done. */
+async function tryOn<Result>(...how: Parameters<typeof tryAgain<Result>>): Promise<Result> {
   for (;;) {
-    const tried = await (patience.isWorn ? goFirst(ground, first) : attempt());
+    const tried = await tryAgain(...how);
     if (tried) return tried.done;
   }
 }
@@ -345,7 +369,10 @@ export async function commitPlanned<Result>(
       return undefined;
     }
   };
-  const tried = await attempt();
+  let tried = await attempt();
+  // Those that are only judged anew are in nobody's way, unless they change what is permitted.
+  while (!tried && !patience.isBehind && !patience.changes)
+    tried = await tryAgain(app, caller, attempt, patience);
   if (tried) return tried.done;
   // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
   return linesOf(app).wait(`${caller.mount.id} ${caller.record.path}`, () =>
