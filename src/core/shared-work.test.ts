@@ -154,7 +154,7 @@ test('of more than may wait that is left out which ends last, and offered again 
 
 test('what was left out for others’ sake is offered again once something of theirs has begun, and not before', async () => {
   const { work, offer, finish, begun } = start();
-  for (const whom of ['h', 'i']) for (const id of many(whom, 22)) offer(id, [whom, 'p', 's']);
+  for (const id of many('h', 33)) offer(id, [id, 'p', 's']);
   offer('left out', ['j', 'p', 's']);
   let isTold = false;
   const room = work.hasRoomAgain().then((has) => {
@@ -169,6 +169,88 @@ test('what was left out for others’ sake is offered again once something of th
   for (let at = 0; at < begun.length; at++) await finish(begun[at] ?? '');
   assert.ok(begun.includes('left out'));
 });
+
+/** So many of each wait, the last of them first to go; what begins at once is not counted. */
+type Crowd = [name: string, waiting: number, whose: readonly string[]][];
+
+const ones = (count: number): Crowd =>
+  many('one', count).map((name) => [name, 1, [name, 'p', 's']]);
+
+for (const [what, crowd, newcomer, gone] of [
+  [
+    'the server that a party asks most',
+    [
+      ['h', 20, ['h', 'p', 's']],
+      ['i', 10, ['i', 'p', 's']],
+    ],
+    ['j', 'p', 's'],
+    'h19',
+  ],
+  [
+    'the party of a site that asks most',
+    [
+      ['h', 20, ['h', 'p', 's']],
+      ['i', 10, ['i', 'q', 's']],
+      ['k', 10, ['k', 'p', 's']],
+    ],
+    ['h', 'r', 's'],
+    'h19',
+  ],
+  [
+    'its own of another server, where its party asks most',
+    [
+      ['h', 10, ['h', 'q', 's']],
+      ['i', 20, ['i', 'p', 's']],
+      ['k', 10, ['k', 'p', 's']],
+    ],
+    ['j', 'p', 's'],
+    'i19',
+  ],
+  [
+    'the site that asks most',
+    [
+      ['h', 10, ['h', 'p', 's']],
+      ['i', 15, ['i', 'q', 't']],
+      ['k', 20, ['k', 'r', 't']],
+      ['l', 5, ['l', 'o', 'u']],
+    ],
+    ['h', 'n', 'u'],
+    'k19',
+  ],
+  ['nobody, where each has no more than it would have', ones(30), ['j', 'p', 's'], 'new'],
+  ...(
+    [
+      ['its own of another server, where its site asks most', 'j', 'h14'],
+      ['nobody else, where it is what its site asks most', 'h', 'new'],
+    ] as const
+  ).map(([what, whom, gone]): [string, Crowd, readonly string[], string] => [
+    what,
+    [
+      ['h', 15, ['h', 'p', 's']],
+      ['i', 15, ['i', 'q', 's']],
+      ['k', 20, ['k', 'r', 't']],
+    ],
+    [whom, 'p', 's'],
+    gone,
+  ]),
+] as readonly [string, Crowd, readonly string[], string][]) {
+  test(`where all places to wait are taken, who has fewest is given one of ${what}`, async () => {
+    const first = start();
+    const all = [...crowd.flatMap(([name, waiting]) => many(name, waiting)), 'new'];
+    for (const id of all) first.tries.note(id);
+    for (const [name, waiting, whose] of crowd) {
+      for (const [at, id] of many(name, waiting).entries()) first.offer(id, whose, at);
+    }
+    first.offer('new', newcomer, 99);
+    assert.deepEqual(first.begun, []);
+    void first.work.hasRoomAgain();
+    for (let at = 0; at < first.begun.length; at++) await first.finish(first.begun[at] ?? '');
+    assert.deepEqual(
+      all.filter((id) => !first.begun.includes(id)),
+      [gone],
+    );
+  });
+}
 
 test('what was asked in vain goes behind what was not, and what was so longest ago goes first', async () => {
   const line = ['h', 'p', 's'];

@@ -36,7 +36,7 @@ export interface Shares {
   quick: Share;
   /** Of those who took long lately. */
   slow: Share;
-  /** What waits of each; more is left out, first of all what ends last. */
+  /** What waits of each; of more that is left out, of those who have most, what ends last. */
   waiting: Share;
   /** What takes longer is slow, and what takes so long was silence, in milliseconds. */
   slow_ms: number;
@@ -76,11 +76,16 @@ export class SlowOnes {
 type Lane = 'quick' | 'slow';
 
 /** How much of something waits, and goes on. */
-type Load = Record<Lane | 'waiting', number>;
+interface Load extends Record<Lane | 'waiting', number> {
+  /** Those that it is made up of, as far as something of them waits. */
+  parts: Set<Load>;
+  /** Of a line. */
+  line?: Line;
+}
 
 const LEVELS = ['all', 'site', 'party', 'line'] as const satisfies readonly (keyof Share)[];
 
-const newLoad = (): Load => ({ waiting: 0, quick: 0, slow: 0 });
+const newLoad = (): Load => ({ waiting: 0, quick: 0, slow: 0, parts: new Set() });
 
 /** What one party has to ask of somebody. */
 interface Line {
@@ -137,28 +142,36 @@ export class SharedWork {
     this.#now = now;
   }
 
-  /** Takes something up, unless too much waits: then what ends last is left out of this run, or of this look. */
+  /** Takes something up, unless too much waits: then something is left out of this run, or of this look. */
   offer(piece: Piece): void {
     if (this.#seen.has(piece.id) || this.isOver) return;
-    this.#seen.add(piece.id);
     const line = this.#lineOf(piece.whose);
-    if (!hasPlace(line, this.#shares.waiting, 'waiting')) {
-      const last = line.waiting.at(-1);
-      this.#leftOut.set(line.key, line);
-      const isBetter = last !== undefined && this.#isSooner(piece, last);
-      this.#seen.delete(isBetter ? last.id : piece.id);
-      if (!isBetter) {
-        this.#forget(line);
-        return;
-      }
-      line.waiting.pop();
-      count(line, 'waiting', -1);
+    if (!this.#makeRoom(line, piece)) {
+      this.#forget(line);
+      return;
     }
+    this.#seen.add(piece.id);
     const at = line.waiting.findIndex((other) => this.#isSooner(piece, other));
     line.waiting.splice(at < 0 ? line.waiting.length : at, 0, piece);
     count(line, 'waiting', 1);
     // What else waits had no place before either.
     this.#beginIn(this.#laneOf(line, this.#now()), line);
+  }
+
+  /** Whoever has most waiting of what is full gives way, by what ends last; also the line itself. */
+  #makeRoom(line: Line, piece: Piece): boolean {
+    const { waiting } = this.#shares;
+    const full = LEVELS.findLast((level) => line.loads[level].waiting >= waiting[level]);
+    if (full === undefined) return true;
+    const giving = whoGivesWay(line, full);
+    this.#leftOut.set(giving.key, giving);
+    const last = giving.waiting.at(-1);
+    if (!last || (giving === line && !this.#isSooner(piece, last))) return false;
+    giving.waiting.pop();
+    count(giving, 'waiting', -1);
+    this.#seen.delete(last.id);
+    if (giving !== line) this.#forget(giving);
+    return true;
   }
 
   /** Whether nothing more is begun. */
@@ -212,10 +225,11 @@ export class SharedWork {
     const loads = {
       all: this.#all,
       site: loadOf(this.#sites, site),
-      party: loadOf(this.#parties, party),
+      party: loadOf(this.#parties, JSON.stringify([party, site])),
       line: newLoad(),
     };
-    const line = { key, loads, waiting: [], running: [] };
+    const line: Line = { key, loads, waiting: [], running: [] };
+    loads.line.line = line;
     this.#lines.set(key, line);
     return line;
   }
@@ -331,15 +345,40 @@ function loadOf(loads: Map<string, Load>, name: string): Load {
   return load;
 }
 
-function count({ loads }: Line, what: keyof Load, by: number): void {
-  for (const level of LEVELS) loads[level][what] += by;
+function count({ loads }: Line, what: Lane | 'waiting', by: number): void {
+  let within: Load | undefined;
+  for (const level of LEVELS) {
+    const load = loads[level];
+    load[what] += by;
+    if (load.waiting > 0) within?.parts.add(load);
+    else within?.parts.delete(load);
+    within = load;
+  }
+}
+
+/**
+ * Of what is full, whose share of it is the largest: of the sites, of its parties, of that one's lines. Only those give
+ * way to a line who have more than it would have then.
+ */
+function whoGivesWay(line: Line, full: keyof Share): Line {
+  let most = line.loads[full];
+  let isOwn = true;
+  for (const level of LEVELS.slice(LEVELS.indexOf(full) + 1)) {
+    const { parts } = most;
+    const own = line.loads[level];
+    let count = 0;
+    if (isOwn) [most, count] = [own, own.waiting + 1];
+    for (const part of parts) if (part.waiting > count) [most, count] = [part, part.waiting];
+    isOwn &&= most === own;
+  }
+  return most.line ?? line;
 }
 
 /** Asked of each line whenever something ends. */
 function hasPlace(
   { loads: { all, site, party, line } }: Line,
   share: Share,
-  what: keyof Load,
+  what: Lane | 'waiting',
 ): boolean {
   return (
     line[what] < share.line &&
