@@ -46,6 +46,7 @@ import { notedOnce } from './migrations/0066-noted-once.ts';
 import { liveSessionsOfSets } from './migrations/0067-live-sessions-of-sets.ts';
 import { groupsThatGive } from './migrations/0068-groups-that-give.ts';
 import { sameVaultTokens } from './migrations/0069-same-vault-tokens.ts';
+import { vaultTokenOwners } from './migrations/0070-vault-token-owners.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -102,6 +103,7 @@ export const MIGRATIONS: readonly Migration[] = [
   liveSessionsOfSets,
   groupsThatGive,
   sameVaultTokens,
+  vaultTokenOwners,
 ];
 
 /**

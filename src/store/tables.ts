@@ -672,6 +672,9 @@ export interface VaultTokenRow {
   replaced_at: number | null;
   /** Keyed hash of the token, the same wherever it is; null until the job has made it. */
   token_mac: string | null;
+  /** Where its store is, or was; null for those of before this was kept whose store was gone by then. */
+  project_id: string | null;
+  org_id: string | null;
 }
 
 /** An injected credential of a session, for the worker that carries it. */

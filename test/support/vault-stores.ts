@@ -89,6 +89,10 @@ export async function startVaultStores(t: TestContext, place: Place) {
       const removed = await admin('DELETE', `credential-stores/${store}`);
       assert.equal(removed.status, 204, removed.text);
     },
+    async removeProject(): Promise<void> {
+      const removed = await admin('DELETE', `scopes/${PROJECT}`);
+      assert.equal(removed.status, 204, removed.text);
+    },
     /** Gives a session a lease of a store. */
     async lease(store: string): Promise<string> {
       const session = await authorize(await newTarget(store, ['database/creds/app']));

@@ -6,7 +6,7 @@ import { readMounts } from '../../mounts/operations.ts';
 import { storeKey } from '../credentials/operations.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import type { Resource } from '../resource.ts';
+import type { Resource, Scope } from '../resource.ts';
 import { requireVersion } from '../resources/operations.ts';
 import { planSourceRemoval } from '../session-credentials/ending/operations.ts';
 import type { VaultConnection } from '../vault-client/answer.ts';
@@ -48,16 +48,17 @@ export const credentialStoreDefinition: Definition = {
     return type ?? '';
   },
   checkNew: checkNewStore,
-  async planNew(app, _caller, { id, item, subtype }) {
+  async planNew(app, _caller, { id, item, subtype, container: { scope } }) {
     if (subtype === 'authority') return planAuthority(app, item);
-    return subtype === 'vault' ? planNewVault(app, id, item) : {};
+    return subtype === 'vault' ? planNewVault(app, { id, scope }, item) : {};
   },
 
   updatable: storePaths,
   checkChange: checkStoreChange,
-  async planChange(app, _caller, { resource, item, mask }) {
+  async planChange(app, _caller, { resource, container: { scope }, item, mask }) {
     const speaks = mask.some((path) => path.startsWith('attributes.'));
-    return resource.subtype === 'vault' && speaks ? planVaultChange(app, resource, item, mask) : {};
+    if (resource.subtype !== 'vault' || !speaks) return {};
+    return planVaultChange(app, { resource, scope }, item, mask);
   },
   planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
@@ -91,7 +92,11 @@ async function planAuthority(app: App, { attributes = {} }: Item): Promise<Plan>
   return { body };
 }
 
-async function planNewVault(app: App, id: string, item: Item): Promise<Plan> {
+async function planNewVault(
+  app: App,
+  store: { id: string; scope: Scope },
+  item: Item,
+): Promise<Plan> {
   const fields = planVaultStore(undefined, item, []);
   const { attributes = {} } = item;
   const tried = await tryConnection(
@@ -102,14 +107,14 @@ async function planNewVault(app: App, id: string, item: Item): Promise<Plan> {
     }),
   );
   const { token_hmac, connection } = tried;
-  const body = { ...fields, token_hmac, ...keyHmac(app, id, connection) };
-  return { body, effects: planToken(app, id, tried) };
+  const body = { ...fields, token_hmac, ...keyHmac(app, store.id, connection) };
+  return { body, effects: planToken(app, store, tried) };
 }
 
 /** A change is tried before it is made: what a store has always worked at that moment. */
 async function planVaultChange(
   app: App,
-  resource: Resource,
+  { resource, scope }: { resource: Resource; scope: Scope },
   item: Item,
   mask: readonly string[],
 ): Promise<Plan> {
@@ -136,7 +141,7 @@ async function planVaultChange(
   const effects =
     token?.status === 'current' && before && isSameToken({ ...known, connection: before }, tried)
       ? planReconnection(app, token, connection)
-      : planToken(app, resource.id, tried, token);
+      : planToken(app, { id: resource.id, scope }, tried, token);
   return { body, effects };
 }
 

@@ -10,7 +10,7 @@ import type { Outcome } from '../../core/shared-work.ts';
 import type { Turn } from '../../jobs.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { openConnection } from '../vault-tokens/operations.ts';
-import { findSameToken, findVaultToken } from '../vault-tokens/store.ts';
+import { findTokenOf } from '../vault-tokens/store.ts';
 import { planRenewal, spanOf } from '../vault-tokens/token.ts';
 import { askAwake, NotAsked, outcomeOf, whoseTokens } from './asking/operations.ts';
 import {
@@ -49,9 +49,8 @@ export async function revokeAtVault(
  */
 export const vaultLease: LeaseKind = {
   async planEnd(app, lease, asked) {
-    const { token_id, token_mac, lease_id, namespace } = vaultLeaseData(lease);
-    const token =
-      (await findVaultToken(app.db, token_id)) ?? (await findSameToken(app.db, token_mac));
+    const { lease_id, namespace, ...by } = vaultLeaseData(lease);
+    const token = await findTokenOf(app.db, by);
     // With its token gone, so is all that was asked with it.
     if (token) {
       const connection = connectionIn(namespace, openConnection(app, token));
@@ -67,7 +66,7 @@ export const vaultLease: LeaseKind = {
 
   tellWhose(app) {
     const find = whoseTokens(app);
-    return async (lease) => find(vaultLeaseData(lease).token_id);
+    return async (lease) => find(vaultLeaseData(lease));
   },
 };
 
@@ -119,9 +118,9 @@ async function renewLeases(
     for (const lease of page) {
       await breath.take();
       if (lease.kind !== VAULT_LEASE) continue;
-      const { token_id, until } = vaultLeaseData(lease);
+      const { token_id, token_mac, until } = vaultLeaseData(lease);
       used.add(token_id);
-      const whose = isDue(app, lease) ? await find(token_id) : undefined;
+      const whose = isDue(app, lease) ? await find({ token_id, token_mac }) : undefined;
       if (!whose) continue;
       const renew = (hurry: boolean): Promise<Outcome> =>
         renewLease(app, turn, lease, { whose, hurry });
@@ -143,7 +142,7 @@ function isDue(app: App, lease: Lease): boolean {
 
 async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Promise<Outcome> {
   const data = vaultLeaseData(lease);
-  const token = await findVaultToken(app.db, data.token_id);
+  const token = await findTokenOf(app.db, data);
   // It may have waited for its place.
   if (!token || !isDue(app, lease)) return 'done';
   const now = Math.floor(app.now() / 1000);

@@ -4,6 +4,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import type { Scope } from '../resource.ts';
 import { newResourceId } from '../resource-types.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { wholeSeconds } from '../vault-client/made.ts';
@@ -108,7 +109,7 @@ async function requireCapabilities(app: App, connection: VaultConnection): Promi
 /** Makes a tried connection the one that a store works with from now on. */
 export function planToken(
   app: App,
-  store_id: string,
+  store: { id: string; scope: Pick<Scope, 'id' | 'parent_scope_id'> },
   { connection, ttl }: TriedConnection,
   before?: VaultToken,
 ): Effect[] {
@@ -118,7 +119,9 @@ export function planToken(
     ...(before ? [replaceToken(before.id, now)] : []),
     insertVaultToken({
       id,
-      store_id,
+      store_id: store.id,
+      project_id: store.scope.id,
+      org_id: store.scope.parent_scope_id,
       status: 'current',
       secret_sealed: sealConnection(app, id, connection),
       ...planRenewal(now, ttl),

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
+import { columnTypes } from '../../store/columns.ts';
 import { build } from '../../store/database.ts';
+import { vaultTokenOwners } from '../../store/migrations/0070-vault-token-owners.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import { insertResource } from '../resources/store.ts';
@@ -35,6 +37,8 @@ const token = (id: string, store_id: string, more: Partial<Added> = {}): Added =
   expires_at: 20,
   replaced_at: null,
   token_mac: id,
+  project_id: 'p_1',
+  org_id: 'o_1',
   ...more,
 });
 
@@ -60,7 +64,32 @@ const stored: Resource = {
   secret_sealed: null,
 };
 
-eachEngine('tokens of Vault stores', (open) => {
+/** What a database that was there before has of an organization's project, with a store of it, and one that is gone. */
+const before: Resource[] = [
+  { ...stored, id: 'p_1', type: 'scope', subtype: 'project', scope_id: 'o_1', container_id: 'o_1' },
+  stored,
+];
+
+eachEngine('tokens of Vault stores', (open, engine) => {
+  test('that were there before get their owners, as far as their stores are there', async () => {
+    const store = await open();
+    const run = (sql: string): Write => ({ sql, parameters: [] });
+    await store.commit([
+      ...before.map(insertResource),
+      insertVaultToken(token('vt_1', 'csvlt_1')),
+      insertVaultToken(token('vt_2', 'csvlt_2')),
+      ...['project_id', 'org_id'].map((name) => run(`alter table vault_token drop column ${name}`)),
+      ...vaultTokenOwners.up(columnTypes(engine)).map(run),
+    ]);
+    for (const [id, project_id, org_id] of [
+      ['vt_1', 'p_1', 'o_1'],
+      ['vt_2', null, null],
+    ] as const) {
+      const found = await findVaultToken(store.db, id);
+      assert.deepEqual([found?.project_id, found?.org_id], [project_id, org_id]);
+    }
+  });
+
   test('a page has no secrets, which may be long, and none is left out', async () => {
     const store = await open();
     const secret_sealed = new Uint8Array(1_000_000);

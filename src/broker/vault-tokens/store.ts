@@ -3,13 +3,16 @@ import { build, type Db, prepared } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { VaultTokenRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import type { VaultToken, VaultTokenStatus } from './token.ts';
+import type { TokenOwner, VaultToken, VaultTokenStatus } from './token.ts';
+
+/** With whom it is asked for. */
+type OwnedToken = VaultToken & TokenOwner;
 
 const byId = prepared((sql, p: { id: string }) =>
   sql.selectFrom('vault_token').selectAll().where('id', '=', p.id),
 );
 
-export async function findVaultToken(db: Db, id: string): Promise<VaultToken | undefined> {
+export async function findVaultToken(db: Db, id: string): Promise<OwnedToken | undefined> {
   const row = await byId.first(db, { id });
   return row && tokenOf(row);
 }
@@ -129,11 +132,18 @@ const sameWorkingToken = prepared((sql, p: { token_mac: string }) =>
 );
 
 /** Some row that has a token: one that is known to work, if there is any. */
-export async function findSameToken(db: Db, token_mac: string): Promise<VaultToken | undefined> {
+export async function findSameToken(db: Db, token_mac: string): Promise<OwnedToken | undefined> {
   const working = await sameWorkingToken.first(db, { token_mac });
   const row = working ?? (await sameToken.first(db, { token_mac }));
   return row && tokenOf(row);
 }
+
+/** By which row of a token something is asked that was made with it: the one of then, or another while that is gone. */
+export const findTokenOf = async (
+  db: Db,
+  { token_id, token_mac }: { token_id: string; token_mac: string },
+): Promise<OwnedToken | undefined> =>
+  (await findVaultToken(db, token_id)) ?? (await findSameToken(db, token_mac));
 
 /** The hashes of tokens, as far as they are there. */
 export async function listTokenMacs(
@@ -181,7 +191,7 @@ export function holdCurrentToken(id: string): Write {
   return holdAsRead('vault_token', { key: { id }, read });
 }
 
-export function insertVaultToken(token: VaultToken & { token_mac: string }): Write {
+export function insertVaultToken(token: OwnedToken & { token_mac: string }): Write {
   return write(build.insertInto('vault_token').values(token), { rows: 1 });
 }
 
@@ -245,8 +255,6 @@ export function deleteVaultToken(id: string): Write {
   return write(build.deleteFrom('vault_token').where('id', '=', id));
 }
 
-function tokenOf(row: VaultTokenRow): VaultToken {
-  const { id, store_id, secret_sealed, renew_at, expires_at, replaced_at } = row;
-  const status = row.status as VaultTokenStatus;
-  return { id, store_id, status, secret_sealed, renew_at, expires_at, replaced_at };
+function tokenOf({ token_mac: _, ...row }: VaultTokenRow): OwnedToken {
+  return { ...row, status: row.status as VaultTokenStatus };
 }

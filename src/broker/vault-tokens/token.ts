@@ -23,6 +23,15 @@ export interface VaultToken {
   replaced_at: number | null;
 }
 
+/**
+ * For whom a token is asked for, also when its store is gone. Null for those of before this was kept whose store was gone
+ * by then.
+ */
+export interface TokenOwner {
+  project_id: string | null;
+  org_id: string | null;
+}
+
 /** What the store asks of its Vault server, and the capability that each needs. */
 export const NEEDED_CAPABILITIES: Readonly<Record<string, string>> = {
   'auth/token/lookup-self': 'read',

@@ -2,13 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Asked } from '../../../access/leases/lease.ts';
 import { type App, perApp } from '../../../app.ts';
 import type { Outcome, Whose } from '../../../core/shared-work.ts';
-import { findResource } from '../../resources/store.ts';
-import { readScopeTree } from '../../tree/operations.ts';
 import { type VaultConnection, VaultFault } from '../../vault-client/answer.ts';
 import { askVault, type VaultRequest } from '../../vault-client/operations.ts';
 import { tryOpening } from '../../vault-tokens/operations.ts';
-import { findVaultToken } from '../../vault-tokens/store.ts';
-import type { VaultToken } from '../../vault-tokens/token.ts';
+import { findTokenOf } from '../../vault-tokens/store.ts';
+import type { TokenOwner, VaultToken } from '../../vault-tokens/token.ts';
 
 /**
  * Servers that did not answer a store lately, and until when nobody waits for that (Unix ms). Each store has its own
@@ -76,27 +74,28 @@ export async function askAwake(
 }
 
 /**
- * Tells for whom a store's server is asked: its project, within its organization. Projects that are gone cannot be
- * told: what is left of them counts by the server's name. Undefined where nobody can be asked.
+ * Tells for whom a token's server is asked: the project of its store, within its organization, though they may be gone.
+ * Where they are not known it counts by the server's name. Undefined where nobody can be asked.
  */
-async function findWhose(app: App, token: VaultToken): Promise<Whose | undefined> {
+function whoseToken(app: App, token: VaultToken & TokenOwner): Whose | undefined {
   const connection = tryOpening(app, token);
   if (!connection) return undefined;
   const { host, hostname } = new URL(connection.address);
-  const store = await findResource(app.db, token.store_id);
-  if (!store) return { whom: host, party: hostname, site: 'gone' };
-  const project = (await readScopeTree(app)).byId.get(store.scope_id);
-  return { whom: host, party: store.scope_id, site: project?.parent_scope_id ?? store.scope_id };
+  const party = token.project_id ?? hostname;
+  return { whom: host, party, site: token.org_id ?? party };
 }
 
-/** As {@link findWhose}, by the id of a token, for one run of a job: many leases hang on the same. */
-export function whoseTokens(app: App): (token_id: string) => Promise<Whose | undefined> {
+type WhoseToken = (by: { token_id: string; token_mac: string }) => Promise<Whose | undefined>;
+
+/** For one run of a job, as many leases hang on the same token: tells for whom what was made with it is asked. */
+export function whoseTokens(app: App): WhoseToken {
   const known = new Map<string, Whose | undefined>();
-  return async (token_id) => {
-    if (known.has(token_id)) return known.get(token_id);
-    const token = await findVaultToken(app.db, token_id);
-    const whose = token && (await findWhose(app, token));
-    known.set(token_id, whose);
+  return async (by) => {
+    const key = `${by.token_id} ${by.token_mac}`;
+    if (known.has(key)) return known.get(key);
+    const token = await findTokenOf(app.db, by);
+    const whose = token && whoseToken(app, token);
+    known.set(key, whose);
     return whose;
   };
 }

@@ -80,7 +80,7 @@ async function keepToken(
   if (care !== 'revoke' && care !== 'renew') return;
   const isDoubtful = care === 'revoke' || !isWorking(kept);
   if (isDoubtful && !doubtfulOnes(app).isOver(`${care} ${id}`, app.now())) return;
-  const whose = await find(id);
+  const whose = await find({ token_id: id, token_mac: '' });
   if (!whose) return;
   work.offer({
     id,
