@@ -139,33 +139,4 @@ eachPlace('servers that do not answer', (newPlace) => {
     late += 121_000;
     assert.ok((await beside('auth/token/revoke-self', keep)).asked <= most);
   });
-
-  test('keep no leases and tokens of others waiting, where the stores of both are gone', async (t) => {
-    let late = 0;
-    const now = (): number => Date.now() + late;
-    const broker = await startBroker(t, { place: await newPlace(), now });
-    const { app } = broker.client.running;
-    // Both of one name, on ports of their own.
-    const [silent, quick] = [await startFakeVault(), await startFakeVault()];
-    t.after(() => Promise.all([silent.stop(), quick.stop()]));
-    const org = await broker.make('scopes', { scope_id: 'global', name: 'others' });
-    const project = await broker.make('scopes', { scope_id: org, name: 'theirs' });
-    await makeStores(broker, { vault: silent, project, count: SILENT });
-    await makeStores(broker, { vault: quick, project: PROJECT, count: QUICK });
-    for (const vault of [silent, quick]) {
-      vault.answers.set('PUT sys/leases/revoke', { status: 503, body: { errors: ['not yet'] } });
-    }
-    for (const gone of [project, PROJECT]) {
-      assert.equal((await broker.admin('DELETE', `scopes/${gone}`)).status, 204);
-    }
-    for (const vault of [silent, quick]) vault.answers.clear();
-    const beside = (path: string, run: () => Promise<void>) =>
-      runBeside({ silent, quick }, path, run);
-    await beside('sys/leases/revoke', () => endDue(app));
-    await endDue(app);
-    const keep = (): Promise<void> => keepVaultAlive(app, turnOfJob(app));
-    await keep();
-    late += 121_000;
-    await beside('auth/token/revoke-self', keep);
-  });
 });
