@@ -100,6 +100,8 @@ export interface Caller {
   readonly asked?: AccessRequest | undefined;
   /** Whether what the path names was there when it was permitted; undefined where nobody asked. */
   found?: boolean | undefined;
+  /** Tokens of log-ins that its write set ends: what hangs on them is ended by the request afterwards. */
+  readonly ending: Set<string>;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;
 }

@@ -21,6 +21,17 @@ export interface EndingPages {
   commit(effects: readonly Effect[], ended: EndedCounts): Promise<void>;
   /** The token of whoever ends and those above it: they, and the log-ins that they are of, are left to the end. */
   own_token_ids: readonly string[];
+  /** For tokens of log-ins that are left to the write set itself; absent where nobody asks for them afterwards. */
+  ending?: Set<string> | undefined;
+}
+
+/** More than these are the jobs': one request does not remove more tokens. */
+const MOST_NOTED = 4_000;
+
+/** Once a write set is durable it cannot be told any more whose log-ins it ended: what they were found by is gone. */
+export function noteEnding({ ending }: Pick<EndingPages, 'ending'>, ids: readonly string[]): void {
+  if (!ending) return;
+  for (const id of ids.slice(0, MOST_NOTED - ending.size)) ending.add(id);
 }
 
 /**

@@ -40,6 +40,7 @@ export function systemCaller(request_id: string, work: string): Caller {
       outcome: {},
       ended_before: {},
     },
+    ending: new Set(),
     recorded: false,
   };
 }

@@ -186,6 +186,7 @@ function callerOf(
     asked: route.identify
       ? accessRequest(route, { asked, fields, wrap_ttl, budget }, { operation: OPERATION[method] })
       : undefined,
+    ending: new Set(),
     recorded: false,
   };
   return caller;

@@ -97,6 +97,7 @@ export function testCaller(
       operation: 'update',
       path: 'test',
     },
+    ending: new Set(),
     recorded: false,
   };
 }

@@ -10,7 +10,7 @@ import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { type Acl, boundAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import type { EndingPages } from '../ended.ts';
+import { type EndingPages, noteEnding } from '../ended.ts';
 import { loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/sets/operations.ts';
 import { judgeBoundRules } from '../policy-limits.ts';
@@ -278,7 +278,10 @@ export async function endLogInsBeforehand(
     const token_ids = await listTokensOfAliases(app.db, of, page);
     const ended = { token_ids, ended_by: ENDED };
     if (token_ids.length > 0) await app.endDependants(app, work, ended);
-    if (token_ids.length < PAGE) break;
+    if (token_ids.length < PAGE) {
+      noteEnding(work, token_ids);
+      break;
+    }
     const others = await app.planDependants(app, ended);
     await work.commit([...deleteTreesByIds(token_ids), ...others], { log_ins: token_ids.length });
   }
@@ -290,6 +293,7 @@ export async function pagesOf(app: App, caller: Caller): Promise<EndingPages> {
   return {
     commit: (effects, ended) => commitPage(app, caller, effects, ended),
     own_token_ids: (await listOwnTokens(app, caller)).map(({ id }) => id),
+    ending: caller.ending,
   };
 }
 

@@ -158,6 +158,17 @@ export async function listLeasesOfAliases(
   return (await some.execute()).map(({ id }) => id);
 }
 
+/** Ids of leases that hang on some tokens, so many at most. */
+export async function listLeasesOfTokens(
+  db: Db,
+  token_ids: readonly string[],
+  limit: number,
+): Promise<string[]> {
+  const of = db.selectFrom('lease').select('id').where('token_id', 'is not', null);
+  const some = of.where('token_id', 'in', token_ids).limit(limit);
+  return (await some.execute()).map(({ id }) => id);
+}
+
 /** As {@link loosenLeases}, of some leases. */
 export function loosenSome(ids: readonly string[]): Write {
   return write(build.updateTable('lease').set({ alias_id: null }).where('id', 'in', ids));

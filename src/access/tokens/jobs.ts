@@ -3,5 +3,5 @@ import { tidyTokens } from './ending/operations.ts';
 
 export const tokenJobs: readonly Job[] = [
   // Nobody can use a token that has run out; this gives back the room, and what hung on it.
-  { name: 'access/tokens', every_ms: 60_000, run: tidyTokens },
+  { name: 'access/tokens', every_ms: 10_000, run: tidyTokens },
 ];

@@ -281,7 +281,7 @@ export function deleteAlone(id: string): Write[] {
   return [holdLine({ id }), endTokens(sql<string>`(select cast(${id} as text))`, ENDED_ALONE)];
 }
 
-/** Tokens of log-ins that came by these aliases, in no order; some may be left out. */
+/** Tokens of log-ins that came by these aliases and were not ended, in no order; some may be left out. */
 export async function listTokensOfAliases(
   db: Db,
   alias_ids: Expression<string>,
@@ -292,6 +292,7 @@ export async function listTokensOfAliases(
     .select('token.id')
     .where('token.alias_id', '<>', sql.lit(''))
     .where('token.alias_id', 'in', alias_ids)
+    .where(isNotEnded)
     .limit(limit);
   const others = but.length === 0 ? tokens : tokens.where('token.id', 'not in', but);
   return (await others.execute()).map(({ id }) => id);

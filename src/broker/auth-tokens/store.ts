@@ -77,6 +77,14 @@ export async function listIdsByToken(db: Db, token_ids: readonly string[]): Prom
   return rows.map(({ id }) => id);
 }
 
+/** The tokens of some log-ins. */
+export async function listTokensOf(db: Db, ids: readonly string[]): Promise<string[]> {
+  const rows = await inBlocks(ids, (some) =>
+    db.selectFrom('resource').select('unique_key').where('id', 'in', some).execute(),
+  );
+  return rows.flatMap(({ unique_key }) => unique_key ?? []);
+}
+
 /** Notes that a token was used; one that is gone or was noted by another meanwhile stays so. */
 export function touchAuthToken(resource: Resource, now: number): Write {
   return write(

@@ -1,3 +1,4 @@
+import { noteEnding } from '../../access/ended.ts';
 import { listOwnTokens } from '../../access/identity/operations.ts';
 import { commitPage } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
@@ -6,7 +7,12 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import type { AuthTokenBody } from '../auth-tokens/auth-token.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
-import { type LogInsIn, type LogInsOf, listIdsByToken } from '../auth-tokens/store.ts';
+import {
+  type LogInsIn,
+  type LogInsOf,
+  listIdsByToken,
+  listTokensOf,
+} from '../auth-tokens/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { LinkKind } from '../links/store.ts';
 import { PERMITTING } from '../permitting.ts';
@@ -54,6 +60,7 @@ export async function workOf(
   return {
     commit: (effects, ended) => commitPage(app, caller, [...grounds, ...effects], ended),
     own_log_in_ids: (await listOwnLogIns(app, caller)).map(({ id }) => id),
+    ending: caller.ending,
   };
 }
 
@@ -86,9 +93,20 @@ export async function endLogInsBeforehand(
     if (ids.length === 0) return {};
     const sessions = await endSessionsBeforehand(app, work, { log_in_ids: ids });
     const left = { log_ins: ids.length, sessions };
-    if (ids.length < PAGE) return left;
+    if (ids.length < PAGE) {
+      await noteTokens(app, work, ids);
+      return left;
+    }
     await work.commit(await endLogIns(app, { ids }), left);
   }
+}
+
+async function noteTokens(
+  app: App,
+  work: EndingWork,
+  log_in_ids: readonly string[],
+): Promise<void> {
+  if (work.ending) noteEnding(work, await listTokensOf(app.db, log_in_ids));
 }
 
 /** What ends with what is removed, for the page that removes it, and how many of what kind. */
@@ -208,6 +226,7 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
       await sessions({ of_host_sets: [id] });
       return unlinkThoseTo(app, work, [id]);
     case 'auth-token':
+      await noteTokens(app, work, [id]);
       return sessions({ log_in_ids: [id] });
     case 'account':
       return logIns({ account_ids: [id] });

@@ -1,3 +1,4 @@
+import type { EndingPages } from '../../access/ended.ts';
 import type { EndedCounts } from '../../core/ended-counts.ts';
 import type { Effect } from '../../store/write.ts';
 
@@ -10,6 +11,8 @@ export interface EndingWork {
   commit(effects: readonly Effect[], ended: EndedCounts): Promise<void>;
   /** Log-ins of whoever ends: theirs, or those that their token was made from. */
   own_log_in_ids: readonly string[];
+  /** See {@link EndingPages}. */
+  ending?: EndingPages['ending'];
 }
 
 /** What a change ends before it is made, where that is more than a page. */

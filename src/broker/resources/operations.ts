@@ -1,4 +1,4 @@
-import { endLeasesOfRevoked } from '../../access/leases/ending/operations.ts';
+import { endWhatHung } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -19,12 +19,7 @@ import { isBound } from '../org-bounds/bounds.ts';
 import { PERMITTING } from '../permitting.ts';
 import { endBeforehand, workOf } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
-import {
-  newResourceId,
-  prefixOf,
-  RESOURCE_TYPES,
-  type ResourceTypeName,
-} from '../resource-types.ts';
+import { newResourceId, prefixOf, RESOURCE_TYPES } from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';
 import { holdResource, holdVersion, refuseTakenName } from './holds/store.ts';
 import { removeResources, takeResources } from './removals/store.ts';
@@ -272,17 +267,9 @@ export async function deleteResource(
     ...removeResources({ id: resource.id }, app.now()),
     ...configChange(definition, 'changed'),
   ]);
-  if (LOG_INS_END_WITH.includes(resource.type)) await endLeasesOfRevoked(app, caller);
+  // Tokens were made from those of log-ins: what hangs on them ends with them.
+  await endWhatHung(app, caller);
 }
-
-/** Tokens were made from those of log-ins: what hangs on them ends with them, as far as a request may take. */
-const LOG_INS_END_WITH: readonly ResourceTypeName[] = [
-  'scope',
-  'auth-method',
-  'account',
-  'user',
-  'auth-token',
-];
 
 /** What is new takes no permission away from anybody. */
 function configChange({ cached, type }: Definition, how: 'made' | 'changed'): Effect[] {

@@ -1,4 +1,4 @@
-import { endLeasesOfRevoked } from '../../access/leases/ending/operations.ts';
+import { endWhatHung } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
@@ -102,8 +102,7 @@ export function changeAccounts(change: LinkChange) {
     const planned = await planInTime(app, userDefinition, resource.id, expected, plan);
     try {
       const changed = await commitChange(app, caller, userDefinition, resource, expected, planned);
-      // As a removal does: tokens were made from those of log-ins that have ended.
-      if (change !== 'add') await endLeasesOfRevoked(app, caller);
+      await endWhatHung(app, caller);
       return changed;
     } catch (error) {
       // An account went away, or to somebody else, between reading and writing: say which.

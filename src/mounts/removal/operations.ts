@@ -1,8 +1,7 @@
 import type { Caller } from '../../access/caller.ts';
 import type { EndingPages } from '../../access/ended.ts';
-import { endLeasesOfRevoked } from '../../access/leases/ending/operations.ts';
+import { endWhatHangs } from '../../access/leases/ending/operations.ts';
 import { commitPage, commitPlanned } from '../../access/standing/operations.ts';
-import { removeEndedOfMount } from '../../access/tokens/ending/operations.ts';
 import type { App } from '../../app.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -31,7 +30,7 @@ export async function disableMount(app: App, caller: Caller, input: Place): Prom
   });
   if (removed?.kind === 'auth') {
     await deleteAliasesOfMount(app, afterwards(app, caller), removed.accessor);
-    await endRevoked(app, caller, removed.id);
+    await endWhatHangs(app, caller, { mount_id: removed.id });
   }
   return {};
 }
@@ -49,16 +48,6 @@ const afterwards = (app: App, caller: Caller) => ({
   commit: (effects: readonly Effect[]): Promise<void> =>
     commitPage(app, { ...caller, standing: undefined }, effects, {}),
 });
-
-/** As much as a request may take of what is dead already; the jobs end the rest. */
-async function endRevoked(app: App, caller: Caller, mount_id: string): Promise<void> {
-  try {
-    await removeEndedOfMount(app, mount_id);
-    await endLeasesOfRevoked(app, caller);
-  } catch (err) {
-    app.log.warn({ err }, 'what hung on a removed mount is ended later');
-  }
-}
 
 /**
  * Whoever came in by a mount is nobody without it: tokens and leases are judged with their mount,

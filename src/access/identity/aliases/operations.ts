@@ -6,7 +6,7 @@ import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect, Write } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
+import { endWhatHung } from '../../leases/ending/operations.ts';
 import {
   commitPlanned,
   type Planned,
@@ -212,7 +212,7 @@ export async function removeAlias(
       beforehand: () => endLogInsBeforehand(app, caller, { id }, held),
     };
   });
-  await endLeasesOfRevoked(app, caller);
+  await endWhatHung(app, caller);
   return answer;
 }
 

@@ -5,7 +5,7 @@ import type { Outcome, Piece, Whose } from '../../../core/shared-work.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import type { EndingPages } from '../../ended.ts';
-import { removeMarked } from '../../tokens/ending/operations.ts';
+import { removeEnded, removeEndedOfMount } from '../../tokens/ending/operations.ts';
 import type { Asked, Lease } from '../lease.ts';
 import { shareWork } from '../sharing/operations.ts';
 import {
@@ -17,6 +17,7 @@ import {
   hasMount,
   type IdRange,
   listExpired,
+  listLeasesOfTokens,
   listUnbound,
   listUnexpiredOfMount,
 } from '../store.ts';
@@ -24,7 +25,7 @@ import {
 export const PAGE = 200;
 /** Leases ended at the same time: their write sets share transactions. */
 const AT_ONCE = 20;
-/** Leases that the revocation of a token ends before it is answered; the rest follows at once. */
+/** Leases that the end of tokens ends before it is answered; the rest follows by the job. */
 const IN_REQUEST = 2_000;
 const ATTEMPTS = 3;
 
@@ -102,14 +103,11 @@ export async function endPages(
   app: App,
   work: EndingWork,
   next: NextPage,
-  { most, force = false }: { most?: number; force?: boolean } = {},
+  { force = false }: { force?: boolean } = {},
 ): Promise<number> {
   let failed = 0;
-  await goThrough(work, next, {
-    most,
-    async take(page) {
-      failed += await endEach(app, work, page, force);
-    },
+  await goThrough(work, next, async (page) => {
+    failed += await endEach(app, work, page, force);
   });
   return failed;
 }
@@ -117,17 +115,13 @@ export async function endPages(
 async function goThrough(
   work: Pick<EndingWork, 'stopping'>,
   next: NextPage,
-  {
-    most = Number.POSITIVE_INFINITY,
-    take,
-  }: { most?: number | undefined; take: (page: Lease[]) => Promise<void> },
+  take: (page: Lease[]) => Promise<void>,
 ): Promise<void> {
   let last: Lease | undefined;
-  for (let seen = 0; !work.stopping && seen < most; ) {
+  while (!work.stopping) {
     const page = await next(last);
     if (page.length === 0) return;
     await take(page);
-    seen += page.length;
     last = page.at(-1);
   }
 }
@@ -220,7 +214,7 @@ async function goThroughDue(
     (last) => listUnbound(app.db, { after: last?.id ?? '', limit: PAGE }),
     (last) => listExpired(app.db, now, { after: last ?? first, limit: PAGE }),
   ];
-  for (const next of lists) await goThrough(work, next, { take });
+  for (const next of lists) await goThrough(work, next, take);
 }
 
 async function endDueAlone(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
@@ -269,15 +263,45 @@ function pieceOf(
 }
 
 /**
- * Ends what hung on tokens that were just revoked, as far as a request may take; the rest is
- * dead already and follows with the next run of the job.
+ * Ends what hangs on tokens that a request has ended, and on those that descend from them, as far as a
+ * request may take: nobody else's, so that its record tells of nothing that it did not end. The rest is
+ * dead already and follows with the next run of the jobs.
  */
-export async function endLeasesOfRevoked(app: App, caller: Caller, sets?: number): Promise<void> {
-  await removeMarked(app, sets);
-  await endPages(
-    app,
-    workOf(app, caller),
-    (last) => listUnbound(app.db, { after: last?.id ?? '', limit: PAGE }),
-    { most: IN_REQUEST },
-  );
+export async function endWhatHangs(
+  app: App,
+  caller: Caller,
+  ended: { token_ids: readonly string[] } | { mount_id: string },
+): Promise<void> {
+  const beforehand = endingLeases(app, workOf(app, caller));
+  try {
+    if ('mount_id' in ended) await removeEndedOfMount(app, ended.mount_id, { beforehand });
+    else await removeEnded(app, ended.token_ids, { beforehand });
+  } catch (err) {
+    app.log.warn({ err }, 'what hung on tokens that were ended is ended later');
+  }
+}
+
+/** As {@link endWhatHangs}, of the tokens of the log-ins that the request's write set has ended. */
+export async function endWhatHung(app: App, caller: Caller): Promise<void> {
+  await endWhatHangs(app, caller, { token_ids: [...caller.ending] });
+}
+
+/** Ends the leases of some tokens while these are there to be asked about; each lease is tried once. */
+function endingLeases(app: App, work: EndingWork): (token_ids: readonly string[]) => Promise<void> {
+  const tried = new Set<string>();
+  return async (token_ids) => {
+    if (tried.size >= IN_REQUEST) return;
+    const found = await listLeasesOfTokens(app.db, token_ids, IN_REQUEST);
+    const ids = found.filter((id) => !tried.has(id)).slice(0, IN_REQUEST - tried.size);
+    for (let start = 0; start < ids.length; start += AT_ONCE) {
+      const some = ids.slice(start, start + AT_ONCE);
+      for (const id of some) tried.add(id);
+      const leases = await Promise.all(some.map((id) => findLease(app.db, id)));
+      await endEach(
+        app,
+        work,
+        leases.flatMap((lease) => lease ?? []),
+      );
+    }
+  };
 }

@@ -2,7 +2,6 @@ import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import { nowSeconds } from '../minting/operations.ts';
-import { ENDED } from '../store.ts';
 import {
   endTokensOfMount,
   FIRST,
@@ -27,6 +26,14 @@ export interface RemovalWork {
   readonly stopping: boolean;
 }
 
+/** How a request removes tokens. */
+interface Removal {
+  /** Write sets that it may make. */
+  most?: number;
+  /** Ends what hangs on some of them by itself, before their rows are taken from it. */
+  beforehand?: ((ids: readonly string[]) => Promise<void>) | undefined;
+}
+
 /**
  * Removes what is left of tokens that were ended, as far as a request may take: what hung on them is
  * dead already, and told of by the request's record.
@@ -36,7 +43,7 @@ export interface RemovalWork {
 export async function removeEnded(
   app: App,
   ids: readonly string[],
-  most = IN_REQUEST,
+  { most = IN_REQUEST, beforehand }: Removal = {},
 ): Promise<number> {
   const now = nowSeconds(app);
   let queue = await listThere(app.db, ids, now);
@@ -44,6 +51,7 @@ export async function removeEnded(
   for (; queue.length > 0 && left > 0; left -= 1) {
     const some = queue.slice(0, PAGE);
     const page = { ids: some, now, limit: PAGE };
+    await beforehand?.(some);
     const loose = await listLaden(app.db, page);
     await endBeforehand(app, app.store, page);
     await app.store.commit(await planPage(app, page));
@@ -68,23 +76,17 @@ async function planPage(app: App, page: RemovalPage): Promise<Effect[]> {
   return [...ended, ...removePage(page)];
 }
 
-/** As {@link removeEnded}, of whatever tokens were ended. */
-export async function removeMarked(app: App, most?: number): Promise<void> {
-  const page = await listDeadTokens(app.db, { now: ENDED, after: FIRST, limit: PAGE });
-  await removeEnded(
-    app,
-    page.map(({ id }) => id),
-    most,
-  );
-}
-
 /** As {@link removeEnded}, of the tokens that log-ins through a mount made, which is gone. */
-export async function removeEndedOfMount(app: App, mount_id: string): Promise<void> {
+export async function removeEndedOfMount(
+  app: App,
+  mount_id: string,
+  { beforehand }: Pick<Removal, 'beforehand'> = {},
+): Promise<void> {
   for (let left = IN_REQUEST; left > 0; ) {
     const ids = await listTokensOfMount(app.db, { mount_id, limit: PAGE });
     if (ids.length === 0) return;
     await app.store.commit([endTokensOfMount({ mount_id, limit: PAGE })]);
-    left = await removeEnded(app, ids, left - 1);
+    left = await removeEnded(app, ids, { most: left - 1, beforehand });
   }
 }
 

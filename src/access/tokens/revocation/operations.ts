@@ -4,9 +4,8 @@ import type { Answer } from '../../../http/route.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { pagesOf } from '../../identity/operations.ts';
-import { endLeasesOfRevoked } from '../../leases/ending/operations.ts';
+import { endWhatHangs } from '../../leases/ending/operations.ts';
 import { isLiving } from '../authentication/operations.ts';
-import { removeEnded } from '../ending/operations.ts';
 import { deleteBare } from '../ending/store.ts';
 import { openBatchToken, tokenId } from '../minting/operations.ts';
 import { requireAuthenticated, requireByAccessor } from '../operations.ts';
@@ -62,12 +61,7 @@ async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): P
   const of = { token_ids: [id], ended_by: ENDED };
   if (stands) await app.endDependants(app, await pagesOf(app, caller), of);
   await app.commit(caller, await planRevocation(app, id, marks));
-  try {
-    const left = await removeEnded(app, [id]);
-    await endLeasesOfRevoked(app, caller, left);
-  } catch (err) {
-    app.log.warn({ err }, 'what hung on a revoked token is ended later');
-  }
+  await endWhatHangs(app, caller, { token_ids: [id] });
   return {};
 }
 

@@ -45,7 +45,8 @@ export async function endBeforehand(app: App, work: EndingPages, ended: Ended): 
   const endSessions = (loss: PagedLoss) => endSessionsBeforehand(app, work, loss);
   const endOthers = async (of: { entity_id: string } | { alias_ids: Expression<string> }) => {
     const own_log_in_ids = await listIdsByToken(app.db, work.own_token_ids);
-    await endLogInsBeforehand(app, { commit: work.commit, own_log_in_ids }, of);
+    const { commit, ending } = work;
+    await endLogInsBeforehand(app, { commit, own_log_in_ids, ending }, of);
   };
   if ('token_ids' in ended) {
     const { token_ids } = ended;
