@@ -3,6 +3,7 @@ import type { IdentityFacts } from '../core/identity-template.ts';
 import type { Soon } from '../core/steps.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AccessRequest, Acl } from './acl.ts';
+import type { Ending } from './ended.ts';
 import type { OwnJudge } from './own-judge.ts';
 import type { Standing } from './standing/standing.ts';
 import type { TokenBounds } from './tokens/bounds.ts';
@@ -100,8 +101,8 @@ export interface Caller {
   readonly asked?: AccessRequest | undefined;
   /** Whether what the path names was there when it was permitted; undefined where nobody asked. */
   found?: boolean | undefined;
-  /** Tokens of log-ins that its write set ends: what hangs on them is ended by the request afterwards. */
-  readonly ending: Set<string>;
+  /** Of log-ins that its write set ends: what hangs on them is ended by the request afterwards. */
+  readonly ending: Ending;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;
 }

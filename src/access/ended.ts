@@ -21,17 +21,32 @@ export interface EndingPages {
   commit(effects: readonly Effect[], ended: EndedCounts): Promise<void>;
   /** The token of whoever ends and those above it: they, and the log-ins that they are of, are left to the end. */
   own_token_ids: readonly string[];
-  /** For tokens of log-ins that are left to the write set itself; absent where nobody asks for them afterwards. */
-  ending?: Set<string> | undefined;
+  /** For what is left to the write set itself; absent where nobody asks for it afterwards. */
+  ending?: Ending | undefined;
 }
 
-/** More than these are the jobs': one request does not remove more tokens. */
-const MOST_NOTED = 4_000;
+/** What a write set is about to end; once it is durable, what they were found by is gone. */
+export interface Ending {
+  /** Tokens of log-ins. */
+  readonly token_ids: Set<string>;
+  /** Leases of log-ins by batch tokens, which have no rows. */
+  readonly lease_ids: Set<string>;
+}
 
-/** Once a write set is durable it cannot be told any more whose log-ins it ended: what they were found by is gone. */
-export function noteEnding({ ending }: Pick<EndingPages, 'ending'>, ids: readonly string[]): void {
-  if (!ending) return;
-  for (const id of ids.slice(0, MOST_NOTED - ending.size)) ending.add(id);
+export const newEnding = (): Ending => ({ token_ids: new Set(), lease_ids: new Set() });
+
+/** More than these are the jobs': one request does not remove more. */
+export const MOST_NOTED = { token_ids: 4_000, lease_ids: 2_000 } as const;
+
+/** Whatever of it is there when the write set is durable has not been ended by it. */
+export function noteEnding(
+  { ending }: Pick<EndingPages, 'ending'>,
+  kind: keyof Ending,
+  ids: readonly string[],
+): void {
+  const noted = ending?.[kind];
+  if (!noted) return;
+  for (const id of ids.slice(0, MOST_NOTED[kind] - noted.size)) noted.add(id);
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Outcome, SharedWork, type Shares, SlowOnes } from './shared-work.t
 import { Tries } from './tries.ts';
 
 const SHARES: Shares = {
-  quick: { all: 6, site: 4, party: 3, line: 2 },
+  quick: { all: 9, site: 5, party: 3, line: 2 },
   slow: { all: 2, site: 1, party: 1, line: 1 },
   waiting: { all: 50, site: 40, party: 30, line: 20 },
   slow_ms: 2_000,
@@ -53,8 +53,10 @@ const many = (name: string, count: number): string[] =>
 for (const [what, whoseOf, most] of [
   ['one party of one server', () => ['h', 'p', 's'], 2],
   ['one party of many servers', (at: number) => [`h${at}`, 'p', 's'], 3],
-  ['one site', (at: number) => [`h${at}`, `p${at}`, 's'], 4],
-  ['all', (at: number) => [`h${at}`, `p${at}`, `s${at}`], 6],
+  ['two parties of one site', (at: number) => [`h${at}`, `p${at % 2}`, 's'], 4],
+  ['one site', (at: number) => [`h${at}`, `p${at}`, 's'], 5],
+  ['two sites', (at: number) => [`h${at}`, `p${at}`, `s${at % 2}`], 6],
+  ['all', (at: number) => [`h${at}`, `p${at}`, `s${at}`], 9],
   ['parties of two sites at one server', (at: number) => ['h', `p${at % 2}`, `s${at % 2}`], 4],
 ] as const) {
   test(`at the same time no more goes on than ${what} may have`, () => {
@@ -63,6 +65,20 @@ for (const [what, whoseOf, most] of [
     assert.equal(begun.length, most);
   });
 }
+
+test('parties and sites that have all that they may leave a place to one that has none', () => {
+  for (const [third, mayBegin] of [
+    [['h', 'third', 's0'], true],
+    [['h', 'p0', 's0'], false],
+    [['h', 'p0', 'third'], true],
+  ] as const) {
+    const { offer, begun } = start();
+    for (const [at, id] of many('a', 12).entries()) offer(id, [`h${at}`, `p${at % 2}`, 's0']);
+    for (const [at, id] of many('b', 12).entries()) offer(id, [`h${at}`, `p${at % 2}`, 's1']);
+    offer('c', third);
+    assert.equal(begun.includes('c'), mayBegin, third.join());
+  }
+});
 
 test('whoever is done makes place for the next at once, and one who never answers keeps no other waiting', async () => {
   const { offer, finish, begun, running } = start();
@@ -349,5 +365,5 @@ test('what is offered and what ends takes as little where thousands of others wa
     await setImmediate();
     assert.ok(looks <= 2 * WAITING, `${looks} for an end: at each line once for each lane`);
   }
-  assert.equal(running.length, 26);
+  assert.equal(running.length, SHARES.quick.all + 20);
 });

@@ -375,16 +375,25 @@ function whoGivesWay(line: Line, full: keyof Share): Line {
 }
 
 /** Asked of each line whenever something ends. */
-function hasPlace(
-  { loads: { all, site, party, line } }: Line,
-  share: Share,
-  what: Lane | 'waiting',
-): boolean {
+function hasPlace(line: Line, share: Share, what: Lane | 'waiting'): boolean {
+  const { all, site, party, line: own } = line.loads;
   return (
-    line[what] < share.line &&
+    own[what] < share.line &&
     party[what] < share.party &&
     site[what] < share.site &&
-    all[what] < share.all
+    all[what] < share.all &&
+    (what !== 'quick' || leavesOthersSome(line, share))
+  );
+}
+
+/**
+ * Of what others have left a party takes half of its site's places, and a site half of all: those who answer late, and are
+ * not known for it yet, keep theirs for longer than anything is begun, and whoever came after them would have none.
+ */
+function leavesOthersSome({ loads: { all, site, party } }: Line, share: Share): boolean {
+  const left = (of: number, whole: Load, part: Load): number => of - whole.quick + part.quick;
+  return (
+    party.quick < left(share.site, site, party) / 2 && site.quick < left(share.all, all, site) / 2
   );
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '../access/caller.ts';
+import { newEnding } from '../access/ended.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
@@ -186,7 +187,7 @@ function callerOf(
     asked: route.identify
       ? accessRequest(route, { asked, fields, wrap_ttl, budget }, { operation: OPERATION[method] })
       : undefined,
-    ending: new Set(),
+    ending: newEnding(),
     recorded: false,
   };
   return caller;

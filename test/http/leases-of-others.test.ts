@@ -13,12 +13,15 @@ import { must } from '../support/racing.ts';
 import { type Client, callOver, type Reply, startTestServer } from '../support/server.ts';
 
 const ISSUER = `path "pki/issue/web" { capabilities = ["update"] }
-path "auth/token/create" { capabilities = ["update"] }`;
+path "auth/token/create" { capabilities = ["update"] }
+path "auth/+/users/ann" { capabilities = ["delete"] }`;
 
 /** Somebody who has leases, and how they are ended. */
 interface Holder {
   token: string;
   path: string;
+  /** Whether there can be tokens that descend from it. */
+  mayMake: boolean;
   end(): Promise<Reply>;
 }
 
@@ -72,17 +75,18 @@ eachPlace('the leases of others', (newPlace) => {
       accessor: { accessor: made.textAt('auth.accessor') },
     }[field ?? 'none'];
     const path = `auth/token/${verb}`;
-    return { token, path, end: () => call('POST', path, sent, field ? {} : { token }) };
+    const end = () => call('POST', path, sent, field ? {} : { token });
+    return { token, path, mayMake: true, end };
   }
 
   type LoggedIn = { token: string; entity_id: string; mount: string; account: string };
 
-  async function userpass(): Promise<LoggedIn> {
+  async function userpass(token_type = 'service'): Promise<LoggedIn> {
     const mount = `up${++count}`;
     await must(call('POST', `sys/auth/${mount}`, { type: 'userpass' }));
     const account = `auth/${mount}/users/ann`;
     const password = 'correct horse';
-    await must(call('POST', account, { password, token_policies: ['issuer'] }));
+    await must(call('POST', account, { password, token_policies: ['issuer'], token_type }));
     const made = await must(call('POST', `auth/${mount}/login/ann`, { password }, { token: '' }));
     const [token, entity_id] = [made.textAt('auth.client_token'), made.textAt('auth.entity_id')];
     return { token, entity_id, mount, account };
@@ -107,7 +111,18 @@ eachPlace('the leases of others', (newPlace) => {
   ): Promise<Holder> {
     const on = await open();
     const path = await pathOf(on);
-    return { token: on.token, path, end: () => call('DELETE', path) };
+    return { token: on.token, path, mayMake: true, end: () => call('DELETE', path) };
+  }
+
+  const batchEndedBy = async (pathOf: (on: LoggedIn) => string | Promise<string>) => ({
+    ...(await logInEndedBy(() => userpass('batch'), pathOf)),
+    mayMake: false,
+  });
+
+  async function oneself(): Promise<Holder> {
+    const { token, account } = await userpass();
+    const end = () => call('DELETE', account, undefined, { token });
+    return { token, path: account, mayMake: true, end };
   }
 
   async function aliasOf({ entity_id }: LoggedIn): Promise<string> {
@@ -120,14 +135,36 @@ eachPlace('the leases of others', (newPlace) => {
     ['a token that revokes itself', () => tokenEndedBy('revoke-self')],
     ['a token that is revoked', () => tokenEndedBy('revoke', 'token')],
     ['a token that is revoked by its accessor', () => tokenEndedBy('revoke-accessor', 'accessor')],
-    ['a user that is removed', () => logInEndedBy(userpass, ({ account }) => account)],
+    [
+      'a user that is removed',
+      () =>
+        logInEndedBy(
+          () => userpass(),
+          ({ account }) => account,
+        ),
+    ],
     ['a role that is removed', () => logInEndedBy(approle, ({ account }) => account)],
-    ['an alias that is removed', () => logInEndedBy(userpass, aliasOf)],
+    ['an alias that is removed', () => logInEndedBy(() => userpass(), aliasOf)],
     [
       'an entity that is removed',
-      () => logInEndedBy(userpass, ({ entity_id }) => `identity/entity/id/${entity_id}`),
+      () =>
+        logInEndedBy(
+          () => userpass(),
+          ({ entity_id }) => `identity/entity/id/${entity_id}`,
+        ),
     ],
     ['a mount that is removed', () => logInEndedBy(approle, ({ mount }) => `sys/auth/${mount}`)],
+    ['who removes the account that they came in by', oneself],
+    ['a user with a batch token who is removed', () => batchEndedBy(({ account }) => account)],
+    ['an alias with a batch token that is removed', () => batchEndedBy(aliasOf)],
+    [
+      'an entity with a batch token that is removed',
+      () => batchEndedBy(({ entity_id }) => `identity/entity/id/${entity_id}`),
+    ],
+    [
+      'a mount with batch tokens that is removed',
+      () => batchEndedBy(({ mount }) => `sys/auth/${mount}`),
+    ],
   ];
 
   /** How far somebody else's token has been ended when the request comes. */
@@ -162,9 +199,10 @@ eachPlace('the leases of others', (newPlace) => {
         const other = (await newToken()).textAt('auth.client_token');
         const others: string[] = [];
         for (let n = 0; n < 5; n++) others.push(await issue(other));
-        const { token, path, end } = await open();
+        const { token, path, mayMake, end } = await open();
         const own = [await issue(token)];
-        own.push(await issue((await newToken(token)).textAt('auth.client_token')));
+        const next = mayMake ? (await newToken(token)).textAt('auth.client_token') : token;
+        own.push(await issue(next));
 
         await endOther(tokenId(app, other));
         await must(end());

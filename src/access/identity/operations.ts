@@ -10,8 +10,8 @@ import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { type Acl, boundAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { type EndingPages, noteEnding } from '../ended.ts';
-import { loosenLeases } from '../leases/store.ts';
+import { type EndingPages, MOST_NOTED, noteEnding } from '../ended.ts';
+import { listLeasesOfAliases, loosenLeases } from '../leases/store.ts';
 import { readAcl } from '../policies/sets/operations.ts';
 import { judgeBoundRules } from '../policy-limits.ts';
 import { commitPage } from '../standing/operations.ts';
@@ -279,12 +279,13 @@ export async function endLogInsBeforehand(
     const ended = { token_ids, ended_by: ENDED };
     if (token_ids.length > 0) await app.endDependants(app, work, ended);
     if (token_ids.length < PAGE) {
-      noteEnding(work, token_ids);
+      noteEnding(work, 'token_ids', [...token_ids, ...work.own_token_ids]);
       break;
     }
     const others = await app.planDependants(app, ended);
     await work.commit([...deleteTreesByIds(token_ids), ...others], { log_ins: token_ids.length });
   }
+  noteEnding(work, 'lease_ids', await listLeasesOfAliases(app.db, of, MOST_NOTED.lease_ids));
   await app.endDependants(app, work, { alias_ids: of });
 }
 

@@ -150,7 +150,7 @@ export function loosenLeases(alias_ids: Expression<string>): Write {
 /** Ids of leases of log-ins by some aliases, so many at most. */
 export async function listLeasesOfAliases(
   db: Db,
-  alias_ids: readonly string[],
+  alias_ids: readonly string[] | Expression<string>,
   limit: number,
 ): Promise<string[]> {
   const of = db.selectFrom('lease').select('id').where('alias_id', 'is not', null);

@@ -106,7 +106,7 @@ async function noteTokens(
   work: EndingWork,
   log_in_ids: readonly string[],
 ): Promise<void> {
-  if (work.ending) noteEnding(work, await listTokensOf(app.db, log_in_ids));
+  if (work.ending) noteEnding(work, 'token_ids', await listTokensOf(app.db, log_in_ids));
 }
 
 /** What ends with what is removed, for the page that removes it, and how many of what kind. */

@@ -1,6 +1,8 @@
 import type { Caller } from '../../access/caller.ts';
-import type { EndingPages } from '../../access/ended.ts';
-import { endWhatHangs } from '../../access/leases/ending/operations.ts';
+import { type EndingPages, MOST_NOTED, noteEnding } from '../../access/ended.ts';
+import { listAliasIdsOfMount } from '../../access/identity/aliases/store.ts';
+import { endWhatHangs, endWhatHung } from '../../access/leases/ending/operations.ts';
+import { listLeasesOfAliases } from '../../access/leases/store.ts';
 import { commitPage, commitPlanned } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import type { Answer } from '../../http/route.ts';
@@ -23,17 +25,28 @@ export async function disableMount(app: App, caller: Caller, input: Place): Prom
       effects: await planRemoval(app, mount),
       result: mount,
       beforehand: async () => {
-        if (mount.kind === 'auth')
-          await app.endDependants(app, pagesOf(app, caller), { auth_mount: mount });
+        if (mount.kind !== 'auth') return;
+        await app.endDependants(app, pagesOf(app, caller), { auth_mount: mount });
+        noteEnding(caller, 'lease_ids', await listLeasesByBatch(app, mount));
       },
     };
   });
   if (removed?.kind === 'auth') {
     await deleteAliasesOfMount(app, afterwards(app, caller), removed.accessor);
     await endWhatHangs(app, caller, { mount_id: removed.id });
+    await endWhatHung(app, caller);
   }
   return {};
 }
+
+/** Those of log-ins by batch tokens, as many as a request may end. */
+async function listLeasesByBatch({ db }: App, { accessor }: Mount): Promise<string[]> {
+  const alias_ids = await listAliasIdsOfMount(db, accessor, MOST_ALIASES);
+  return alias_ids.length > 0 ? listLeasesOfAliases(db, alias_ids, MOST_NOTED.lease_ids) : [];
+}
+
+/** Of a mount, which a request asks for leases. */
+const MOST_ALIASES = 500;
 
 /** How what ends before a removal or a move is ended. Log-ins that came by a mount end with it at once, and none of them before. */
 export function pagesOf(app: App, caller: Caller): EndingPages {

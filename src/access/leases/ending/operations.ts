@@ -184,12 +184,8 @@ export async function expireOfMountBeforehand(
  * each project has places of its own for each server: none holds up the others, nor what asks nobody.
  */
 export async function endDueLeases(app: App, work: EndingWork): Promise<void> {
-  const whoseOf = tellingWhose(app);
-  // Both to their end, also if one fails: nothing of it goes on beside the next run.
-  const ends = await Promise.allSettled([
-    endDueByAsking(app, work, whoseOf),
-    endDueAlone(app, work, whoseOf),
-  ]);
+  // Both to their end, also if one fails: nothing of it goes on when this is over.
+  const ends = await Promise.allSettled([endDueByAsking(app, work), endDueAlone(app, work)]);
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
@@ -217,7 +213,9 @@ async function goThroughDue(
   for (const next of lists) await goThrough(work, next, take);
 }
 
-async function endDueAlone(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
+/** Those for which nobody else has to be asked. */
+export async function endDueAlone(app: App, work: EndingWork): Promise<void> {
+  const whoseOf = tellingWhose(app);
   await goThroughDue(app, work, async (page) => {
     const own: Lease[] = [];
     for (const lease of page) if (!(await whoseOf(lease))) own.push(lease);
@@ -225,7 +223,9 @@ async function endDueAlone(app: App, work: EndingWork, whoseOf: WhoseOf): Promis
   });
 }
 
-async function endDueByAsking(app: App, work: EndingWork, whoseOf: WhoseOf): Promise<void> {
+/** The others. */
+export async function endDueByAsking(app: App, work: EndingWork): Promise<void> {
+  const whoseOf = tellingWhose(app);
   const breath = new Breath();
   await shareWork(app, work, 'ends', (shared) => {
     const looking = {
@@ -281,9 +281,31 @@ export async function endWhatHangs(
   }
 }
 
-/** As {@link endWhatHangs}, of the tokens of the log-ins that the request's write set has ended. */
+/** As {@link endWhatHangs}, of the log-ins that the request's write set has ended. */
 export async function endWhatHung(app: App, caller: Caller): Promise<void> {
-  await endWhatHangs(app, caller, { token_ids: [...caller.ending] });
+  const { token_ids, lease_ids } = caller.ending;
+  await endWhatHangs(app, caller, { token_ids: [...token_ids] });
+  await endLoosened(app, caller, [...lease_ids]);
+}
+
+/** Leases that had a holder, as far as they have none any more. */
+async function endLoosened(app: App, caller: Caller, ids: readonly string[]): Promise<void> {
+  const work = workOf(app, caller);
+  await endByIds(app, work, ids, ({ token_id, alias_id }) => !token_id && !alias_id);
+}
+
+async function endByIds(
+  app: App,
+  work: EndingWork,
+  ids: readonly string[],
+  isMeant: (lease: Lease) => boolean = () => true,
+): Promise<void> {
+  for (let start = 0; start < ids.length; start += AT_ONCE) {
+    const some = ids.slice(start, start + AT_ONCE);
+    const leases = await Promise.all(some.map((id) => findLease(app.db, id)));
+    const meant = leases.filter((lease) => lease !== undefined).filter(isMeant);
+    await endEach(app, work, meant);
+  }
 }
 
 /** Ends the leases of some tokens while these are there to be asked about; each lease is tried once. */
@@ -293,15 +315,7 @@ function endingLeases(app: App, work: EndingWork): (token_ids: readonly string[]
     if (tried.size >= IN_REQUEST) return;
     const found = await listLeasesOfTokens(app.db, token_ids, IN_REQUEST);
     const ids = found.filter((id) => !tried.has(id)).slice(0, IN_REQUEST - tried.size);
-    for (let start = 0; start < ids.length; start += AT_ONCE) {
-      const some = ids.slice(start, start + AT_ONCE);
-      for (const id of some) tried.add(id);
-      const leases = await Promise.all(some.map((id) => findLease(app.db, id)));
-      await endEach(
-        app,
-        work,
-        leases.flatMap((lease) => lease ?? []),
-      );
-    }
+    for (const id of ids) tried.add(id);
+    await endByIds(app, work, ids);
   };
 }
