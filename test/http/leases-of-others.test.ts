@@ -131,6 +131,13 @@ eachPlace('the leases of others', (newPlace) => {
     return `identity/entity-alias/id/${alias?.id}`;
   }
 
+  async function renamed(token_type: string): Promise<Holder> {
+    const on = await userpass(token_type);
+    const path = await aliasOf(on);
+    const end = () => call('POST', path, { name: 'bob' });
+    return { token: on.token, path, mayMake: token_type === 'service', end };
+  }
+
   const holders: [what: string, open: () => Promise<Holder>][] = [
     ['a token that revokes itself', () => tokenEndedBy('revoke-self')],
     ['a token that is revoked', () => tokenEndedBy('revoke', 'token')],
@@ -155,6 +162,8 @@ eachPlace('the leases of others', (newPlace) => {
     ],
     ['a mount that is removed', () => logInEndedBy(approle, ({ mount }) => `sys/auth/${mount}`)],
     ['who removes the account that they came in by', oneself],
+    ['a user whose alias gets another name', () => renamed('service')],
+    ['a user with a batch token whose alias gets another name', () => renamed('batch')],
     ['a user with a batch token who is removed', () => batchEndedBy(({ account }) => account)],
     ['an alias with a batch token that is removed', () => batchEndedBy(aliasOf)],
     [

@@ -86,7 +86,10 @@ export async function endLogInsBeforehand(
   of: LogInsOf | LogInsIn,
 ): Promise<EndedCounts> {
   const own = await listAmong(app.db, of, work.own_log_in_ids);
-  if (own.length > 0) await endSessionsBeforehand(app, work, { log_in_ids: own });
+  if (own.length > 0) {
+    await endSessionsBeforehand(app, work, { log_in_ids: own });
+    await noteTokens(app, work, own);
+  }
   const page = { but: work.own_log_in_ids, limit: PAGE };
   for (;;) {
     const ids = await listLogInsOf(app.db, of, page);

@@ -54,7 +54,7 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
     ...aliasPaths(caller, 'entity-alias', id, NAMED_ALIAS),
     ...ownPaths(caller, 'entity', { id: canonical_id }, CONCERNED),
   ]);
-  return commitPlanned<Answer>(app, caller, async () => {
+  const answer = await commitPlanned<Answer>(app, caller, async () => {
     const existing = await findExisting(app, input);
     if (existing && id === '') {
       await refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id, FOUND_ALIAS));
@@ -66,6 +66,8 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
       : await planNew(app, input, entity);
     return { ...plan, effects: [...held, ...plan.effects], found: existing !== undefined };
   });
+  await endWhatHung(app, caller);
+  return answer;
 }
 
 /**
