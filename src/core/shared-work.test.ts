@@ -15,13 +15,13 @@ const SHARES: Shares = {
 };
 
 /** Work that ends when the test says so, at a time that the test sets. */
-function start(slow = new SlowOnes(), clock = { now: 0 }, tries = new Tries()) {
+function start(slow = new SlowOnes(), clock = { now: 0 }, tries = new Tries(), shares = SHARES) {
   const running = new Map<string, (end?: Error | Outcome) => void>();
   const begun: string[] = [];
   const hurried: string[] = [];
   const stop = { now: false };
   const work = new SharedWork(
-    SHARES,
+    shares,
     { slow, tries },
     () => stop.now,
     () => clock.now,
@@ -78,6 +78,22 @@ test('parties and sites that have all that they may leave a place to one that ha
     offer('c', third);
     assert.equal(begun.includes('c'), mayBegin, third.join());
   }
+});
+
+test('of the places of those who are slow, too, a party leaves one to another that has none', () => {
+  const slow = new SlowOnes();
+  for (const key of [
+    ['h0', 'p'],
+    ['h1', 'p'],
+    ['h2', 'q'],
+  ])
+    slow.note(JSON.stringify(key), 0, false);
+  const shares = { ...SHARES, slow: { all: 8, site: 2, party: 2, line: 1 } };
+  const { offer, begun } = start(slow, { now: 0 }, new Tries(), shares);
+  offer('p0', ['h0', 'p', 's']);
+  offer('p1', ['h1', 'p', 's']);
+  offer('q', ['h2', 'q', 's']);
+  assert.deepEqual(begun, ['p0', 'q']);
 });
 
 test('whoever is done makes place for the next at once, and one who never answers keeps no other waiting', async () => {

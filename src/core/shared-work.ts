@@ -382,18 +382,22 @@ function hasPlace(line: Line, share: Share, what: Lane | 'waiting'): boolean {
     party[what] < share.party &&
     site[what] < share.site &&
     all[what] < share.all &&
-    (what !== 'quick' || leavesOthersSome(line, share))
+    (what === 'waiting' || leavesOthersSome(line, share, what))
   );
 }
 
 /**
  * Of what others have left a party takes half of its site's places, and a site half of all: those who answer late, and are
- * not known for it yet, keep theirs for longer than anything is begun, and whoever came after them would have none.
+ * known for it or not, keep theirs for longer than anything is begun, and whoever came after them would have none.
  */
-function leavesOthersSome({ loads: { all, site, party } }: Line, share: Share): boolean {
-  const left = (of: number, whole: Load, part: Load): number => of - whole.quick + part.quick;
+function leavesOthersSome(
+  { loads: { all, site, party } }: Line,
+  share: Share,
+  lane: Lane,
+): boolean {
+  const left = (of: number, whole: Load, part: Load): number => of - whole[lane] + part[lane];
   return (
-    party.quick < left(share.site, site, party) / 2 && site.quick < left(share.all, all, site) / 2
+    party[lane] < left(share.site, site, party) / 2 && site[lane] < left(share.all, all, site) / 2
   );
 }
 

@@ -291,7 +291,11 @@ export async function endWhatHung(app: App, caller: Caller): Promise<void> {
 /** Leases that had a holder, as far as they have none any more. */
 async function endLoosened(app: App, caller: Caller, ids: readonly string[]): Promise<void> {
   const work = workOf(app, caller);
-  await endByIds(app, work, ids, ({ token_id, alias_id }) => !token_id && !alias_id);
+  try {
+    await endByIds(app, work, ids, ({ token_id, alias_id }) => !token_id && !alias_id);
+  } catch (err) {
+    app.log.warn({ err }, 'what hung on log-ins that were ended is ended later');
+  }
 }
 
 async function endByIds(
