@@ -1,4 +1,5 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
 import { type Logger, pino } from 'pino';
 import type { Caller } from './access/caller.ts';
 import { namesOfPaths } from './access/capabilities/operations.ts';
@@ -57,6 +58,8 @@ export interface Substitutes {
  * @throws Failure with one line for the operator when something it needs cannot be had
  */
 export async function startServer(settings: Config, given: Substitutes = {}): Promise<Running> {
+  // What a request makes is to go with it (ADR 0017).
+  setFlagsFromString('--no-allocation-site-pretenuring');
   // Standard error, so that an audit sink may have standard output to itself.
   const log = given.log ?? pino({ level: settings.log_level }, pino.destination(2));
   const connections = fitConnections(settings.connections, readOpenFileLimit());

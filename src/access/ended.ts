@@ -25,15 +25,26 @@ export interface EndingPages {
   ending?: Ending | undefined;
 }
 
-/** What a write set is about to end; once it is durable, what they were found by is gone. */
-export interface Ending {
-  /** Tokens of log-ins. */
-  readonly token_ids: Set<string>;
-  /** Leases of log-ins by batch tokens, which have no rows. */
-  readonly lease_ids: Set<string>;
-}
+/**
+ * What a write set is about to end; once it is durable, what they were found by is gone. Every request has one, and few
+ * end anything.
+ */
+export class Ending {
+  #token_ids: Set<string> | undefined;
+  #lease_ids: Set<string> | undefined;
 
-export const newEnding = (): Ending => ({ token_ids: new Set(), lease_ids: new Set() });
+  /** Tokens of log-ins. */
+  get token_ids(): Set<string> {
+    this.#token_ids ??= new Set();
+    return this.#token_ids;
+  }
+
+  /** Leases of log-ins by batch tokens, which have no rows. */
+  get lease_ids(): Set<string> {
+    this.#lease_ids ??= new Set();
+    return this.#lease_ids;
+  }
+}
 
 /** More than these are the jobs': one request does not remove more. */
 export const MOST_NOTED = { token_ids: 4_000, lease_ids: 2_000 } as const;

@@ -1,7 +1,7 @@
 import type { Mount } from '../mounts/mount.ts';
 import { EMPTY_CONFIG } from '../mounts/rules.ts';
 import type { Caller } from './caller.ts';
-import { newEnding } from './ended.ts';
+import { Ending } from './ended.ts';
 
 /** Stands for `sys/` where no mount is read: at start, and in periodic work of the server's own. */
 export const SERVER_MOUNT: Mount = {
@@ -41,7 +41,7 @@ export function systemCaller(request_id: string, work: string): Caller {
       outcome: {},
       ended_before: {},
     },
-    ending: newEnding(),
+    ending: new Ending(),
     recorded: false,
   };
 }

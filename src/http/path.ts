@@ -70,6 +70,7 @@ export function listRawTails(target: string, names: readonly string[]): RawTail[
 }
 
 function decodeTail(tail: string): string {
+  if (!tail.includes('%')) return tail;
   try {
     return decodeURIComponent(tail);
   } catch {
@@ -143,6 +144,7 @@ function decodeSegment(written: string): string {
  * @throws Failure `invalid` for percent-encoding that is not valid, or not of UTF-8
  */
 function parseQuery(query: string): URLSearchParams {
+  if (query === '') return new URLSearchParams();
   // URLSearchParams would put a replacement character in the place of what it cannot read.
   try {
     decodeURIComponent(query);

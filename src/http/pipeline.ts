@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '../access/caller.ts';
-import { newEnding } from '../access/ended.ts';
+import { Ending } from '../access/ended.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
@@ -187,7 +187,7 @@ function callerOf(
     asked: route.identify
       ? accessRequest(route, { asked, fields, wrap_ttl, budget }, { operation: OPERATION[method] })
       : undefined,
-    ending: newEnding(),
+    ending: new Ending(),
     recorded: false,
   };
   return caller;
@@ -247,14 +247,15 @@ function dress(
   sent: { fields: Record<string, unknown>; params: Readonly<Record<string, string>> },
 ): Dressed {
   const { mount } = caller;
-  const allowed = new Set(mount.config.allowed_response_headers.map((name) => name.toLowerCase()));
+  const allows = (wanted: string): boolean =>
+    mount.config.allowed_response_headers.some((name) => name.toLowerCase() === wanted);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(result.headers ?? {})) {
-    if (allowed.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
+    if (allows(name.toLowerCase())) headers[name.toLowerCase()] = value;
   }
   if (result.last_modified !== undefined) {
     const since = Date.parse(caller.headers['if-modified-since'] ?? '');
-    if (allowed.has('last-modified')) {
+    if (allows('last-modified')) {
       headers['last-modified'] = new Date(result.last_modified).toUTCString();
     }
     if (result.last_modified < since) return { status: 304, headers, body: undefined };

@@ -9,6 +9,11 @@ const EARLY = 64 << 10;
 const MOST = 1 << 20;
 /** What an ordinary body comes to is not counted. */
 const LITTLE = 4 << 10;
+/**
+ * A body that is announced with no more is not counted either, unless its request waits for others or much is made of it:
+ * nearly all are as short, and counting takes as long as all else that is done to read one.
+ */
+const SHORT = 1 << 10;
 const NO_BODY = new Uint8Array(0);
 
 interface Reader {
@@ -23,6 +28,8 @@ interface Reader {
 export class GatheredRequest extends IncomingMessage {
   #gathering: Gathering | undefined;
   #hold: Hold | undefined;
+  /** Begins to count. */
+  #openHold: (() => Hold | undefined) | undefined;
   #refused: Failure | undefined;
   #reader: Reader | undefined;
   #limit = MOST;
@@ -43,21 +50,23 @@ export class GatheredRequest extends IncomingMessage {
     return this.#refused !== undefined;
   }
 
-  /** To be called before anything of the body comes. @param hold where its bytes are counted */
-  gather(hold: (giveUp: () => void) => Hold | undefined): void {
+  /**
+   * To be called before anything of the body comes.
+   *
+   * @param hold where its bytes are counted
+   * @param waits whether it waits for the answers before it
+   */
+  gather(hold: (giveUp: () => void) => Hold | undefined, waits = false): void {
     const announced = this.headers['content-length'];
     if (announced === undefined && this.headers['transfer-encoding'] === undefined) return;
-    this.#hold = hold(() => this.#refuse('no_room'));
+    this.#openHold = () => hold(() => this.#refuse('no_room'));
+    this.#isWaiting = waits;
+    if (waits || !(Number(announced) <= SHORT)) this.#hold = this.#openHold();
     this.#gathering = new Gathering({
       limit: MOST,
       announced: announced === undefined ? undefined : Number(announced),
       hold: this.#hold,
     });
-  }
-
-  /** It waits for the answers before it: what has come of it can be given up for others. */
-  wait(): void {
-    this.#isWaiting = true;
   }
 
   /** Its turn has come. */
@@ -108,9 +117,12 @@ export class GatheredRequest extends IncomingMessage {
    * @throws Failure `rate_limited` where there is no room for it
    */
   keep(bytes: number): void {
-    if (bytes > LITTLE && this.#hold?.grow(bytes) === false) {
-      throw refusalOf('no_room', this.#limit);
+    if (bytes <= LITTLE) return;
+    if (!this.#hold) {
+      this.#hold = this.#openHold?.();
+      if (this.complete) this.#hold?.settle();
     }
+    if (this.#hold?.grow(bytes) === false) throw refusalOf('no_room', this.#limit);
   }
 
   /** Lets go of the body. */

@@ -78,7 +78,7 @@ export class RequestsInOrder {
       request.gather((giveUp) => {
         whenDone(request, response, () => request.release());
         return this.bodies.hold(line.party, giveUp);
-      });
+      }, before !== undefined);
     }
     if (before) this.#queue(line, own, { before: before.response, answer });
     else this.#answer(line, own, answer);
@@ -101,7 +101,6 @@ export class RequestsInOrder {
   ): void {
     const { request } = own;
     const place = this.#queued.hold(line.party, () => line.socket.destroy());
-    if (request instanceof GatheredRequest) request.wait();
     this.#wait(line, 1);
     before.once('close', () => {
       place.release();
@@ -166,9 +165,12 @@ export function letGoOfRequest(own: Asked | undefined, response: ServerResponse)
 
 /** Once a request is answered, or its client has gone, and nothing is done for it any more. */
 function whenDone(request: IncomingMessage, response: ServerResponse, done: () => void): void {
-  response.once('close', () => {
+  const end = (): void => {
     const work = request instanceof GatheredRequest ? request.work : undefined;
     if (work) work.then(done, done);
     else done();
-  });
+  };
+  // What is begun for a client that has gone ends no sooner than what is done now.
+  if (response.closed) queueMicrotask(end);
+  else response.once('close', end);
 }

@@ -42,7 +42,11 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
     maxParamLength: 8192,
   });
   for (const [pattern, found] of byPattern) {
-    const store: Stored = { routes: found, formed: formedSegments(found, prefix) };
+    const store: Stored = {
+      routes: found,
+      formed: formedSegments(found, prefix),
+      names: readNames(found, prefix),
+    };
     router.on('GET', pattern, nothing, store);
   }
   return {
@@ -51,14 +55,33 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
       // already, so its own are escaped.
       const hit = router.find('GET', /[%?;#]/.test(path) ? escapePath(path) : path);
       if (!hit) return undefined;
-      const { routes: found, formed } = hit.store as Stored;
-      const params = namedParams(found, hit.params);
+      const { routes: found, formed, names } = hit.store as Stored;
+      const params = namedParams(names, hit.params);
       return params && { routes: found, formed, params };
     },
   };
 }
 
-type Stored = Pick<Match, 'routes' | 'formed'>;
+/** A name in a declared path, `{name}` or `{name+}`, and what it may hold; absent: anything. */
+interface PathName {
+  /** What the router calls it. */
+  key: string;
+  name: string;
+  form: RegExp | undefined;
+}
+
+interface Stored extends Pick<Match, 'routes' | 'formed'> {
+  names: readonly PathName[];
+}
+
+function readNames(routes: PathRoutes, prefix: string): PathName[] {
+  const [route] = Object.values(routes);
+  const path = route?.path.slice(prefix.length) ?? '';
+  return [...path.matchAll(/\{(\w+)(\+?)\}/g)].map(([, name = '', rest]) => {
+    const form = route?.path_forms?.[name] ?? (rest ? undefined : NAME);
+    return { key: rest ? '*' : name, name, form };
+  });
+}
 
 /** Which segments after the prefix have a form; all operations of one path must agree on it. */
 function formedSegments(routes: PathRoutes, prefix: string): FormedSegment[] {
@@ -83,14 +106,12 @@ const escapePath = (path: string): string =>
 function nothing(): void {}
 
 function namedParams(
-  routes: PathRoutes,
+  names: readonly PathName[],
   found: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> | undefined {
-  const route = Object.values(routes)[0];
   const params: Record<string, string> = {};
-  for (const [key, value = ''] of Object.entries(found)) {
-    const name = key === '*' ? (/\{(\w+)\+\}$/.exec(route?.path ?? '')?.[1] ?? key) : key;
-    const form = route?.path_forms?.[name] ?? (key === '*' ? undefined : NAME);
+  for (const { key, name, form } of names) {
+    const value = found[key] ?? '';
     if (form && !form.test(value)) return undefined;
     params[name] = value;
   }

@@ -171,7 +171,7 @@ export function decodeOcspPath(text: string): Uint8Array {
       `an OCSP request in a path is base64 shorter than ${MAX_OCSP_REQUEST_BYTES} characters`,
     );
   }
-  return new Uint8Array(Buffer.from(text, 'base64'));
+  return Buffer.from(text, 'base64');
 }
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { Caller } from '../../src/access/caller.ts';
-import { newEnding } from '../../src/access/ended.ts';
+import { Ending } from '../../src/access/ended.ts';
 import { commitFor, commitOnceFor } from '../../src/access/standing/operations.ts';
 import type { App } from '../../src/app.ts';
 import { createTrail, hashSecret } from '../../src/audit/operations.ts';
@@ -98,7 +98,7 @@ export function testCaller(
       operation: 'update',
       path: 'test',
     },
-    ending: newEnding(),
+    ending: new Ending(),
     recorded: false,
   };
 }
