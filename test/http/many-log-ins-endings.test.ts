@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type RawBuilder, sql } from 'kysely';
+import { insertLease } from '../../src/access/leases/store.ts';
 import { tidyTokens } from '../../src/access/tokens/ending/operations.ts';
 import { tokenId } from '../../src/access/tokens/minting/operations.ts';
+import { VAULT_LEASE } from '../../src/broker/vault-leases/lease.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
@@ -72,6 +74,20 @@ const living = ({ alias_id }: Person): RawBuilder<number> =>
 async function makeLogIns({ client }: Served, { id }: Person): Promise<void> {
   const changes = { id: numbered('id'), accessor: numbered('accessor') };
   await copyRow(client.running.app.store, 'token', { of: { id }, copies: COUNT - 1, changes });
+}
+
+const leased = ({ alias_id }: Person): RawBuilder<number> =>
+  rowsOf('lease', sql`alias_id = ${alias_id}`);
+
+/** Leases of log-ins by batch tokens, of what a Vault server gave to a token that is gone. */
+async function makeLeases({ client }: Served, { id: name, alias_id }: Person): Promise<void> {
+  const { store } = client.running.app;
+  const id = `leases/${name}`;
+  const data = { lease_id: 'a', token_id: 'gone', token_mac: 'gone', renew_at: 1, until: 2 };
+  const of = { id, alias_id, token_id: undefined, mount_id: '', kind: VAULT_LEASE, data };
+  const times = { issued_at: 1, expires_at: 2 ** 32, renewed_at: undefined, renewable: false };
+  await store.commit([insertLease({ ...of, ...times })]);
+  await copyRow(store, 'lease', { of: { id }, copies: COUNT - 1, changes: { id: numbered('id') } });
 }
 
 const going = (column: 'token_id' | 'target_id', id: string): RawBuilder<number> =>
@@ -165,6 +181,20 @@ eachPlace('many log-ins', (newPlace) => {
         token: bob.token,
       });
       assert.equal(other.status, 200);
+    });
+  }
+
+  for (const [what, end, who = 'ann'] of LOG_INS) {
+    test(`leases of log-ins of somebody ${what} let go of them in small write sets, and no others do`, async (t) => {
+      const served = await serve(t, await newPlace());
+      const { sizes, bob, client, [who]: gone } = served;
+      for (const person of [gone, bob]) await makeLeases(served, person);
+      sizes.begin({ left: leased(gone) });
+      assert.equal(await end(served), 204);
+      const counts = { left: leased(gone), others: leased(bob) };
+      assert.deepEqual(await countAll(client.running.app.db, counts), { left: 0, others: COUNT });
+      const { most, sets } = sizes.of('left');
+      assert.ok(most <= MOST && sets > 3, `${most} in one of ${sets}`);
     });
   }
 

@@ -10,8 +10,8 @@ import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { type Acl, boundAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
-import { type EndingPages, MOST_NOTED, noteEnding } from '../ended.ts';
-import { listLeasesOfAliases, loosenLeases } from '../leases/store.ts';
+import { type EndingPages, noteEnding } from '../ended.ts';
+import { listLeasesOfAliases, loosenLeases, loosenSome } from '../leases/store.ts';
 import { readAcl } from '../policies/sets/operations.ts';
 import { judgeBoundRules } from '../policy-limits.ts';
 import { commitPage } from '../standing/operations.ts';
@@ -285,8 +285,22 @@ export async function endLogInsBeforehand(
     const others = await app.planDependants(app, ended);
     await work.commit([...deleteTreesByIds(token_ids), ...others], { log_ins: token_ids.length });
   }
-  noteEnding(work, 'lease_ids', await listLeasesOfAliases(app.db, of, MOST_NOTED.lease_ids));
+  await loosenBeforehand(app, work, of);
   await app.endDependants(app, work, { alias_ids: of });
+}
+
+/** One alias may have any number of leases, by as many log-ins: they let go of it some at a time. */
+async function loosenBeforehand(
+  app: App,
+  work: EndingPages,
+  alias_ids: Expression<string>,
+): Promise<void> {
+  for (;;) {
+    const ids = await listLeasesOfAliases(app.db, alias_ids, PAGE);
+    noteEnding(work, 'lease_ids', ids);
+    if (ids.length < PAGE) return;
+    await work.commit([loosenSome(ids)], { leases: ids.length });
+  }
 }
 
 /** Pages of a request, each with a record of its own that says so. */
