@@ -53,9 +53,9 @@ const many = (name: string, count: number): string[] =>
 for (const [what, whoseOf, most] of [
   ['one party of one server', () => ['h', 'p', 's'], 2],
   ['one party of many servers', (at: number) => [`h${at}`, 'p', 's'], 3],
-  ['two parties of one site', (at: number) => [`h${at}`, `p${at % 2}`, 's'], 4],
+  ['two parties of one site', (at: number) => [`h${at}`, `p${at % 2}`, 's'], 3],
   ['one site', (at: number) => [`h${at}`, `p${at}`, 's'], 5],
-  ['two sites', (at: number) => [`h${at}`, `p${at}`, `s${at % 2}`], 6],
+  ['two sites', (at: number) => [`h${at}`, `p${at}`, `s${at % 2}`], 5],
   ['all', (at: number) => [`h${at}`, `p${at}`, `s${at}`], 9],
   ['parties of two sites at one server', (at: number) => ['h', `p${at % 2}`, `s${at % 2}`], 4],
 ] as const) {
@@ -79,6 +79,64 @@ test('parties and sites that have all that they may leave a place to one that ha
     assert.equal(begun.includes('c'), mayBegin, third.join());
   }
 });
+
+/** One after the other offers as much as it may have, each piece at a server of its own. */
+function fill(offer: ReturnType<typeof start>['offer'], whose: readonly (readonly string[])[]) {
+  for (const [party, site] of whose.map(([party = '', site = '']) => [party, site] as const)) {
+    for (const id of many(`${party}-`, 12)) offer(id, [id, party, site]);
+  }
+}
+
+const WIDE: Shares = {
+  ...SHARES,
+  quick: { all: 24, site: 8, party: 4, line: 4 },
+  slow: { all: 24, site: 8, party: 4, line: 4 },
+};
+
+for (const lane of ['quick', 'slow'] as const) {
+  const isSlow = lane === 'slow';
+  const startIn = () => {
+    const slow = new SlowOnes();
+    if (isSlow) slow.find = () => ({ silent: false });
+    return start(slow, { now: 0 }, new Tries(), WIDE);
+  };
+
+  test(`of the ${lane} places of a site the second half is for parties that have none, one each`, () => {
+    for (const [others, newcomer, mayBegin] of [
+      [1, 'new', true],
+      [4, 'new', true],
+      [4, 'p0', false],
+      [4, 'p3', false],
+      [5, 'new', false],
+    ] as const) {
+      const { offer, begun } = startIn();
+      const parties = Array.from({ length: others }, (_, at) => [`p${at}`, 's']);
+      fill(offer, parties);
+      assert.equal(begun.length, 3 + others);
+      offer('late', ['h', newcomer, 's']);
+      assert.equal(begun.includes('late'), mayBegin, `${newcomer} beside ${others}`);
+    }
+  });
+
+  test(`of all ${lane} places the second half is for sites that have none, one each`, () => {
+    for (const [others, newcomer, mayBegin] of [
+      [1, 'new', true],
+      [13, 'new', true],
+      [13, 's0', false],
+      [13, 's12', false],
+      [14, 'new', false],
+    ] as const) {
+      const { offer, begun } = startIn();
+      const sites = Array.from({ length: others }, (_, at) => `s${at}`);
+      fill(
+        offer,
+        sites.flatMap((site) => ['p', 'q', 'r', 't', 'u'].map((party) => [party + site, site])),
+      );
+      offer('late', ['h', 'late', newcomer]);
+      assert.equal(begun.includes('late'), mayBegin, `${newcomer} beside ${others}`);
+    }
+  });
+}
 
 test('of the places of those who are slow, too, a party leaves one to another that has none', () => {
   const slow = new SlowOnes();

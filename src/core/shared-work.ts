@@ -387,18 +387,17 @@ function hasPlace(line: Line, share: Share, what: Lane | 'waiting'): boolean {
 }
 
 /**
- * Of what others have left a party takes half of its site's places, and a site half of all: those who answer late, and are
- * known for it or not, keep theirs for longer than anything is begun, and whoever came after them would have none.
+ * The second half of a site's places, and of all, is for parties and sites that have none, one each: those who answer late,
+ * and are known for it or not, keep theirs for longer than anything is begun, and whoever came after them would have none.
  */
 function leavesOthersSome(
   { loads: { all, site, party } }: Line,
   share: Share,
   lane: Lane,
 ): boolean {
-  const left = (of: number, whole: Load, part: Load): number => of - whole[lane] + part[lane];
-  return (
-    party[lane] < left(share.site, site, party) / 2 && site[lane] < left(share.all, all, site) / 2
-  );
+  const mayHave = (part: Load, whole: Load, of: number): boolean =>
+    part[lane] === 0 || whole[lane] < of / 2;
+  return mayHave(party, site, share.site) && mayHave(site, all, share.all);
 }
 
 function isBefore(one: Line, other: Line, lane: Lane): boolean {
