@@ -123,7 +123,7 @@ const NO_RULE = refuse('no policy has a rule for this path');
 export type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoRequired'>;
 
 /**
- * Says whether a caller may do what a request asks for (contract 5.2 to 5.4); {@link TOO_MUCH} when
+ * Says whether a caller may do what a request asks for; {@link TOO_MUCH} when
  * nothing is left of its budget, which all tables and guards have in common.
  */
 export function judgeAccess(acl: Acl, request: AccessRequest): Soon<AccessVerdict> {

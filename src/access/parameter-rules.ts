@@ -21,7 +21,7 @@ export function hasConditions(rule: ParameterConditions): boolean {
 }
 
 /**
- * Says why a request's parameters are refused, or undefined if they are not (contract 5.4). The
+ * Says why a request's parameters are refused, or undefined if they are not. The
  * reason names parameters and never has a value in it. A value counts as what the endpoint makes
  * of it, and is denied by what was sent, too: neither `"t"` nor `1` gets past a rule about `true`.
  *

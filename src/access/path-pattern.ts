@@ -2,7 +2,7 @@ import { parseSelector, type Selector } from '../core/identity-template.ts';
 import { findText } from '../core/text-search.ts';
 
 /**
- * Path patterns of policies (contract 5.3). A trailing `*` stands for any rest, the empty one and
+ * Path patterns of policies. A trailing `*` stands for any rest, the empty one and
  * slashes included; `+` as a whole segment for any one segment that is not empty. Anywhere else
  * both are ordinary characters.
  *

@@ -78,7 +78,7 @@ export function listAll<Of extends WildRule>({ byHead }: Heads<Of>): Of[] {
 /**
  * The one rule that decides about a path: an exact one, or the best of those with wildcards.
  *
- * @param isList a list's path ends in a slash; only exact rules may leave it out (contract 5.3). What
+ * @param isList a list's path ends in a slash; only exact rules may leave it out. What
  *   denies the path without it denies its list, too, unless a rule of higher rank is about the list
  * @param effort what that takes is taken from it
  */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Whole numbers come as numbers or as text (contract 1.2). */
+/** Whole numbers come as numbers or as text. */
 export const wholeNumber = () =>
   z
     .union([z.number(), z.string().regex(/^-?\d{1,16}$/)])

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deriveMask } from './mask.ts';
 
-// Contract 1.5.
 const rows: [body: Record<string, unknown>, mask: string[], why: string][] = [
   [{}, [], 'nothing'],
   [{ name: 'x' }, ['name'], 'a value'],
@@ -33,7 +32,7 @@ test('the path of a field is no longer than that of any field there is', () => {
   assert.throws(() => deriveMask({ [`${longest}k`]: { a: 1 } }), /Error in provided request/);
 });
 
-test('trap 34: the mask of the query takes the place of the body, several paths in one text', () => {
+test('the mask of the query takes the place of the body, several paths in one text', () => {
   const given = ['name, description', 'type', ' ', ','];
   assert.deepEqual(deriveMask({ address: 'x' }, given), ['name', 'description', 'type']);
 });

@@ -2,8 +2,7 @@ import { Failure } from '../core/failure.ts';
 
 /**
  * The paths that a PATCH speaks of: every property of its body, those set to null included;
- * an object contributes the paths of its members, an empty one and a list their own
- * (contract 1.5).
+ * an object contributes the paths of its members, an empty one and a list their own.
  *
  * @throws Failure `invalid` for names that no field has by their length
  * @param whole properties that are taken as one value, e.g. `api_tags`

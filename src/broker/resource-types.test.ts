@@ -13,7 +13,6 @@ import {
   typeOfPlural,
 } from './resource-types.ts';
 
-// Contract 1.12; traps 3 and 4.
 const ids: [id: string, type: ResourceTypeName | undefined, subtype: string, why: string][] = [
   ['ttcp_1234567890', 'target', 'tcp', 'as they are made'],
   ['ttcp_', 'target', 'tcp', 'the length is not looked at'],
@@ -27,9 +26,9 @@ const ids: [id: string, type: ResourceTypeName | undefined, subtype: string, why
   ['hs_1', 'host-set', 'plugin', 'an old prefix'],
   ['cred_1', 'credential', 'username_password', 'an old prefix'],
   ['u_anon', 'user', 'user', 'built-in'],
-  ['j_1234567890', undefined, '', 'trap 3: an unknown prefix'],
-  ['ttcp_1 23456789', undefined, '', 'trap 4: a blank'],
-  ['ttcp_1%2F..', undefined, '', 'trap 6: what is no letter or digit'],
+  ['j_1234567890', undefined, '', 'an unknown prefix'],
+  ['ttcp_1 23456789', undefined, '', 'a blank'],
+  ['ttcp_1%2F..', undefined, '', 'what is no letter or digit'],
   ['ttcp_1_2', undefined, '', 'two underscores'],
   ['ttcp1234567890', undefined, '', 'no underscore'],
   ['TTCP_1234567890', undefined, '', 'another case'],

@@ -40,7 +40,7 @@ export function isForeignPage(request: {
 }
 
 /**
- * Judges where a request comes from (contract 1.1; Fetch standard, section 3.2). A page of the
+ * Judges where a request comes from (Fetch standard, section 3.2). A page of the
  * server's own origin needs no leave.
  *
  * @param request.origin    the header, if any

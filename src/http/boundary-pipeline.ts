@@ -162,7 +162,7 @@ function originOf(app: App, request: HttpRequest): CorsVerdict {
 
 const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
 
-/** Counts a request; one too many is answered with when to come again, and no body (contract 1.11). */
+/** Counts a request; one too many is answered with when to come again, and no body. */
 function takeQuota(
   app: App,
   { id, access }: BoundaryRoute,
@@ -308,7 +308,7 @@ async function readFields(
 }
 
 /**
- * That a path names nothing is told to everybody (contract 1.10), also to whom nothing could be granted.
+ * That a path names nothing is told to everybody, also to whom nothing could be granted.
  *
  * @throws Failure as the request would be refused if nobody read its body
  */

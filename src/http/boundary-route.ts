@@ -70,7 +70,7 @@ export interface BoundaryRoute {
   /** `/v1/targets`, `/v1/targets/{id}`, `/v1/targets/{id}:authorize-session`, `/v1/workers:…`. */
   path: `/v1/${string}`;
   summary: string;
-  /** Sections of the contract or of standards. */
+  /** Sections of standards. */
   see?: readonly string[];
   access: BoundaryAccess;
   /** Fields of the body. */

@@ -4,7 +4,7 @@ import { COMMON_HEADERS } from './common-headers.ts';
 import type { FeedTurns } from './feed.ts';
 import { partyOfSocket } from './peer.ts';
 
-/** Why the parser gave a connection up; each is answered in the API's own form (contract 1.4). */
+/** Why the parser gave a connection up; each is answered in the API's own form. */
 const REFUSALS: Readonly<Record<string, { status: number; because: string }>> = {
   HPE_INVALID_METHOD: { status: 405, because: 'unsupported operation: the verb is not known' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, because: 'the chunk extensions are too long' },

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { Dressed } from './wire/vault.ts';
 
-/** Whether a request target asks how the server is, as clients of the broker do (contract 5.7). */
+/** Whether a request target asks how the server is, as clients of the broker do. */
 export function isHealthTarget(target: string): boolean {
   return target === '/health' || target.startsWith('/health?');
 }

@@ -73,7 +73,7 @@ export interface PagedBody {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
-/** What stands for a wrapped answer (contract 1.3). */
+/** What stands for a wrapped answer. */
 export interface WrapInfo {
   /** Good for taking the answer, once. */
   token: string;
@@ -196,7 +196,7 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   sets_also?: readonly SetElsewhere[] | undefined;
   /** Fields that say the same: the old name, and the one that it stands for. */
   old_names?: Readonly<Record<string, string>>;
-  /** A path parameter's own form where it is not a plain name (contract: `\w(([\w-.]+)?\w)?`). */
+  /** A path parameter's own form where it is not a plain name (`\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
   run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;
 }

@@ -19,7 +19,7 @@ export interface PathRouter {
   find(path: string): Match | undefined;
 }
 
-/** A name in a path (contract 1.9); what does not look so is no path of ours. */
+/** A name in a path; what does not look so is no path of ours. */
 const NAME = /^\w(?:[\w.-]*\w)?$/;
 
 /** Compiles the routes of one engine. `prefix` is what their declared paths have before the mount's own. */

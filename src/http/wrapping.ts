@@ -13,7 +13,7 @@ import type { Answer, AnyRoute } from './route.ts';
 import { type Dressed, dressWrapped } from './wire/vault.ts';
 
 /**
- * Reads the headers that ask for wrapping (contract 1.3).
+ * Reads the headers that ask for wrapping.
  *
  * @returns whole seconds that the answer is to be wrapped for; undefined when it is not
  * @throws Failure `invalid` for a wish that cannot be fulfilled: nobody who counts on the

@@ -169,7 +169,7 @@ export const LISTS = [
   'delegated_auth_accessors',
 ] as const;
 
-/** The entry of `sys/mounts` and `sys/auth` (contract 4.4). */
+/** The entry of `sys/mounts` and `sys/auth`. */
 export function describeMount(mount: Mount): Record<string, unknown> {
   const { config } = mount;
   const lists = Object.fromEntries(

@@ -25,7 +25,6 @@ test('nobody in particular sees how to log in, and little else', async () => {
 });
 
 test('a token that is unknown, malformed or empty is nobody in particular', async () => {
-  // Traps 9 to 11.
   const target = `targets/${await make('targets', {
     scope_id: project,
     type: 'tcp',

@@ -71,7 +71,6 @@ const isInvalidToken = (answer: Reply, message: RegExp): void => {
 };
 
 test('a project lists its own targets, an org and the global scope only all that is beneath', async () => {
-  // Traps 64 and 65.
   const [one, other] = [await newProject(), await newProject()];
   const [first, second] = [await newTarget(one), await newTarget(other)];
   assert.deepEqual((await readAll(viewer.call, `targets?scope_id=${one}`)).ids, [first]);
@@ -93,7 +92,6 @@ test('a project lists its own targets, an org and the global scope only all that
 });
 
 test('what may be listed in some places is listed there alone', async () => {
-  // Traps 65, 73, 98 and 99.
   const [one, other] = [await newProject(), await newProject()];
   const [first, second] = [await newTarget(one), await newTarget(one)];
   await newTarget(other);
@@ -160,7 +158,6 @@ test('a right to list in global counts for every scope beneath, where something 
 });
 
 test('pages are newest first, with the count of all, until the list is complete', async () => {
-  // Traps 68 and 69.
   const project = await newProject();
   const ids = await newTargets(project, 20);
   const path = `targets?scope_id=${project}`;
@@ -210,7 +207,6 @@ for (const [size, status] of sizes) {
 }
 
 test('a filter sees what is shown, and fills its pages by passing over what does not match', async () => {
-  // Traps 66, 67, 70 and 101.
   const project = await newProject();
   await newTarget(project, 'web');
   const wanted: string[] = [];
@@ -306,7 +302,6 @@ test('what went with its project, or with its org, is named in the list of what 
 });
 
 test('a token is for the type, the place and the grants that it was given for', async () => {
-  // Traps 71 and 72.
   const project = await newProject();
   await newTargets(project, 3);
   const path = `targets?scope_id=${project}`;

@@ -3,8 +3,6 @@ import { after, test } from 'node:test';
 import { refusedFields, startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
-// Contract 3.3 and 4.1.
-
 const broker = await startBroker({ after });
 const { admin, project, org, make } = broker;
 
@@ -152,7 +150,6 @@ test('grants that mean the same are one, however they are written', async () => 
   assert.equal(cleared.field('version'), 6);
 });
 
-// Trap 102 and others.
 const ungrantable: [text: string, because: RegExp][] = [
   ['', /^Grant strings must not be empty\.$/],
   ['nonsense', /^Improperly formatted grant "nonsense"\./],
@@ -225,7 +222,7 @@ const reach: [
   [org, 'add', ['global'], /no project of the role's org/, 'what lies above'],
   [org, 'add', ['descendants'], /only roles in global/, 'more than its projects'],
   [project, 'set', [project], ['this'], 'itself'],
-  [project, 'add', ['children'], /reaches only "this"/, 'trap 104: it has no children'],
+  [project, 'add', ['children'], /reaches only "this"/, 'it has no children'],
   [project, 'set', [otherProject], /reaches only "this"/, 'another project'],
 ];
 

@@ -3,8 +3,6 @@ import { after, test } from 'node:test';
 import { listedIds, refusedFields, startBroker, tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
-// Contract 3.1 and 4.5.
-
 const broker = await startBroker({ after });
 const { admin, nobody, project, org, make, client } = broker;
 

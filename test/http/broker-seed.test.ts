@@ -227,7 +227,6 @@ test("the plain user reads and cancels sessions of their own, and nobody else's"
   assert.equal((await post(user, `sessions/${own}:cancel`, { version: 1 })).status, 200);
 });
 
-// Trap 84.
 test('whoever repairs is allowed everything but a session', async (t) => {
   const recovery_key = randomBytes(32);
   const client = await seeded(t, {}, { config: { recovery_key } });

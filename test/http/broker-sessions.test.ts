@@ -120,7 +120,6 @@ async function runDue(): Promise<void> {
   if (page) await app.store.commit(page.effects);
 }
 
-// Trap 74.
 test('a target with an address leads there, and neither host nor host set is named', async () => {
   const target = await makeTarget({ session_max_seconds: 60, session_connection_limit: 3 });
   const reply = await mustAuthorize(target);
@@ -185,7 +184,6 @@ for (const [type, endpoint] of [
   });
 }
 
-// Trap 75.
 test('a target with host sets leads to one of their hosts, or to the one that is asked for', async () => {
   const { target, set, hosts } = await makeHosted('10.1.0.1', '10.1.0.2', '10.1.0.3');
   const reply = await mustAuthorize(target, { host_id: hosts[1] });
@@ -206,7 +204,6 @@ test('a target with host sets leads to one of their hosts, or to the one that is
   assert.deepEqual(faults(strange), { host_id: 'The requested host id is not available.' });
 });
 
-// Traps 76, 77 and 86.
 test('a target is found by its name in a scope, also with a slash in it', async () => {
   const name = `web/${named} x`;
   const target = await makeTarget({ name });
@@ -225,7 +222,6 @@ const NAME_NEEDS_SCOPE = 'Scope ID or scope name must be provided when target na
 const ONE_SCOPE = 'Scope ID and scope name cannot both be provided when target name is used.';
 const MALFORMED = 'Incorrectly formatted identifier.';
 
-// Traps 76 and 77, and the table of contract 2.10.
 const refusals: [path: string, body: Record<string, string>, fields: Record<string, string>][] = [
   [
     'web',
@@ -296,7 +292,6 @@ test('an alias leads to its target and its host, and to no other host', async ()
   assert.equal((await authorize('nothing.example')).status, 404);
 });
 
-// Trap 78.
 test('a target without hosts or address is not found', async () => {
   const bare = await makeTarget({ address: undefined });
   const { target, set, hosts } = await makeHosted('10.3.0.1');
@@ -308,7 +303,6 @@ test('a target without hosts or address is not found', async () => {
   }
 });
 
-// Trap 79.
 test('without a worker that the filter admits nothing is made', async () => {
   const target = await makeTarget({ egress_worker_filter: '"none" in "/tags/nothing"' });
   const before = await app.db.selectFrom('session').select('id').execute();
@@ -324,7 +318,6 @@ test('without a worker that the filter admits nothing is made', async () => {
   assert.equal(afterwards.length, before.length);
 });
 
-// Trap 82.
 test('two calls make two sessions', async () => {
   const target = await makeTarget();
   const all = await Promise.all(Array.from({ length: 8 }, () => mustAuthorize(target)));
@@ -332,7 +325,6 @@ test('two calls make two sessions', async () => {
   assert.equal(new Set(all.map((reply) => reply.field('authorization_token'))).size, 8);
 });
 
-// Trap 84.
 test('nobody, and whoever repairs, is given no session', async () => {
   const target = await makeTarget();
   const path = `targets/${target}:authorize-session`;
@@ -343,7 +335,6 @@ test('nobody, and whoever repairs, is given no session', async () => {
   assert.equal(repairer.field('message'), 'Forbidden.');
 });
 
-// Trap 85.
 test('output fields of grants take nothing out of an authorization, and out of a session', async () => {
   const target = await makeTarget();
   const person = await project.addPerson('narrow', [
@@ -400,7 +391,6 @@ test('cancel takes the version that there is, and cancels once', async () => {
   assert.ok(states[1]?.end_time && !states[0]?.end_time);
 });
 
-// Traps 87 and 95.
 test('a session becomes active with its first use, and shows what its connections carry', async () => {
   const id = sessionOf(await mustAuthorize(await makeTarget()));
   const pending = await readSession(id);
@@ -431,7 +421,6 @@ test('a session becomes active with its first use, and shows what its connection
   assert.ok(items.every((item) => item.connections === undefined));
 });
 
-// Trap 88.
 test('the last connection of a limit ends the session', async () => {
   const id = sessionOf(await mustAuthorize(await makeTarget({ session_connection_limit: 1 })));
   const connection_id = await useSession(id);
@@ -448,7 +437,6 @@ test('the last connection of a limit ends the session', async () => {
   assert.equal(ended.field('version'), 3);
 });
 
-// Trap 89.
 test('a canceled session ends with its last connection', async () => {
   const id = sessionOf(await mustAuthorize(await makeTarget()));
   const connection_id = await useSession(id);
@@ -497,7 +485,6 @@ test('sessions of a scope that is no project are listed only with those beneath'
   assert.ok(idsOf(deep).length > 0);
 });
 
-// Trap 94.
 test('a session is canceled with its target, and loses target and type but not its version', async () => {
   const target = await makeTarget();
   const id = sessionOf(await mustAuthorize(target));
@@ -511,7 +498,6 @@ test('a session is canceled with its target, and loses target and type but not i
   assert.equal((await authorize(target)).status, 404);
 });
 
-// Trap 94.
 test('a session is canceled with the log-in that made it, and with its user', async () => {
   const target = await makeTarget();
   const grants = [
@@ -634,7 +620,7 @@ test('while a target is changed sessions are authorized all the same', async () 
   assert.deepEqual(new Set([changed, ...all].map(({ status }) => status)), new Set([200]));
 });
 
-// Trap 90; last, since the clock moves.
+// Last, since the clock moves.
 test('a session that has run out is refused at once, ended by the job, and forgotten', async () => {
   const target = await makeTarget({ session_max_seconds: 60 });
   const id = sessionOf(await mustAuthorize(target));

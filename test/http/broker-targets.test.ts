@@ -31,7 +31,6 @@ const foreignSet = await newHostSet(foreignCatalog);
 // Reading
 
 test('a target is read by its id, and says that it has no address', async () => {
-  // Trap 1.
   const id = await idOf();
   const answer = await admin('GET', `targets/${id}`);
   assert.equal(answer.status, 200);
@@ -61,7 +60,6 @@ for (const [trap, path, status, fields] of unreadable) {
 }
 
 test('an alias stands for its target, in any case and on every path, and for nothing once it leads nowhere', async () => {
-  // Traps 7, 8, 13 and 59.
   const target = await newTarget({
     with_aliases: [
       { scope_id: 'global', value: 'one.example' },
@@ -97,7 +95,6 @@ test('an alias stands for its target, in any case and on every path, and for not
 // Creating
 
 test('a new target has the defaults', async () => {
-  // Trap 12.
   const answer = await newTarget();
   assert.equal(answer.field('version'), 1);
   assert.equal(answer.field('session_max_seconds'), 28_800);
@@ -239,7 +236,6 @@ for (const [trap, change, shown] of creatable) {
 }
 
 test('an alias that cannot be leaves no target behind', async () => {
-  // Traps 15 and 16.
   await newTarget({ with_aliases: [{ scope_id: 'global', value: 'taken.example' }] });
   const plain = await broker.person(['ids=*;type=target;actions=create,read']);
   const name = newName();
@@ -269,7 +265,6 @@ test('an alias that cannot be leaves no target behind', async () => {
 });
 
 test('a name is taken once in a project, for targets of every type', async () => {
-  // Trap 31.
   const name = newName();
   await newTarget({ name });
   for (const more of [{}, { type: 'ssh', attributes: {} }]) {
@@ -366,7 +361,6 @@ for (const [trap, change, fields] of unchangeable) {
 }
 
 test('a version is needed', async () => {
-  // Trap 48.
   const id = await idOf();
   for (const body of [{ name: 'x' }, { name: 'x', version: 0 }, { name: 'x', version: null }]) {
     const answer = await admin('PATCH', `targets/${id}`, body);
@@ -377,7 +371,6 @@ test('a version is needed', async () => {
 });
 
 test('a wrong version changes nothing, not even the address', async () => {
-  // Traps 46 and 47.
   const before = await newTarget();
   const id = before.textAt('id');
   for (const version of [2, 99]) {
@@ -392,7 +385,6 @@ test('a wrong version changes nothing, not even the address', async () => {
 });
 
 test('only what is named changes, one version and a moment later', async () => {
-  // Traps 33, 38, 40, 41, 42, 43 and 49.
   const before = await newTarget({
     description: 'as before',
     session_max_seconds: 60,
@@ -427,7 +419,6 @@ test('only what is named changes, one version and a moment later', async () => {
 });
 
 test('the mask of the query takes the place of the body', async () => {
-  // Trap 34.
   const id = await idOf({ description: 'as before' });
   const name = newName();
   const body = { version: 1, name, description: 'new', session_max_seconds: 5 };
@@ -460,7 +451,6 @@ test('an old worker filter goes before a new one comes', async () => {
 // Address and host sources
 
 test('a target has an address or host sources, never both', async () => {
-  // Traps 50, 51 and 52.
   const id = await idOf({ address: '10.0.0.1' });
   for (const change of ['add', 'set']) {
     const body = { version: 1, host_source_ids: [hostSet] };
@@ -513,7 +503,6 @@ test('an address and a host source sent at once end up as one of them', async ()
 // Verbs of sources
 
 test('host sources are added once, replaced and removed, one version at a time', async () => {
-  // Traps 53, 57 and 58.
   const id = await idOf();
   const verb = (change: string, version: number, host_source_ids: string[]): Promise<Reply> =>
     admin('POST', `targets/${id}:${change}-host-sources`, { version, host_source_ids });
@@ -534,7 +523,6 @@ test('host sources are added once, replaced and removed, one version at a time',
 const IN_FIELDS = 'Errors in provided fields.';
 
 test('host sources that cannot be are named, and nothing is changed', async () => {
-  // Traps 54 to 56.
   const id = await idOf();
   await admin('POST', `targets/${id}:add-host-sources`, { version: 1, host_source_ids: [hostSet] });
   const before = await admin('GET', `targets/${id}`);
@@ -564,7 +552,6 @@ test('host sources that cannot be are named, and nothing is changed', async () =
 });
 
 test('verbs look at the id and the version first', async () => {
-  // Trap 55.
   const id = await idOf();
   for (const verb of ['add-host-sources', 'set-host-sources', 'remove-credential-sources']) {
     const none = await admin('POST', `targets/j_1:${verb}`, {});
@@ -660,7 +647,6 @@ test('a target is deleted once', async () => {
 });
 
 test('what may be done is said of each target, and what grants show is all that is shown', async () => {
-  // Traps 10, 85 and 101 by what is shown.
   const id = await idOf();
   const person = await broker.person([
     `ids=${id};actions=update;output_fields=id,version,authorized_actions`,

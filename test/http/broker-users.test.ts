@@ -3,8 +3,6 @@ import { after, test } from 'node:test';
 import { refusedFields, startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
-// Contract 3.2.
-
 const broker = await startBroker({ after });
 const { admin, project, org, make, auth_method } = broker;
 

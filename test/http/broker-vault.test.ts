@@ -274,7 +274,6 @@ test('a session gets what its library says, before what is stored', async () => 
   assert.equal(bare?.credential_source?.credential_type, undefined);
   const last = credentials.at(-1);
   assert.equal(last?.credential_source?.type, 'static', 'stored ones come last');
-  // Trap 83.
   assert.deepEqual(last?.secret?.decoded, last?.credential);
   assert.deepEqual(
     JSON.parse(Buffer.from(String(last?.secret?.raw), 'base64').toString()),
@@ -283,7 +282,6 @@ test('a session gets what its library says, before what is stored', async () => 
 });
 
 test('each session has a credential of its own, which ends with it', async () => {
-  // Trap 82.
   const id = await brokered(await library({ path: 'database/creds/app' }));
   const [first, second] = [await authorize(id), await authorize(id)];
   const nameOf = (answer: Reply): string => answer.textAt('credentials.0.secret.decoded.username');
@@ -312,7 +310,6 @@ test('a credential is renewed while its session lives', async () => {
 });
 
 test('a Vault server that refuses leaves no session and gives nothing away', async () => {
-  // Trap 81.
   const before = await countSessions();
   const leases = vault.leases.size;
   vault.answers.set('GET secret/broken', { status: 500, body: { errors: ['no such engine'] } });
@@ -356,7 +353,6 @@ test('injected credentials are sealed for the worker and not in the answer', asy
       additional_valid_principals: ['web'],
     },
   });
-  // Trap 63.
   const target = await ask('POST', 'targets', {
     scope_id: PROJECT,
     type: 'ssh',
@@ -598,11 +594,9 @@ test('verbs on credential sources: both lists empty, one list alone, and all kin
   const object = await stored('json', { object: { a: 1 } });
   const generic = await library({ path: 'secret/a' });
 
-  // Trap 62.
   const id = await brokered(password, pair, triple, generic);
   const verb = (name: string, body: object): Promise<Reply> =>
     ask('POST', `targets/${id}:${name}-credential-sources`, body);
-  // Trap 60.
   for (const name of ['add', 'remove']) {
     const found = faults(await verb(name, { version: 2 }));
     const because = 'Brokered or Injected Application Credential Source IDs must be provided.';
@@ -611,10 +605,8 @@ test('verbs on credential sources: both lists empty, one list alone, and all kin
       injected_application_credential_source_ids: because,
     });
   }
-  // Trap 63.
   const injected = { version: 2, injected_application_credential_source_ids: [object] };
   assert.ok(faults(await verb('add', injected)).injected_application_credential_source_ids);
-  // Trap 61.
   const both = await verb('add', {
     version: 2,
     injected_application_credential_source_ids: [pair],

@@ -1,4 +1,4 @@
-/** Conditional reads of certificates and lists (contract 1.11, 1.12). */
+/** Conditional reads of certificates and lists. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

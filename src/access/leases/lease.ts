@@ -62,7 +62,7 @@ export interface LeaseKind {
 /** Every kind of lease by its name. */
 export type LeaseKinds = Readonly<Record<string, LeaseKind>>;
 
-/** What a look-up tells of a lease (contract 4.8). */
+/** What a look-up tells of a lease. */
 export function describeLease(lease: Lease, now: number): Record<string, unknown> {
   return {
     id: lease.id,

@@ -5,8 +5,8 @@ export type AddressVerdict = { valid: true; address: string } | { valid: false; 
 const invalid = (because: string): AddressVerdict => ({ valid: false, because });
 
 /**
- * Reads the address of a host or a target: an IP address or a DNS name, without a port
- * (contract 2.5). Names are not resolved.
+ * Reads the address of a host or a target: an IP address or a DNS name, without a port.
+ * Names are not resolved.
  *
  * @param portMessage what is said of an address with a port
  * @returns the address trimmed, an IPv6 one in its canonical form (RFC 5952)

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aliasKey, faultOfValue, hostIdOf } from './alias.ts';
 
-// Contract 3.7.
 const values: [value: string, fits: boolean, why: string][] = [
   ['db', true, 'one label'],
   ['db.example.internal', true, 'several'],

@@ -244,7 +244,7 @@ export async function findDestination(app: App, value: string): Promise<Destinat
 }
 
 /**
- * Puts a target's id in the place of an alias: text without an underscore (contract 1.13).
+ * Puts a target's id in the place of an alias: text without an underscore.
  *
  * @throws Failure `not_found` for an alias that is unknown or leads nowhere
  */

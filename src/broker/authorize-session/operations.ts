@@ -28,8 +28,8 @@ import { requireWorkers } from '../workers/operations.ts';
 import { wantedOf } from './request.ts';
 
 /**
- * Puts the target's id in the place of an alias, and the alias's host with it (contract 1.13,
- * 2.10). With a scope in the body the path is a target's name.
+ * Puts the target's id in the place of an alias, and the alias's host with it. With a scope
+ * in the body the path is a target's name.
  *
  * @throws Failure `not_found` for an alias that is unknown or leads nowhere, `invalid` when the
  *   request names another host than the alias
@@ -306,7 +306,7 @@ async function commitResolved(
   return answer;
 }
 
-/** The answer of contract 2.10; grants take no field out of it. */
+/** The answer; grants take no field out of it. */
 function describeAuthorization(
   { target, scope }: { target: Resource; scope: Scope },
   session: PlannedSession,

@@ -2,7 +2,7 @@ import type { Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
 import { isIdOf } from '../resource-types.ts';
 
-/** How a request says which target it means (contract 2.10). */
+/** How a request says which target it means. */
 export interface Wanted {
   /** The target's name; empty when the path has its id. */
   name: string;

@@ -13,7 +13,7 @@ export interface CredentialBody {
 /** The sealed part: texts by field, or the object of a `json` credential. */
 export type CredentialSecret = Readonly<Record<string, unknown>>;
 
-/** Fields of a type of credential (contract 3.6). */
+/** Fields of a type of credential. */
 interface Kind {
   /** Shown, and required. */
   open: readonly ('username' | 'domain')[];
@@ -162,7 +162,7 @@ export function planCredential(
   return { open, secret };
 }
 
-/** A stored credential as a session gets it (contract 2.10). */
+/** A stored credential as a session gets it. */
 export function presentCredential(
   type: string,
   body: Pick<CredentialBody, 'username' | 'domain'>,

@@ -67,7 +67,7 @@ const faults: [text: string, because: RegExp, why: string][] = [
   ['', /ends at position 1/, 'nothing'],
   ['   ', /ends at position/, 'blanks'],
   ['bad expression', /"expression" stands at position 5/, 'two words'],
-  ['"//id/"=="bad"', /"\/\/id\/" at position 1 is no selector/, 'trap 66: empty segments'],
+  ['"//id/"=="bad"', /"\/\/id\/" at position 1 is no selector/, 'empty segments'],
   ['"item/name" == "x"', /no selector/, 'a pointer without its first slash'],
   ['"/item/na me" == "x"', /no selector/, 'a blank in a pointer'],
   ['a == ', /ends at position/, 'no value'],

@@ -30,7 +30,7 @@ const holder = (asker: Asker, ...texts: string[]): Authority =>
 
 type Asked = { id?: string; pin?: string };
 
-// Contract 4.3, each rule beside its nearest "no"; traps 98, 99 and 103.
+// Each rule beside its nearest "no".
 const rows: [
   grant: string,
   type: ResourceTypeName,
@@ -42,12 +42,12 @@ const rows: [
   [`ids=${TARGET};actions=read`, 'target', 'read', { id: TARGET }, true, 'rule 2: the id'],
   [`ids=${TARGET};actions=read`, 'target', 'read', { id: OTHER_TARGET }, false, 'another id'],
   [`ids=${TARGET};actions=read`, 'target', 'update', { id: TARGET }, false, 'another action'],
-  [`ids=${TARGET};actions=read`, 'target', 'list', {}, false, 'trap 98: not the collection'],
+  [`ids=${TARGET};actions=read`, 'target', 'list', {}, false, 'not the collection'],
   [`ids=${TARGET};type=target;actions=read`, 'target', 'read', { id: TARGET }, true, 'own type'],
   [`ids=${TARGET};actions=*`, 'target', 'delete', { id: TARGET }, true, 'every action'],
   [`ids=${TARGET};actions=*`, 'target', 'create', { id: TARGET }, false, 'but create'],
   [`ids=${TARGET};actions=*`, 'target', 'list', { id: TARGET }, false, 'and list'],
-  ['type=target;actions=list', 'target', 'list', {}, true, 'trap 99, rule 3: the collection'],
+  ['type=target;actions=list', 'target', 'list', {}, true, 'the collection'],
   ['type=target;actions=list', 'target', 'list', { id: TARGET }, false, 'an item is none'],
   ['type=target;actions=list', 'target', 'read', { id: TARGET }, false, 'nor can it be read'],
   ['type=target;actions=list', 'target', 'create', {}, false, 'list is not create'],
@@ -111,7 +111,6 @@ test('what is allowed of one thing is possible', () => {
   }
 });
 
-// Contract 4.2; traps 96 and 97.
 const reaches: [
   role_scope: string,
   grant_scope: string,
@@ -120,16 +119,16 @@ const reaches: [
   why: string,
 ][] = [
   ['o_1', 'this', ORG, true, 'its own scope'],
-  ['o_1', 'this', PROJECT, false, 'trap 96: "this" on an org is not its projects'],
-  ['o_1', 'children', PROJECT, true, 'trap 96: "children" on an org are its projects'],
+  ['o_1', 'this', PROJECT, false, '"this" on an org is not its projects'],
+  ['o_1', 'children', PROJECT, true, '"children" on an org are its projects'],
   ['o_1', 'children', ORG, false, 'not itself'],
   ['o_1', 'children', FOREIGN_PROJECT, false, 'not those of another org'],
   ['global', 'children', ORG, true, 'the orgs of global'],
   ['global', 'children', PROJECT, false, 'not what is in them'],
   ['global', 'children', GLOBAL, false, 'not global, which has no parent'],
-  ['global', 'descendants', ORG, true, 'trap 97: everything'],
-  ['global', 'descendants', PROJECT, true, 'trap 97: everything'],
-  ['global', 'descendants', GLOBAL, false, 'trap 97: but global'],
+  ['global', 'descendants', ORG, true, 'everything'],
+  ['global', 'descendants', PROJECT, true, 'everything'],
+  ['global', 'descendants', GLOBAL, false, 'but global'],
   ['o_1', 'descendants', PROJECT, false, 'only global has descendants'],
   ['global', 'p_1', PROJECT, true, 'one scope by its id'],
   ['global', 'p_1', OTHER_PROJECT, false, 'not its sibling'],
@@ -143,14 +142,13 @@ for (const [role_scope, grant_scope, place, reached, why] of reaches) {
   });
 }
 
-test('trap 100: a narrower grant takes nothing away from a wider one', () => {
+test('a narrower grant takes nothing away from a wider one', () => {
   const both = holder('user', 'ids=*;type=target;actions=*', `ids=${TARGET};actions=read`);
   const asked = { ...PROJECT, type: 'target', id: TARGET } as const;
   assert.ok(both.judge({ ...asked, action: 'delete' }).authorized);
   assert.ok(both.judge({ ...asked, action: 'read' }).authorized);
 });
 
-// Trap 103.
 const strangers: [grant: string, type: ResourceTypeName, action: Action, allowed: boolean][] = [
   ['ids=*;type=scope;actions=*', 'scope', 'list', true],
   ['ids=*;type=scope;actions=*', 'scope', 'no-op', true],
@@ -167,7 +165,7 @@ const strangers: [grant: string, type: ResourceTypeName, action: Action, allowed
 ];
 
 for (const [grant, type, action, allowed] of strangers) {
-  test(`trap 103: with ${grant} nobody in particular ${allowed ? 'may' : 'may not'} ${action} a ${type}`, () => {
+  test(`with ${grant} nobody in particular ${allowed ? 'may' : 'may not'} ${action} a ${type}`, () => {
     const asked = { ...PROJECT, type, action };
     assert.equal(holder('anonymous', grant).judge(asked).authorized, allowed);
     assert.equal(holder('anonymous', grant).mayAllow(type, action), allowed);
@@ -187,7 +185,7 @@ test('a recovery is allowed everything, with all fields', () => {
   assert.equal(holder('user').judge(asked).authorized, false);
 });
 
-// Contract 4.3, output fields; trap 101.
+// Output fields.
 const fields: [grants: string[], asker: Asker, expected: 'all' | string[], why: string][] = [
   [['ids=*;type=scope;actions=no-op'], 'user', 'all', 'all unless somebody says otherwise'],
   [['ids=*;type=scope;actions=no-op;output_fields=id'], 'user', ['id'], 'exactly those listed'],
@@ -274,7 +272,6 @@ test('what was answered for a collection is not the answer for an item, nor the 
   assert.ok(authority.judge(asked).authorized);
 });
 
-// Contract 4.4.
 const sights: [grants: string[], type: ResourceTypeName, seen: object, why: string][] = [
   [['ids=*;type=target;actions=read'], 'target', { all: true }, 'an action on every id'],
   [['type=target;actions=list'], 'target', {}, 'a right to list shows nothing'],

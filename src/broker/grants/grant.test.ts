@@ -19,7 +19,6 @@ function grantOf(text: string): Grant {
   return reading.grant;
 }
 
-// Contract 4.1; traps 99 and 102 by their grants.
 const readable: [text: string, canonical: string, why: string][] = [
   ['ids=*;type=*;actions=*', 'ids=*;type=*;actions=*', 'everything'],
   [

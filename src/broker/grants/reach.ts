@@ -35,7 +35,7 @@ export interface Applying {
 type Kinds = Set<number>;
 
 /**
- * Tells which roles reach into a scope (contract 4.2), without a look at each of them. Somebody may
+ * Tells which roles reach into a scope, without a look at each of them. Somebody may
  * hold a thousand roles, and a thousand scopes may be asked about: each project brings a role that
  * grants there what those of all others grant in theirs.
  */

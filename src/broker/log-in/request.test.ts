@@ -10,7 +10,6 @@ const FORMAT = 'Attribute fields do not match the expected format.';
 const TYPES = 'The only accepted types are "token" and "cookie".';
 const COMMAND = 'Invalid command for this auth method type.';
 
-// Contract 3.4.
 const taken: [item: Record<string, unknown>, type: LogInRequest['type'], why: string][] = [
   [{ attributes: NAMED }, '', 'a name and a password'],
   [{ command: 'login', attributes: NAMED }, '', 'the command by its name'],

@@ -15,7 +15,7 @@ import type { ScopeTree } from '../tree/tree.ts';
 
 /**
  * Lists the aliases that lead a user to targets on which they may do something, with no more
- * of them than it takes to find the target (contract 3.2).
+ * of them than it takes to find the target.
  *
  * @param user whose grants count: not those of whoever asks
  * @throws Failure `invalid` for the user that repairs, who needs no grants

@@ -21,7 +21,6 @@ const SCOPES = {
   project: { id: 'p_1', type: 'project' },
 } as const;
 
-// Contract 3.3; traps 96, 97 and 104.
 const rows: [
   role: keyof typeof SCOPES,
   change: LinkChange,
@@ -32,7 +31,7 @@ const rows: [
 ][] = [
   ['project', 'add', [], ['this'], ['this'], 'a project reaches itself'],
   ['project', 'set', ['this'], ['p_1'], ['this'], 'by its id is the same'],
-  ['project', 'add', ['this'], ['children'], /reaches only "this"/, 'trap 104: it has no children'],
+  ['project', 'add', ['this'], ['children'], /reaches only "this"/, 'it has no children'],
   ['project', 'add', [], ['p_2'], /reaches only "this"/, 'nor its sibling'],
   ['project', 'add', [], ['descendants'], /reaches only "this"/, 'nor descendants'],
   ['org', 'add', ['this'], ['children'], ['children', 'this'], 'an org and its projects'],

@@ -20,7 +20,7 @@ export function faultOfGrantScope(id: string): string | undefined {
 }
 
 /**
- * Where a role's grants may reach after a change (contract 3.3).
+ * Where a role's grants may reach after a change.
  *
  * @param role the scope the role lies in
  * @param findScope a scope by its id

@@ -100,7 +100,7 @@ export interface InitialRole {
   grant_strings: readonly string[];
 }
 
-/** The roles that come with a scope made by somebody (contract 4.5). */
+/** The roles that come with a scope made by somebody. */
 export function planScopeRoles(
   scope: { id: string; type: 'org' | 'project' },
   made: { user_id: string; skip_admin: boolean; skip_default: boolean },

@@ -1,4 +1,4 @@
-/** One credential of a session, as the answer to its authorization shows it (contract 2.10). */
+/** One credential of a session, as the answer to its authorization shows it. */
 export interface SessionCredential {
   credential_source: {
     id: string;

@@ -1,7 +1,7 @@
 import { decodeBase58, encodeBase58 } from '../../core/base58.ts';
 import { ProtobufError, ProtobufFields, ProtobufWriter } from '../../core/protobuf.ts';
 
-/** All that a proxy needs to use a session (contract 5.1). */
+/** All that a proxy needs to use a session. */
 export interface SessionAuthorization {
   session_id: string;
   target_id: string;
@@ -39,7 +39,7 @@ export function encodeAuthorizationToken(authorization: SessionAuthorization): s
   return encodeBase58(encodeAuthorization(authorization));
 }
 
-/** The message within a token. Numbers of fields: contract 5.1. */
+/** The message within a token. */
 export function encodeAuthorization(a: SessionAuthorization): Uint8Array {
   const { scope } = a;
   const message = new ProtobufWriter()

@@ -14,7 +14,7 @@ import { encodeSubjectAltName } from '../../x509/general-names.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID, KEY_OID } from '../../x509/oids.ts';
 
-/** What a session's certificate is made of (contract 5.2). */
+/** What a session's certificate is made of. */
 export interface SessionCertificateRequest {
   session_id: string;
   /** `host:port` of every worker that may serve the session. */

@@ -70,7 +70,7 @@ export interface SessionFacts extends StateTimes {
   open_connections: number;
 }
 
-/** What of a session shows besides the common fields (contract 3.8). */
+/** What of a session shows besides the common fields. */
 export function describeSession(
   session: SessionFacts,
   owner: { user_id: string; type: string },

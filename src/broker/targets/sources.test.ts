@@ -21,7 +21,6 @@ function fieldsOf(check: (errors: FieldErrors) => void): Record<string, string> 
 const CHANGES: readonly LinkChange[] = ['add', 'set', 'remove'];
 const NO_HOST = (id: string): string => `Incorrectly formatted host source identifier "${id}".`;
 
-// Contract 2.8; trap 56.
 const hosts: [ids: unknown, refused: string | undefined, why: string][] = [
   [['hsst_1'], undefined, 'a static host set'],
   [['hsplg_1', 'hs_1'], undefined, 'sets of plugins, of both spellings'],
@@ -57,7 +56,7 @@ const NO_SOURCE = (id: string): string =>
 const BROKERED = 'brokered_credential_source_ids';
 const INJECTED = 'injected_application_credential_source_ids';
 
-// Contract 2.9, one row for each kind: who can be shown it, and for whom it can be used.
+// One row for each kind: who can be shown it, and for whom it can be used.
 const kinds: [id: string, brokered: boolean, injected: boolean, taken_away: boolean][] = [
   ['clvlt_1', true, true, true],
   ['clvllt_1', true, true, true],
@@ -94,7 +93,6 @@ for (const [id, brokered, injected, taken_away] of kinds) {
 const BOTH = 'Brokered or Injected Application Credential Source IDs must be provided.';
 
 test('a verb about credentials needs one of the lists, unless it sets them', () => {
-  // Trap 60.
   const rows: [item: Item, fields: Record<string, string>][] = [
     [{}, { [BROKERED]: BOTH, [INJECTED]: BOTH }],
     [

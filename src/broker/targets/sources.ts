@@ -30,7 +30,7 @@ export const PURPOSES: readonly Purpose[] = ['brokered', 'injected_application']
 
 export const fieldOf = (purpose: Purpose): string => `${purpose}_credential_source_ids`;
 
-/** Kinds of sources that can serve a purpose (contract 2.9). */
+/** Kinds of sources that can serve a purpose. */
 const KINDS: Readonly<Record<Purpose, readonly string[]>> = {
   brokered: [
     'vault-generic',

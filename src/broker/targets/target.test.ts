@@ -42,7 +42,6 @@ const ports = (default_port: unknown, default_client_port?: unknown): Item => ({
   attributes: { default_port, default_client_port },
 });
 
-// Contract 2.5; traps 14, 17 to 20, 23 to 26 and 32.
 const made: [item: Item, fields: Record<string, string>, why: string, type?: string][] = [
   [{}, {}, 'a name, a project and a port'],
   [{ scope_id: 'p_' }, {}, 'the looks of a project are enough here'],
@@ -117,7 +116,6 @@ const CHANGE_ZERO = 'This cannot be set to zero.';
 const EXCLUSIVE = (field: string): string =>
   `Cannot set worker_filter and ${field}; they are mutually exclusive fields.`;
 
-// Contract 2.6; traps 37, 39 to 42, 44 and 45.
 const changed: [item: Item, mask: string[], fields: Record<string, string>, why: string][] = [
   [{}, [], {}, 'nothing'],
   [{ name: 'x' }, ['name'], {}, 'a name'],
@@ -203,12 +201,12 @@ const planned: [
 ][] = [
   [{ session_max_seconds: 5 }, [], {}, 'what the mask does not name stays'],
   [{ session_max_seconds: 5 }, ['session_max_seconds'], { session_max_seconds: 5 }, 'changed'],
-  [{}, ['session_max_seconds'], { session_max_seconds: 28_800 }, 'trap 41: null is the default'],
+  [{}, ['session_max_seconds'], { session_max_seconds: 28_800 }, 'null is the default'],
   [{}, ['session_connection_limit'], { session_connection_limit: -1 }, 'null is unlimited'],
   [{}, ['egress_worker_filter'], { egress_worker_filter: '' }, 'null clears a filter'],
   [{}, ['address'], { address: '' }, 'null clears the address'],
   [{ address: ' ::0001 ' }, ['address'], { address: '::1' }, 'an address is kept canonical'],
-  [{}, [CLIENT_PORT], { default_client_port: 0 }, 'trap 40: null clears the client port'],
+  [{}, [CLIENT_PORT], { default_client_port: 0 }, 'null clears the client port'],
   [{}, [PORT], { default_port: 22 }, 'null is the port of the protocol', 'ssh'],
   [{}, [PORT], { default_port: 3389 }, 'which rdp has, too', 'rdp'],
   [ports(23), [PORT], { default_port: 23 }, 'a port alone'],

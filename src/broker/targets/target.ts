@@ -94,7 +94,7 @@ export const targetFields = {
 
 const PORT_IN_ADDRESS = 'Address does not support a port.';
 
-/** What is wrong with a new target (contract 2.5). */
+/** What is wrong with a new target. */
 export function checkNewTarget(item: Item, type: string, errors: FieldErrors): void {
   if (!/^p_[A-Za-z0-9]*$/.test(String(item.scope_id ?? ''))) {
     errors.add('scope_id', 'This field is required to have a properly formatted project scope id.');
@@ -142,7 +142,7 @@ function areAliases(value: unknown): boolean {
   );
 }
 
-/** What is wrong with a change of a target (contract 2.6). */
+/** What is wrong with a change of a target. */
 export function checkTargetChange(item: Item, mask: readonly string[], errors: FieldErrors): void {
   if (mask.includes('name') && !item.name) {
     errors.add('name', 'This field cannot be set to empty.');

@@ -13,7 +13,7 @@ const MAX_TAGS = 256;
 export const MAX_TAGS_LENGTH = 16_384;
 const FIELD = 'api_tags';
 
-/** What is wrong with the tags of a request (contract 3.9). */
+/** What is wrong with the tags of a request. */
 export function checkTags(change: LinkChange) {
   return (item: Item, errors: FieldErrors): void => {
     const tags = item[FIELD];

@@ -6,7 +6,7 @@ import type { Dressed } from './vault.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Dresses what an operation handed back as the broker's API does (contract 1.2, 1.6). */
+/** Dresses what an operation handed back as the broker's API does. */
 export function dressBoundaryAnswer(answer: BoundaryAnswer): Dressed {
   const body = answer.item ?? answer.body;
   if (body === undefined) return { status: answer.status ?? 204, headers: {}, body: undefined };
@@ -52,7 +52,7 @@ export const BOUNDARY_STYLE: ApiStyle = {
 };
 
 /**
- * Dresses a refusal (contract 1.10); `undefined` for what is no refusal but a bug.
+ * Dresses a refusal; `undefined` for what is no refusal but a bug.
  *
  * @param ended says what the request has ended before it was refused
  */
@@ -90,7 +90,7 @@ const BARE = {
   405: ['unsupported', 'unsupported operation'],
 } as const;
 
-/** A refusal of the path or method alone, which has no body (contract 1.1): its words are the record's. */
+/** A refusal of the path or method alone, which has no body: its words are the record's. */
 export class BareFailure extends Failure {
   readonly status: keyof typeof BARE;
 

@@ -16,7 +16,7 @@ export interface Dressed {
 /** Copied into each answer: further headers are added to it there. */
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Dresses what an operation handed back as the Vault API does (contract 1.1 to 1.5). */
+/** Dresses what an operation handed back as the Vault API does. */
 export function dressAnswer(
   answer: Answer,
   request: { id: string; mount_type: string; warnings: readonly string[] },
@@ -147,7 +147,7 @@ function splitAt(json: string, field: string, empty: string): [before: Buffer, a
   return [Buffer.from(json.slice(0, at)), Buffer.from(json.slice(at))];
 }
 
-/** The envelope that stands for a wrapped answer (contract 1.3). */
+/** The envelope that stands for a wrapped answer. */
 export function dressWrapped(wrap_info: WrapInfo): Dressed {
   const envelope = {
     request_id: '',
@@ -173,7 +173,7 @@ const STATUS: Record<FailureKind, number> = {
   too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,
-  // Client libraries tell an unknown issuer or key by this status (contract 1.6).
+  // Client libraries tell an unknown issuer or key by this status.
   unresolved: 500,
   unavailable: 503,
 };

@@ -40,7 +40,7 @@ export async function remount(
     return {
       effects: [
         saveMount(next, stored),
-        // Their ids begin with the old path (contract 4.4).
+        // Their ids begin with the old path.
         expireLeasesOfMount(source.id, moved_at),
         deleteRemountsBefore(moved_at - REMEMBERED),
         insertRemount({ id, ...paths, status: 'success', moved_at }),

@@ -35,7 +35,7 @@ export interface Authority {
   former: ReadonlyMap<string, string>;
 }
 
-/** The default first, then ids, then names (contract 3.1); all but `default` exactly as spelt. */
+/** The default first, then ids, then names; all but `default` exactly as spelt. */
 function findByRef<Thing extends { name: string }>(
   things: ReadonlyMap<string, Thing>,
   byDefault: string,
@@ -83,8 +83,7 @@ export function resolveKey(authority: Authority, ref: string): Key {
 /**
  * The issuer that shall sign a certificate.
  *
- * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is
- *   elsewhere (contract 1.6)
+ * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is elsewhere
  */
 export function resolveSigningIssuer(
   authority: Authority,

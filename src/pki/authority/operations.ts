@@ -214,7 +214,7 @@ export function chooseUrls(authority: Authority, issuer: Issuer): AuthorityUrls 
 
 /**
  * What else changes with the default issuer: the addresses that always mean the default one show
- * another certificate, so both the old and the new one count as changed (contract 1.12).
+ * another certificate, so both the old and the new one count as changed.
  */
 export function planDefaultChange(
   mount_id: string,

@@ -5,7 +5,7 @@ import type { PrivateKeyForm } from '../../x509/private-keys.ts';
 import { type ChainLink, pemOf } from '../issuers/issuer.ts';
 import type { Format } from './request.ts';
 
-/** The answer to an issuance (contract 2.2.1). */
+/** The answer to an issuance. */
 export interface IssuedAnswer {
   certificate: string;
   issuing_ca: string;

@@ -73,7 +73,7 @@ export interface CertificateParts {
 }
 
 /**
- * Lays out a certificate for signing, its extensions in the order of contract 3.9.
+ * Lays out a certificate for signing, its extensions in Vault's order.
  *
  * @throws Failure `invalid`, naming the field, for a name that its type cannot hold
  */

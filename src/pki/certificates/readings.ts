@@ -1,7 +1,7 @@
 import type { Authority } from '../authority/authority.ts';
 import { formatTimestampMs, type Issuer, pemOf } from '../issuers/issuer.ts';
 
-/** The answer to a read of a certificate (contract 2.6). */
+/** The answer to a read of a certificate. */
 export interface CertificateReading {
   /** PEM, without a newline at its end. */
   certificate: string;

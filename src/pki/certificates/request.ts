@@ -21,7 +21,7 @@ import {
   pemText,
 } from './field-kinds.ts';
 
-/** How an answer is encoded (contract 2.1.1). */
+/** How an answer is encoded. */
 export const outputFields = {
   format: choice(['pem', 'der', 'pem_bundle'], 'pem', {
     complaint: () => 'the "format" path parameter must be "pem", "der", or "pem_bundle"',

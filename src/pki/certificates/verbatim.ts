@@ -21,7 +21,7 @@ import type { VerbatimRequest } from './request.ts';
 import { chooseExtKeyUsages, isForServers } from './usages.ts';
 import { chooseBehavior, planValidity } from './validity.ts';
 
-/** What a role contributes on this path; its rules for names do not apply (contract 2.2.3). */
+/** What a role contributes on this path; its rules for names do not apply. */
 export type VerbatimRole = Pick<
   Role,
   | 'ttl'

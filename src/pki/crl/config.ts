@@ -66,7 +66,7 @@ export function crlSeconds(
 /**
  * Applies what was sent to the present settings; a refusal leaves all of them as they are.
  *
- * @throws Failure `invalid` in the order of contract 2.11
+ * @throws Failure `invalid` for what is first wrong, in Vault's order
  */
 export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
   const next = mergePatch(present, patch);

@@ -89,7 +89,7 @@ function join(
 /** So old a list is at least that is built anew for its age alone: anybody may read it as often as they like. */
 const LEAST_AGE_S = 30;
 
-/** Says whether a list must be built anew (contract 3.12). */
+/** Says whether a list must be built anew. */
 function judgeStale(
   stored: StoredCrl | undefined,
   ground: Pick<Ground, 'issuers' | 'config' | 'scope'> & { wanted: number },

@@ -16,7 +16,7 @@ export interface ChainMember {
 
 /**
  * Works out the chain of every issuer of a mount: itself first, then its parents, each followed
- * by its own chain; nothing comes twice, so cross-signed sets and cycles end (contract 3.4).
+ * by its own chain; nothing comes twice, so cross-signed sets and cycles end.
  * A manual chain is taken as it stands, without issuers that are gone. Either ends where it would have
  * more than {@link MOST_MEMBERS} or {@link MOST_CHAIN_BYTES}; the issuer itself is there in any case.
  *

@@ -29,7 +29,7 @@ import {
 } from './ca-request.ts';
 import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 
-/** The body of `sign-intermediate` (contract 2.4.3). */
+/** The body of `sign-intermediate`. */
 export const intermediateFields = {
   ...caSubjectFields,
   ...caIssueFields,

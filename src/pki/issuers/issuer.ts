@@ -80,7 +80,7 @@ export function encodeCertificatePem(der: Uint8Array): string {
   return encodePem('CERTIFICATE', der).trimEnd();
 }
 
-/** The answer to a read of an issuer (contract 2.7). */
+/** The answer to a read of an issuer. */
 export function describeIssuer(issuer: Issuer) {
   const { settings } = issuer;
   return {

@@ -151,7 +151,7 @@ async function changeIssuer(
     return {
       effects: [
         saveIssuer(caller.mount.id, changed),
-        // The list's addresses may go by the name (contract 1.12).
+        // The list's addresses may go by the name.
         ...(renamed ? [touchLists(caller.mount.id, now_ms)] : []),
       ],
       result: { id: issuer.id, warnings: told },

@@ -24,7 +24,7 @@ import {
   planCaSubject,
 } from './ca-request.ts';
 
-/** The body of `root/generate/:exported` (contract 2.4.1); key_type and key_bits stay unresolved. */
+/** The body of `root/generate/:exported`; key_type and key_bits stay unresolved. */
 export const rootFields = {
   ...caSubjectFields,
   issuer_name: optional(newNameText()).describe('A name for the issuer, unique in the mount.'),

@@ -16,7 +16,7 @@ export interface Key {
 const NAME = /^\w(?:[\w.-]*\w)?$/;
 
 /**
- * Checks a name that a new key or issuer shall bear (contract 3.2).
+ * Checks a name that a new key or issuer shall bear.
  *
  * @param wanted undefined when none was sent
  * @param taken names in use

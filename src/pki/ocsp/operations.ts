@@ -36,7 +36,7 @@ import { chooseResponder, type Responder } from './responder.ts';
 const RESPONSE_TYPE = 'application/ocsp-response';
 const UNAUTHORIZED = { status: 401, body: OCSP_ERRORS.unauthorized };
 
-/** Answers one request (RFC 6960 §2; contract 2.13, 3.6). Never throws for what a client sends. */
+/** Answers one request (RFC 6960 §2). Never throws for what a client sends. */
 export async function respond(app: App, caller: Caller, der: Uint8Array): Promise<Answer> {
   const { status, body } = await respondBytes(app, caller, der);
   return { status, raw: { content_type: RESPONSE_TYPE, body } };

@@ -10,7 +10,7 @@ export interface Responder {
 }
 
 /**
- * Chooses who answers (contract 3.6): a matching issuer that may sign answers; when none
+ * Chooses who answers: a matching issuer that may sign answers; when none
  * matches at all, the default issuer says that it does not know the certificate.
  *
  * @returns undefined when nobody may answer: the request is unauthorized

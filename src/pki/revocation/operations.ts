@@ -50,7 +50,7 @@ interface Target {
   stored: Pick<StoredCertificate, 'revoked_at_ms'> | undefined;
 }
 
-/** Revokes by serial number or by certificate (contract 2.14). */
+/** Revokes by serial number or by certificate. */
 export async function revokeCertificate(app: App, caller: Caller, input: RevokeInput) {
   return revoke(app, caller, await requireTarget(app, caller, input));
 }
@@ -257,7 +257,7 @@ function planRevocation(
 
 /**
  * Leases of roles with `generate_lease`: the certificate is revoked when its lease ends before
- * it does (contract 3.11). One that is gone, run out, revoked or an authority's own stays as it is.
+ * it does. One that is gone, run out, revoked or an authority's own stays as it is.
  */
 export const certificateLease: LeaseKind = {
   async planEnd(app, lease) {

@@ -107,7 +107,7 @@ const touch = preparedWrite(
   { rows: 1 },
 );
 
-/** The CRL addresses of the mount show something else from now on (contract 1.12). */
+/** The CRL addresses of the mount show something else from now on. */
 export function touchLists(mount_id: string, now_ms: number): Write {
   return touch({ mount_id, now_ms });
 }

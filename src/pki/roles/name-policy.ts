@@ -59,7 +59,7 @@ const ALLOWED: NameVerdict = { allowed: true };
 
 /**
  * The one place where names are judged, for every way to a certificate. All of the names have
- * to be allowed (contract 3.7). Takes time in proportion to the names and, once, to the role.
+ * to be allowed. Takes time in proportion to the names and, once, to the role.
  *
  * @param identity fills in templates; undefined when the caller has no entity, and then no
  *   templated entry matches anything

@@ -44,7 +44,7 @@ const notAfterBound = comparedBy(text, {
   }),
 });
 
-/** What a role of this mount lets its users ask for; the fields and defaults of contract 2.3. */
+/** What a role of this mount lets its users ask for. */
 export const roleFields = {
   issuer_ref: referenceText('default').describe(
     'Issuer that signs for this role: "default", a name or an id. Kept as given and looked up at each use.',
@@ -177,7 +177,7 @@ export function describeRole(role: Role): z.output<typeof roleReplySchema> {
 /**
  * Judges a role as written and fills in what follows from other fields.
  *
- * @throws Failure `invalid` for every combination that contract 2.3 refuses
+ * @throws Failure `invalid` for fields that do not go together
  */
 export function planRole(input: Role): PlannedRole {
   if (input.max_ttl !== 0 && input.ttl > input.max_ttl) {

@@ -31,7 +31,7 @@ export interface Sight extends RemovalSight {
 const LOOKED_AT = 500;
 
 /**
- * Finds out what of the listed containers the caller may see (contract 4.4).
+ * Finds out what of the listed containers the caller may see.
  *
  * @throws Failure `invalid`, `not_found`, `unauthenticated`, `forbidden`
  */

@@ -1,6 +1,6 @@
 import { omitEmpty } from '../../../core/omit-empty.ts';
 
-/** Why a connection was closed (contract 5.6). */
+/** Why a connection was closed. */
 const CLOSED_REASONS = [
   'unknown',
   'timed out',
@@ -22,7 +22,7 @@ export interface ConnectionEnds {
 /** Characters of the token that a client proves with that it is the one that began. */
 export const TOFU_LENGTH = 20;
 
-/** What shows of a connection (contract 3.8); counts of bytes are texts. */
+/** What shows of a connection; counts of bytes are texts. */
 export function describeConnection(
   connection: ConnectionEnds & { bytes_up: number; bytes_down: number; closed_reason: string },
 ): Record<string, unknown> {

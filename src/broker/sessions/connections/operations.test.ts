@@ -380,7 +380,6 @@ eachEngine('sessions', (open) => {
   ];
 
   for (const [name, loss, host, gone] of losses) {
-    // Trap 94, and the others of contract 5.6.
     test(`the loss of its ${name} cancels a session, and leaves its version`, async () => {
       const { app, makeSession } = await makeWorld(open);
       const [live, ended] = [await makeSession({ host }), await makeSession({ host })];

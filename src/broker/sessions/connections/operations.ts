@@ -30,7 +30,7 @@ import {
   saveTraffic,
 } from './store.ts';
 
-// What the worker that carries a session asks for, step by step (contract 5.5). The worker is
+// What the worker that carries a session asks for, step by step. The worker is
 // known before: `caller` is whatever it came by, `worker` is what the registry says of it.
 
 type Worker = Pick<EligibleWorker, 'id' | 'name' | 'tags'>;
@@ -265,7 +265,7 @@ async function takeBackWhereEnded(app: App, session_ids: readonly string[]): Pro
 
 const PAGE = 500;
 
-/** Closes everything that workers carried who are not heard of any more (contract 5.6). */
+/** Closes everything that workers carried who are not heard of any more. */
 export async function closeConnectionsOfWorkers(
   app: App,
   caller: Caller,

@@ -14,7 +14,7 @@ import { deleteActivationsBefore, insertActivation } from './store.ts';
 
 type Flow = 'controller-led' | 'worker-led';
 
-/** What is wrong with a new worker's fields (contract 3.9). */
+/** What is wrong with a new worker's fields. */
 export function checkEnrolment(flow: Flow) {
   return ({ item }: BoundaryRequest): void => {
     const errors = new FieldErrors();
