@@ -58,7 +58,7 @@ export interface Substitutes {
  * @throws Failure with one line for the operator when something it needs cannot be had
  */
 export async function startServer(settings: Config, given: Substitutes = {}): Promise<Running> {
-  // What a request makes is to go with it (ADR 0017).
+  // What a request makes is to go with it (docs/adr/0008-hot-path.md).
   setFlagsFromString('--no-allocation-site-pretenuring');
   // Standard error, so that an audit sink may have standard output to itself.
   const log = given.log ?? pino({ level: settings.log_level }, pino.destination(2));

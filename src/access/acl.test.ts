@@ -54,7 +54,6 @@ function judge(
 }
 
 const paths: [rules: Record<string, string>, request: string, allowed: boolean, rule: string][] = [
-  // The examples of the contract, section 5.3.
   [{ 'pki/*': 'read', 'pki/issue/web': 'deny' }, 'POST pki/issue/web', false, 'an exact deny'],
   [
     { 'pki/+/web': 'update', 'pki/issue/*': 'deny' },
@@ -215,7 +214,7 @@ for (const [verb, operation] of Object.entries(OPERATIONS)) {
   });
 }
 
-test('A3: a root-protected path needs sudo besides the capability', () => {
+test('a root-protected path needs sudo besides the capability', () => {
   const all = 'create read update patch delete list';
   const sudoRequired = true;
   assert.equal(judge(aclOf({ 'pki/*': all }), 'DELETE pki/root', { sudoRequired }), false);
@@ -227,12 +226,12 @@ test('A3: a root-protected path needs sudo besides the capability', () => {
   );
 });
 
-test('A4: create is not update', () => {
+test('create is not update', () => {
   assert.equal(judge(aclOf({ 'pki/issue/web': 'create' }), 'POST pki/issue/web'), false);
   assert.equal(judge(aclOf({ 'pki/issue/web': 'update' }), 'POST pki/issue/web'), true);
 });
 
-test('A6: a deny takes one path out of a grant, whichever policy has it', () => {
+test('a deny takes one path out of a grant, whichever policy has it', () => {
   for (const acl of [
     aclOf({ 'pki/issue/*': 'update', 'pki/issue/web': 'deny' }),
     aclOf({ 'pki/issue/*': 'update' }, { 'pki/issue/web': 'deny' }),
@@ -242,7 +241,7 @@ test('A6: a deny takes one path out of a grant, whichever policy has it', () => 
   }
 });
 
-test('A7: a parameter that is not listed is refused where some are', () => {
+test('a parameter that is not listed is refused where some are', () => {
   const acl = aclOf(`path "pki/issue/web" {
     capabilities = ["update"]
     allowed_parameters = { "common_name" = ["*.example.com"] }
@@ -255,7 +254,7 @@ test('A7: a parameter that is not listed is refused where some are', () => {
   assert.equal(ask({}), true);
 });
 
-test('K8: a pattern "+*" is no policy', () => {
+test('a pattern "+*" is no policy', () => {
   assert.throws(() => aclOf({ 'pki/+*': 'read' }), /"\+\*" is not allowed/);
 });
 
@@ -560,7 +559,7 @@ function wildAt(rule: string): number {
   return Math.min(...places);
 }
 
-/** Rules as the contract ranks those that match one path, the deciding one first. */
+/** Rules as those are ranked that match one path, the deciding one first. */
 function rankAll(rules: readonly string[]): string[] {
   const plus = (rule: string): number =>
     rule.split('/').filter((segment) => segment === '+').length;

@@ -174,7 +174,7 @@ test('the namespace of a store goes with each of its requests', async () => {
   assert.ok(asked.every(({ namespace }) => namespace === 'team/a'));
 });
 
-test('libraries have the fields and refusals of the contract', async () => {
+test('libraries have their fields and refusals', async () => {
   const id = await library(
     { path: 'secret/data/{{.User.Id}}', http_method: 'post', http_request_body: '{}' },
     {

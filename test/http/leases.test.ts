@@ -48,7 +48,7 @@ async function serve(t: TestContext): Promise<Served> {
   };
 }
 
-test('I16: a certificate of a role with generate_lease has a lease; revoking that revokes it', async (t) => {
+test('a certificate of a role with generate_lease has a lease; revoking that revokes it', async (t) => {
   const { call, issue, isRevoked, clock } = await serve(t);
   const issued = await issue();
   const lease_id = issued.textAt('lease_id');
@@ -84,7 +84,7 @@ test('a role without generate_lease gives no lease, and no_store wins over it', 
   assert.equal(unkept.field('lease_id'), '', unkept.text);
 });
 
-test('K6: revoking a token revokes the certificates that it and its children asked for', async (t) => {
+test('revoking a token revokes the certificates that it and its children asked for', async (t) => {
   const { call, issue, newToken, isRevoked } = await serve(t);
   const parent = await newToken();
   const child = await newToken(parent);

@@ -167,7 +167,7 @@ test('the envelope holds where there is nothing to answer', async (t) => {
   }
 });
 
-test('E6, E7: parameters that an endpoint does not know are named in a warning', async (t) => {
+test('parameters that an endpoint does not know are named in a warning', async (t) => {
   const { call } = await startTestServer(t);
   await call('POST', 'sys/mounts/ca', { type: 'pki' });
   const replaced = await call('POST', 'ca/roles/x', {
@@ -184,7 +184,7 @@ test('E6, E7: parameters that an endpoint does not know are named in a warning',
   );
 });
 
-test('K1, K2, K4: a path is mounted once, and what was unmounted is gone', async (t) => {
+test('a path is mounted once, and what was unmounted is gone', async (t) => {
   const { call } = await startTestServer(t);
   await call('POST', 'sys/mounts/ca', { type: 'pki' });
   const twice = await call('POST', 'sys/mounts/ca', { type: 'pki' });
@@ -202,7 +202,7 @@ test('K1, K2, K4: a path is mounted once, and what was unmounted is gone', async
   assert.equal((await call('LIST', 'ca/roles')).status, 404);
 });
 
-test('O1: an OCSP request is answered the same by GET, however its slashes are escaped, and by POST', async (t) => {
+test('an OCSP request is answered the same by GET, however its slashes are escaped, and by POST', async (t) => {
   const { call } = await startTestServer(t);
   await call('POST', 'sys/mounts/ca', { type: 'pki' });
   const root = await call('POST', 'ca/root/generate/internal', {
@@ -234,7 +234,7 @@ test('O1: an OCSP request is answered the same by GET, however its slashes are e
   assert.deepEqual([...garbage.bytes], [0x30, 3, 0x0a, 1, 1]);
 });
 
-test('V7: revoking with a key needs the key of that certificate', async (t) => {
+test('revoking with a key needs the key of that certificate', async (t) => {
   const { call } = await startTestServer(t);
   await call('POST', 'sys/mounts/ca', { type: 'pki' });
   await call('POST', 'ca/root/generate/internal', { common_name: 'R', key_type: 'ec' });
@@ -264,7 +264,7 @@ test('V7: revoking with a key needs the key of that certificate', async (t) => {
   assert.match(own.text, /to its own CRL is not allowed/);
 });
 
-test('V2, V8: with auto_rebuild a revocation waits for the next list, and bad settings change nothing', async (t) => {
+test('with auto_rebuild a revocation waits for the next list, and bad settings change nothing', async (t) => {
   const { call } = await startTestServer(t);
   await call('POST', 'sys/mounts/ca', { type: 'pki' });
   await call('POST', 'ca/root/generate/internal', { common_name: 'R', key_type: 'ec' });
@@ -291,5 +291,5 @@ test('V2, V8: with auto_rebuild a revocation waits for the next list, and bad se
   await call('GET', 'ca/crl/rotate');
   assert.equal(await entries(), 1);
   await call('POST', 'ca/config/crl', { disable: true });
-  assert.equal(await entries(), 0, 'V10: disabled, an empty list is served');
+  assert.equal(await entries(), 0, 'disabled, an empty list is served');
 });

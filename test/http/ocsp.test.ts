@@ -1,4 +1,4 @@
-/** OCSP, asked of a server: the traps O1 to O10 of the contract. */
+/** OCSP, asked of a server. */
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -83,13 +83,13 @@ function refused(answer: Reply, status: number, responseStatus: number): void {
 const MALFORMED = 1;
 const UNAUTHORIZED = 6;
 
-test('O2: a serial number that was never issued is good, and so is one that was', async () => {
+test('a serial number that was never issued is good, and so is one that was', async () => {
   assert.equal(readOcspVerdict((await ask('ca', ca, NEVER_ISSUED)).bytes), 'good');
   const { serial } = await issue('ca');
   assert.equal(readOcspVerdict((await ask('ca', ca, serial)).bytes), 'good');
 });
 
-test('O3: of another authority nothing is known, which the default issuer says', async () => {
+test('of another authority nothing is known, which the default issuer says', async () => {
   const answer = await ask('ca', stranger, NEVER_ISSUED);
   assert.equal(answer.status, 200);
   assert.equal(readOcspVerdict(answer.bytes), 'unknown');
@@ -98,7 +98,7 @@ test('O3: of another authority nothing is known, which the default issuer says',
   assert.deepEqual(Buffer.from(responder?.content ?? []), Buffer.from(ca.subject));
 });
 
-test('O4: without an issuer, or without one that may sign answers, the request is unauthorized', async () => {
+test('without an issuer, or without one that may sign answers, the request is unauthorized', async () => {
   await call('POST', 'sys/mounts/bare', { type: 'pki' });
   refused(await ask('bare', ca, NEVER_ISSUED), 401, UNAUTHORIZED);
   const own = await newMount('mute');
@@ -108,7 +108,7 @@ test('O4: without an issuer, or without one that may sign answers, the request i
   refused(await ask('mute', ca, NEVER_ISSUED), 401, UNAUTHORIZED);
 });
 
-test('O5, O6: what is no request, or too long for one, is malformed, by GET and by POST', async () => {
+test('what is no request, or too long for one, is malformed, by GET and by POST', async () => {
   for (const path of ['%21%21', 'AAAA', 'a'.repeat(3000)]) {
     refused(await call('GET', `ca/ocsp/${path}`, undefined, { token: '' }), 400, MALFORMED);
   }
@@ -132,7 +132,7 @@ test('O5, O6: what is no request, or too long for one, is malformed, by GET and 
   refused(await call('POST', 'ca/ocsp', whole.subarray(0, -1), { token: '' }), 400, MALFORMED);
 });
 
-test('O7: turned off it answers unauthorized, whatever is asked', async () => {
+test('turned off it answers unauthorized, whatever is asked', async () => {
   const own = await newMount('off');
   await call('POST', 'off/config/crl', { ocsp_disable: true });
   refused(await ask('off', own, NEVER_ISSUED), 401, UNAUTHORIZED);
@@ -141,7 +141,7 @@ test('O7: turned off it answers unauthorized, whatever is asked', async () => {
   assert.equal((await ask('off', own, NEVER_ISSUED)).status, 200);
 });
 
-test('O8: an answer may be kept for ocsp_expiry; with 0 it does not say until when', async () => {
+test('an answer may be kept for ocsp_expiry; with 0 it does not say until when', async () => {
   const own = await newMount('brief');
   const nextUpdate = async (): Promise<DerValue | undefined> =>
     single(await ask('brief', own, NEVER_ISSUED)).find(({ tag }) => tag === 0xa0);
@@ -151,7 +151,7 @@ test('O8: an answer may be kept for ocsp_expiry; with 0 it does not say until wh
 });
 
 for (const hash of ['sha1', 'sha256', 'sha384', 'sha512'] as const) {
-  test(`O9: a question by ${hash} is answered by ${hash}`, async () => {
+  test(`a question by ${hash} is answered by ${hash}`, async () => {
     const { serial, serial_number } = await issue('ca');
     await call('POST', 'ca/revoke', { serial_number });
     const answer = await ask('ca', ca, serial, { hash });
@@ -168,7 +168,7 @@ for (const hash of ['sha1', 'sha256', 'sha384', 'sha512'] as const) {
   });
 }
 
-test('O10: a revocation is told at once, although no list is built for it', async () => {
+test('a revocation is told at once, although no list is built for it', async () => {
   const own = await newMount('lazy');
   await call('POST', 'lazy/config/crl', { auto_rebuild: true });
   await call('GET', 'lazy/crl');

@@ -1,4 +1,4 @@
-/** Revocation and lists of revocations, asked of a server: the traps V1 to V18 of the contract. */
+/** Revocation and lists of revocations, asked of a server. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -51,7 +51,7 @@ const serialsOf = (crl: Crl): string[] =>
 const revoke = (mount: string, body: Fields): Promise<Reply> =>
   call('POST', `${mount}/revoke`, body);
 
-test('V1: a revoked certificate is on the list at once, without a reason', async () => {
+test('a revoked certificate is on the list at once, without a reason', async () => {
   const mount = await newMount();
   assert.deepEqual(serialsOf(await readList(mount)), []);
   const serial_number = serialOf(await issue(mount));
@@ -63,7 +63,7 @@ test('V1: a revoked certificate is on the list at once, without a reason', async
   assert.equal(answer.field('data.state'), 'revoked');
 });
 
-test('V1: the list is the same in every form and under every address', async () => {
+test('the list is the same in every form and under every address', async () => {
   const mount = await newMount();
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });
   const der = Buffer.from((await readList(mount)).raw);
@@ -93,7 +93,7 @@ test('V1: the list is the same in every form and under every address', async () 
   assert.ok(json.textAt('data.crl').endsWith('-----END X509 CRL-----\n'));
 });
 
-test('V2: with auto_rebuild a revocation waits for the next list, and the list is renewed in its grace period', async () => {
+test('with auto_rebuild a revocation waits for the next list, and the list is renewed in its grace period', async () => {
   const mount = await newMount();
   await call('POST', `${mount}/config/crl`, { auto_rebuild: true });
   assert.deepEqual(serialsOf(await readList(mount)), []);
@@ -110,7 +110,7 @@ test('V2: with auto_rebuild a revocation waits for the next list, and the list i
   assert.equal(serialsOf(await readList(mount)).length, 2);
 });
 
-test('V3: revoked twice, a certificate keeps its first time; any spelling of the serial number is the same', async () => {
+test('revoked twice, a certificate keeps its first time; any spelling of the serial number is the same', async () => {
   const mount = await newMount();
   const issued = await issue(mount);
   const serial = serialOf(issued);
@@ -129,7 +129,7 @@ test('V3: revoked twice, a certificate keeps its first time; any spelling of the
   assert.equal(serialsOf(await readList(mount)).length, 1);
 });
 
-test('V4: which certificate is meant is said once: neither nothing, nor twice, nor by nothing known', async () => {
+test('which certificate is meant is said once: neither nothing, nor twice, nor by nothing known', async () => {
   const mount = await newMount();
   const issued = await issue(mount);
   const serial_number = serialOf(issued);
@@ -167,7 +167,7 @@ test('V4: which certificate is meant is said once: neither nothing, nor twice, n
   assert.deepEqual(serialsOf(await readList(mount)), []);
 });
 
-test('V5: an authority does not put itself on its own list, by serial number or by certificate', async () => {
+test('an authority does not put itself on its own list, by serial number or by certificate', async () => {
   const mount = await newMount();
   const ca = await call('GET', `${mount}/cert/ca`);
   const certificate = ca.textAt('data.certificate');
@@ -179,7 +179,7 @@ test('V5: an authority does not put itself on its own list, by serial number or 
   }
 });
 
-test('V6: an expired certificate is not revoked, which a warning says; one that ends later is', async () => {
+test('an expired certificate is not revoked, which a warning says; one that ends later is', async () => {
   const mount = await newMount();
   const expired = serialOf(await issue(mount, { ttl: '60s' }));
   const valid = serialOf(await issue(mount, { ttl: '120s' }));
@@ -194,7 +194,7 @@ test('V6: an expired certificate is not revoked, which a warning says; one that 
   assert.equal(read.field('data.revocation_time'), 0);
 });
 
-test('V7: whoever has the key may revoke, by serial number or certificate; another key may not', async () => {
+test('whoever has the key may revoke, by serial number or certificate; another key may not', async () => {
   const mount = await newMount();
   for (const by of ['serial_number', 'certificate']) {
     const issued = await issue(mount);
@@ -228,7 +228,7 @@ const refusedSettings: [trap: string, body: Fields, says: RegExp][] = [
   ['V16 a unified list', { unified_crl: true }, /Enterprise/],
   ['V16 other clusters', { cross_cluster_revocation: true }, /Enterprise/],
 ];
-test('V8, V9, V16: settings that cannot be are refused and change nothing', async () => {
+test('settings that cannot be are refused and change nothing', async () => {
   const mount = await newMount();
   const before = (await call('GET', `${mount}/config/crl`)).field('data');
   for (const [trap, body, says] of refusedSettings) {
@@ -243,7 +243,7 @@ test('V8, V9, V16: settings that cannot be are refused and change nothing', asyn
   assert.equal(accepted.field('data.auto_rebuild_grace_period'), '71h59m');
 });
 
-test('V10: a disabled list is empty and signed; turned on again it has what was revoked meanwhile', async () => {
+test('a disabled list is empty and signed; turned on again it has what was revoked meanwhile', async () => {
   const mount = await newMount();
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });
   assert.equal(serialsOf(await readList(mount)).length, 1);
@@ -256,7 +256,7 @@ test('V10: a disabled list is empty and signed; turned on again it has what was 
   assert.equal(serialsOf(await readList(mount)).length, 2);
 });
 
-test('V12: the number grows with every list, under every setting', async () => {
+test('the number grows with every list, under every setting', async () => {
   const mount = await newMount();
   const numbers: bigint[] = [];
   const note = async (): Promise<void> => {
@@ -275,7 +275,7 @@ test('V12: the number grows with every list, under every setting', async () => {
   }
 });
 
-test('V13, V14: issuers with one name and key have one list, signed by whichever may', async () => {
+test('issuers with one name and key have one list, signed by whichever may', async () => {
   const mount = await newMount({ issuer_name: 'a' });
   const key = await call('GET', `${mount}/issuer/a`);
   const twin = await call('POST', `${mount}/issuers/generate/root/existing`, {
@@ -315,7 +315,7 @@ test('V13, V14: issuers with one name and key have one list, signed by whichever
   assert.match(rotated.text, /lacked an issuer with CRL Signing KeyUsage/);
 });
 
-test('V17: a mount without an issuer has no list', async () => {
+test('a mount without an issuer has no list', async () => {
   const mount = await newMount(undefined);
   assert.ok(mount);
   await call('POST', 'sys/mounts/bare', { type: 'pki' });
@@ -329,7 +329,7 @@ test('V17: a mount without an issuer has no list', async () => {
   assert.equal((await call('LIST', 'bare/certs/revoked')).status, 404);
 });
 
-test('V18: max_crl_entries is 100000, or what was set; 0 and less than -1 stand for the default', async () => {
+test('max_crl_entries is 100000, or what was set; 0 and less than -1 stand for the default', async () => {
   const mount = await newMount();
   const settings: [set: number, kept: number][] = [
     [-1, -1],
@@ -344,7 +344,7 @@ test('V18: max_crl_entries is 100000, or what was set; 0 and less than -1 stand 
   }
 });
 
-test('V18: beyond max_crl_entries no list is built, and the revocation stands', async () => {
+test('beyond max_crl_entries no list is built, and the revocation stands', async () => {
   const mount = await newMount();
   await call('POST', `${mount}/config/crl`, { max_crl_entries: 1 });
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });

@@ -34,7 +34,7 @@ async function tokenOf(policy: string): Promise<string> {
 const grant = (path: string, ...capabilities: string[]): string =>
   `path "${path}" { capabilities = ${JSON.stringify(capabilities)} }\n`;
 
-test('A1: what relying parties need is served without a token, and with a wrong one', async () => {
+test('what relying parties need is served without a token, and with a wrong one', async () => {
   const open: [method: string, path: string][] = [
     ['GET', 'ca'],
     ['GET', 'ca/pem'],
@@ -70,7 +70,7 @@ test('A1: what relying parties need is served without a token, and with a wrong 
   }
 });
 
-test('A2: what tells about the authority itself is not served without a token', async () => {
+test('what tells about the authority itself is not served without a token', async () => {
   const closed: [method: string, path: string][] = [
     ['LIST', 'certs'],
     ['LIST', 'certs/revoked'],
@@ -93,7 +93,6 @@ test('A2: what tells about the authority itself is not served without a token', 
     ['DELETE', 'root'],
     ['POST', 'issuer/default'],
     ['DELETE', 'issuer/default'],
-    // A5
     ['POST', 'acme/new-eab'],
   ];
   for (const token of ['', 'hvs.nobody']) {
@@ -107,7 +106,7 @@ test('A2: what tells about the authority itself is not served without a token', 
   }
 });
 
-test('A3: removing every issuer and key needs sudo besides the capability', async () => {
+test('removing every issuer and key needs sudo besides the capability', async () => {
   await call('POST', 'sys/mounts/gone', { type: 'pki' });
   const all = ['create', 'read', 'update', 'patch', 'delete', 'list'];
   const plain = await tokenOf(grant('gone/*', ...all));
@@ -120,7 +119,7 @@ test('A3: removing every issuer and key needs sudo besides the capability', asyn
   assert.match(done.textAt('warnings'), /DELETE \/root deletes all keys and issuers/);
 });
 
-test('A4: issuing is an update, create alone does not do', async () => {
+test('issuing is an update, create alone does not do', async () => {
   const body = { common_name: 'a.test' };
   const create = await tokenOf(grant('pki/issue/web', 'create'));
   assert.equal((await call('POST', 'pki/issue/web', body, { token: create })).status, 403);
@@ -130,7 +129,7 @@ test('A4: issuing is an update, create alone does not do', async () => {
   assert.equal((await call('POST', 'pki/issue/other', body, { token: update })).status, 403);
 });
 
-test('A6: a deny takes one role out of a grant on all, under whatever spelling of its path', async () => {
+test('a deny takes one role out of a grant on all, under whatever spelling of its path', async () => {
   const token = await tokenOf(grant('pki/issue/*', 'update') + grant('pki/issue/web', 'deny'));
   const ask = (path: string) => call('POST', path, { common_name: 'a.test' }, { token });
   assert.equal((await ask('pki/issue/other')).status, 200);
@@ -153,7 +152,7 @@ test('A6: a deny takes one role out of a grant on all, under whatever spelling o
   }
 });
 
-test('A7: where parameters are listed, others are refused, and so are other values', async () => {
+test('where parameters are listed, others are refused, and so are other values', async () => {
   const token = await tokenOf(
     `path "pki/issue/web" {
        capabilities = ["update"]

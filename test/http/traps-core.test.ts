@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { startTestServer } from '../support/server.ts';
 
 const { call } = await startTestServer({ after });
-test('K1, K2: refusals of mounting and tuning have the words that clients look for', async () => {
+test('refusals of mounting and tuning have the words that clients look for', async () => {
   const refusals: [path: string, body: unknown, says: RegExp][] = [
     ['sys/mounts/k1', {}, /backend type must be specified as a string/],
     ['sys/mounts/k1', { type: 'nothing' }, /plugin not found in the catalog/],
@@ -30,7 +30,7 @@ test('K1, K2: refusals of mounting and tuning have the words that clients look f
   assert.equal((await call('GET', 'sys/mounts/k1')).status, 400, 'nothing was mounted');
 });
 
-test('K2: a tuning that would leave the default beyond the maximum changes nothing', async () => {
+test('a tuning that would leave the default beyond the maximum changes nothing', async () => {
   await call('POST', 'sys/mounts/k2', { type: 'pki' });
   const bad = await call('POST', 'sys/mounts/k2/tune', {
     default_lease_ttl: '2h',
@@ -45,7 +45,7 @@ test('K2: a tuning that would leave the default beyond the maximum changes nothi
   assert.equal(tune.field('data.max_lease_ttl'), 2_764_800);
 });
 
-test('K2: a tuning with the empty text leaves a time as it is, system gives it back to the server', async () => {
+test('a tuning with the empty text leaves a time as it is, system gives it back to the server', async () => {
   await call('POST', 'sys/mounts/k2b', { type: 'pki', config: { max_lease_ttl: '87600h' } });
   const tune = async (body: unknown) => {
     assert.equal((await call('POST', 'sys/mounts/k2b/tune', body)).status, 204);
@@ -55,7 +55,7 @@ test('K2: a tuning with the empty text leaves a time as it is, system gives it b
   assert.equal(await tune({ max_lease_ttl: 'system' }), 2_764_800);
 });
 
-test('K3: a list that is tuned to nothing is gone from the answer', async () => {
+test('a list that is tuned to nothing is gone from the answer', async () => {
   await call('POST', 'sys/mounts/k3', { type: 'pki' });
   const tune = async (body: unknown) => {
     assert.equal((await call('POST', 'sys/mounts/k3/tune', body)).status, 204);
@@ -74,7 +74,7 @@ test('K3: a list that is tuned to nothing is gone from the answer', async () => 
   assert.deepEqual(cleared.field('data.passthrough_request_headers'), ['If-Modified-Since']);
 });
 
-test('K4: what was unmounted is gone, also from the paths without a token', async () => {
+test('what was unmounted is gone, also from the paths without a token', async () => {
   await call('POST', 'sys/mounts/k4', { type: 'pki' });
   await call('POST', 'k4/root/generate/internal', { common_name: 'R', key_type: 'ec' });
   await call('POST', 'k4/roles/x', {});
@@ -86,7 +86,7 @@ test('K4: what was unmounted is gone, also from the paths without a token', asyn
   assert.equal((await call('GET', 'k4/ca')).status, 204);
 });
 
-test('K5: a display name has only letters, digits and hyphens', async () => {
+test('a display name has only letters, digits and hyphens', async () => {
   for (const [asked, shown] of [
     ['a b', 'token-a-b'],
     ['web', 'token-web'],
@@ -101,7 +101,7 @@ test('K5: a display name has only letters, digits and hyphens', async () => {
   }
 });
 
-test('K6: with a token go its children, an orphan stays', async () => {
+test('with a token go its children, an orphan stays', async () => {
   const parent = (await call('POST', 'auth/token/create', {})).textAt('auth.client_token');
   const make = async (token: string, body: unknown) =>
     (await call('POST', 'auth/token/create', body, { token })).textAt('auth.client_token');
@@ -117,7 +117,7 @@ test('K6: with a token go its children, an orphan stays', async () => {
   );
 });
 
-test('K7: a root token can do everything, and is told so in one word', async () => {
+test('a root token can do everything, and is told so in one word', async () => {
   const answer = await call('POST', 'sys/capabilities-self', { paths: ['ca/anything'] });
   assert.deepEqual(answer.field('data.capabilities'), ['root']);
   assert.deepEqual(answer.field('data.ca/anything'), ['root']);
@@ -126,7 +126,7 @@ test('K7: a root token can do everything, and is told so in one word', async () 
   assert.match(none.text, /paths must be supplied/);
 });
 
-test('K8: a policy that cannot be read is refused with its mistake', async () => {
+test('a policy that cannot be read is refused with its mistake', async () => {
   const refusals: [policy: string, says: RegExp][] = [
     ['path "ca/+*" { capabilities = ["read"] }', /\+\*/],
     ['path "ca" { capabilities = ["reed"] }', /invalid capability/],
@@ -145,7 +145,7 @@ test('K8: a policy that cannot be read is refused with its mistake', async () =>
   assert.match(root.text, /cannot update \\"root\\" policy/);
 });
 
-test('K9: a wrong password and an unknown user are one refusal', async () => {
+test('a wrong password and an unknown user are one refusal', async () => {
   await call('POST', 'sys/auth/userpass', { type: 'userpass' });
   await call('POST', 'auth/userpass/users/bob', { password: 'right horse' });
   const logIn = (user: string, password: string) =>
@@ -160,7 +160,7 @@ test('K9: a wrong password and an unknown user are one refusal', async () => {
   assert.equal(unknown.text, wrong.text);
 });
 
-test('K10: a sealed server says so in JSON, to whoever asks after its health', async (t) => {
+test('a sealed server says so in JSON, to whoever asks after its health', async (t) => {
   const sealed = await startTestServer(t);
   assert.equal((await sealed.call('PUT', 'sys/seal')).status, 204);
   const health = await sealed.call('GET', 'sys/health', undefined, { token: '' });

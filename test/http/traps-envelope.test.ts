@@ -35,7 +35,7 @@ async function sendRaw(head: string, body = ''): Promise<{ status: number; body:
 
 const withoutId = (text: string): string => text.replace(/"request_id":"[^"]*"/, '');
 
-test('E3: the verb LIST, list=true in its spellings and a slash at the end give one answer', async () => {
+test('the verb LIST, list=true in its spellings and a slash at the end give one answer', async () => {
   const verb = await sendRaw('LIST /v1/ca/certs HTTP/1.1');
   assert.equal(verb.status, 200);
   assert.match(verb.body, /"keys":\["/);
@@ -49,7 +49,7 @@ test('E3: the verb LIST, list=true in its spellings and a slash at the end give 
   assert.equal(read.status, 405, 'list=false is a read');
 });
 
-test('E6: a name in the body of a role is no mistake, the path counts and the role is saved', async () => {
+test('a name in the body of a role is no mistake, the path counts and the role is saved', async () => {
   const answer = await call('POST', 'ca/roles/e6', { name: 'e6', ttl: '1h' });
   assert.equal(answer.status, 200, answer.text);
   assert.match(
@@ -59,7 +59,7 @@ test('E6: a name in the body of a role is no mistake, the path counts and the ro
   assert.equal((await call('GET', 'ca/roles/e6')).field('data.ttl'), 3600);
 });
 
-test('E8: a PATCH is a merge patch, and says so in its content type', async () => {
+test('a PATCH is a merge patch, and says so in its content type', async () => {
   await call('POST', 'ca/roles/e8', {});
   const wrong = await call(
     'PATCH',
@@ -82,7 +82,7 @@ test('E8: a PATCH is a merge patch, and says so in its content type', async () =
   assert.equal(right.field('data.ttl'), 7200, right.text);
 });
 
-test('E9: PUT is POST, for every kind of write', async () => {
+test('PUT is POST, for every kind of write', async () => {
   const writes: [path: string, body: unknown, status: number][] = [
     ['sys/mounts/e9', { type: 'pki' }, 204],
     ['sys/policies/acl/e9', { policy: 'path "x" { capabilities = ["read"] }' }, 204],
@@ -98,10 +98,10 @@ test('E9: PUT is POST, for every kind of write', async () => {
   }
 });
 
-test('E10, E11: a body is JSON whatever its content type says, except a form that looks like one', async () => {
+test('a body is JSON whatever its content type says, except a form that looks like one', async () => {
   const bodies: [why: string, type: string, body: string, status: number, ttl?: number][] = [
-    ['E10: a form called JSON', 'application/json', 'ttl=1h', 400],
-    ['E11: JSON called a form', 'application/x-www-form-urlencoded', '{"ttl":"2h"}', 200, 7200],
+    ['a form called JSON', 'application/json', 'ttl=1h', 400],
+    ['JSON called a form', 'application/x-www-form-urlencoded', '{"ttl":"2h"}', 200, 7200],
     ['a form', 'application/x-www-form-urlencoded', 'ttl=3h', 200, 10_800],
     ['JSON called text', 'text/plain', '{"ttl":"4h"}', 200, 14_400],
     ['no object', 'application/json', '["ttl"]', 400],
@@ -118,21 +118,21 @@ test('E10, E11: a body is JSON whatever its content type says, except a form tha
   }
 });
 
-test('E12: a value of another type is refused by the name of its field', async () => {
+test('a value of another type is refused by the name of its field', async () => {
   const answer = await call('POST', 'ca/roles/e12', { allow_any_name: 'maybe' });
   assert.equal(answer.status, 400);
   assert.match(answer.text, /allow_any_name/);
   assert.equal((await call('GET', 'ca/roles/e12')).status, 404);
 });
 
-test('E13: a list is an array, a text with commas, or a text that holds an array', async () => {
+test('a list is an array, a text with commas, or a text that holds an array', async () => {
   for (const allowed_domains of ['a.com, b.com', ['a.com', 'b.com'], '["a.com","b.com"]']) {
     const answer = await call('POST', 'ca/roles/e13', { allowed_domains });
     assert.deepEqual(answer.field('data.allowed_domains'), ['a.com', 'b.com']);
   }
 });
 
-test('E17: a verb that a path does not have is not the absence of the path', async () => {
+test('a verb that a path does not have is not the absence of the path', async () => {
   const verb = await call('DELETE', 'ca/revoke');
   assert.equal(verb.status, 405, verb.text);
   assert.match(verb.text, /unsupported operation/);
@@ -140,7 +140,7 @@ test('E17: a verb that a path does not have is not the absence of the path', asy
   assert.equal(path.status, 404);
 });
 
-test('E18: a revoked token opens nothing, and what is public stays open with it', async () => {
+test('a revoked token opens nothing, and what is public stays open with it', async () => {
   const made = await call('POST', 'auth/token/create', { policies: ['root'] });
   const token = made.textAt('auth.client_token');
   assert.equal((await call('GET', 'ca/issuer/default', undefined, { token })).status, 200);

@@ -82,7 +82,7 @@ const labels: [key_type: string, traditional: string][] = [
   ['ed25519', 'PRIVATE KEY'],
 ];
 for (const [key_type, traditional] of labels) {
-  test(`I1, I2, I4: every format of certificate and key, for ${key_type}`, async () => {
+  test(`every format of certificate and key, for ${key_type}`, async () => {
     for (const format of ['pem', 'der', 'pem_bundle']) {
       for (const private_key_format of ['der', 'pkcs8', undefined, 'anything']) {
         const why = `${format}, ${private_key_format}`;
@@ -147,13 +147,13 @@ test('every format when signing: there is no key in the answer', async () => {
   }
 });
 
-test('I3: a format that does not exist is refused', async () => {
+test('a format that does not exist is refused', async () => {
   const says = /the \\"format\\" path parameter must be/;
   refusedWith(await issue({}, { format: 'zip' }), 400, says);
   refusedWith(await sign({}, { csr: makeCsr(), format: 'PKCS12' }), 400, says);
 });
 
-test('I5: a TTL beyond the maximum of the role or of the mount is cut, with a warning', async () => {
+test('a TTL beyond the maximum of the role or of the mount is cut, with a warning', async () => {
   const answer = await issue({ max_ttl: '2h' }, { ttl: '3h' });
   assert.match(answer.textAt('warnings'), /TTL .* is longer than permitted maxTTL/);
   const { validFrom, validTo } = new X509Certificate(answer.textAt('data.certificate'));
@@ -162,7 +162,7 @@ test('I5: a TTL beyond the maximum of the role or of the mount is cut, with a wa
   assert.equal(within.field('warnings'), null);
 });
 
-test('I6: ttl and not_after exclude each other', async () => {
+test('ttl and not_after exclude each other', async () => {
   const not_after = new Date(Date.now() + 7_200_000).toISOString();
   const says = /Either ttl or not_after should be provided/;
   refusedWith(await issue({}, { ttl: '1h', not_after }), 400, says);
@@ -171,7 +171,7 @@ test('I6: ttl and not_after exclude each other', async () => {
   refusedWith(await issue({ ttl: 0 }, { not_after: 'tomorrow' }), 400, /not_after/);
 });
 
-test('I7, I8: an end beyond that of the issuer is judged as the issuer says', async () => {
+test('an end beyond that of the issuer is judged as the issuer says', async () => {
   const not_after = '9999-12-31T23:59:59Z';
   const patch = (leaf_not_after_behavior: string) =>
     call('PATCH', 'pki/issuer/root', { leaf_not_after_behavior });
@@ -191,7 +191,7 @@ test('I7, I8: an end beyond that of the issuer is judged as the issuer says', as
   refusedWith(await issue(role), 400, says);
 });
 
-test('I9: a role for any type of key makes the one that is asked for, and none unasked', async () => {
+test('a role for any type of key makes the one that is asked for, and none unasked', async () => {
   refusedWith(
     await issue({ key_type: 'any' }),
     400,
@@ -204,7 +204,7 @@ test('I9: a role for any type of key makes the one that is asked for, and none u
   assert.match(other.textAt('warnings'), /key_type and key_bits ignored/);
 });
 
-test('I10: an issuer that may not issue signs nothing', async () => {
+test('an issuer that may not issue signs nothing', async () => {
   await call('PATCH', 'pki/issuer/second', { usage: 'read-only,crl-signing' });
   await writeRole({});
   const says = /requested usage issuing-certificates for issuer .* but only had usage/;
@@ -222,7 +222,7 @@ test('I10: an issuer that may not issue signs nothing', async () => {
   refusedWith(await call('POST', 'pki/issue/none', request), 400, /unknown role: none/);
 });
 
-test('I11, I12: extensions are there only where the role says so', async () => {
+test('extensions are there only where the role says so', async () => {
   const plain = leafOf(await issue({}));
   assert.deepEqual(
     parseKeyUsage(extensionOf(plain, 'keyUsage')?.value ?? new Uint8Array()).sort(),
@@ -259,7 +259,7 @@ const csrKeys: [key: TestKey, role: Fields, verdict: true | RegExp][] = [
   ['ed25519', { key_type: 'ec' }, /role requires keys of type ec/],
   ['ec', { key_type: 'ed25519' }, /role requires keys of type ed25519/],
 ];
-test('I13, I14: a request is signed for a key that its role takes, and for no other', async () => {
+test('a request is signed for a key that its role takes, and for no other', async () => {
   for (const [key, role, verdict] of csrKeys) {
     const why = `${key} under ${JSON.stringify(role)}`;
     const csr = makeCsr({ key, subject: { common_name: 'a.example.com' } });
@@ -325,7 +325,7 @@ test('an RSA key of 8192 bits is signed for', async () => {
   assert.equal(leaf.publicKey.asymmetricKeyDetails?.modulusLength, 8192);
 });
 
-test('I15: a request to be an authority is left out, with a warning', async () => {
+test('a request to be an authority is left out, with a warning', async () => {
   const subject = { common_name: 'a.example.com' };
   const csr = makeCsr({ subject, extensions: [basicConstraints({ ca: true })] });
   const answer = await sign({}, { csr });
@@ -413,7 +413,7 @@ test('use_csr_common_name and use_csr_sans say whose names count', async () => {
   assert.equal((await sign({ ...strict, use_csr_sans: false }, { csr: stranger })).status, 200);
 });
 
-test('I17: a certificate that is not stored is neither listed nor found', async () => {
+test('a certificate that is not stored is neither listed nor found', async () => {
   const stored = await issue({});
   const unstored = await issue({ no_store: true });
   const listed = await call('LIST', 'pki/certs');
@@ -431,14 +431,14 @@ test('I17: a certificate that is not stored is neither listed nor found', async 
   assert.equal((await call('GET', `pki/cert/${serial}`)).status, 200);
 });
 
-test('I18: different units stand in one part of the name, each once', async () => {
+test('different units stand in one part of the name, each once', async () => {
   const leaf = leafOf(await issue({ ou: ['Z', 'E', 'V', 'Z'], organization: ['Foo, Inc.'] }));
   const subject = new X509Certificate(Buffer.from(leaf.raw)).subject;
   assert.equal(subject.match(/OU=/g)?.length, 3);
   assert.equal(subject.split('\n').filter((line) => line.includes('OU=')).length, 1);
 });
 
-test('I20: an issuer with an RSA key signs as the role says', async () => {
+test('an issuer with an RSA key signs as the role says', async () => {
   for (const [role, algorithm] of [
     [{}, /sha256WithRSAEncryption/],
     [{ signature_bits: 512, key_type: 'rsa' }, /sha512WithRSAEncryption/],
@@ -452,7 +452,7 @@ test('I20: an issuer with an RSA key signs as the role says', async () => {
   }
 });
 
-test('I21: without roots there may be no chain at all', async () => {
+test('without roots there may be no chain at all', async () => {
   const answer = await issue({}, { remove_roots_from_chain: true });
   assert.equal(answer.field('data.ca_chain'), undefined);
   assert.match(answer.textAt('data.issuing_ca'), /BEGIN CERTIFICATE/);
@@ -460,7 +460,7 @@ test('I21: without roots there may be no chain at all', async () => {
   assert.equal(parsePem(bundle.textAt('data.certificate')).length, 2);
 });
 
-test('I22: the issuer of the path wins over that of the role', async () => {
+test('the issuer of the path wins over that of the role', async () => {
   await writeRole({ issuer_ref: 'second' });
   const request = { common_name: 'a.example.com' };
   const byRole = await call('POST', 'pki/issue/x', request);
@@ -475,7 +475,7 @@ test('I22: the issuer of the path wins over that of the role', async () => {
   ]);
 });
 
-test('I23: a serial number is found in every way of writing it', async () => {
+test('a serial number is found in every way of writing it', async () => {
   const answer = await issue({});
   const serial = answer.textAt('data.serial_number');
   for (const written of [

@@ -68,53 +68,53 @@ const fields: Fields = {
   use_csr_sans: true,
   use_pss: false,
 };
-test('R1: a role that says nothing reads back whole, with every default, when written and when read', async () => {
+test('a role that says nothing reads back whole, with every default, when written and when read', async () => {
   const written = await write({});
   assert.deepEqual(written.field('data'), fields);
   assert.deepEqual((await call('GET', 'pki/roles/x')).field('data'), fields);
 });
 
-const keys: [trap: string, sent: Fields, key_bits: number, signature_bits: number][] = [
-  ['R2', { key_type: 'ec' }, 256, 0],
-  ['R2', { key_type: 'ec', signature_bits: 384 }, 256, 384],
-  ['R3', { key_type: 'any', signature_bits: 384 }, 0, 0],
-  ['R3', { key_type: 'ed25519' }, 0, 0],
-  ['R3', { key_type: 'rsa', key_bits: 4096 }, 4096, 256],
+const keys: [sent: Fields, key_bits: number, signature_bits: number][] = [
+  [{ key_type: 'ec' }, 256, 0],
+  [{ key_type: 'ec', signature_bits: 384 }, 256, 384],
+  [{ key_type: 'any', signature_bits: 384 }, 0, 0],
+  [{ key_type: 'ed25519' }, 0, 0],
+  [{ key_type: 'rsa', key_bits: 4096 }, 4096, 256],
 ];
-test('R2, R3: sizes that are left open are filled in as the type of key has it', async () => {
-  for (const [trap, sent, key_bits, signature_bits] of keys) {
+test('sizes that are left open are filled in as the type of key has it', async () => {
+  for (const [sent, key_bits, signature_bits] of keys) {
     const answer = await write(sent);
     const read = [answer.field('data.key_bits'), answer.field('data.signature_bits')];
-    assert.deepEqual(read, [key_bits, signature_bits], `${trap} ${JSON.stringify(sent)}`);
+    assert.deepEqual(read, [key_bits, signature_bits], JSON.stringify(sent));
   }
 });
 
-const refusals: [trap: string, sent: Fields, says: RegExp][] = [
-  ['R4', { key_type: 'rsa', key_bits: 1024 }, /RSA keys < 2048 bits are unsafe and not supported/],
-  ['R4', { key_type: 'rsa', key_bits: 2047 }, /RSA keys < 2048 bits/],
-  ['R4', { key_type: 'rsa', key_bits: 2560 }, /unsupported bit length for RSA key: 2560/],
-  ['R4', { key_type: 'ec', key_bits: 255 }, /unsupported bit length for EC key: 255/],
-  ['R5', { key_type: 'rsa', signature_bits: 128 }, /unsupported hash signature algorithm: 128/],
-  ['R6', { ttl: '2h', max_ttl: '1h' }, /\\"ttl\\" value must be less than \\"max_ttl\\" value/],
-  ['R12', { ext_key_usage_oids: ['not-an-oid'] }, /not-an-oid/],
-  ['R13', { cn_validations: ['email', 'disabled'] }, /cn_validations value incorrect/],
-  ['R13', { cn_validations: ['email', 'email'] }, /cn_validations value incorrect/],
-  ['R13', { cn_validations: ['host'] }, /cn_validations value incorrect/],
-  ['R14', { policy_identifiers: ['1.2.x'] }, /policy_identifiers|policy/],
-  ['', { key_type: 'dsa' }, /unknown key type/],
-  ['', { allowed_other_sans: '1.2.3;UTF16:a' }, /error parsing allowed_other_sans/],
-  ['', { not_after: 'tomorrow' }, /not_after/],
-  ['', { ttl: '-1h' }, /ttl/],
+const refusals: [sent: Fields, says: RegExp][] = [
+  [{ key_type: 'rsa', key_bits: 1024 }, /RSA keys < 2048 bits are unsafe and not supported/],
+  [{ key_type: 'rsa', key_bits: 2047 }, /RSA keys < 2048 bits/],
+  [{ key_type: 'rsa', key_bits: 2560 }, /unsupported bit length for RSA key: 2560/],
+  [{ key_type: 'ec', key_bits: 255 }, /unsupported bit length for EC key: 255/],
+  [{ key_type: 'rsa', signature_bits: 128 }, /unsupported hash signature algorithm: 128/],
+  [{ ttl: '2h', max_ttl: '1h' }, /\\"ttl\\" value must be less than \\"max_ttl\\" value/],
+  [{ ext_key_usage_oids: ['not-an-oid'] }, /not-an-oid/],
+  [{ cn_validations: ['email', 'disabled'] }, /cn_validations value incorrect/],
+  [{ cn_validations: ['email', 'email'] }, /cn_validations value incorrect/],
+  [{ cn_validations: ['host'] }, /cn_validations value incorrect/],
+  [{ policy_identifiers: ['1.2.x'] }, /policy_identifiers|policy/],
+  [{ key_type: 'dsa' }, /unknown key type/],
+  [{ allowed_other_sans: '1.2.3;UTF16:a' }, /error parsing allowed_other_sans/],
+  [{ not_after: 'tomorrow' }, /not_after/],
+  [{ ttl: '-1h' }, /ttl/],
 ];
-test('R4 to R6, R12, R13: a role that is refused leaves the one that is there as it was', async () => {
+test('a role that is refused leaves the one that is there as it was', async () => {
   await write({ ttl: '5h', key_type: 'ec' });
-  for (const [trap, sent, says] of refusals) {
+  for (const [sent, says] of refusals) {
     for (const answer of [
       await write(sent),
       await patch({ key_type: 'rsa', key_bits: 0, ...sent }),
     ]) {
-      assert.equal(answer.status, 400, `${trap} ${JSON.stringify(sent)}: ${answer.text}`);
-      assert.match(answer.text, says, trap);
+      assert.equal(answer.status, 400, `${JSON.stringify(sent)}: ${answer.text}`);
+      assert.match(answer.text, says);
     }
   }
   const read = await call('GET', 'pki/roles/x');
@@ -127,11 +127,11 @@ test('R4 to R6, R12, R13: a role that is refused leaves the one that is there as
   });
 });
 
-test('R6: a ttl equal to max_ttl is accepted', async () => {
+test('a ttl equal to max_ttl is accepted', async () => {
   assert.equal((await write({ ttl: '1h', max_ttl: 3600 })).status, 200);
 });
 
-test('R7: no_store takes priority over generate_lease, with a warning', async () => {
+test('no_store takes priority over generate_lease, with a warning', async () => {
   const answer = await write({ no_store: true, generate_lease: true });
   assert.match(
     answer.textAt('warnings'),
@@ -140,7 +140,7 @@ test('R7: no_store takes priority over generate_lease, with a warning', async ()
   assert.equal((await call('GET', 'pki/roles/x')).field('data.generate_lease'), false);
 });
 
-test('R8: a role may name an issuer that is still to come, and works once it is there', async () => {
+test('a role may name an issuer that is still to come, and works once it is there', async () => {
   const role = { issuer_ref: 'later', key_type: 'ec', allow_any_name: true, ttl: '1h' };
   const answer = await write(role, 'r8');
   assert.equal(answer.status, 200);
@@ -179,7 +179,7 @@ const most: Fields = {
   signature_bits: 384,
   ttl: 3600,
 };
-test('R9: a patch changes what it names, null changes nothing, emptiness does', async () => {
+test('a patch changes what it names, null changes nothing, emptiness does', async () => {
   const { allow_token_displayname: _, ...body } = most;
   assert.deepEqual((await write(body)).field('data'), most);
   const patched = await patch({ ttl: '3h' });
@@ -193,21 +193,21 @@ test('R9: a patch changes what it names, null changes nothing, emptiness does', 
   assert.deepEqual(replaced.field('data.allowed_domains'), ['c.test']);
 });
 
-test('R10: a role that is not there cannot be patched, and is not made by it', async () => {
+test('a role that is not there cannot be patched, and is not made by it', async () => {
   const answer = await patch({ ttl: '1h' }, 'none');
   assert.equal(answer.status, 400);
   assert.match(answer.text, /Unable to fetch role entry to patch/);
   assert.equal((await call('GET', 'pki/roles/none')).status, 404);
 });
 
-test('R11: a type of key is changed together with its size', async () => {
+test('a type of key is changed together with its size', async () => {
   await write({ key_type: 'rsa', key_bits: 2048 });
   assert.equal((await patch({ key_type: 'ec' })).status, 400);
   const both = await patch({ key_type: 'ec', key_bits: 256 });
   assert.equal(both.status, 200, both.text);
 });
 
-test('R14: policies with qualifiers are taken as text and reach the certificate', async () => {
+test('policies with qualifiers are taken as text and reach the certificate', async () => {
   const policy_identifiers =
     '[{"oid":"1.3.6.1.4.1.7.8","cps":"https://cps.test/x","notice":"Hear!"}]';
   const role = { policy_identifiers, key_type: 'ec', allow_any_name: true, ttl: '1h' };
@@ -217,7 +217,7 @@ test('R14: policies with qualifiers are taken as text and reach the certificate'
   assert.ok(der.includes('https://cps.test/x') && der.includes('Hear!'));
 });
 
-test('R15: a role that is written again is written anew', async () => {
+test('a role that is written again is written anew', async () => {
   await write({ allow_localhost: false, ttl: '1h', ou: 'a' });
   const again = await write({ ttl: '1h' });
   assert.deepEqual(again.field('data'), { ...fields, ttl: 3600 });

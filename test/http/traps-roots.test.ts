@@ -31,15 +31,15 @@ before(async () => {
   shared = await mount();
 });
 
-const refusals: [trap: string, type: string, fields: Fields, says: RegExp][] = [
+const refusals: [what: string, type: string, fields: Fields, says: RegExp][] = [
   [
-    'C1 a key that exists has its type',
+    'a key that exists has its type',
     'existing',
     { key_type: 'ec' },
     /key_type nor key_bits arguments can be set in this mode/,
   ],
-  ['C2 a reserved name', 'internal', { issuer_name: 'Default' }, /reserved keyword 'default'/],
-  ['C3 an empty name', 'internal', { issuer_name: '' }, /expected non-empty issuer name/],
+  ['a reserved name', 'internal', { issuer_name: 'Default' }, /reserved keyword 'default'/],
+  ['an empty name', 'internal', { issuer_name: '' }, /expected non-empty issuer name/],
   ['a name with a slash', 'internal', { issuer_name: 'a/b' }, /contained invalid characters/],
   ['an empty key name', 'internal', { key_name: '' }, /expected non-empty key name/],
   ['a reserved key name', 'internal', { key_name: 'DEFAULT' }, /reserved keyword 'default'/],
@@ -80,16 +80,16 @@ const refusals: [trap: string, type: string, fields: Fields, says: RegExp][] = [
     /permitted_ip_ranges/,
   ],
 ];
-test('C1 to C3: a root that was asked for wrongly is refused by what is wrong, and not made', async () => {
-  for (const [trap, type, fields, says] of refusals) {
+test('a root that was asked for wrongly is refused by what is wrong, and not made', async () => {
+  for (const [what, type, fields, says] of refusals) {
     const body = {
       common_name: 'R',
       ...(type === 'existing' ? {} : { key_type: 'ec' }),
       ...fields,
     };
     const answer = await call('POST', `${shared}/root/generate/${type}`, body);
-    assert.equal(answer.status, 400, `${trap}: ${answer.text}`);
-    assert.match(answer.text, says, trap);
+    assert.equal(answer.status, 400, `${what}: ${answer.text}`);
+    assert.match(answer.text, says, what);
   }
   assert.equal((await call('LIST', `${shared}/issuers`)).status, 404);
   assert.equal((await call('LIST', `${shared}/keys`)).status, 404);
@@ -189,7 +189,7 @@ test('a root of a key that is there already uses that key', async () => {
   assert.match(other.text, /unable to find PKI key for reference: none/);
 });
 
-test('C4: a second root leaves the default where it is, unless the default follows the latest', async () => {
+test('a second root leaves the default where it is, unless the default follows the latest', async () => {
   const path = await mount();
   const ids: string[] = [];
   const more = async () => ids.push((await generate(path)).textAt('data.issuer_id'));
@@ -209,7 +209,7 @@ test('C4: a second root leaves the default where it is, unless the default follo
   assert.equal(await defaultIs(), ids[1], 'not following was the default of that write');
 });
 
-test('C6: replacing the root makes the issuer named next the default, if there is one', async () => {
+test('replacing the root makes the issuer named next the default, if there is one', async () => {
   const path = await mount();
   const first = await generate(path, { issuer_name: 'first' });
   const none = await call('POST', `${path}/root/replace`, {});
@@ -221,7 +221,7 @@ test('C6: replacing the root makes the issuer named next the default, if there i
   assert.equal(back.field('data.default'), first.field('data.issuer_id'));
 });
 
-test('C7: without issuers there is no CA, and certificates are still listed', async () => {
+test('without issuers there is no CA, and certificates are still listed', async () => {
   const path = await mount();
   const root = await generate(path);
   assert.equal((await call('DELETE', `${path}/root`)).status, 200);
@@ -236,7 +236,7 @@ test('C7: without issuers there is no CA, and certificates are still listed', as
   assert.equal((await call('LIST', `${path}/keys`)).status, 404);
 });
 
-test('C18: a manual chain begins with the issuer itself', async () => {
+test('a manual chain begins with the issuer itself', async () => {
   const path = await mount();
   const [a = '', b = ''] = await Promise.all(
     ['a', 'b'].map(async (issuer_name) => {
@@ -256,7 +256,7 @@ test('C18: a manual chain begins with the issuer itself', async () => {
   assert.equal(automatic.field('data.manual_chain'), null);
 });
 
-test('C20: an issuer can be deleted twice, and the default goes with it', async () => {
+test('an issuer can be deleted twice, and the default goes with it', async () => {
   const path = await mount();
   const id = (await generate(path)).textAt('data.issuer_id');
   const first = await call('DELETE', `${path}/issuer/${id}`);
@@ -272,7 +272,7 @@ test('C20: an issuer can be deleted twice, and the default goes with it', async 
   assert.match(unnamed.text, /no default issuer currently configured/);
 });
 
-test('C21: a key that an issuer uses stays, any other can be deleted, and twice', async () => {
+test('a key that an issuer uses stays, any other can be deleted, and twice', async () => {
   const path = await mount();
   const root = await generate(path);
   const key = root.textAt('data.key_id');
@@ -288,7 +288,7 @@ test('C21: a key that an issuer uses stays, any other can be deleted, and twice'
   assert.match(read.text, /unable to find PKI key for reference/);
 });
 
-test('C22: renaming or deleting an issuer that roles name warns of them', async () => {
+test('renaming or deleting an issuer that roles name warns of them', async () => {
   const path = await mount();
   await generate(path, { issuer_name: 'old' });
   for (const role of ['a', 'b']) await call('POST', `${path}/roles/${role}`, { issuer_ref: 'old' });
@@ -300,7 +300,7 @@ test('C22: renaming or deleting an issuer that roles name warns of them', async 
   assert.doesNotMatch(again.textAt('warnings'), /roles reference/);
 });
 
-test('C23: POST clears the name that it does not send, PATCH keeps it', async () => {
+test('POST clears the name that it does not send, PATCH keeps it', async () => {
   const path = await mount();
   const id = (await generate(path, { issuer_name: 'named' })).textAt('data.issuer_id');
   const patched = await call('PATCH', `${path}/issuer/${id}`, {
@@ -316,7 +316,7 @@ test('C23: POST clears the name that it does not send, PATCH keeps it', async ()
   );
 });
 
-test('C24: the default issuer cannot be "default", nor nothing, nor one that is not there', async () => {
+test('the default issuer cannot be "default", nor nothing, nor one that is not there', async () => {
   const path = await mount();
   await generate(path, { issuer_name: 'a' });
   for (const [body, says] of [
@@ -336,7 +336,7 @@ test('C24: the default issuer cannot be "default", nor nothing, nor one that is 
   assert.match(byName.textAt('data.default'), /^[0-9a-f-]{36}$/);
 });
 
-test('G3: a URL that is none is refused by the name of its parameter, and changes nothing', async () => {
+test('a URL that is none is refused by the name of its parameter, and changes nothing', async () => {
   const path = await mount();
   await call('POST', `${path}/config/urls`, { ocsp_servers: 'http://o.test' });
   for (const field of ['issuing_certificates', 'crl_distribution_points', 'ocsp_servers']) {

@@ -31,7 +31,7 @@ async function serve(t: TestContext): Promise<Served> {
   };
 }
 
-test('E19: an issued certificate is wrapped, unwraps once in full, and never again', async (t) => {
+test('an issued certificate is wrapped, unwraps once in full, and never again', async (t) => {
   const { call, unwrap } = await serve(t);
   const wrapped = await call('POST', 'pki/issue/web', { common_name: 'a.test' }, wrapFor('60'));
   assert.equal(wrapped.status, 200, wrapped.text);

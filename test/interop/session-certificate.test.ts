@@ -38,7 +38,7 @@ for (const purpose of ['sslserver', 'sslclient']) {
   });
 }
 
-test('OpenSSL reads what the contract says of a session certificate', () => {
+test('OpenSSL reads what a session certificate says', () => {
   const { cert, key } = makeSession('s_1234567890', ['w.example:1', '127.0.0.1:2', '[::1]:3']);
   withOpenssl((openssl) => {
     openssl.write('cert.pem', cert);

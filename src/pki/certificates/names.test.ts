@@ -32,7 +32,7 @@ function collectSigned(body: Record<string, unknown>, role: Record<string, unkno
   return collectCsrNames(signSchema.parse(body), csr, makeRole({ require_cn: false, ...role }));
 }
 
-test('N23: the common name comes first, then alt_names in their order, whatever else there is', () => {
+test('the common name comes first, then alt_names in their order, whatever else there is', () => {
   const { names } = collect({
     common_name: 'foobar.com',
     alt_names: 'foo,bar',
@@ -44,14 +44,14 @@ test('N23: the common name comes first, then alt_names in their order, whatever 
   assert.deepEqual(names.other, [{ oid: '1.3.6.1.4.1.311.20.2.3', value: 'a' }]);
 });
 
-test('N24: alt_names of nothing but commas adds nothing and is no mistake', () => {
+test('alt_names of nothing but commas adds nothing and is no mistake', () => {
   for (const alt_names of ['', ',', ' , ']) {
     const { names, warnings } = collect({ common_name: 'a.test', alt_names });
     assert.deepEqual([names.dns, names.email, warnings], [['a.test'], [], []]);
   }
 });
 
-test('N17: the common name stays out of the alternative names where that is asked for', () => {
+test('the common name stays out of the alternative names where that is asked for', () => {
   const { names } = collect({ common_name: 'a.test', exclude_cn_from_sans: true });
   assert.deepEqual([names.common_name, names.dns], ['a.test', []]);
 });
@@ -85,11 +85,11 @@ test('alt_names of other scripts that no domain name can hold are refused', () =
   assert.throws(() => collect({ alt_names: 'a@ü_.test' }), { kind: 'invalid' });
 });
 
-test('N11: a trailing dot is kept', () => {
+test('a trailing dot is kept', () => {
   assert.deepEqual(collect({ common_name: 'example.com.' }).names.dns, ['example.com.']);
 });
 
-test('N15: a missing common name is refused, N14: unless the role does not require one', () => {
+test('a missing common name is refused, N14: unless the role does not require one', () => {
   assert.throws(() => collect({}, { require_cn: true }), /the common_name field is required/);
   assert.equal(collect({}).names.common_name, '');
   const anonymous = parseCsr(makeCsr());
@@ -99,7 +99,7 @@ test('N15: a missing common name is refused, N14: unless the role does not requi
   assert.equal(collectCsrNames(named, anonymous, role).names.common_name, 'a.test');
 });
 
-test('N21: other SANs of another type than UTF8 and broken ones are refused with the phrase', () => {
+test('other SANs of another type than UTF8 and broken ones are refused with the phrase', () => {
   const refusals: [string, RegExp][] = [
     ['1.2.3;UTF2:a', /only utf8 other SANs are supported/],
     ['1.2.3:a', /expected a semicolon in other SAN/],

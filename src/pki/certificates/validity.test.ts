@@ -35,7 +35,7 @@ const ends: [wanted: Overrides, hours: number, warned: boolean, why: string][] =
   [{ role: { ttl: 2 * HOUR } }, 2, false, "the role's where it has one"],
   [{ ttl: HOUR, role: { ttl: 2 * HOUR } }, 1, false, "the request's before the role's"],
   [{ ttl: 72 * HOUR, role: { max_ttl: 72 * HOUR } }, 72, false, 'up to the maximum itself'],
-  [{ ttl: 72 * HOUR + 1, role: { max_ttl: 72 * HOUR } }, 72, true, 'I5: capped beyond it'],
+  [{ ttl: 72 * HOUR + 1, role: { max_ttl: 72 * HOUR } }, 72, true, 'capped beyond it'],
   [{ ttl: 800 * HOUR }, 768, true, 'the mount caps where the role does not'],
   [{ ttl: 800 * HOUR, role: { max_ttl: 900 * HOUR } }, 800, false, "the role's maximum counts"],
   [{ role: { max_ttl: 72 * HOUR } }, 72, true, 'a default beyond the maximum is capped too'],
@@ -60,7 +60,7 @@ test('notBefore lies back by not_before_duration, by 30 seconds where that is 0'
   assert.throws(() => plan({ role: { not_before_duration: NOW + 1 } }), /beyond 1970/);
 });
 
-test('I6: ttl and not_after exclude each other, whichever of request and role has the end', () => {
+test('ttl and not_after exclude each other, whichever of request and role has the end', () => {
   const not_after = '2026-12-01T00:00:00Z';
   assert.throws(() => plan({ ttl: 1, not_after }), /Either ttl or not_after should be provided/);
   assert.throws(() => plan({ ttl: 1, role: { not_after } }), /Either ttl or not_after/);
@@ -78,7 +78,7 @@ test("the role's fixed end counts before the request's", () => {
   assert.equal(planned.notAfter, Date.parse(not_after) / 1000);
 });
 
-test('I7: the last second of the year 9999 is kept, beyond every maximum TTL', () => {
+test('the last second of the year 9999 is kept, beyond every maximum TTL', () => {
   const issuer = { not_after: FAR, behavior: 'err' } as const;
   assert.equal(plan({ not_after: '9999-12-31T23:59:59Z', issuer }).notAfter, FAR);
   assert.throws(() => plan({ not_after: '9999-12-31T23:59:59Z' }), /beyond the expiration/);
@@ -105,7 +105,7 @@ const behaviors: ['err' | 'truncate' | 'permit' | 'always_enforce_err', number |
   ['always_enforce_err', 'refused'],
 ];
 for (const [behavior, outcome] of behaviors) {
-  test(`I8: an end beyond the issuer's under ${behavior}`, () => {
+  test(`an end beyond the issuer's under ${behavior}`, () => {
     const issuer = { not_after: issuerEnd, behavior };
     assert.equal(plan({ ttl: 10 * HOUR, issuer }).notAfter, issuerEnd, 'the very end is fine');
     const ask = () => plan({ ttl: 11 * HOUR, issuer });

@@ -62,7 +62,7 @@ function extensionValue(
 const dns = (name: string): Extension =>
   subjectAltName({ dns: [name], email: [], ip: [], uri: [], other: [] }, false);
 
-test('I19: without anything in the request the default usages apply, and no basic constraints', () => {
+test('without anything in the request the default usages apply, and no basic constraints', () => {
   const { tbs, warnings } = plan({});
   const usage = extensionValue(tbs, 'keyUsage');
   assert.deepEqual(usage && parseKeyUsage(usage), [

@@ -83,14 +83,14 @@ test('an issued certificate is by its issuer, and stored before it is answered',
   assert.equal(read.data?.certificate, data.certificate);
 });
 
-test('I23: a serial number is found in upper case with hyphens', async () => {
+test('a serial number is found in upper case with hyphens', async () => {
   const { data } = await issue('web');
   const serial = data.serial_number.toUpperCase().replaceAll(':', '-');
   const read = await readCertificate(app, testCaller(mount), { serial });
   assert.equal(read.data?.certificate, data.certificate);
 });
 
-test('I1: with format der everything is base64', async () => {
+test('with format der everything is base64', async () => {
   const { data } = await issue('web', { format: 'der' });
   assert.equal(
     parseCertificate(Buffer.from(data.certificate, 'base64')).serial,
@@ -99,7 +99,7 @@ test('I1: with format der everything is base64', async () => {
   assert.match(data.private_key ?? '', /^[A-Za-z0-9+/]+=*$/);
 });
 
-test('I2: a bundle begins with the key, then comes the leaf, then the chain', async () => {
+test('a bundle begins with the key, then comes the leaf, then the chain', async () => {
   const { data } = await issue('web', { format: 'pem_bundle', private_key_format: 'pkcs8' });
   assert.deepEqual(data.certificate.match(/BEGIN [A-Z ]+/g), [
     'BEGIN EC PRIVATE KEY',
@@ -110,21 +110,21 @@ test('I2: a bundle begins with the key, then comes the leaf, then the chain', as
   assert.equal(data.private_key_type, 'ec');
 });
 
-test('I5: a TTL beyond the maximum of the role is cut, with a warning', async () => {
+test('a TTL beyond the maximum of the role is cut, with a warning', async () => {
   await role('short', { max_ttl: '2h' });
   const { data, warnings } = await issue('short', { ttl: '100h' });
   assert.equal(data.expiration, app.now() / 1000 + 7200);
   assert.match(warnings?.[0] ?? '', /is longer than permitted maxTTL "2h0m0s"/);
 });
 
-test('I11: no key usage, no extension', async () => {
+test('no key usage, no extension', async () => {
   await role('bare', { key_usage: [] });
   const { data } = await issue('bare');
   const { extensions } = parsePemCertificate(data.certificate);
   assert.equal(findExtension(extensions, '2.5.29.15'), undefined);
 });
 
-test('I17: without storage a certificate is neither listed nor found', async () => {
+test('without storage a certificate is neither listed nor found', async () => {
   await role('fleeting', { no_store: true });
   const { data } = await issue('fleeting');
   const all = await listSerials(app.db, { mount_id: mount.id, after: '', limit: 1000 });
@@ -135,12 +135,12 @@ test('I17: without storage a certificate is neither listed nor found', async () 
   );
 });
 
-test('I21: with only a root in the chain and roots left out, there is no chain', async () => {
+test('with only a root in the chain and roots left out, there is no chain', async () => {
   const { data } = await issue('web', { remove_roots_from_chain: true });
   assert.equal('ca_chain' in data, false);
 });
 
-test('I22: the issuer of the path wins over that of the role', async () => {
+test('the issuer of the path wins over that of the role', async () => {
   await role('by-int', { issuer_ref: 'int' });
   const { issuers } = await readAuthority(app, mount.id);
   const pems = new Map(
@@ -150,7 +150,7 @@ test('I22: the issuer of the path wins over that of the role', async () => {
   assert.equal((await issue('by-int', {}, 'root')).data.issuing_ca, pems.get('root'));
 });
 
-test('R8: a role may name an issuer to come, and works once it is there', async () => {
+test('a role may name an issuer to come, and works once it is there', async () => {
   const { warnings } = await role('later', { issuer_ref: 'new' });
   assert.match(warnings?.[0] ?? '', /no issuing certificate currently has that name/);
   await assert.rejects(issue('later'), refusal('unresolved', /could not fetch the CA certificate/));
@@ -159,7 +159,7 @@ test('R8: a role may name an issuer to come, and works once it is there', async 
   await updateIssuer(app, testCaller(mount), { issuer_ref: 'new', issuer_name: 'int' });
 });
 
-test('I10: an issuer without issuing-certificates signs nothing', async () => {
+test('an issuer without issuing-certificates signs nothing', async () => {
   const caller = testCaller(mount);
   await updateIssuer(app, caller, { issuer_ref: 'int', usage: ['crl-signing'] });
   const phrase =
@@ -169,14 +169,14 @@ test('I10: an issuer without issuing-certificates signs nothing', async () => {
   await issue('web', {}, 'int');
 });
 
-test('N15: a common name is needed unless the role says otherwise', async () => {
+test('a common name is needed unless the role says otherwise', async () => {
   await assert.rejects(
     issue('web', { common_name: '' }),
     refusal('invalid', /the common_name field is required/),
   );
 });
 
-test('I9: a role for keys of any type makes none without being told which', async () => {
+test('a role for keys of any type makes none without being told which', async () => {
   await role('any', { key_type: 'any' });
   await assert.rejects(issue('any'), refusal('invalid', /"any" not allowed for issuing/));
   assert.equal((await issue('any', { key_type: 'ed25519' })).data.private_key_type, 'ed25519');

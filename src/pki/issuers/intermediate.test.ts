@@ -89,7 +89,7 @@ const lengths: [issuer: number | undefined, wanted: number, planned: number | un
   [3, 9, 2],
 ];
 for (const [issuer, wanted, planned] of lengths) {
-  test(`C8: path length ${wanted} under an issuer of ${issuer ?? 'none'} is ${planned ?? 'none'}`, () => {
+  test(`path length ${wanted} under an issuer of ${issuer ?? 'none'} is ${planned ?? 'none'}`, () => {
     const { read, warnings } = plan({
       body: { common_name: 'Sub', max_path_length: wanted },
       ...(issuer !== undefined && { issuer: { path_length: issuer } }),
@@ -106,7 +106,7 @@ test('a path length below -1 is refused, whatever the issuer has', () => {
   }
 });
 
-test('C8: an issuer whose path length is zero signs no authority', () => {
+test('an issuer whose path length is zero signs no authority', () => {
   assert.throws(() => plan({ issuer: { path_length: 0 } }), /has a max path length of zero/);
 });
 

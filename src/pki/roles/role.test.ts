@@ -29,7 +29,7 @@ function write(body: Record<string, unknown>) {
   }
 }
 
-test('R1: a role written without fields has every field of the contract with its default', () => {
+test('a role written without fields has every field with its default', () => {
   const { role } = write({});
   assert.ok(role);
   assert.deepEqual(describeRole(role), {
@@ -163,19 +163,19 @@ const keys: [
   bits: [number, number] | typeof REFUSED,
   why: string,
 ][] = [
-  [{ key_type: 'ec' }, [256, 0], 'R2: EC falls to P-256, and the curve decides the hash'],
+  [{ key_type: 'ec' }, [256, 0], 'EC falls to P-256, and the curve decides the hash'],
   [{ key_type: 'ec', signature_bits: 384 }, [256, 384], 'EC echoes the hash given'],
   [{ key_type: 'ec', key_bits: 2048 }, REFUSED, 'an RSA size is no curve'],
   [{ key_type: 'ec', key_bits: 521 }, [521, 0], 'P-521'],
   [{ key_type: 'ec', key_bits: 512 }, REFUSED, 'there is no P-512'],
-  [{ key_type: 'any', signature_bits: 384 }, [0, 0], 'R3: any has no hash of its own'],
+  [{ key_type: 'any', signature_bits: 384 }, [0, 0], 'any has no hash of its own'],
   [{ key_type: 'any', key_bits: 3072 }, [3072, 0], 'any keeps a size'],
   [{ key_type: 'ed25519', key_bits: 7 }, [7, 0], 'Ed25519 keeps a size that means nothing'],
-  [{ key_bits: 1024 }, REFUSED, 'R4: RSA 1024 is unsafe'],
-  [{ key_bits: 2047 }, REFUSED, 'R4: RSA 2047 is unsafe'],
-  [{ key_bits: 2560 }, REFUSED, 'R4: RSA 2560 is not offered'],
+  [{ key_bits: 1024 }, REFUSED, 'RSA 1024 is unsafe'],
+  [{ key_bits: 2047 }, REFUSED, 'RSA 2047 is unsafe'],
+  [{ key_bits: 2560 }, REFUSED, 'RSA 2560 is not offered'],
   [{ key_bits: 8192 }, [8192, 256], 'RSA 8192'],
-  [{ signature_bits: 128 }, REFUSED, 'R5: there is no SHA-128'],
+  [{ signature_bits: 128 }, REFUSED, 'there is no SHA-128'],
 ];
 
 for (const [body, expected, why] of keys) {
@@ -203,13 +203,13 @@ test('refusals carry the phrases clients look for', () => {
   }
 });
 
-test('R6: ttl beyond max_ttl is refused, equal ones and a ttl without maximum are accepted', () => {
+test('ttl beyond max_ttl is refused, equal ones and a ttl without maximum are accepted', () => {
   assert.notEqual(write({ ttl: '2h', max_ttl: '1h' }).refused, undefined);
   assert.equal(write({ ttl: '1h', max_ttl: '1h' }).refused, undefined);
   assert.equal(write({ ttl: '2h' }).refused, undefined);
 });
 
-test('R7: no_store takes priority over generate_lease, with a warning', () => {
+test('no_store takes priority over generate_lease, with a warning', () => {
   const both = planRole(roleSchema.parse({ no_store: true, generate_lease: true }));
   assert.equal(both.role.generate_lease, false);
   assert.match(both.warnings.join(), /mutually exclusive values no_store=true/);
@@ -218,7 +218,7 @@ test('R7: no_store takes priority over generate_lease, with a warning', () => {
   assert.deepEqual(one.warnings, []);
 });
 
-test('R8: an issuer that does not exist yet is a warning, not a refusal', () => {
+test('an issuer that does not exist yet is a warning, not a refusal', () => {
   const named = planRole(roleSchema.parse({ issuer_ref: 'later' })).role;
   assert.match(warnOfIssuer(named, false).join(), /set to later but no issuing certificate/);
   assert.deepEqual(warnOfIssuer(named, true), []);
@@ -226,7 +226,7 @@ test('R8: an issuer that does not exist yet is a warning, not a refusal', () => 
   assert.match(warnOfIssuer(byDefault, false).join(), /no default issuing certificate/);
 });
 
-test('R9: a patch changes what it names and nothing else', () => {
+test('a patch changes what it names and nothing else', () => {
   const all = Object.fromEntries(fields.map(([name, sent]) => [name, sent]));
   const before = planRole(
     roleSchema.parse({ ...all, key_type: 'rsa', no_store: false, issuer_ref: 'x', max_ttl: '9h' }),
@@ -243,7 +243,7 @@ test('a patch with null changes nothing, with an empty list or zero it does', ()
   assert.deepEqual(emptied, { ...before, ttl: 0, ou: [], issuer_ref: 'default' });
 });
 
-test('R11: changing only key_type of an RSA role is refused, with fitting key_bits it is not', () => {
+test('changing only key_type of an RSA role is refused, with fitting key_bits it is not', () => {
   const rsa = planRole(roleSchema.parse({})).role;
   assert.throws(() => patchRole(rsa, rolePatchSchema.parse({ key_type: 'ec' })), {
     kind: 'invalid',
@@ -260,7 +260,7 @@ test('a patch is judged as a whole: a ttl beyond the stored max_ttl is refused',
 const validations: [unknown, string[] | typeof REFUSED, string][] = [
   [[], ['email', 'hostname'], 'an empty list means the default pair'],
   [['disabled'], ['disabled'], 'disabled stands alone'],
-  [['email', 'disabled'], REFUSED, 'R13: disabled with another is refused'],
+  [['email', 'disabled'], REFUSED, 'disabled with another is refused'],
   [['email', 'email'], REFUSED, 'a repetition is refused'],
   [['Email'], ['email'], 'letter case is no matter'],
 ];
@@ -270,7 +270,7 @@ for (const [sent, kept, why] of validations) {
   });
 }
 
-test('R14: policies with qualifiers are taken as JSON text, as list and as objects', () => {
+test('policies with qualifiers are taken as JSON text, as list and as objects', () => {
   const qualified = { oid: '1.2.3', cps: 'https://ca.test/cps', notice: 'be careful' };
   for (const sent of [JSON.stringify([qualified]), [JSON.stringify(qualified)], [qualified]]) {
     const { role } = write({ policy_identifiers: sent });
@@ -298,7 +298,7 @@ test('allowed_other_sans: "*" is accepted alone, and refused among others', () =
   assert.notEqual(write({ allowed_other_sans: '*,1.2.3;UTF8:*' }).refused, undefined);
 });
 
-test('R15: a role written again without a field has its default again', () => {
+test('a role written again without a field has its default again', () => {
   assert.equal(write({ allow_localhost: false }).role?.allow_localhost, false);
   assert.equal(write({}).role?.allow_localhost, true);
 });

@@ -87,9 +87,9 @@ for (const key_type of ['rsa', 'ed25519']) {
 }
 
 const refusals: [fields: Record<string, unknown>, phrase: RegExp, why: string][] = [
-  [{ exported: 'existing' }, /key_type nor key_bits arguments/, 'C1: an existing key has its type'],
-  [{ issuer_name: 'Default' }, /reserved keyword 'default'/, 'C2: default is no name'],
-  [{ issuer_name: '' }, /expected non-empty issuer name/, 'C3: an empty name is no name'],
+  [{ exported: 'existing' }, /key_type nor key_bits arguments/, 'an existing key has its type'],
+  [{ issuer_name: 'Default' }, /reserved keyword 'default'/, 'default is no name'],
+  [{ issuer_name: '' }, /expected non-empty issuer name/, 'an empty name is no name'],
   [{ issuer_name: 'a b' }, /invalid characters/, 'a name that cannot stand in a path'],
   [{ key_name: 'default' }, /reserved keyword 'default'/, 'default is no name of a key either'],
   [{ issuer_name: '6F1c0b2e-0000-4000-8000-0123456789ab' }, /form of an ID/, 'an ID is no name'],
@@ -123,7 +123,7 @@ test('a name that is taken is refused, for issuers and for keys', async () => {
   );
 });
 
-test('C4: a second root leaves the default, unless the default follows the latest', async () => {
+test('a second root leaves the default, unless the default follows the latest', async () => {
   const mount = newMount();
   const first = await generate(mount);
   await generate(mount);
@@ -164,7 +164,7 @@ test('an existing key can sign a second root', async () => {
   );
 });
 
-test('C7: without issuers the CA is empty, and certificates are still listed', async () => {
+test('without issuers the CA is empty, and certificates are still listed', async () => {
   const mount = newMount();
   const { data } = await generate(mount);
   const { warnings } = await removeRoot(app, testCaller(mount));
@@ -176,7 +176,7 @@ test('C7: without issuers the CA is empty, and certificates are still listed', a
   ]);
 });
 
-test('C18: a manual chain begins with the issuer itself', async () => {
+test('a manual chain begins with the issuer itself', async () => {
   const mount = newMount();
   const caller = testCaller(mount);
   const a = await generate(mount, { issuer_name: 'a' });
@@ -193,7 +193,7 @@ test('C18: a manual chain begins with the issuer itself', async () => {
   assert.equal(data?.ca_chain.length, 2);
 });
 
-test('C20: an issuer can be deleted twice, and the default goes with it', async () => {
+test('an issuer can be deleted twice, and the default goes with it', async () => {
   const mount = newMount();
   const { data } = await generate(mount);
   const caller = testCaller(mount);
@@ -206,7 +206,7 @@ test('C20: an issuer can be deleted twice, and the default goes with it', async 
   );
 });
 
-test('C21: a key in use stays; afterwards it can be deleted, and twice', async () => {
+test('a key in use stays; afterwards it can be deleted, and twice', async () => {
   const mount = newMount();
   const caller = testCaller(mount);
   const { data } = await generate(mount, { key_name: 'k' });
@@ -220,7 +220,7 @@ test('C21: a key in use stays; afterwards it can be deleted, and twice', async (
   assert.deepEqual(await removeKey(app, caller, { key_ref: 'k' }), {});
 });
 
-test('C23: POST clears the name that it does not send, PATCH keeps it', async () => {
+test('POST clears the name that it does not send, PATCH keeps it', async () => {
   const mount = newMount();
   const caller = testCaller(mount);
   const { data } = await generate(mount, { issuer_name: 'named' });
@@ -232,7 +232,7 @@ test('C23: POST clears the name that it does not send, PATCH keeps it', async ()
   assert.equal(posted.data?.leaf_not_after_behavior, 'err');
 });
 
-test('C24: "default" cannot be the default issuer', async () => {
+test('"default" cannot be the default issuer', async () => {
   const mount = newMount();
   await generate(mount);
   await assert.rejects(
