@@ -229,3 +229,11 @@ test('names and URLs of others are converted in one place, which knows how long 
   assert.deepEqual(having(/\.normalize\(['")]/), Object.keys(NORMALIZERS));
   assert.deepEqual(having(/new URL\(|\bURL\.(?:can)?[pP]arse\(/), Object.keys(URL_PARSERS));
 });
+
+test('no comment and no test cites a paper that is not here', () => {
+  const cited = /\b(?:contract|trap)s? \d|\btest\([`'"][A-Z]\d+(?:, [A-Z]\d+)*: /i;
+  const citing = globSync('{src,test}/**/*.ts').filter((file) =>
+    cited.test(readFileSync(file, 'utf8')),
+  );
+  assert.deepEqual(citing, []);
+});
