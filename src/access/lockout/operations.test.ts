@@ -8,7 +8,7 @@ import { Failure } from '../../core/failure.ts';
 import { runIfFree } from '../../jobs.ts';
 import { lockoutJobs } from './jobs.ts';
 import { attemptLogIn, planUnlock, readLockedNames } from './operations.ts';
-import { addFailure } from './store.ts';
+import { addFailure, findFailures } from './store.ts';
 
 const name = { method_id: 'm', name: 'ann' };
 const mount = testMount({ kind: 'auth', path: 'auth/userpass/', type: 'userpass' });
@@ -251,6 +251,7 @@ eachEngine('failed log-ins', (open) => {
       name_sealed: new Uint8Array(0),
       now,
       since: now - 60,
+      locked_since: now - 60,
       threshold: 1,
       unlocked: 0,
     });
@@ -289,6 +290,43 @@ eachEngine('failed log-ins', (open) => {
     assert.equal(await attemptLogIn(app, ann, name, wrong), undefined);
     assert.equal((await attemptLogIn(app, ann, name, right))?.found, 'ann');
   });
+
+  /** One more failure than there were, of a check that began before them: as another node may have it. */
+  const LATE: [
+    what: string,
+    rules: [reset: number, lock: number],
+    before: number,
+    later: number,
+    counted: number,
+  ][] = [
+    ['locks', [900, 900], 4, 0, 5],
+    ['comes when it is locked', [900, 900], 5, 0, 5],
+    ['comes when it is locked still', [900, 900], 5, 899, 5],
+    ['comes when the lock is over', [900, 900], 5, 900, 1],
+    ['comes when the lock lasts, though others are forgotten', [60, 900], 5, 899, 5],
+    ['comes when others are forgotten', [60, 900], 4, 60, 1],
+    ['comes when others are not forgotten yet', [60, 900], 4, 59, 5],
+    ['comes when a short lock is over', [900, 60], 5, 60, 1],
+    ['comes when a short lock lasts', [900, 60], 5, 59, 5],
+  ];
+  for (const [what, [reset, lock], before, later, counted] of LATE) {
+    test(`a failure that was being checked elsewhere: ${what}`, async () => {
+      const { app } = await openTestApp(await open());
+      const failAt = async (now: number): Promise<void> => {
+        const times = { now, since: now - reset, locked_since: now - lock };
+        const row = { id: 'x', method_id: 'm', name_sealed: new Uint8Array(0) };
+        await app.store.commit([addFailure({ ...row, ...times, threshold: 5, unlocked: 0 })]);
+      };
+      for (let n = 0; n < before; n += 1) await failAt(1_000);
+      await failAt(1_000 + later);
+      const last_failed_at = before === 5 && counted === 5 ? 1_000 : 1_000 + later;
+      assert.deepEqual(await findFailures(app.db, 'x'), {
+        failures: counted,
+        last_failed_at,
+        unlocked: 0,
+      });
+    });
+  }
 
   test('failures are forgotten when none came for long', async () => {
     const { app, clock } = await openTestApp(await open());

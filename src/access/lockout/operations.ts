@@ -118,11 +118,12 @@ export async function attemptLogIn<Found>(
       if (found !== undefined) return { found, effects: failures > 0 ? [clearFailures(id)] : [] };
       const now = nowSeconds();
       const since = now - rules.lockout_counter_reset;
+      const locked_since = now - rules.lockout_duration;
       const { lockout_threshold: threshold } = rules;
       const name_sealed = sealName(app, id, name.name);
       const { method_id } = name;
-      const failure = { id, method_id, name_sealed, now, since, threshold, unlocked };
-      await app.store.commit([addFailure(failure)]);
+      const failed = { id, method_id, name_sealed, now, since, locked_since, threshold, unlocked };
+      await app.store.commit([addFailure(failed)]);
       return undefined;
     } finally {
       pending.running -= 1;

@@ -1,5 +1,6 @@
+import type { ExpressionBuilder } from 'kysely';
 import { build, type Db } from '../../store/database.ts';
-import type { LoginFailureRow } from '../../store/tables.ts';
+import type { LoginFailureRow, Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Failures } from './lockout.ts';
 
@@ -32,9 +33,11 @@ export function listFailures(
 }
 
 /**
- * Counts one more failure; one that follows a lock, or the time after which failures are
- * forgotten, is the first again. One that began before the name was unlocked does not count.
+ * Counts one more failure; one that follows a lock that is over, or the time after which failures are
+ * forgotten, is the first again. One that began before the name was unlocked, or before it was locked, perhaps
+ * on another node, changes nothing: the lock stands, and lasts no longer for it.
  *
+ * @param failure.locked_since locks by failures until then are over, Unix seconds
  * @param failure.since failures before it are forgotten, Unix seconds
  * @param failure.unlocked as it was read when the check began
  */
@@ -44,10 +47,19 @@ export function addFailure(failure: {
   name_sealed: Uint8Array;
   now: number;
   since: number;
+  locked_since: number;
   threshold: number;
   unlocked: number;
 }): Write {
   const { id, method_id, name_sealed, now, unlocked } = failure;
+  const isSettled = (row: ExpressionBuilder<Tables, 'login_failure'>) =>
+    row.or([
+      row('login_failure.unlocked', '!=', unlocked),
+      row.and([
+        row('login_failure.failures', '>=', failure.threshold),
+        row('login_failure.last_failed_at', '>', failure.locked_since),
+      ]),
+    ]);
   return write(
     build
       .insertInto('login_failure')
@@ -56,13 +68,13 @@ export function addFailure(failure: {
         clash.column('id').doUpdateSet((row) => ({
           last_failed_at: row
             .case()
-            .when('login_failure.unlocked', '!=', unlocked)
+            .when(isSettled(row))
             .then(row.ref('login_failure.last_failed_at'))
             .else(now)
             .end(),
           failures: row
             .case()
-            .when('login_failure.unlocked', '!=', unlocked)
+            .when(isSettled(row))
             .then(row.ref('login_failure.failures'))
             .when(
               row.or([
