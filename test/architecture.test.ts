@@ -177,6 +177,8 @@ test('a row that is merged with what was sent is never written by an upsert: see
 
 /** What is written without a record of its own, and why that is enough. */
 const UNRECORDED: Readonly<Record<string, string>> = {
+  'src/access/leases/turns/operations.ts':
+    'in whose turn is ended what is due: each end has its record',
   'src/access/lockout/operations.ts': 'the log-in that failed has its record',
   'src/access/precedence/operations.ts': 'that a request goes first, and that it is done',
   'src/access/standing/operations.ts': 'the record is in the set that is given to it',

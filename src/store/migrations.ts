@@ -47,6 +47,7 @@ import { liveSessionsOfSets } from './migrations/0067-live-sessions-of-sets.ts';
 import { groupsThatGive } from './migrations/0068-groups-that-give.ts';
 import { sameVaultTokens } from './migrations/0069-same-vault-tokens.ts';
 import { vaultTokenOwners } from './migrations/0070-vault-token-owners.ts';
+import { leaseTurns } from './migrations/0071-lease-turns.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -104,6 +105,7 @@ export const MIGRATIONS: readonly Migration[] = [
   groupsThatGive,
   sameVaultTokens,
   vaultTokenOwners,
+  leaseTurns,
 ];
 
 /**

@@ -301,6 +301,8 @@ export interface LeaseRow {
   expires_at: number;
   renewable: 0 | 1;
   renewed_at: number | null;
+  /** Once it is due: whose turn it is to have it ended; empty for nobody's. */
+  turn: string | null;
 }
 
 /** An answer that waits, sealed, for whoever has its single-use token. */

@@ -17,11 +17,18 @@ import { readGivingGroups } from '../../src/access/identity/store.ts';
 import {
   countLeases,
   expireLeases,
-  listExpired,
   listIdsInRange,
   listRange,
-  listUnbound,
 } from '../../src/access/leases/store.ts';
+import {
+  findTurn,
+  giveTurns,
+  listDue,
+  listExpired,
+  listMountsOfDue,
+  listOfTurn,
+  listUnbound,
+} from '../../src/access/leases/turns/store.ts';
 import { listFailures } from '../../src/access/lockout/store.ts';
 import { removePage } from '../../src/access/tokens/ending/store.ts';
 import { deleteLogIns, listAccessors } from '../../src/access/tokens/store.ts';
@@ -111,11 +118,20 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => listIdsInRange(db, range, { ...page, now: 1 }),
   ],
   ['the number of leases', /lease_1 \(id>\? AND id</, (db) => countLeases(db, 1)],
-  ['leases without their token', /lease_unbound/, (db) => listUnbound(db, page)],
+  ['leases without their token', /lease_unbound/, (db) => listUnbound(db, 10)],
+  ['leases that have run out', /lease_expiry \(expires_at</, (db) => listExpired(db, 9, 10)],
   [
-    'leases that have run out',
-    /lease_expiry/,
-    (db) => listExpired(db, 9, { after: { expires_at: 1, id: 'x' }, limit: 10 }),
+    'leases that are due',
+    /lease_turn \(\(mount_id,turn,id\)>/,
+    (db) => listDue(db, { after: { mount_id: 'm', turn: 't', id: 'x' }, limit: 10 }),
+  ],
+  ['mounts with leases that are due', /lease_turn \(mount_id>/, (db) => listMountsOfDue(db)],
+  ['the turns of a mount', /lease_turn \(mount_id=\? AND turn>/, (db) => findTurn(db, 'm', 't')],
+  ['the first turns of a mount', /lease_turn \(mount_id=/, (db) => findTurn(db, 'm', undefined)],
+  [
+    'leases that are due, of a turn',
+    /lease_turn \(mount_id=\? AND turn=\? AND id>/,
+    (db) => listOfTurn(db, { mount_id: 'm', turn: 't' }, page),
   ],
   ['serial numbers', /serial>/, (db) => listSerials(db, { mount_id: 'm', ...page })],
   ['certificates', /certificate_end/, (db) => listCertificates(db, 'm', search)],
@@ -317,6 +333,7 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   ['principals of roles of an org', /PRIMARY KEY \(org_id=/, questions(holdPrincipals(org))],
   ['groups of users in an org', /link_to \(to_id=\? AND kind=/, questions(holdGroupsOf(ids, org))],
   ['leases', /lease_1 \(id=/, [expireLeases(ids, 1)]],
+  ['leases that have no turn yet', /lease_1 \(id=/, [giveTurns(ids)]],
   ['what workers were given', /session_id=/, [deleteExpiredInjected(ids, 1)]],
   ['tokens by aliases', /token_alias/, [deleteLogIns(named)]],
   ['leases that a mount left', /lease_1 \(id=/, [deleteRemains('m', LEASES, keysOf(ids))]],

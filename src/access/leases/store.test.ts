@@ -10,18 +10,11 @@ import { deleteTree } from '../tokens/store.ts';
 import { endDueLeases, endLease, workOf } from './ending/operations.ts';
 import type { Lease } from './lease.ts';
 import { listLeases } from './operations.ts';
-import {
-  deleteLease,
-  findLease,
-  findLivingLease,
-  insertLease,
-  listExpired,
-  listRange,
-  listUnbound,
-} from './store.ts';
+import { deleteLease, findLease, findLivingLease, insertLease, listRange } from './store.ts';
+import { listDue, listOfTurn } from './turns/store.ts';
 
 const NOW = 1_800_000_000;
-const PAGE = { after: '', limit: 10 };
+const PAGE = { after: undefined, limit: 10 };
 
 function leaseOf(id: string, facts: Partial<Lease> = {}): Lease {
   return {
@@ -57,19 +50,20 @@ eachEngine('leases', (open) => {
   test('a page of leases has few of them where what they keep is long, and none is left out', async () => {
     const { app } = await openTestApp(await open());
     const ids = Array.from({ length: 9 }, (_, at) => `a/${at}`);
+    const token_id = await newToken(app);
     for (const id of ids) {
-      const token_id = await newToken(app);
       const data = { lease_id: 'x'.repeat(1_000_000) };
       await app.store.commit([insertLease(leaseOf(id, { token_id, data, expires_at: NOW }))]);
-      await app.store.commit([deleteTree(token_id)]);
-      await removeEnded(app, [token_id]);
     }
+    await app.store.commit([deleteTree(token_id)]);
+    await removeEnded(app, [token_id]);
     const after = (last: Lease | undefined) => ({ after: last?.id ?? '', limit: 200 });
-    const first = { expires_at: 0, id: '' };
+    const of = { mount_id: '', turn: token_id };
+    const place = (last: Lease | undefined) => last && { ...of, id: last.id };
     const ways: [name: string, read: (last: Lease | undefined) => Promise<Lease[]>][] = [
       ['of a range', (last) => listRange(app.db, { from: 'a/', to: 'a0' }, after(last))],
-      ['unbound', (last) => listUnbound(app.db, after(last))],
-      ['due', (last) => listExpired(app.db, NOW, { after: last ?? first, limit: 200 })],
+      ['of a turn', (last) => listOfTurn(app.db, of, after(last))],
+      ['due', async (last) => (await listDue(app.db, { after: place(last), limit: 200 })).leases],
     ];
     for (const [name, read] of ways) {
       const found: string[] = [];
@@ -88,11 +82,11 @@ eachEngine('leases', (open) => {
       insertLease(leaseOf('a/1', { token_id })),
       insertLease(leaseOf('a/2')),
     ]);
-    assert.deepEqual(await listUnbound(app.db, PAGE), []);
+    assert.deepEqual((await listDue(app.db, PAGE)).leases, []);
     await app.store.commit([deleteTree(token_id)]);
     assert.equal(await findLivingLease(app.db, 'a/1', NOW), undefined, 'before it is removed');
     await removeEnded(app, [token_id]);
-    const due = await listUnbound(app.db, PAGE);
+    const { leases: due } = await listDue(app.db, PAGE);
     assert.deepEqual(
       due.map(({ id }) => id),
       ['a/1'],
@@ -101,21 +95,6 @@ eachEngine('leases', (open) => {
     assert.ok(await findLivingLease(app.db, 'a/2', NOW), 'one without a token stays');
     const late = insertLease(leaseOf('a/3', { token_id }));
     await assert.rejects(app.store.commit([late]), { kind: 'conflict' });
-  });
-
-  test('leases that have run out are paged in order of their ends', async () => {
-    const { app } = await openTestApp(await open());
-    const ends = [3, 1, 2, 1, 4].map((end, i) => leaseOf(`l/${i}`, { expires_at: NOW + end }));
-    await app.store.commit(ends.map(insertLease));
-    const seen: string[] = [];
-    for (let after = { expires_at: 0, id: '' }; ; ) {
-      const page = await listExpired(app.db, NOW + 3, { after, limit: 2 });
-      seen.push(...page.map(({ id }) => id));
-      const last = page.at(-1);
-      if (!last) break;
-      after = last;
-    }
-    assert.deepEqual(seen, ['l/1', 'l/3', 'l/2', 'l/0']);
   });
 
   test('a lease is ended by one of many, with what it stands for in the same write set', async () => {

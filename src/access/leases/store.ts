@@ -1,4 +1,4 @@
-import type { Expression } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { LeaseRow } from '../../store/tables.ts';
@@ -73,6 +73,7 @@ export function insertLease(lease: Lease): Write {
     expires_at: lease.expires_at,
     renewable: lease.renewable ? 1 : 0,
     renewed_at: lease.renewed_at ?? null,
+    turn: null,
   };
   return write(build.insertInto('lease').values(row), {
     rows: 1,
@@ -129,21 +130,12 @@ export async function findNthInRange(
   return (await ids.offset(nth - 1).executeTakeFirst())?.id;
 }
 
-const unbound = prepared((sql, p: { after: string; limit: number }) =>
-  sql
-    .selectFrom('lease')
-    .selectAll()
-    .where('bound', '=', 1)
-    .where('token_id', 'is', null)
-    .where('alias_id', 'is', null)
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.limit),
-);
+/** They are due, and ended in the turns of the log-ins' alias. */
+const LOOSE = { turn: sql<string>`alias_id`, alias_id: null };
 
 /** The leases of some log-ins by batch tokens are due: whoever came by these aliases is nobody. */
 export function loosenLeases(alias_ids: Expression<string>): Write {
-  const loose = build.updateTable('lease').set({ alias_id: null });
+  const loose = build.updateTable('lease').set(LOOSE);
   return write(loose.where('alias_id', 'is not', null).where('alias_id', 'in', alias_ids));
 }
 
@@ -171,44 +163,7 @@ export async function listLeasesOfTokens(
 
 /** As {@link loosenLeases}, of some leases. */
 export function loosenSome(ids: readonly string[]): Write {
-  return write(build.updateTable('lease').set({ alias_id: null }).where('id', 'in', ids));
-}
-
-/** Leases whose token or alias is gone, in order of their ids, after `after`; fewer where they are long. */
-export async function listUnbound(
-  db: Db,
-  page: { after: string; limit: number },
-): Promise<Lease[]> {
-  return (await unbound.some(db, page, 'data')).rows.map(leaseOf);
-}
-
-const expired = prepared<ExpiredPage, LeaseRow>((sql, p) =>
-  sql
-    .selectFrom('lease')
-    .selectAll()
-    .where('expires_at', '<=', p.now)
-    .where('expires_at', '>=', p.after_time)
-    .where((row) =>
-      row.or([
-        row('expires_at', '>', p.after_time),
-        row.and([row('expires_at', '=', p.after_time), row('id', '>', p.after_id)]),
-      ]),
-    )
-    .orderBy('expires_at')
-    .orderBy('id')
-    .limit(p.limit),
-);
-
-type ExpiredPage = { now: number; after_time: number; after_id: string; limit: number };
-
-/** Leases whose time is over, in order of time and id, after `after`; fewer where they are long. */
-export async function listExpired(
-  db: Db,
-  now: number,
-  { after, limit }: { after: { expires_at: number; id: string }; limit: number },
-): Promise<Lease[]> {
-  const page = { now, after_time: after.expires_at, after_id: after.id, limit };
-  return (await expired.some(db, page, 'data')).rows.map(leaseOf);
+  return write(build.updateTable('lease').set(LOOSE).where('id', 'in', ids));
 }
 
 /** Ids with `from` ≤ id < `to`. */
@@ -328,7 +283,7 @@ async function countBetween(
     .execute();
 }
 
-function leaseOf(row: LeaseRow): Lease {
+export function leaseOf(row: LeaseRow): Lease {
   return {
     id: row.id,
     token_id: row.token_id ?? undefined,

@@ -16,11 +16,10 @@ import {
   findNthInRange,
   hasMount,
   type IdRange,
-  listExpired,
   listLeasesOfTokens,
-  listUnbound,
   listUnexpiredOfMount,
 } from '../store.ts';
+import { goThroughDue, takeDueInTurns } from '../turns/operations.ts';
 
 export const PAGE = 200;
 /** Leases ended at the same time: their write sets share transactions. */
@@ -198,28 +197,14 @@ function tellingWhose(app: App): WhoseOf {
   return async (lease) => finds.get(lease.kind)?.(lease);
 }
 
-/** Goes through all that is due. */
-async function goThroughDue(
-  app: App,
-  work: Pick<EndingWork, 'stopping'>,
-  take: (page: Lease[]) => Promise<void>,
-): Promise<void> {
-  const now = Math.floor(app.now() / 1000);
-  const first = { expires_at: 0, id: '' };
-  const lists: readonly NextPage[] = [
-    (last) => listUnbound(app.db, { after: last?.id ?? '', limit: PAGE }),
-    (last) => listExpired(app.db, now, { after: last ?? first, limit: PAGE }),
-  ];
-  for (const next of lists) await goThrough(work, next, take);
-}
-
 /** Those for which nobody else has to be asked. */
 export async function endDueAlone(app: App, work: EndingWork): Promise<void> {
   const whoseOf = tellingWhose(app);
-  await goThroughDue(app, work, async (page) => {
+  await takeDueInTurns(app, work, async (page) => {
     const own: Lease[] = [];
     for (const lease of page) if (!(await whoseOf(lease))) own.push(lease);
-    await endEach(app, work, own);
+    const failed = await endEach(app, work, own);
+    return failed > 0 || own.length < page.length;
   });
 }
 

@@ -132,6 +132,38 @@ eachPlace('a token with more beneath it than a request removes', (newPlace, engi
     assert.equal(await countRows(app), 1);
   });
 
+  test('keeps what hangs on others that have run out waiting for a few sets', async () => {
+    const { app, big } = await openWorld(await (await newPlace()).open(), 2_000);
+    const [others, run_out] = [
+      "accessor in ('child1', 'child2', 'child3', 'child4')",
+      1_799_999_999,
+    ];
+    await app.store.commit([
+      raw(sql`insert into lease
+        (id, bound, token_id, mount_id, kind, data, issued_at, expires_at, renewable)
+        select 'other/' || id, 1, id, '', 'none', '{}', 1, 9000000000, 0
+        from token where ${sql.raw(others)}`),
+      raw(sql`update token set expires_at = ${sql.lit(run_out)}
+        where id = ${big} or ${sql.raw(others)}`),
+    ]);
+    const { work } = workOn(app);
+    let sets = 0;
+    let waited = 0;
+    const counting: RemovalWork = {
+      stopping: false,
+      async commit(effects) {
+        await work.commit(effects);
+        sets += 1;
+        const left = app.db.selectFrom('lease').select('id').where('token_id', 'is not', null);
+        const due = await left.where('id', '>', 'other/').limit(1).execute();
+        if (due.length > 0) waited = sets;
+      },
+    };
+    await tidyTokens(app, counting);
+    assert.ok(sets >= 10, `${sets} sets`);
+    assert.ok(waited <= 5, `others wait for ${waited} of ${sets} sets`);
+  });
+
   test('is removed in smaller sets where the database does not take those, and others all the same', async () => {
     const { app, big } = await openWorld(await (await newPlace()).open(), 300);
     const ends = raw(sql`update token set expires_at = 1799999999 where id <> 'child1'`);

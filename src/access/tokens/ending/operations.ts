@@ -131,37 +131,34 @@ async function tidyOnce(
   return found;
 }
 
-/** Removes some dead tokens with what hangs on them, fewer at once where that is too much. */
+/**
+ * Removes some dead tokens with what hangs on them, fewer at once where that is too much. Of each with more than a page
+ * of it the rest is left to the next pass: it keeps none of the others waiting.
+ */
 async function removeAll(
   app: App,
   work: RemovalWork,
   ids: readonly string[],
   failed: Map<string, unknown>,
 ): Promise<void> {
+  if (ids.length === 0 || work.stopping) return;
   const now = nowSeconds(app);
-  for (
-    let left = ids;
-    left.length > 0 && !work.stopping;
-    left = await listThere(app.db, left, now)
-  ) {
-    const [only, second] = left;
-    try {
-      await endBeforehand(app, work, { ids: left, now, limit: PAGE });
-      if (second === undefined && only !== undefined) {
-        await inHalves(async (limit) =>
-          work.commit(await planPage(app, { ids: left, now, limit })),
-        );
-      } else {
-        await work.commit(await planPage(app, { ids: left, now, limit: PAGE }));
-      }
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-      if (second === undefined && only !== undefined) return giveUp(failed, only, error);
-      const middle = left.length >> 1;
-      await removeAll(app, work, left.slice(0, middle), failed);
-      return removeAll(app, work, left.slice(middle), failed);
-    }
+  const [only, second] = ids;
+  const isOne = second === undefined && only !== undefined;
+  let left = ids;
+  try {
+    await endBeforehand(app, work, { ids, now, limit: PAGE });
+    const commit = async (limit: number) => work.commit(await planPage(app, { ids, now, limit }));
+    await (isOne ? inHalves(commit) : commit(PAGE));
+    left = await listThere(app.db, ids, now);
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    if (isOne) return giveUp(failed, only, error);
   }
+  if (isOne) return;
+  const middle = left.length >> 1;
+  for (const half of [left.slice(0, middle), left.slice(middle)])
+    await removeAll(app, work, half, failed);
 }
 
 function giveUp(failed: Map<string, unknown>, id: string, error: unknown): void {

@@ -103,8 +103,8 @@ const removals = (page: RemovalPage): RawBuilder<unknown>[] => [
   sql`update token set parent_id = null where id in (
     select child.id from token as child where child.parent_id in (
       ${deadOnes(page)} and dead.expires_at = ${sql.lit(ENDED_ALONE)}) limit ${page.limit})`,
-  // Leases are due, as their token is gone.
-  sql`update lease set token_id = null where id in (
+  // Leases are due, as their token is gone; they are ended in its turns.
+  sql`update lease set turn = token_id, token_id = null where id in (
     select bound.id from lease as bound where bound.token_id in (${deadOnes(page)})
     limit ${page.limit})`,
   sql`delete from cubbyhole where (token_id, path) in (

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp } from '../../../../test/support/app.ts';
+import { eachEngine } from '../../../../test/support/engines.ts';
+import { endDue } from '../../../../test/support/job-work.ts';
+import type { App } from '../../../app.ts';
+import { build } from '../../../store/database.ts';
+import { write } from '../../../store/write.ts';
+import { removeEnded } from '../../tokens/ending/operations.ts';
+import { prepareRootToken } from '../../tokens/minting/operations.ts';
+import { deleteTree } from '../../tokens/store.ts';
+import type { Lease, LeaseKind } from '../lease.ts';
+import { insertLease } from '../store.ts';
+import { takeDueInTurns } from './operations.ts';
+
+const NOW = 1_800_000_000;
+/** More than three pages. */
+const MANY = 650;
+const WORK = { stopping: false };
+
+function leaseOf(id: string, facts: Partial<Lease>): Lease {
+  return {
+    id,
+    token_id: undefined,
+    mount_id: 'm',
+    kind: 'test',
+    data: {},
+    issued_at: NOW,
+    expires_at: NOW + 60,
+    renewed_at: undefined,
+    renewable: false,
+    ...facts,
+  };
+}
+
+async function newToken(app: App): Promise<string> {
+  const { token, effects } = prepareRootToken(app);
+  await app.store.commit(effects);
+  return token.id;
+}
+
+const named = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${name}/${String(at).padStart(4, '0')}`);
+
+/** Pages of leases, by the first part of their ids. */
+async function noteTurns(app: App): Promise<[name: string, count: number][]> {
+  const turns: [string, number][] = [];
+  await takeDueInTurns(app, WORK, async (page) => {
+    turns.push([page[0]?.id.split('/')[0] ?? '', page.length]);
+    return true;
+  });
+  return turns;
+}
+
+const HOW: [how: string, end: (app: App, tokens: string[]) => Promise<void>, facts: object][] = [
+  [
+    'whose token is gone',
+    async (app, tokens) => {
+      for (const id of tokens) await app.store.commit([deleteTree(id)]);
+      while ((await removeEnded(app, tokens)) === 0);
+    },
+    {},
+  ],
+  ['whose time is over', async () => {}, { expires_at: NOW }],
+];
+
+eachEngine('leases that are due', (open) => {
+  for (const [how, end, facts] of HOW) {
+    test(`${how} have turns by mount, and in it by token`, async () => {
+      const { app, clock } = await openTestApp(await open());
+      clock.now = NOW + 1;
+      const tokens = [await newToken(app), await newToken(app)];
+      const [many, few] = tokens;
+      const others = { ...facts, mount_id: 'n', token_id: few };
+      await app.store.commit([
+        ...named('a', MANY).map((id) => insertLease(leaseOf(id, { ...facts, token_id: many }))),
+        insertLease(leaseOf('b/1', { ...facts, token_id: few })),
+        ...named('c', 201).map((id) => insertLease(leaseOf(id, others))),
+        insertLease(leaseOf('living/1', { token_id: undefined })),
+      ]);
+      await end(app, tokens);
+      const turns = await noteTurns(app);
+      const ofMount = (names: string) => turns.filter(([name]) => names.includes(name));
+      assert.deepEqual(
+        turns.slice(0, 2).map(([name]) => name === 'c'),
+        [false, true],
+        'the other mount in the first round',
+      );
+      assert.equal(
+        ofMount('ab')
+          .slice(0, 2)
+          .filter(([name]) => name === 'b').length,
+        1,
+      );
+      assert.deepEqual(
+        ofMount('a').map(([, count]) => count),
+        [200, 200, 200, 50],
+        'each once',
+      );
+      assert.deepEqual(
+        ofMount('c').map(([, count]) => count),
+        [200, 1],
+      );
+      assert.deepEqual(ofMount('living'), []);
+    });
+  }
+
+  test('one that comes while thousands of a token are ended has its turn among them', async () => {
+    const { app, clock } = await openTestApp(await open());
+    clock.now = NOW + 1;
+    const [many, late] = [await newToken(app), await newToken(app)];
+    const due = { expires_at: NOW };
+    await app.store.commit(
+      named('a', MANY).map((id) => insertLease(leaseOf(id, { ...due, token_id: many }))),
+    );
+    const order: string[] = [];
+    await takeDueInTurns(app, WORK, async (page) => {
+      if (order.length === 0) {
+        await app.store.commit([insertLease(leaseOf('late/1', { ...due, token_id: late }))]);
+      }
+      order.push(page[0]?.id.split('/')[0] ?? '');
+      return true;
+    });
+    assert.ok(order.indexOf('late') <= 2, order.join());
+  });
+
+  test('those whose token went before it was noted have a turn, too', async () => {
+    const { app } = await openTestApp(await open());
+    const token_id = await newToken(app);
+    await app.store.commit([
+      insertLease(leaseOf('a/1', { token_id })),
+      insertLease(leaseOf('b/1', {})),
+    ]);
+    assert.deepEqual(await noteTurns(app), []);
+    await app.store.commit([write(build.deleteFrom('token').where('id', '=', token_id))]);
+    assert.deepEqual(await noteTurns(app), [['a', 1]]);
+  });
+
+  test('those that cannot be ended are tried once in a run, and hold up none of their turn', async () => {
+    const { app, clock } = await openTestApp(await open());
+    clock.now = NOW + 1;
+    let tries = 0;
+    const broken: LeaseKind = {
+      planEnd() {
+        tries += 1;
+        return Promise.reject(new Error('out of order'));
+      },
+    };
+    const test: LeaseKind = { planEnd: async () => ({ effects: [] }) };
+    const due = { expires_at: NOW, token_id: await newToken(app), mount_id: '' };
+    await app.store.commit([
+      ...named('a', 201).map((id) => insertLease(leaseOf(id, { ...due, kind: 'broken' }))),
+      ...named('b', 201).map((id) => insertLease(leaseOf(id, due))),
+    ]);
+    await endDue({ ...app, leaseKinds: { broken, test } });
+    assert.equal(tries, 201);
+    const left = await app.db.selectFrom('lease').select('id').orderBy('id').execute();
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      named('a', 201),
+    );
+  });
+});
