@@ -17,6 +17,7 @@ import {
   placeOf,
   readGround,
 } from './publishing/operations.ts';
+import { planRest } from './rest.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
 export interface PublishedCrl {
@@ -108,18 +109,11 @@ function judgeStale(
   return !config.auto_rebuild && !config.disable && stored.revision < wanted;
 }
 
-/** Revocations that come within this time of each other share a list. */
-const QUIET_MS = 100;
-/** Building takes at most one part in so many of the time when nobody asks for the list. */
-const REST = 8;
-const LONGEST_REST_MS = 30_000;
-
 /** Has the list of an issuer built soon, off the request's path. */
 export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void {
   const { scheduled, durations } = listsOf(app);
   const slot = `${mount_id}/${issuer_id}`;
   if (scheduled.has(slot)) return;
-  const longest = Math.max(0, ...durations.values());
   const timer = setTimeout(
     () => {
       scheduled.delete(slot);
@@ -127,7 +121,7 @@ export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void
         if (!app.barrier.sealed) app.log.warn({ err }, 'a CRL was not built');
       });
     },
-    Math.min(LONGEST_REST_MS, Math.max(QUIET_MS, longest * REST)),
+    planRest(durations, mount_id),
   );
   timer.unref();
   scheduled.set(slot, timer);
