@@ -6,9 +6,9 @@ import { endDueLeases, workOf } from '../../src/access/leases/ending/operations.
 import { systemCaller } from '../../src/access/system-caller.ts';
 import { tidyTokens } from '../../src/access/tokens/ending/operations.ts';
 import { eachPlace } from '../support/engines.ts';
-import { newDirectory, settingsOf } from '../support/node-process.ts';
+import { startServerAt } from '../support/placed-server.ts';
 import { callAs, must } from '../support/racing.ts';
-import { type Client, callOver, type Reply, startTestServer } from '../support/server.ts';
+import { type Client, type Reply, startTestServer } from '../support/server.ts';
 
 type Call = Client['call'];
 
@@ -170,16 +170,8 @@ eachPlace('the lease of what asked for it', (newPlace) => {
   for (const { name, hold, late } of CASES) {
     test(name, async (t) => {
       let ahead = 0;
-      const place = await newPlace();
-      const { storage: wanted, seal } = settingsOf(place, newDirectory(t), 'a');
-      const storage =
-        wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
-      const config = { mode: 'server' as const, dev_root_token: undefined, storage, seal };
-      const client = await startTestServer(t, { config, now: () => Date.now() + ahead });
-      const root = (await must(client.call('PUT', 'sys/init', {}, { token: '' }))).textAt(
-        'root_token',
-      );
-      const call = callOver(client.url, root);
+      const client = await startServerAt(t, await newPlace(), { now: () => Date.now() + ahead });
+      const { call } = client;
       await must(call('POST', 'sys/mounts/pki', { type: 'pki' }));
       const ca = { common_name: 'R', key_type: 'ec', ttl: '8000h' };
       await must(call('POST', 'pki/root/generate/internal', ca));

@@ -8,9 +8,10 @@ import { deleteTree } from '../../src/access/tokens/store.ts';
 import type { App } from '../../src/app.ts';
 import { eachPlace } from '../support/engines.ts';
 import { endDue } from '../support/job-work.ts';
-import { newDirectory, settingsOf } from '../support/node-process.ts';
+import { inReverse } from '../support/node-process.ts';
+import { startServerAt } from '../support/placed-server.ts';
 import { must } from '../support/racing.ts';
-import { type Client, callOver, type Reply, startTestServer } from '../support/server.ts';
+import type { Client, Reply } from '../support/server.ts';
 
 const ISSUER = `path "pki/issue/web" { capabilities = ["update"] }
 path "auth/token/create" { capabilities = ["update"] }
@@ -26,30 +27,21 @@ interface Holder {
 }
 
 eachPlace('the leases of others', (newPlace) => {
-  const stops: (() => Promise<void>)[] = [];
+  const scope = inReverse({ after });
   let app: App;
   let call: Client['call'];
   let count = 0;
 
   before(async () => {
-    const scope = { after: (stop: () => Promise<void>) => stops.push(stop) };
-    const { storage: wanted, seal } = settingsOf(await newPlace(), newDirectory(scope), 'a');
-    const storage =
-      wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
-    const config = { mode: 'server' as const, dev_root_token: undefined, storage, seal };
-    const client = await startTestServer(scope, { config });
+    const client = await startServerAt(scope, await newPlace());
+    ({ call } = client);
     ({ app } = client.running);
-    const made = await must(client.call('PUT', 'sys/init', {}, { token: '' }));
-    call = callOver(client.url, made.textAt('root_token'));
     await must(call('PUT', 'sys/policies/acl/issuer', { policy: ISSUER }));
     await must(call('POST', 'sys/mounts/pki', { type: 'pki' }));
     const key_type = 'ed25519';
     await must(call('POST', 'pki/root/generate/internal', { common_name: 'R', key_type }));
     const role = { allow_any_name: true, key_type, ttl: '1h', generate_lease: true };
     await must(call('POST', 'pki/roles/web', role));
-  });
-  after(async () => {
-    for (const stop of stops.reverse()) await stop();
   });
 
   const issue = async (token: string): Promise<string> =>

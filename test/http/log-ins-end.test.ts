@@ -3,37 +3,23 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eachPlace } from '../support/engines.ts';
-import { newDirectory, settingsOf } from '../support/node-process.ts';
-import { type Client, callOver, type Reply, startTestServer } from '../support/server.ts';
-
-const ok = async (reply: Promise<Reply>): Promise<Reply> => {
-  const done = await reply;
-  assert.ok(done.status < 300, `${done.status} ${done.text}`);
-  return done;
-};
+import { inReverse } from '../support/node-process.ts';
+import { startServerAt } from '../support/placed-server.ts';
+import { must } from '../support/racing.ts';
+import type { Client, Reply } from '../support/server.ts';
 
 eachPlace('finished log-ins', (newPlace) => {
-  const stops: (() => Promise<void>)[] = [];
+  const scope = inReverse({ after });
   let call: Client['call'];
   let count = 0;
 
   before(async () => {
-    const scope = { after: (stop: () => Promise<void>) => stops.push(stop) };
-    const { storage: wanted, seal } = settingsOf(await newPlace(), newDirectory(scope), 'a');
-    const storage =
-      wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
-    const config = { mode: 'server' as const, dev_root_token: undefined, storage, seal };
-    const client = await startTestServer(scope, { config });
-    const made = await ok(client.call('PUT', 'sys/init', {}, { token: '' }));
-    call = callOver(client.url, made.textAt('root_token'));
+    ({ call } = await startServerAt(scope, await newPlace()));
     const text = 'path "auth/token/create*" { capabilities = ["update"] }';
     for (const name of ['maker', 'other']) {
-      await ok(call('PUT', `sys/policies/acl/${name}`, { policy: text }));
+      await must(call('PUT', `sys/policies/acl/${name}`, { policy: text }));
     }
-    await ok(call('POST', 'auth/token/roles/lone', { orphan: true }));
-  });
-  after(async () => {
-    for (const stop of stops.reverse()) await stop();
+    await must(call('POST', 'auth/token/roles/lone', { orphan: true }));
   });
 
   const statusOf = async (token: string): Promise<number> =>
@@ -51,11 +37,11 @@ eachPlace('finished log-ins', (newPlace) => {
 
   async function userpass(settings: object = {}): Promise<LoggedIn> {
     const mount = `up${++count}`;
-    await ok(call('POST', `sys/auth/${mount}`, { type: 'userpass' }));
+    await must(call('POST', `sys/auth/${mount}`, { type: 'userpass' }));
     const account = `auth/${mount}/users/ann`;
     const password = 'correct horse';
-    await ok(call('POST', account, { password, token_policies: ['maker'], ...settings }));
-    const logIn = () => ok(call('POST', `auth/${mount}/login/ann`, { password }, { token: '' }));
+    await must(call('POST', account, { password, token_policies: ['maker'], ...settings }));
+    const logIn = () => must(call('POST', `auth/${mount}/login/ann`, { password }, { token: '' }));
     const made = await logIn();
     const [token, entity_id] = [made.textAt('auth.client_token'), made.textAt('auth.entity_id')];
     return { mount, account, token, entity_id, logIn };
@@ -63,24 +49,24 @@ eachPlace('finished log-ins', (newPlace) => {
 
   async function approle(settings: object = {}): Promise<LoggedIn & { secret_id: string }> {
     const mount = `ar${++count}`;
-    await ok(call('POST', `sys/auth/${mount}`, { type: 'approle' }));
+    await must(call('POST', `sys/auth/${mount}`, { type: 'approle' }));
     const account = `auth/${mount}/role/web`;
-    await ok(call('POST', account, { token_policies: ['maker'], ...settings }));
-    const role_id = (await ok(call('GET', `${account}/role-id`))).textAt('data.role_id');
-    const secret = await ok(call('POST', `${account}/secret-id`, {}));
+    await must(call('POST', account, { token_policies: ['maker'], ...settings }));
+    const role_id = (await must(call('GET', `${account}/role-id`))).textAt('data.role_id');
+    const secret = await must(call('POST', `${account}/secret-id`, {}));
     const secret_id = secret.textAt('data.secret_id');
     const logIn = () =>
-      ok(call('POST', `auth/${mount}/login`, { role_id, secret_id }, { token: '' }));
+      must(call('POST', `auth/${mount}/login`, { role_id, secret_id }, { token: '' }));
     const made = await logIn();
     const [token, entity_id] = [made.textAt('auth.client_token'), made.textAt('auth.entity_id')];
     return { mount, account, token, entity_id, logIn, secret_id };
   }
 
   const child = async (token: string, path = 'create', body: object = {}): Promise<string> =>
-    (await ok(call('POST', `auth/token/${path}`, body, { token }))).textAt('auth.client_token');
+    (await must(call('POST', `auth/token/${path}`, body, { token }))).textAt('auth.client_token');
 
   const aliasOf = async ({ entity_id }: LoggedIn): Promise<string> => {
-    const entity = await ok(call('GET', `identity/entity/id/${entity_id}`));
+    const entity = await must(call('GET', `identity/entity/id/${entity_id}`));
     const [alias] = entity.field('data.aliases') as { id: string }[];
     return `identity/entity-alias/id/${alias?.id}`;
   };
@@ -112,7 +98,7 @@ eachPlace('finished log-ins', (newPlace) => {
       'an alias that is given to somebody else',
       approle,
       async (on) => {
-        const other = await ok(call('POST', 'identity/entity', {}));
+        const other = await must(call('POST', 'identity/entity', {}));
         return call('POST', await aliasOf(on), { canonical_id: other.textAt('data.id') });
       },
     ],
@@ -141,7 +127,7 @@ eachPlace('finished log-ins', (newPlace) => {
       line.push(await child(line[1] ?? ''));
       const orphan = await child(on.token, 'create/lone');
       for (const token of line) assert.equal(await statusOf(token), 200);
-      await ok(end(on));
+      await must(end(on));
       for (const token of line) assert.equal(await statusOf(token), 403);
       assert.equal(await statusOf(orphan), 200);
       assert.equal(await statusOf(neighbour.token), 200);
@@ -152,7 +138,7 @@ eachPlace('finished log-ins', (newPlace) => {
     test(`${what} ends its batch tokens, which have no row, too`, async () => {
       const on = await (open === userpass ? userpass : approle)({ token_type: 'batch' });
       assert.equal(await statusOf(on.token), 200);
-      await ok(end(on));
+      await must(end(on));
       assert.equal(await statusOf(on.token), 403);
     });
   }
@@ -164,13 +150,13 @@ eachPlace('finished log-ins', (newPlace) => {
   for (const [what, path] of removals) {
     test(`a token of an entity that is removed ${what} is not found or renewed by its accessor`, async () => {
       const on = await userpass();
-      const name = (await ok(call('GET', `identity/entity/id/${on.entity_id}`))).textAt(
+      const name = (await must(call('GET', `identity/entity/id/${on.entity_id}`))).textAt(
         'data.name',
       );
       const self = await call('GET', 'auth/token/lookup-self', undefined, { token: on.token });
       const accessor = self.textAt('data.accessor');
       assert.equal((await call('POST', 'auth/token/lookup-accessor', { accessor })).status, 200);
-      await ok(call('DELETE', path(on, name)));
+      await must(call('DELETE', path(on, name)));
       for (const verb of ['lookup', 'renew']) {
         const reply = await call('POST', `auth/token/${verb}-accessor`, { accessor });
         assert.ok([400, 403, 404].includes(reply.status), `${verb}: ${reply.status}`);
@@ -181,8 +167,8 @@ eachPlace('finished log-ins', (newPlace) => {
   test('an alias that only gets other metadata, or capitals, ends nothing', async () => {
     const on = await userpass();
     const alias = await aliasOf(on);
-    await ok(call('POST', alias, { custom_metadata: { a: 'b' } }));
-    await ok(call('POST', alias, { name: 'ANN' }));
+    await must(call('POST', alias, { custom_metadata: { a: 'b' } }));
+    await must(call('POST', alias, { name: 'ANN' }));
     assert.equal(await statusOf(on.token), 200);
   });
 
@@ -194,12 +180,12 @@ eachPlace('finished log-ins', (newPlace) => {
     test(`an alias that is ${what} brings no batch token back, and takes log-ins again`, async () => {
       const on = await userpass({ token_type: 'batch' });
       const alias = await aliasOf(on);
-      await ok(call('POST', alias, { custom_metadata: { a: 'b' } }));
+      await must(call('POST', alias, { custom_metadata: { a: 'b' } }));
       assert.equal(await statusOf(on.token), 200);
-      const other = await ok(call('POST', 'identity/entity', {}));
+      const other = await must(call('POST', 'identity/entity', {}));
       const moved = there === 'another' ? { canonical_id: other.textAt('data.id') } : there;
-      await ok(call('POST', alias, moved));
-      await ok(call('POST', alias, back(on.entity_id)));
+      await must(call('POST', alias, moved));
+      await must(call('POST', alias, back(on.entity_id)));
       assert.equal(await statusOf(on.token), 403);
       const again = await on.logIn();
       assert.equal(again.textAt('auth.entity_id'), on.entity_id);
@@ -209,18 +195,18 @@ eachPlace('finished log-ins', (newPlace) => {
 
   test('somebody else of the name does not bring log-ins back', async () => {
     const on = await userpass({ token_type: 'batch' });
-    await ok(call('DELETE', on.account));
-    await ok(call('POST', on.account, { password: 'correct horse', token_policies: ['maker'] }));
+    await must(call('DELETE', on.account));
+    await must(call('POST', on.account, { password: 'correct horse', token_policies: ['maker'] }));
     await on.logIn();
     assert.equal(await statusOf(on.token), 403);
   });
 
   test('a password that is reset, and a secret ID that is destroyed, leave the tokens', async () => {
     const person = await userpass();
-    await ok(call('POST', `${person.account}/password`, { password: 'battery staple' }));
+    await must(call('POST', `${person.account}/password`, { password: 'battery staple' }));
     const machine = await approle();
     const { secret_id } = machine;
-    await ok(call('POST', `${machine.account}/secret-id/destroy`, { secret_id }));
+    await must(call('POST', `${machine.account}/secret-id/destroy`, { secret_id }));
     for (const { token } of [person, machine]) {
       assert.equal((await renew(token)).status, 200);
     }
@@ -245,7 +231,7 @@ eachPlace('finished log-ins', (newPlace) => {
   for (const [what, open, token_policies, status] of renewals) {
     test(`the log-in of ${what} is ${status === 200 ? '' : 'not '}renewed`, async () => {
       const on = await open();
-      await ok(call('POST', on.account, { token_policies }));
+      await must(call('POST', on.account, { token_policies }));
       const renewed = await renew(on.token);
       assert.equal(renewed.status, status, renewed.text);
       if (status !== 200) assert.match(renewed.text, /policies have changed, not renewing/);
@@ -276,7 +262,7 @@ eachPlace('finished log-ins', (newPlace) => {
         const on = await open({ token_period: '1h' });
         const { token } = on;
         const found = await call('GET', 'auth/token/lookup-self', undefined, { token });
-        await ok(call('POST', on.account, to));
+        await must(call('POST', on.account, to));
         assert.equal((await renew(token)).status, self);
         assert.equal((await call('POST', 'auth/token/renew', { token })).status, self);
         const accessor = found.textAt('data.accessor');
@@ -290,22 +276,24 @@ eachPlace('finished log-ins', (newPlace) => {
   test('a renewal goes by what the account says of lifetimes by now', async () => {
     const on = await userpass({ token_period: '24h' });
     assert.equal((await renew(on.token)).field('auth.lease_duration'), 86_400);
-    await ok(call('POST', on.account, { token_period: '1h' }));
+    await must(call('POST', on.account, { token_period: '1h' }));
     assert.equal((await renew(on.token)).field('auth.lease_duration'), 3600);
-    await ok(call('POST', on.account, { token_period: 0, token_max_ttl: '30m', token_ttl: '1m' }));
+    await must(
+      call('POST', on.account, { token_period: 0, token_max_ttl: '30m', token_ttl: '1m' }),
+    );
     const duration = Number((await renew(on.token)).field('auth.lease_duration'));
     assert.ok(duration > 1700 && duration <= 1800, `${duration}`);
   });
 
   test('a token of a token role that is gone is not renewed, and of another one by that', async () => {
-    await ok(call('POST', 'auth/token/roles/periodic', { token_period: '24h' }));
+    await must(call('POST', 'auth/token/roles/periodic', { token_period: '24h' }));
     const body = { policies: ['maker'] };
-    const made = await ok(call('POST', 'auth/token/create/periodic', body));
+    const made = await must(call('POST', 'auth/token/create/periodic', body));
     const token = made.textAt('auth.client_token');
     assert.equal((await renew(token)).field('auth.lease_duration'), 86_400);
-    await ok(call('POST', 'auth/token/roles/periodic', { token_period: '1h' }));
+    await must(call('POST', 'auth/token/roles/periodic', { token_period: '1h' }));
     assert.equal((await renew(token)).field('auth.lease_duration'), 3600);
-    await ok(call('DELETE', 'auth/token/roles/periodic'));
+    await must(call('DELETE', 'auth/token/roles/periodic'));
     const refused = await renew(token);
     assert.equal(refused.status, 400);
     assert.match(refused.text, /original token role .* could not be found, not renewing/);

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eachPlace } from '../support/engines.ts';
-import { newDirectory, settingsOf } from '../support/node-process.ts';
+import { newDirectory } from '../support/node-process.ts';
+import { configAt } from '../support/placed-server.ts';
 import { callAs, must } from '../support/racing.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
 
@@ -39,13 +40,8 @@ eachPlace('a token that makes children', (newPlace, engine) => {
     const scope = { after: (stop: () => Promise<void>) => void stops.push(stop) };
     const place = await newPlace();
     const directory = newDirectory(scope);
-    const start = (name: string): Promise<Client> => {
-      const { storage: wanted, seal } = settingsOf(place, directory, name);
-      const storage =
-        wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
-      const config = { mode: 'server' as const, dev_root_token: undefined, storage, seal };
-      return startTestServer(scope, { config });
-    };
+    const start = (node_name: string): Promise<Client> =>
+      startTestServer(scope, { config: configAt(place, directory, { node_name }) });
     const first = await start('a');
     const made = await first.call('PUT', 'sys/init', {}, { token: '' });
     const others = engine === 'postgres' ? [await start('b'), await start('c')] : [];

@@ -7,7 +7,8 @@ import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { CommitHolder } from '../support/held-commit.ts';
-import { newDirectory, settingsOf } from '../support/node-process.ts';
+import { newDirectory } from '../support/node-process.ts';
+import { configAt } from '../support/placed-server.ts';
 import { must } from '../support/racing.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
 
@@ -30,16 +31,8 @@ const COUNTS = { secret_shares: 3, secret_threshold: 2 };
 async function install(t: TestContext, place: Place, type: SealType): Promise<Installation> {
   const directory = newDirectory(t);
   const holder = new CommitHolder();
-  const start = (name: string, store?: CommitHolder['over']): Promise<Client> => {
-    const { storage: wanted, seal } = settingsOf(place, directory, name);
-    const storage =
-      wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
-    const config = {
-      mode: 'server' as const,
-      dev_root_token: undefined,
-      storage,
-      seal: type === 'shamir' ? { type } : seal,
-    };
+  const start = (node_name: string, store?: CommitHolder['over']): Promise<Client> => {
+    const config = configAt(place, directory, { node_name, seal: type });
     return startTestServer(t, { config, ...(store ? { store } : {}) });
   };
   const near = await start('a', holder.over);

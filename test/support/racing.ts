@@ -5,7 +5,8 @@ import type { Engine } from '../../src/store/columns.ts';
 import { eachPlace, type Place } from './engines.ts';
 import { CommitHolder } from './held-commit.ts';
 import { TransactionHolder } from './held-transaction.ts';
-import { newDirectory, settingsOf } from './node-process.ts';
+import { newDirectory } from './node-process.ts';
+import { configAt } from './placed-server.ts';
 import { type Client, callOver, type Reply, startTestServer } from './server.ts';
 
 type Call = Client['call'];
@@ -314,10 +315,7 @@ async function openBench(
   const directory = newDirectory(scope);
   const holder = new CommitHolder();
   const start = async (node_name: string, store?: CommitHolder['over']): Promise<Client> => {
-    const { storage: wanted, seal } = settingsOf(place, directory, node_name);
-    const storage =
-      wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
-    const config = { mode: 'server' as const, dev_root_token: undefined, storage, seal };
+    const config = configAt(place, directory, { node_name });
     return startTestServer(scope, { config, ...(store ? { store } : {}) });
   };
   const a = await start('a', holder.over);

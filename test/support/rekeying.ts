@@ -5,7 +5,8 @@ import { Failure } from '../../src/core/failure.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Effect } from '../../src/store/write.ts';
 import type { Place } from './engines.ts';
-import { newDirectory, settingsOf } from './node-process.ts';
+import { newDirectory } from './node-process.ts';
+import { configAt } from './placed-server.ts';
 import { must } from './racing.ts';
 import { type Client, type Reply, startTestServer } from './server.ts';
 
@@ -74,17 +75,8 @@ export async function installRekeying(
   type: Config['seal']['type'],
 ): Promise<RekeyingBench> {
   const directory = newDirectory(t);
-  const start = (name: string): Promise<RekeyingNode> => {
-    const { storage: wanted, seal } = settingsOf(place, directory, name);
-    const storage =
-      wanted.type === 'sqlite' ? { type: wanted.type, directory: wanted.path } : wanted;
-    return startNode(t, {
-      mode: 'server',
-      dev_root_token: undefined,
-      storage,
-      seal: type === 'shamir' ? { type } : seal,
-    });
-  };
+  const start = (node_name: string): Promise<RekeyingNode> =>
+    startNode(t, configAt(place, directory, { node_name, seal: type }));
   const a = await start('a');
   const isShamir = type === 'shamir';
   const counts = isShamir ? COUNTS : { recovery_shares: 3, recovery_threshold: 2 };

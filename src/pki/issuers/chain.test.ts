@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import { heapUsed } from '../../../test/support/heap.ts';
-import { assembleSigned, encodeTbsCertificate, parseCertificate } from '../../x509/certificate.ts';
-import { publicKeyInfo } from '../../x509/keys.ts';
-import { encodeSubject } from '../../x509/names.ts';
+import { makeCertificate } from '../../../test/support/made-certificate.ts';
 import { type ChainMember, planChains } from './chain.ts';
 
 /** Keys that were looked at: as often as a signature was verified. */
@@ -21,17 +19,7 @@ interface Made {
 }
 
 function makeMember(id: string, { key = newKey(), name, signer, issuer }: Made): ChainMember {
-  const tbs = encodeTbsCertificate({
-    serialNumber: Uint8Array.of(1),
-    signatureAlgorithm: 'PureEd25519',
-    issuer: encodeSubject({ common_name: issuer }),
-    notBefore: 0,
-    notAfter: 4_000_000_000,
-    subject: encodeSubject({ common_name: name }),
-    subjectPublicKeyInfo: publicKeyInfo(key),
-    extensions: [],
-  });
-  const certificate = parseCertificate(assembleSigned(tbs, 'PureEd25519', sign(null, tbs, signer)));
+  const certificate = makeCertificate({ subject: name, issuer, key, signer });
   const { subjectPublicKeyInfo } = certificate;
   Object.defineProperty(certificate, 'subjectPublicKeyInfo', {
     get() {

@@ -2,13 +2,9 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { heapUsed } from '../../../test/support/heap.ts';
+import { makeCertificate } from '../../../test/support/made-certificate.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import {
-  assembleSigned,
-  type Certificate,
-  encodeTbsCertificate,
-  parseCertificate,
-} from '../../x509/certificate.ts';
+import type { Certificate } from '../../x509/certificate.ts';
 import { basicConstraints, type Extension, subjectKeyIdentifier } from '../../x509/extensions.ts';
 import { keyIdentifier, publicKeyInfo } from '../../x509/keys.ts';
 import { nameConstraints } from '../../x509/name-constraints.ts';
@@ -17,21 +13,17 @@ import { judgeNameConstraints } from '../../x509/subtrees.ts';
 import { DEFAULT_SETTINGS, type Issuer, type IssuerSettings } from './issuer.ts';
 import { describeIssuing } from './issuing.ts';
 
-const spki = publicKeyInfo(generateKeyPairSync('ed25519').privateKey);
+const key = generateKeyPairSync('ed25519').privateKey;
+const spki = publicKeyInfo(key);
 
-/** An authority of that name; its signature is no signature. */
-function makeAuthority(name: string, issuer: string, extensions: (Extension | undefined)[] = []) {
-  const tbs = encodeTbsCertificate({
-    serialNumber: Uint8Array.of(1),
-    signatureAlgorithm: 'PureEd25519',
-    issuer: encodeSubject({ common_name: issuer }),
-    notBefore: 0,
-    notAfter: 4_000_000_000,
-    subject: encodeSubject({ common_name: name }),
-    subjectPublicKeyInfo: spki,
-    extensions: extensions.filter((extension) => extension !== undefined),
-  });
-  return parseCertificate(assembleSigned(tbs, 'PureEd25519', new Uint8Array(64)));
+/** An authority of that name; all have one key. */
+function makeAuthority(
+  subject: string,
+  issuer: string,
+  given: (Extension | undefined)[] = [],
+): Certificate {
+  const extensions = given.filter((extension) => extension !== undefined);
+  return makeCertificate({ subject, issuer, key, signer: key, extensions });
 }
 
 const KEY = { id: 'k', name: '', key_type: 'ed25519', key_bits: 0, public_key: spki } as const;
