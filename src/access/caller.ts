@@ -101,7 +101,7 @@ export interface Caller {
   readonly asked?: AccessRequest | undefined;
   /** Whether what the path names was there when it was permitted; undefined where nobody asked. */
   found?: boolean | undefined;
-  /** Of log-ins that its write set ends: what hangs on them is ended by the request afterwards. */
+  /** Log-ins that its write sets end: once these are committed, the request removes their tokens and ends their leases. */
   readonly ending: Ending;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;

@@ -10,7 +10,7 @@ import type { Caller } from '../caller.ts';
 import { findAlias } from '../identity/aliases/store.ts';
 import { nameKey } from '../identity/entity.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
-import { endWhatHung } from '../leases/ending/operations.ts';
+import { removeLogInsAfterCommit } from '../leases/ending/operations.ts';
 import { commitPage, commitPlanned, type Planned } from '../standing/operations.ts';
 import type { TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
@@ -120,7 +120,7 @@ async function commitEnding(
   plan: () => Promise<Planned<Answer>>,
 ): Promise<Answer> {
   const answer = await commitPlanned(app, caller, plan);
-  await endWhatHung(app, caller);
+  await removeLogInsAfterCommit(app, caller);
   return answer;
 }
 

@@ -8,7 +8,7 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
-import { endWhatHung } from '../leases/ending/operations.ts';
+import { removeLogInsAfterCommit } from '../leases/ending/operations.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
@@ -141,7 +141,7 @@ export async function removeUser(
     ...(await planAliasRemoval(app, at)),
     ...bumpPermissionVersion(),
   ]);
-  await endWhatHung(app, caller);
+  await removeLogInsAfterCommit(app, caller);
   return {};
 }
 

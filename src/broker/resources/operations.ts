@@ -1,4 +1,4 @@
-import { endWhatHung } from '../../access/leases/ending/operations.ts';
+import { removeLogInsAfterCommit } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -267,8 +267,8 @@ export async function deleteResource(
     ...removeResources({ id: resource.id }, app.now()),
     ...configChange(definition, 'changed'),
   ]);
-  // Tokens were made from those of log-ins: what hangs on them ends with them.
-  await endWhatHung(app, caller);
+  // Tokens were made from those of log-ins, and leases for them: they go with them.
+  await removeLogInsAfterCommit(app, caller);
 }
 
 /** What is new takes no permission away from anybody. */

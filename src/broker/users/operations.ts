@@ -1,4 +1,4 @@
-import { endWhatHung } from '../../access/leases/ending/operations.ts';
+import { removeLogInsAfterCommit } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
@@ -102,7 +102,7 @@ export function changeAccounts(change: LinkChange) {
     const planned = await planInTime(app, userDefinition, resource.id, expected, plan);
     try {
       const changed = await commitChange(app, caller, userDefinition, resource, expected, planned);
-      await endWhatHung(app, caller);
+      await removeLogInsAfterCommit(app, caller);
       return changed;
     } catch (error) {
       // An account went away, or to somebody else, between reading and writing: say which.

@@ -1,7 +1,10 @@
 import type { Caller } from '../../access/caller.ts';
 import { type EndingPages, MOST_NOTED, noteEnding } from '../../access/ended.ts';
 import { listAliasIdsOfMount } from '../../access/identity/aliases/store.ts';
-import { endWhatHangs, endWhatHung } from '../../access/leases/ending/operations.ts';
+import {
+  removeLogInsAfterCommit,
+  removeTokensAfterCommit,
+} from '../../access/leases/ending/operations.ts';
 import { listLeasesOfAliases } from '../../access/leases/store.ts';
 import { commitPage, commitPlanned } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
@@ -33,8 +36,8 @@ export async function disableMount(app: App, caller: Caller, input: Place): Prom
   });
   if (removed?.kind === 'auth') {
     await deleteAliasesOfMount(app, afterwards(app, caller), removed.accessor);
-    await endWhatHangs(app, caller, { mount_id: removed.id });
-    await endWhatHung(app, caller);
+    await removeTokensAfterCommit(app, caller, { mount_id: removed.id });
+    await removeLogInsAfterCommit(app, caller);
   }
   return {};
 }

@@ -6,7 +6,7 @@ import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect, Write } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import { endWhatHung } from '../../leases/ending/operations.ts';
+import { removeLogInsAfterCommit } from '../../leases/ending/operations.ts';
 import {
   commitPlanned,
   type Planned,
@@ -66,7 +66,7 @@ export async function writeAlias(app: App, caller: Caller, input: SentAlias): Pr
       : await planNew(app, input, entity);
     return { ...plan, effects: [...held, ...plan.effects], found: existing !== undefined };
   });
-  await endWhatHung(app, caller);
+  await removeLogInsAfterCommit(app, caller);
   return answer;
 }
 
@@ -214,7 +214,7 @@ export async function removeAlias(
       beforehand: () => endLogInsBeforehand(app, caller, { id }, held),
     };
   });
-  await endWhatHung(app, caller);
+  await removeLogInsAfterCommit(app, caller);
   return answer;
 }
 

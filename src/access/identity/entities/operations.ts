@@ -9,7 +9,7 @@ import { bumpConfigVersion } from '../../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
-import { endWhatHung } from '../../leases/ending/operations.ts';
+import { removeLogInsAfterCommit } from '../../leases/ending/operations.ts';
 import {
   commitPlanned,
   type Planned,
@@ -264,7 +264,7 @@ async function removeEntities(
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<Answer> {
   await commitRemoval(app, caller, find);
-  await endWhatHung(app, caller);
+  await removeLogInsAfterCommit(app, caller);
   return {};
 }
 

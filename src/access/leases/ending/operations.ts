@@ -248,11 +248,11 @@ function pieceOf(
 }
 
 /**
- * Ends what hangs on tokens that a request has ended, and on those that descend from them, as far as a
- * request may take: nobody else's, so that its record tells of nothing that it did not end. The rest is
- * dead already and follows with the next run of the jobs.
+ * Removes tokens that a request has ended by a write set, and those that descend from them, once that is committed: their
+ * leases end first. As far as a request may take, and nobody else's, so that its record tells of nothing that it did not
+ * end. The rest is dead already and follows with the next run of the jobs.
  */
-export async function endWhatHangs(
+export async function removeTokensAfterCommit(
   app: App,
   caller: Caller,
   ended: { token_ids: readonly string[] } | { mount_id: string },
@@ -262,14 +262,17 @@ export async function endWhatHangs(
     if ('mount_id' in ended) await removeEndedOfMount(app, ended.mount_id, { beforehand });
     else await removeEnded(app, ended.token_ids, { beforehand });
   } catch (err) {
-    app.log.warn({ err }, 'what hung on tokens that were ended is ended later');
+    app.log.warn({ err }, 'what is left of tokens that were ended goes later');
   }
 }
 
-/** As {@link endWhatHangs}, of the log-ins that the request's write set has ended. */
-export async function endWhatHung(app: App, caller: Caller): Promise<void> {
+/**
+ * As {@link removeTokensAfterCommit}, of the log-ins that were noted while the request's write sets were planned
+ * (`caller.ending`). Batch log-ins have no token to be removed: leases that they had end.
+ */
+export async function removeLogInsAfterCommit(app: App, caller: Caller): Promise<void> {
   const { token_ids, lease_ids } = caller.ending;
-  await endWhatHangs(app, caller, { token_ids: [...token_ids] });
+  await removeTokensAfterCommit(app, caller, { token_ids: [...token_ids] });
   await endLoosened(app, caller, [...lease_ids]);
 }
 
@@ -279,7 +282,7 @@ async function endLoosened(app: App, caller: Caller, ids: readonly string[]): Pr
   try {
     await endByIds(app, work, ids, ({ token_id, alias_id }) => !token_id && !alias_id);
   } catch (err) {
-    app.log.warn({ err }, 'what hung on log-ins that were ended is ended later');
+    app.log.warn({ err }, 'what is left of log-ins that were ended goes later');
   }
 }
 

@@ -4,7 +4,7 @@ import type { Answer } from '../../../http/route.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { pagesOf } from '../../identity/operations.ts';
-import { endWhatHangs } from '../../leases/ending/operations.ts';
+import { removeTokensAfterCommit } from '../../leases/ending/operations.ts';
 import { isLiving } from '../authentication/operations.ts';
 import { deleteBare } from '../ending/store.ts';
 import { openBatchToken, tokenId } from '../minting/operations.ts';
@@ -51,8 +51,8 @@ export async function revokeOrphan(
 }
 
 /**
- * What hung on the token is dead with it, and what others keep of it ends in the same write set. As much
- * of that as a request may take is ended before this is answered, the rest by the jobs.
+ * Its leases and children are dead with the token, and what others keep of it ends in the same write set. As much
+ * of them as a request may take is removed before this is answered, the rest by the jobs.
  */
 async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): Promise<Answer> {
   const token = await findToken(app.db, id);
@@ -61,7 +61,7 @@ async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): P
   const of = { token_ids: [id], ended_by: ENDED };
   if (stands) await app.endDependants(app, await pagesOf(app, caller), of);
   await app.commit(caller, await planRevocation(app, id, marks));
-  await endWhatHangs(app, caller, { token_ids: [id] });
+  await removeTokensAfterCommit(app, caller, { token_ids: [id] });
   return {};
 }
 
