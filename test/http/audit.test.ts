@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { ChainHead } from '../../src/audit/chain.ts';
+import { insertDevice } from '../../src/audit/devices/store.ts';
 import { judgeSinkLine } from '../../src/audit/sink-line.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { type Config, USER_LOCKOUT_DEFAULTS } from '../../src/config.ts';
@@ -137,6 +138,19 @@ test('a device enabled over the API is listed, fed with the whole chain, and gon
     'the hash is what records show',
   );
   assert.ok(!records.some(({ text }) => text.includes(token)));
+});
+
+test('a device of an unknown type is listed, holds its path, and can be disabled', async (t) => {
+  const { call, running } = await startTestServer(t, { config: { audit: AUDIT } });
+  const device = { path: 'new/', type: 'kafka', description: '', options: {}, local: false };
+  await running.app.store.commit([insertDevice({ ...device, id: '1' })]);
+  assert.deepEqual((await call('GET', 'sys/audit')).field('data'), { 'new/': device });
+  const other = { type: 'file', options: { file_path: join(newDirectory(t), 'a.log') } };
+  assert.match((await call('PUT', 'sys/audit/new', other)).text, /path already in use/);
+  assert.equal((await call('PUT', 'sys/audit/file', other)).status, 204);
+  assert.equal((await call('DELETE', 'sys/audit/new')).status, 204);
+  const left = Object.keys(Object((await call('GET', 'sys/audit')).field('data')));
+  assert.deepEqual(left, ['file/']);
 });
 
 test('failed log-ins, bad tokens and refused paths are recorded, and a flood of them is counted', async (t) => {

@@ -17,13 +17,14 @@ export interface Device {
   local: boolean;
 }
 
-/** A device as it is kept. */
-export interface KeptDevice extends Device {
+/** A device as it is kept: of any type, as a newer version may have enabled it. */
+export interface KeptDevice extends Omit<Device, 'type'> {
+  type: string;
   /** Of this enabling: another one at the same path has another. None: it is from before there were any. */
   id: string;
 }
 
-export const DEVICE_TYPES = ['file', 'syslog', 'socket'] as const;
+const DEVICE_TYPES = ['file', 'syslog', 'socket'] as const;
 export type DeviceType = (typeof DEVICE_TYPES)[number];
 
 /** What a device's options come to. */
@@ -49,6 +50,13 @@ export const DEVICE_OPTIONS: readonly string[] = [...COMMON, ...Object.values(OW
  */
 export function deviceSinkName({ path, id }: Pick<KeptDevice, 'path' | 'id'>): string {
   return id === '' ? `device:${path}` : `device:${path} ${id}`;
+}
+
+/** @throws Failure `invalid` for a type that this version does not know */
+export function requireDeviceType(type: string): DeviceType {
+  const known = DEVICE_TYPES.find((one) => one === type);
+  if (known) return known;
+  throw new Failure('invalid', `unknown backend type:${quoteUnlessPlace(type) || ' not repeated'}`);
 }
 
 /** What was sent in quotes; nothing of what may have somebody's password, which was meant for another field. */

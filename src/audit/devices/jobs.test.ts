@@ -10,7 +10,7 @@ import type { Store, StoreLog } from '../../store/store.ts';
 import { listCursors, saveCursor } from '../store.ts';
 import type { KeptDevice } from './device.ts';
 import { startFeeding } from './jobs.ts';
-import { deleteDevice, insertDevice } from './store.ts';
+import { deleteDevice, insertDevice, listDevices } from './store.ts';
 
 interface Scope {
   after(work: () => unknown): void;
@@ -144,20 +144,40 @@ eachPlace('devices', (newPlace, engine) => {
     assert.deepEqual(removed.numbers(), [1]);
   });
 
-  test('one that would be refused today takes nothing, and the others are fed', async (t) => {
-    const place = await newPlace();
-    const collector = await startCollector(t);
-    const name = names[0] ?? '';
-    const store = await place.open(name);
-    await change(
-      store,
-      insertDevice(deviceAt('bad/', '1', 'ann:hunter2@127.0.0.1:9')),
-      insertDevice(deviceAt('good/', '1', collector.address)),
-    );
-    await store.close();
-    const node = await startNode(t, place, name);
-    await node.store.commit([record(1)]);
-    await until(() => collector.numbers().length === 1);
-    await until(() => node.said.some((message) => /takes nothing/.test(message)));
-  });
+  const unfit: [what: string, device: KeptDevice][] = [
+    ['that would be refused today', deviceAt('bad/', '1', 'ann:hunter2@127.0.0.1:9')],
+    ['of an unknown type', { ...deviceAt('bad/', '1', '127.0.0.1:9'), type: 'kafka' }],
+    ['whose type has another case', { ...deviceAt('bad/', '1', '127.0.0.1:9'), type: 'Socket' }],
+  ];
+  for (const [what, device] of unfit) {
+    test(`one ${what} takes nothing and stays where it was, and the others come and go`, async (t) => {
+      const place = await newPlace();
+      const [collector, later] = [await startCollector(t), await startCollector(t)];
+      const name = names[0] ?? '';
+      const store = await place.open(name);
+      await store.commit([record(1)]);
+      await change(
+        store,
+        insertDevice(device),
+        insertDevice(deviceAt('good/', '1', collector.address)),
+        saveCursor({ name: 'device:bad/ 1', node: name, seq: 1 }),
+      );
+      await store.close();
+      const node = await startNode(t, place, name);
+      await node.store.commit([record(2)]);
+      await until(() => collector.numbers().length === 2);
+      await until(() => node.said.some((message) => /takes nothing/.test(message)));
+      await change(
+        node.store,
+        deleteDevice('good/'),
+        insertDevice(deviceAt('later/', '1', later.address)),
+      );
+      await node.store.commit([record(3)]);
+      await until(() => later.numbers().length === 3);
+      const cursors = await listCursors(node.store.db, name);
+      assert.equal(cursors.find((one) => one.name === 'device:bad/ 1')?.seq, 1);
+      assert.equal(node.said.filter((message) => /takes nothing/.test(message)).length, 1);
+      assert.ok((await listDevices(node.store.db)).some(({ type }) => type === device.type));
+    });
+  }
 });

@@ -7,7 +7,13 @@ import { ownFolders, retryPause, type Sink, sinkName } from '../sinks/sink.ts';
 import { openStdoutSink } from '../sinks/stdout/store.ts';
 import { openSocketSink, openSyslogSink } from '../sinks/syslog/store.ts';
 import { chainOf } from '../store.ts';
-import { type DeviceTarget, deviceSinkName, type KeptDevice, planDevice } from './device.ts';
+import {
+  type DeviceTarget,
+  deviceSinkName,
+  type KeptDevice,
+  planDevice,
+  requireDeviceType,
+} from './device.ts';
 import { listDevices } from './store.ts';
 
 /** Feeds the sinks of the configuration and the devices enabled over the API, as they come and go. */
@@ -93,10 +99,13 @@ function followDevices(
   };
 }
 
-/** What cannot be planned, as it was enabled before that was refused, takes nothing: the others are fed all the same. */
+/**
+ * What cannot be planned, as it was enabled before that was refused or by a version that knows more types, takes nothing,
+ * and its progress stays what it is: the others are fed all the same.
+ */
 function openDevice(config: Config, chain: OwnChain, { type, options }: KeptDevice): Sink {
   try {
-    return openSink(config, chain, planDevice(type, options));
+    return openSink(config, chain, planDevice(requireDeviceType(type), options));
   } catch (error) {
     return { put: () => Promise.reject(error), reopen: () => {}, close: async () => {} };
   }

@@ -8,13 +8,7 @@ import { hashSecret } from '../operations.ts';
 import { checkFileSink } from '../sinks/file/store.ts';
 import { ownFolders } from '../sinks/sink.ts';
 import { chainOf, deleteCursor } from '../store.ts';
-import {
-  DEVICE_TYPES,
-  type Device,
-  deviceSinkName,
-  planDevice,
-  quoteUnlessPlace,
-} from './device.ts';
+import { type Device, deviceSinkName, planDevice, requireDeviceType } from './device.ts';
 import { deleteDevice, insertDevice, listDevices } from './store.ts';
 
 export async function describeDevices(app: App): Promise<Answer> {
@@ -33,12 +27,7 @@ export async function enableDevice(
   input: Omit<Device, 'type' | 'path'> & { path: string; type: string },
 ): Promise<Answer> {
   const path = devicePath(input.path);
-  const type = DEVICE_TYPES.find((known) => known === input.type);
-  if (!type)
-    throw new Failure(
-      'invalid',
-      `unknown backend type:${quoteUnlessPlace(input.type) || ' not repeated'}`,
-    );
+  const type = requireDeviceType(input.type);
   if ((await listDevices(app.db)).some((known) => known.path === path)) {
     throw new Failure('invalid', 'path already in use');
   }

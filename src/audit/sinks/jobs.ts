@@ -148,11 +148,18 @@ function createStep(
 ): () => Promise<boolean> {
   let taken: number | undefined;
   let saved: number | undefined;
+  const save = async (seq: number): Promise<void> => {
+    if (saved === seq) return;
+    await store.commit([saveCursor({ name, node, seq })]);
+    saved = seq;
+  };
   return async () => {
     if (taken === undefined) {
       saved = await findCursor(store.db, { name, node });
       // A new sink gets the whole chain, so that what it holds can be verified.
       taken = saved ?? (await readChainStart(store.db, node)).seq;
+      // Also for one that never takes any, records are kept.
+      await save(taken);
     }
     const rows = await listRecordsAfter(store.db, { node, seq: taken, limit: BATCH });
     const last = rows.at(-1);
@@ -162,10 +169,7 @@ function createStep(
       await sink.put(rows.map((row) => ({ node, ...row })));
       taken = last.seq;
     }
-    if (saved !== taken) {
-      await store.commit([saveCursor({ name, node, seq: taken })]);
-      saved = taken;
-    }
+    await save(taken);
     return rows.length > 0;
   };
 }
