@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { copyRow, numbered } from '../../../test/support/many-rows.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { runIfFree } from '../../jobs.ts';
+import { build } from '../../store/database.ts';
+import { write } from '../../store/write.ts';
 import { lockoutJobs } from './jobs.ts';
 import { attemptLogIn, planUnlock, readLockedNames } from './operations.ts';
-import { addFailure, findFailures } from './store.ts';
+import { addFailure, findFailures, listFailures } from './store.ts';
 
 const name = { method_id: 'm', name: 'ann' };
 const mount = testMount({ kind: 'auth', path: 'auth/userpass/', type: 'userpass' });
@@ -271,6 +274,35 @@ eachEngine('failed log-ins', (open) => {
     assert.deepEqual(methods, methods.toSorted());
     assert.equal(methods.filter((method) => method === 'm0').length, 1_667);
     assert.equal((await readLockedNames(app, 'm2')).length, 1_733, 'also of the last method');
+  });
+
+  test('a name that does not open is listed without it, and the others with theirs; the log says so once', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const said: string[] = [];
+    const log = pino({}, { write: (line: string) => void said.push(JSON.parse(line).msg) });
+    const logged: App = { ...app, log };
+    for (const one of ['ben', 'eve']) {
+      const tried = { method_id: 'm', name: one };
+      for (let n = 0; n < 5; n++) await attemptLogIn(app, ann, tried, wrong);
+    }
+    const [first, second] = await listFailures(app.db, { after: '', limit: 2 });
+    assert.ok(first && second);
+    // Each is sealed for its own row.
+    const { id, name_sealed } = first;
+    const statement = build.updateTable('login_failure').set({ name_sealed });
+    await app.store.commit([write(statement.where('id', '!=', id))]);
+    const namesNow = async () => (await readLockedNames(logged)).map((locked) => locked.name);
+    const [none, one, ...more] = (await namesNow()).sort();
+    assert.equal(none, '');
+    assert.match(one ?? '', /^(ben|eve)$/);
+    assert.deepEqual(more, []);
+    await namesNow();
+    assert.deepEqual(said, ['names that are locked do not open']);
+    clock.now += 60;
+    await namesNow();
+    assert.equal(said.length, 2, 'again after a while');
+    app.barrier.lock();
+    await assert.rejects(readLockedNames(logged), { kind: 'unavailable' });
   });
 
   test('a name longer than any user’s is counted and not kept', async () => {

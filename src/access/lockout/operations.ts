@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
+import { GrowingWaits } from '../../core/growing-waits.ts';
 import { networkOf } from '../../core/party.ts';
 import type { Turn } from '../../jobs.ts';
 import { compareIds } from '../../store/in-blocks.ts';
@@ -152,9 +153,12 @@ const PAGE = 250;
 /** Strangers may lock as many names as they can think of: of more, a list helps nobody. */
 const MOST_LISTED = 5_000;
 
+/** The log says ever less often that names do not open. */
+const unopened = perApp(() => new GrowingWaits({ shortest: 60_000 }));
+
 /**
  * Names that are locked now, in auth mounts and auth methods, those too that nobody has; by method, and
- * at most {@link MOST_LISTED}.
+ * at most {@link MOST_LISTED}. One that does not open is there without its name.
  *
  * @param method_id absent: of all
  */
@@ -167,26 +171,41 @@ export async function readLockedNames(app: App, method_id?: string): Promise<Log
   if (disable_lockout) return [];
   const since = Math.floor(app.now() / 1000) - lockout_duration;
   const names: LogInName[] = [];
+  const failures: unknown[] = [];
   const breath = new Breath();
   for (let after = ''; names.length < MOST_LISTED; ) {
     const rows = await listFailures(app.db, { after, limit: PAGE });
     for (const row of rows) {
       const isLocked = row.failures >= threshold && row.last_failed_at > since;
       if (!isLocked || row.method_id !== (method_id ?? row.method_id)) continue;
-      names.push({ method_id: row.method_id, name: openName(app, row) });
+      names.push({ method_id: row.method_id, name: openName(app, row, failures) });
     }
     const last = rows.at(-1);
     if (!last || rows.length < PAGE) break;
     after = last.id;
     await breath.take();
   }
+  noteUnopened(app, failures);
   const some = names.slice(0, MOST_LISTED);
   return some.sort((a, b) => compareIds(a.method_id, b.method_id));
 }
 
-function openName(app: App, { id, name_sealed }: FailuresRow): string {
+function openName(app: App, { id, name_sealed }: FailuresRow, failures: unknown[]): string {
   if (name_sealed.length === 0) return '';
-  return Buffer.from(app.barrier.open('token', nameAt(id), name_sealed)).toString('utf8');
+  try {
+    return Buffer.from(app.barrier.open('token', nameAt(id), name_sealed)).toString('utf8');
+  } catch (error) {
+    if (app.barrier.sealed) throw error;
+    failures.push(error);
+    return '';
+  }
+}
+
+function noteUnopened(app: App, failures: readonly unknown[]): void {
+  const [err] = failures;
+  if (failures.length === 0 || !unopened(app).isOver('', app.now())) return;
+  unopened(app).note('', app.now());
+  app.log.error({ err, names: failures.length }, 'names that are locked do not open');
 }
 
 /** Lets a name be tried again before its time is over, whatever is being checked meanwhile. */
