@@ -9,6 +9,7 @@ import type { App } from '../../app.ts';
 import { doFor } from '../../core/asking.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { cacheConfig } from '../../store/config-cache.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build } from '../../store/database.ts';
 import type { Store } from '../../store/store.ts';
 import { write } from '../../store/write.ts';
@@ -170,6 +171,27 @@ eachPlace('lists', (newPlace, engine) => {
     await store.close();
     const restarted = asNode(app, await place.open());
     assert.equal(countOf(await read(restarted, mount)), 5);
+  });
+
+  test('a list that cannot be signed, as its key does not open, keeps no other from being built anew', async () => {
+    const { app, clock } = await openTestApp(await (await newPlace()).open());
+    const { mount, issuer_id } = await makeAuthority(app);
+    await makeRoot(app, mount, { exported: 'internal', common_name: 'S', key_type: 'ec' });
+    const { issuers } = await readAuthority(app, mount.id);
+    const [first, second] = [...issuers.values()];
+    assert.ok(first && second && [first.id, second.id].includes(issuer_id));
+    const numbersOf = () =>
+      Promise.all(
+        [first, second].map(async ({ id }) => (await readCrl(app, mount.id, id))?.number),
+      );
+    const before = await numbersOf();
+    const broken = build.updateTable('pki_key').set({ private_key_sealed: Uint8Array.of(1) });
+    await app.store.commit([write(broken.where('id', '=', first.key_id)), bumpConfigVersion()]);
+    clock.now += 60;
+    await assert.rejects(rotateCrls(app, testCaller(mount)), /no sealed value/);
+    const after = await numbersOf();
+    assert.equal(after[0], before[0]);
+    assert.notEqual(after[1], before[1]);
   });
 
   test('a number is never given twice, even if the clock goes back', async () => {

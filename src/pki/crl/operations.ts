@@ -127,7 +127,11 @@ export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void
   scheduled.set(slot, timer);
 }
 
-/** Builds the lists of all issuers of the mount, whatever their age. */
+/**
+ * Builds the lists of all issuers of the mount, whatever their age. One that cannot be built keeps none of the others from it.
+ *
+ * @throws the first failure, once all were tried
+ */
 export async function rotateCrls(app: App, caller: Caller) {
   // Lists are published one by one, for everybody who waits for them: the request's own record says
   // first that it was asked for, and whether the caller may.
@@ -135,6 +139,7 @@ export async function rotateCrls(app: App, caller: Caller) {
   const mount_id = caller.mount.id;
   const authority = await readAuthority(app, mount_id);
   const warnings: string[] = [];
+  const failures: unknown[] = [];
   const done = new Set<Issuer>();
   const breath = new Breath();
   for (const issuer of authority.issuers.values()) {
@@ -151,8 +156,9 @@ export async function rotateCrls(app: App, caller: Caller) {
       }
       continue;
     }
-    await rotateCrl(app, mount_id, issuers);
+    await rotateCrl(app, mount_id, issuers).catch((error: unknown) => failures.push(error));
   }
+  if (failures.length > 0) throw failures[0];
   return { data: { success: true }, ...(warnings.length > 0 ? { warnings } : {}) };
 }
 
