@@ -634,8 +634,11 @@ test('what a Vault server could not be told is told later', async () => {
   await revokeSessionCredentials(app, [session_id]);
   vault.down = false;
   assert.equal(vault.leases.size, alive);
-  late += 20_000;
-  for (const job of leaseJobs) await runIfFree(app, job);
+  // What the cancelling begins may fail after that.
+  for (let run = 0; run < 2; run++) {
+    late += 20_000;
+    for (const job of leaseJobs) await runIfFree(app, job);
+  }
   assert.equal(vault.leases.size, alive - 1);
 });
 

@@ -270,7 +270,7 @@ eachPlace('what ends here ends at its Vault server', (newPlace) => {
     await keepAfter(110);
     await endDue(app);
     assert.equal(await countLeases(app), 1);
-    await keepAfter(20);
+    await keepAfter(120);
     const asked = countRevocations(vault);
     await endDue(app);
     assert.equal(await countLeases(app), 0);

@@ -1,9 +1,10 @@
 // Tokens of Vault stores: something that refuses them does not end them, and one that several rows have ends with the last.
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { rangeOf } from '../../src/access/leases/lease.ts';
-import { expireRange } from '../../src/access/leases/store.ts';
+import { expireRange, listRange } from '../../src/access/leases/store.ts';
+import type { App } from '../../src/app.ts';
 import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
 import { SESSION_LEASES } from '../../src/broker/vault-leases/lease.ts';
 import { build } from '../../src/store/database.ts';
@@ -33,8 +34,11 @@ function denyAll({ answers }: FakeVault): void {
 const countAsked = ({ requests }: FakeVault, what: string): number =>
   requests.filter(({ method, path }) => `${method} ${path}` === what).length;
 
+const listLeases = (app: App) =>
+  listRange(app.db, rangeOf(SESSION_LEASES), { after: '', limit: 10 });
+
 eachPlace('tokens of Vault stores', (newPlace) => {
-  test('a replaced one is revoked as soon as its server lets it', async (t) => {
+  test('a replaced one is revoked once its server lets it, after as long again as that has gone on', async (t) => {
     const { app, vault, keepAfter, make, replace } = await startVaultStores(t, await newPlace());
     const store = await make('first');
     await replace(store, 'second');
@@ -48,7 +52,9 @@ eachPlace('tokens of Vault stores', (newPlace) => {
       assert.equal(await countReplaced(app), 1, words);
     }
     vault.answers.delete(REVOKE);
-    await keepAfter(10);
+    await keepAfter(111);
+    assert.ok(vault.tokens.has('second'));
+    await keepAfter(20);
     assert.equal(vault.tokens.has('second'), false);
     assert.equal(await countReplaced(app), 0);
   });
@@ -171,6 +177,39 @@ eachPlace('tokens of Vault stores', (newPlace) => {
     assert.ok(countAsked(vault, RENEW) - 1 >= asked + 2, 'what is well is renewed in its time');
   });
 
+  test('replaced ones that are refused with whatever status are opened, asked for and logged ever less', async (t) => {
+    const { app, vault, keepAfter, make, replace } = await startVaultStores(t, await newPlace());
+    await replace(await make('first'), 'second');
+    vault.answers.set(REVOKE, LOST);
+    await keepAfter(121);
+    const opened = t.mock.method(app.barrier, 'open').mock;
+    const warned = t.mock.method(app.log, 'warn').mock;
+    const from = countAsked(vault, REVOKE);
+    for (let at = 0; at < 60; at++) await keepAfter(10);
+    const asked = countAsked(vault, REVOKE) - from;
+    assert.ok(asked >= 4 && asked <= 12, `${asked} times`);
+    assert.ok(opened.callCount() <= 3 * asked, `${opened.callCount()} times`);
+    assert.equal(warned.callCount(), asked);
+    assert.equal(await countReplaced(app), 1);
+  });
+
+  test('one that is refused its renewal with whatever status is asked for several times before it is over', async (t) => {
+    const { vault, keepAfter, make, statusOf } = await startVaultStores(t, await newPlace());
+    const store = await make('first');
+    vault.answers.set(RENEW, LOST);
+    const from = countAsked(vault, RENEW);
+    await keepAfter(1_801);
+    for (let at = 0; at < 179; at++) await keepAfter(10);
+    const asked = countAsked(vault, RENEW) - from;
+    assert.ok(asked >= 10 && asked <= 60, `${asked} times`);
+    assert.equal(await statusOf(store), 'current');
+    vault.answers.clear();
+    await keepAfter(5);
+    await keepAfter(3);
+    assert.equal(await statusOf(store), 'current');
+    assert.ok(countAsked(vault, RENEW) > from + asked, 'seconds before it would have been over');
+  });
+
   test('one that is refused a renewal is revoked only when its server has it no longer', async (t) => {
     const { vault, keepAfter, make, statusOf } = await startVaultStores(t, await newPlace());
     const store = await make('first');
@@ -271,4 +310,62 @@ eachPlace('tokens of Vault stores', (newPlace) => {
       assert.ok(vault.tokens.has('broken'));
     });
   }
+
+  /** A store whose connection does not open, with a lease. */
+  async function breakOne(t: TestContext) {
+    const stores = await startVaultStores(t, await newPlace());
+    const { app, make, lease } = stores;
+    const store = await make('broken');
+    await lease(store);
+    const of = build.updateTable('vault_token').where('store_id', '=', store);
+    const secret_sealed = Uint8Array.of(1);
+    await app.store.commit([write(of.set({ secret_sealed, token_mac: null }))]);
+    const logged = t.mock.method(app.log, 'error').mock;
+    const opened = t.mock.method(app.barrier, 'open').mock;
+    return { ...stores, store, logged, opened };
+  }
+
+  test('one that does not open is opened and logged ever less', async (t) => {
+    const { keepAfter, logged, opened } = await breakOne(t);
+    await keepAfter(1_801);
+    for (let at = 0; at < 60; at++) await keepAfter(10);
+    const [logs, opens] = [logged.callCount(), opened.callCount()];
+    assert.ok(logs >= 4 && logs <= 8, `${logs} times`);
+    assert.ok(opens <= 3 * logs, `${opens} times`);
+    for (let at = 0; at < 10; at++) await keepAfter(3_600);
+    assert.ok(logged.callCount() - logs >= 9, 'and once an hour at least');
+  });
+
+  for (const [what, end] of [
+    ['replaced', ({ replace, store }) => replace(store, 'new')],
+    ['removed', ({ remove, store }) => remove(store)],
+  ] satisfies [string, (of: Awaited<ReturnType<typeof breakOne>>) => Promise<void>][]) {
+    test(`one that does not open is let go of once it has been ${what} and must have ended, with its leases`, async (t) => {
+      const broken = await breakOne(t);
+      const { app, vault, keepAfter } = broken;
+      await end(broken);
+      const now = Math.floor(app.now() / 1000);
+      await app.store.commit([expireRange(rangeOf(SESSION_LEASES), now)]);
+      await endDue(app);
+      assert.equal((await listLeases(app)).length, 1, 'it lives there for another minute or so');
+      await keepAfter(1);
+      await keepAfter(200);
+      await endDue(app);
+      assert.deepEqual(await listLeases(app), []);
+      await keepAfter(2_800);
+      assert.equal(await countReplaced(app), 1, 'it lives there for an hour');
+      await keepAfter(3_600);
+      assert.equal(await countReplaced(app), 0);
+      assert.ok(vault.tokens.has('broken'), 'nothing can be asked for it');
+    });
+  }
+
+  test('a store whose connection does not open is changed with a token, and with nothing else', async (t) => {
+    const { app, keepAfter, change, store, replace, lease } = await breakOne(t);
+    await assert.rejects(change(store, { namespace: 'other' }), /a token is needed/);
+    await replace(store, 'new');
+    await lease(store);
+    await keepAfter(1_801);
+    assert.ok((await listLeases(app)).length > 0);
+  });
 });

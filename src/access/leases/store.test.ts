@@ -8,7 +8,7 @@ import { removeEnded } from '../tokens/ending/operations.ts';
 import { prepareRootToken } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
 import { endDueLeases, endLease, workOf } from './ending/operations.ts';
-import type { Lease } from './lease.ts';
+import type { Lease, LeaseKind } from './lease.ts';
 import { listLeases } from './operations.ts';
 import { deleteLease, findLease, findLivingLease, insertLease, listRange } from './store.ts';
 import { listDue, listOfTurn } from './turns/store.ts';
@@ -219,6 +219,51 @@ eachEngine('leases', (open) => {
     answers['a/2'] = new Failure('unavailable', 'it is away, too');
     assert.deepEqual(await run(), ['a/2', 'a/1']);
   });
+
+  const whose = { whom: 'server', party: 'project', site: 'org' };
+  const failures: [what: string, asking: boolean, error: Error, isEverLess: boolean][] = [
+    ['that cannot be ended', false, new Error('out of order'), true],
+    ['whose server refuses it', true, new Failure('unavailable', 'status 500'), true],
+    ['of which nobody was asked', true, new Failure('unavailable', 'x', { retry_after: 1 }), false],
+  ];
+  for (const [what, asking, error, isEverLess] of failures) {
+    const when = isEverLess ? 'ever less, every ten minutes at last' : 'each time';
+    test(`one ${what} is tried and logged ${when}`, async (t) => {
+      const { app, clock } = await openTestApp(await open());
+      let [tried, mended] = [0, false];
+      const kind: LeaseKind = {
+        ...(asking ? { tellWhose: () => async () => whose } : {}),
+        async planEnd() {
+          tried += 1;
+          if (!mended) throw error;
+          return { effects: [] };
+        },
+      };
+      const failing: App = { ...app, leaseKinds: { failing: kind } };
+      const logged = t.mock.method(app.log, 'error').mock;
+      await app.store.commit([insertLease(leaseOf('a/1', { kind: 'failing' }))]);
+      clock.now = NOW + 60;
+      const caller = testCaller(await requireTestMount(app, 'sys/'));
+      const runs = async (count: number): Promise<number> => {
+        const from = tried;
+        for (let run = 0; run < count; run++) {
+          clock.now += 10;
+          await endDueLeases(failing, workOf(failing, caller));
+        }
+        assert.equal(logged.callCount(), tried);
+        return tried - from;
+      };
+      // At 10 seconds, 20, 30, 50, 90, 170 and 330.
+      assert.equal(await runs(64), isEverLess ? 7 : 64);
+      assert.equal(await runs(240), isEverLess ? 4 : 240);
+      mended = true;
+      for (let run = 0; run < 60; run++) {
+        clock.now += 10;
+        await endDueLeases(failing, workOf(failing, caller));
+      }
+      assert.equal(await findLease(app.db, 'a/1'), undefined);
+    });
+  }
 
   test('a list skips what is beneath a segment, however much that is', async () => {
     const { app } = await openTestApp(await open());

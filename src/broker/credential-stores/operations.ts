@@ -11,10 +11,10 @@ import { requireVersion } from '../resources/operations.ts';
 import { planSourceRemoval } from '../session-credentials/ending/operations.ts';
 import type { VaultConnection } from '../vault-client/answer.ts';
 import {
-  openConnection,
   planReconnection,
   planToken,
   tryConnection,
+  tryOpening,
 } from '../vault-tokens/operations.ts';
 import { findLatestToken, listLatestStatus } from '../vault-tokens/store.ts';
 import { isSameToken } from '../vault-tokens/token.ts';
@@ -123,7 +123,11 @@ async function planVaultChange(
   const known = resource.body as VaultStoreBody;
   const fields = planVaultStore(known, item, mask);
   const token = await findLatestToken(app.db, resource.id);
-  const before = token && openConnection(app, token);
+  const before = token && tryOpening(app, token);
+  if (token && !before && !mask.includes('attributes.token')) {
+    const because = 'What is stored of the connection does not open: a token is needed.';
+    refuseField('attributes.token', because, IN_REQUEST);
+  }
   const { attributes = {} } = item;
   const secretOf = (field: 'token' | 'client_certificate_key'): string =>
     mask.includes(`attributes.${field}`)

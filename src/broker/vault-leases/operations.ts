@@ -9,9 +9,9 @@ import { GrowingWaits } from '../../core/growing-waits.ts';
 import type { Outcome } from '../../core/shared-work.ts';
 import type { Turn } from '../../jobs.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
-import { openConnection } from '../vault-tokens/operations.ts';
+import { openConnection, tryOpening } from '../vault-tokens/operations.ts';
 import { findTokenOf } from '../vault-tokens/store.ts';
-import { planRenewal, spanOf } from '../vault-tokens/token.ts';
+import { longestWait, planRenewal, spanOf } from '../vault-tokens/token.ts';
 import { askAwake, NotAsked, outcomeOf, whoseTokens } from './asking/operations.ts';
 import {
   lastEndOf,
@@ -52,15 +52,20 @@ export const vaultLease: LeaseKind = {
     const { lease_id, namespace, ...by } = vaultLeaseData(lease);
     const token = await findTokenOf(app.db, by);
     // With its token gone, so is all that was asked with it.
-    if (token) {
-      const connection = connectionIn(namespace, openConnection(app, token));
+    if (!token) return { effects: [] };
+    const isOver = lastEndOf(lease) <= app.now() / 1000;
+    const leave = (err?: VaultFault): void =>
+      app.log.warn({ err, lease: lease.id }, 'a lease was left to its own end');
+    const opened = tryOpening(app, token);
+    if (opened) {
+      const connection = connectionIn(namespace, opened);
       await revokeAtVault(app, connection, lease_id, asked).catch((error: unknown) => {
         if (!(error instanceof VaultFault)) throw error;
-        const isOver = lastEndOf(lease) <= app.now() / 1000;
         if (!isOver || outcomeOf(error) === 'not asked') throw refuseForNow(lease.id, error);
-        app.log.warn({ err: error, lease: lease.id }, 'a lease was left to its own end');
+        leave(error);
       });
-    }
+    } else if (isOver) leave();
+    else throw refuse(lease.id, 'the connection of its store does not open');
     return { effects: [] };
   },
 
@@ -81,10 +86,12 @@ const RETRY_AFTER = 10;
 
 function refuseForNow(lease_id: string, fault: VaultFault): Failure {
   if (fault.kind === 'busy') return refuseBusy(fault);
-  const because = `lease ${lease_id} could not be revoked: ${fault.message}`;
   const more = fault instanceof NotAsked ? { retry_after: RETRY_AFTER } : {};
-  return new Failure('unavailable', because, { cause: fault, ...more });
+  return refuse(lease_id, fault.message, { cause: fault, ...more });
 }
+
+const refuse = (lease_id: string, because: string, detail: Failure['detail'] = {}): Failure =>
+  new Failure('unavailable', `lease ${lease_id} could not be revoked: ${because}`, detail);
 
 const PAGE = 200;
 
@@ -101,8 +108,8 @@ export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
   });
 }
 
-/** Leases that were not renewed in time: their server is asked ever less. */
-const lateOnes = perApp(() => new GrowingWaits());
+/** Leases whose servers were asked to renew them in vain: they are asked ever less. */
+const refusedOnes = perApp(() => new GrowingWaits());
 
 /** @returns the tokens that living leases hang on; undefined when it was cut short */
 async function renewLeases(
@@ -135,9 +142,9 @@ async function renewLeases(
 /** What was to end by itself may be there still: that it was renewed may not have been heard here, or been lost. */
 function isDue(app: App, lease: Lease): boolean {
   const now = Math.floor(app.now() / 1000);
-  const { renewable, renew_at, until } = vaultLeaseData(lease);
+  const { renewable, renew_at } = vaultLeaseData(lease);
   if (!renewable || renew_at > now || lease.expires_at <= now) return false;
-  return until > now || lateOnes(app).isOver(lease.id, app.now());
+  return refusedOnes(app).isOver(lease.id, app.now());
 }
 
 async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Promise<Outcome> {
@@ -154,7 +161,7 @@ async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Pro
       { method: 'PUT', path: 'sys/leases/renew', body },
       { ...asked, lease_id: data.lease_id },
     );
-    lateOnes(app).forget(lease.id);
+    refusedOnes(app).forget(lease.id);
     const { renew_at, expires_at: until } = planRenewal(
       now,
       renewed.lease_duration || spanOf({ ...data, expires_at: data.until }),
@@ -168,7 +175,8 @@ async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Pro
     if (!(err instanceof VaultFault)) throw err;
     app.log.warn({ err, lease: lease.id }, 'a lease could not be renewed');
     const outcome = outcomeOf(err);
-    if (outcome === 'in vain' && data.until <= now) lateOnes(app).note(lease.id, app.now());
+    const longest = data.until > now ? longestWait((data.until - now) * 1000) : undefined;
+    if (outcome === 'in vain') refusedOnes(app).note(lease.id, app.now(), longest);
     return outcome;
   }
 }

@@ -1,6 +1,7 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import { GrowingWaits } from '../../core/growing-waits.ts';
 import type { Turn } from '../../jobs.ts';
 import type { Effect } from '../../store/write.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
@@ -157,13 +158,26 @@ export function openConnection(app: App, { id, secret_sealed }: VaultToken): Vau
   return connection;
 }
 
-/** As {@link openConnection}, for work on many: one that does not open is logged, and the others are looked after. */
+/** Tokens whose connections do not open: they are opened by jobs, and logged, ever less often. */
+const unopened = perApp(() => new GrowingWaits({ shortest: 10_000 }));
+
+/** Whether a job is to open a connection: that it did not open may have been long ago. */
+export function mayOpen(app: App, id: string): boolean {
+  return unopened(app).isOver(id, app.now());
+}
+
+/** As {@link openConnection}, where one that does not open keeps nothing else waiting. It is logged. */
 export function tryOpening(app: App, token: VaultToken): VaultConnection | undefined {
+  const { id, store_id } = token;
   try {
-    return openConnection(app, token);
+    const connection = openConnection(app, token);
+    unopened(app).forget(id);
+    return connection;
   } catch (err) {
     if (app.barrier.sealed) throw err;
-    app.log.error({ err, store_id: token.store_id }, 'the connection of a store does not open');
+    if (!mayOpen(app, id)) return undefined;
+    app.log.error({ err, store_id }, 'the connection of a store does not open');
+    unopened(app).note(id, app.now());
     return undefined;
   }
 }
@@ -185,7 +199,7 @@ export async function hashTokens(app: App, turn: Pick<Turn, 'commit' | 'stopping
     const effects: Effect[] = [];
     for (const id of page) {
       await breath.take();
-      const token = await findVaultToken(app.db, id);
+      const token = mayOpen(app, id) ? await findVaultToken(app.db, id) : undefined;
       const connection = token && tryOpening(app, token);
       if (connection) effects.push(saveTokenMac(id, macOf(app, connection)));
     }

@@ -107,6 +107,9 @@ export function planRenewal(
   return { renew_at: now + Math.max(1, Math.floor(seconds / 2)), expires_at: now + seconds };
 }
 
+/** How long a renewal that failed waits at most: before what is left is over it is tried several times, in the unit of that. */
+export const longestWait = (left: number): number => Math.max(0, left) / 4;
+
 /** Seconds from one renewal to the end, by when half of them are left. */
 export const spanOf = ({ renew_at, expires_at }: Times): number =>
   Math.max(0, 2 * (expires_at - renew_at));

@@ -1,6 +1,7 @@
-import type { App } from '../../../app.ts';
+import { type App, perApp } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
+import { GrowingWaits } from '../../../core/growing-waits.ts';
 import type { Outcome, Piece, Whose } from '../../../core/shared-work.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
@@ -58,6 +59,9 @@ interface HowToEnd {
   asked?: Asked;
 }
 
+/** Leases that could not be ended: jobs try them, and log that, ever less often. */
+const failedOnes = perApp(() => new GrowingWaits({ longest: 600_000 }));
+
 /** Ends a lease and what it stands for in one write set; one that another has ended is fine. */
 export async function endLease(
   app: App,
@@ -79,6 +83,7 @@ export async function endLease(
         }));
       const effects = [...(end ? end.effects : []), deleteLease({ id: lease.id })];
       await work.commit(effects, { lease_id: lease.id, ...(end ? end.outcome : {}) });
+      failedOnes(app).forget(lease.id);
       if (end) end.after?.();
       return;
     } catch (error) {
@@ -136,17 +141,21 @@ async function endEach(
   for (let start = 0; start < leases.length && !work.stopping; start += AT_ONCE) {
     const part = leases.slice(start, start + AT_ONCE);
     const ends = await Promise.allSettled(part.map((one) => endLease(app, work, one, { force })));
-    for (const end of ends) {
+    for (const [at, end] of ends.entries()) {
       if (end.status === 'fulfilled') continue;
       failed += 1;
-      noteFailure(app, end.reason);
+      noteFailure(app, part[at]?.id ?? '', end.reason);
     }
   }
   return failed;
 }
 
-function noteFailure(app: App, err: unknown): void {
+/** @returns whether it is only for now that nobody was asked */
+function noteFailure(app: App, id: string, err: unknown): boolean {
   app.log.error({ err }, 'a lease could not be ended');
+  const isForNow = err instanceof Failure && err.detail.retry_after !== undefined;
+  if (!isForNow) failedOnes(app).note(id, app.now());
+  return isForNow;
 }
 
 /** Leases that one write set makes due. */
@@ -197,12 +206,16 @@ function tellingWhose(app: App): WhoseOf {
   return async (lease) => finds.get(lease.kind)?.(lease);
 }
 
+/** Of leases that are due, those that need not wait, as they could not be ended before. */
+const listToTry = (app: App, page: readonly Lease[]): Lease[] =>
+  page.filter(({ id }) => failedOnes(app).isOver(id, app.now()));
+
 /** Those for which nobody else has to be asked. */
 export async function endDueAlone(app: App, work: EndingWork): Promise<void> {
   const whoseOf = tellingWhose(app);
   await takeDueInTurns(app, work, async (page) => {
     const own: Lease[] = [];
-    for (const lease of page) if (!(await whoseOf(lease))) own.push(lease);
+    for (const lease of listToTry(app, page)) if (!(await whoseOf(lease))) own.push(lease);
     const failed = await endEach(app, work, own);
     return failed > 0 || own.length < page.length;
   });
@@ -219,7 +232,7 @@ export async function endDueByAsking(app: App, work: EndingWork): Promise<void> 
       },
     };
     return goThroughDue(app, looking, async (page) => {
-      for (const lease of page) {
+      for (const lease of listToTry(app, page)) {
         const whose = await whoseOf(lease);
         if (whose) shared.offer(pieceOf(app, work, { lease, whose }));
         await breath.take();
@@ -239,9 +252,7 @@ function pieceOf(
       await endLease(app, work, lease, { asked: { whose, hurry } });
       return 'done';
     } catch (error) {
-      noteFailure(app, error);
-      const isForNow = error instanceof Failure && error.detail.retry_after !== undefined;
-      return isForNow ? 'not asked' : 'in vain';
+      return noteFailure(app, id, error) ? 'not asked' : 'in vain';
     }
   };
   return { id, whose, until, work: end };

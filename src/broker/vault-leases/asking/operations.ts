@@ -4,7 +4,7 @@ import { type App, perApp } from '../../../app.ts';
 import type { Outcome, Whose } from '../../../core/shared-work.ts';
 import { type VaultConnection, VaultFault } from '../../vault-client/answer.ts';
 import { askVault, type VaultRequest } from '../../vault-client/operations.ts';
-import { tryOpening } from '../../vault-tokens/operations.ts';
+import { mayOpen, tryOpening } from '../../vault-tokens/operations.ts';
 import { findTokenOf } from '../../vault-tokens/store.ts';
 import type { TokenOwner, VaultToken } from '../../vault-tokens/token.ts';
 
@@ -75,7 +75,7 @@ export async function askAwake(
 
 /**
  * Tells for whom a token's server is asked: the project of its store, within its organization, though they may be gone.
- * Where they are not known it counts by the server's name. Undefined where nobody can be asked.
+ * Where they are not known it counts by the server's name. Undefined where nobody can be asked, as its connection does not open.
  */
 function whoseToken(app: App, token: VaultToken & TokenOwner): Whose | undefined {
   const connection = tryOpening(app, token);
@@ -93,7 +93,7 @@ export function whoseTokens(app: App): WhoseToken {
   return async (by) => {
     const key = `${by.token_id} ${by.token_mac}`;
     if (known.has(key)) return known.get(key);
-    const token = await findTokenOf(app.db, by);
+    const token = mayOpen(app, by.token_id) ? await findTokenOf(app.db, by) : undefined;
     const whose = token && whoseToken(app, token);
     known.set(key, whose);
     return whose;

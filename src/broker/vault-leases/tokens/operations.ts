@@ -17,6 +17,7 @@ import {
 import {
   isWorking,
   lastEndOf,
+  longestWait,
   planCare,
   planRenewal,
   renewedStatus,
@@ -33,8 +34,8 @@ export interface Keeping {
   find: ReturnType<typeof whoseTokens>;
 }
 
-/** Tokens that their servers may have no longer are asked for ever less, by what is asked and their ids. */
-const doubtfulOnes = perApp(() => new GrowingWaits());
+/** Tokens that were asked for in vain are asked for ever less, by what is asked and their ids. */
+const refusedOnes = perApp(() => new GrowingWaits());
 
 const PAGE = 200;
 
@@ -78,10 +79,12 @@ async function keepToken(
   const care = planCare(kept, isUsed, since);
   if (care === 'replace') await turn.commit([replaceToken(id, now)], outcome);
   if (care !== 'revoke' && care !== 'renew') return;
-  const isDoubtful = care === 'revoke' || !isWorking(kept);
-  if (isDoubtful && !doubtfulOnes(app).isOver(`${care} ${id}`, app.now())) return;
+  if (!refusedOnes(app).isOver(`${care} ${id}`, app.now())) return;
   const whose = await find({ token_id: id, token_mac: '' });
-  if (!whose) return;
+  if (!whose) {
+    if (care === 'revoke' && lastEndOf(kept) <= now) await letGo(app, turn, kept);
+    return;
+  }
   work.offer({
     id,
     whose,
@@ -99,6 +102,12 @@ async function keepToken(
   });
 }
 
+/** Nothing can be asked of one whose connection does not open: its server has ended it by itself by now. */
+async function letGo(app: App, turn: Turn, { id, store_id }: KeptToken): Promise<void> {
+  app.log.warn({ store_id }, 'an old token was left to its own end');
+  await turn.commit([deleteVaultToken(id)], { store_id });
+}
+
 async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked): Promise<Outcome> {
   const now = Math.floor(app.now() / 1000);
   const wait = `renew ${token.id}`;
@@ -111,7 +120,7 @@ async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked)
   try {
     const request = { method: 'PUT', path: 'auth/token/renew-self', body: '{}' } as const;
     const renewed = await askAwake(app, connection, request, asked);
-    doubtfulOnes(app).forget(wait);
+    refusedOnes(app).forget(wait);
     const times = planRenewal(now, renewed.auth_duration ?? spanOf(token));
     const status = renewedStatus(token);
     await save(status === token.status ? times : { ...times, status });
@@ -123,7 +132,9 @@ async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked)
     if (outcome === 'not asked') return outcome;
     const status = await judgeStatus(app, token, { connection, fault: err, asked });
     if (status !== token.status) await save({ status });
-    if (!isWorking({ status })) doubtfulOnes(app).note(wait, app.now());
+    const left_ms = (token.expires_at - now) * 1000;
+    const longest = isWorking({ status }) ? longestWait(left_ms) : undefined;
+    refusedOnes(app).note(wait, app.now(), longest);
     return outcome;
   }
 }
@@ -168,7 +179,7 @@ async function revokeToken(
       : 'an old token could not be revoked yet';
     app.log.warn({ err, store_id: token.store_id }, told);
     if (isOver) return 'done';
-    if (standing === 'denied') doubtfulOnes(app).note(`revoke ${token.id}`, app.now());
+    if (outcome === 'in vain') refusedOnes(app).note(`revoke ${token.id}`, app.now());
     return outcome;
   }
 }
