@@ -59,15 +59,18 @@ class Circle<Key, Member extends Waits> implements Waits {
     return made;
   }
 
-  take(): (() => void) | undefined {
+  /** @param may whose turn can be now; who is not let keeps the place in the order */
+  take(may: (key: Key) => boolean = () => true): (() => void) | undefined {
     this.#taken += 1;
-    const isForLater = this.#soon.size === 0 || this.#taken % EACH === 0;
-    const line = isForLater && this.#later.size > 0 ? this.#later : this.#soon;
-    for (const [key, member] of line) {
-      line.delete(key);
-      const go = member.take();
-      if (!member.isEmpty) this.#later.set(key, member);
-      return go;
+    const lines = [this.#soon, this.#later];
+    for (const line of this.#taken % EACH === 0 ? lines.reverse() : lines) {
+      for (const [key, member] of line) {
+        if (!may(key)) continue;
+        line.delete(key);
+        const go = member.take();
+        if (!member.isEmpty) this.#later.set(key, member);
+        return go;
+      }
     }
     return undefined;
   }
@@ -131,9 +134,13 @@ export class AskingLine {
     });
   }
 
-  /** Lets go on who is next. */
-  next(): void {
-    this.#networks.take()?.();
+  /**
+   * Lets go on who is next.
+   *
+   * @param may asked of networks in their order, until it says so of one: that one has the turn
+   */
+  next(may?: (network: string) => boolean): void {
+    this.#networks.take(may)?.();
   }
 
   /** Whether as many others as wait may have had a turn since. */

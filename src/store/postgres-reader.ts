@@ -1,6 +1,7 @@
 import { Pool } from 'pg';
-import { AskingPlaces } from '../core/asking-places.ts';
+import { nextBreath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
+import { NetworkPlaces } from '../core/network-places.ts';
 import type { StoreLog } from './committer.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
 import { isKept, isServerError } from './pipeline.ts';
@@ -9,6 +10,9 @@ import type { Value } from './write.ts';
 
 /** Texts that are prepared by name on each connection; those that come later are not. */
 const STATEMENTS = 500;
+
+/** What is made of rows with more bytes takes milliseconds. */
+const LONG = 64 << 10;
 
 /** "cached plan must not change result type": a migration has changed the table since. */
 const FEATURE_NOT_SUPPORTED = '0A000';
@@ -19,11 +23,11 @@ const FEATURE_NOT_SUPPORTED = '0A000';
  */
 export class PostgresReader implements Reader {
   readonly #pool: Pool;
-  readonly #places: AskingPlaces;
+  readonly #places: NetworkPlaces;
   readonly #names = new Map<string, string>();
 
   constructor(url: string, connections: number, log: StoreLog) {
-    this.#places = new AskingPlaces(connections);
+    this.#places = new NetworkPlaces(connections);
     this.#pool = new Pool({
       ...sessionConfig(url, 'reader'),
       max: connections,
@@ -40,15 +44,18 @@ export class PostgresReader implements Reader {
 
   async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
     // Whose turn comes is given the connection of whoever is through.
-    if (!this.#places.tryTake()) await this.#places.wait();
+    const giveBack = await this.#places.take();
     try {
       const name = isKept({ parameters }) ? this.#nameOf(sql) : undefined;
-      return await this.#query(name, sql, parameters);
+      const rows = await this.#query(name, sql, parameters);
+      // Those of all connections may come in one turn of the event loop, and each goes on with its own.
+      if (isLong(rows)) await nextBreath();
+      return rows;
     } catch (error) {
       if (isStatementError(error)) throw error;
       throw new Failure('unavailable', 'the database cannot be read', { cause: error });
     } finally {
-      this.#places.giveBack();
+      giveBack();
     }
   }
 
@@ -81,7 +88,7 @@ export class PostgresReader implements Reader {
     name: string | undefined,
     sql: string,
     parameters: readonly Value[],
-  ): Promise<unknown[]> {
+  ): Promise<object[]> {
     const values = [...parameters];
     if (name === undefined) return (await this.#pool.query(sql, values)).rows;
     try {
@@ -99,6 +106,17 @@ export class PostgresReader implements Reader {
     this.#names.set(sql, name);
     return name;
   }
+}
+
+function isLong(rows: readonly object[]): boolean {
+  let left = LONG;
+  for (const row of rows) {
+    for (const value of Object.values(row)) {
+      if (typeof value === 'string' || value instanceof Uint8Array) left -= value.length;
+    }
+    if (left < 0) return true;
+  }
+  return false;
 }
 
 /** A length is known of a text without reading it, and what comes after so many bytes is never sent. */

@@ -31,7 +31,7 @@ test('a loop over pages of SQLite holds nobody up', async () => {
   await store.close();
 });
 
-eachEngine('reads in turns', (open) => {
+eachEngine('reads in turns', (open, engine) => {
   test('one who reads a little waits for a few reads of a hundred who read on and on', async () => {
     const { db, commit } = await open();
     const insert = (at: number) =>
@@ -57,5 +57,35 @@ eachEngine('reads in turns', (open) => {
     await Promise.all(many);
     // Several are begun in a turn, or are under way on as many connections. In one line it were a thousand.
     assert.ok(meanwhile < 200, `${meanwhile}`);
+  });
+
+  // SQLite is read by one after the other.
+  if (engine === 'sqlite') return;
+
+  test('what many connections have read goes on in turns of the event loop where it is long', async () => {
+    const { db, commit } = await open();
+    const body = 'x'.repeat(200_000);
+    await commit([write(build.insertInto('token_role').values({ name: 'long', body }))]);
+    const read = () => db.selectFrom('token_role').selectAll().execute();
+    let turn = 0;
+    let isOver = false;
+    const count = (): void => {
+      turn += 1;
+      if (!isOver) setImmediate(count);
+    };
+    const inTurns: number[] = [];
+    const readOn = async (): Promise<void> => {
+      await read();
+      inTurns.push(turn);
+      // What is made of it.
+      for (const until = performance.now() + 8; performance.now() < until; );
+    };
+    count();
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(Array.from({ length: 8 }, (_, at) => doFor(`192.0.2.${at}`, readOn)));
+    }
+    isOver = true;
+    const most = Math.max(...inTurns.map((at) => inTurns.filter((one) => one === at).length));
+    assert.ok(most <= 2, `${most}`);
   });
 });

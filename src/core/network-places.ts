@@ -1,0 +1,55 @@
+import { whoAsks } from './asking.ts';
+import { AskingLine } from './asking-line.ts';
+import { NETWORK_PART, networkOfParty, OWN_PARTY } from './party.ts';
+
+/**
+ * So many places, of which the requests of one network never have all. Who comes when there is none waits in turn, by
+ * network, site, address and request. The server's own work may have any of them.
+ */
+export class NetworkPlaces {
+  readonly #line = new AskingLine();
+  /** Places that are taken, by network. */
+  readonly #held = new Map<string, number>();
+  /** Of one network. */
+  readonly #most: number;
+  #free: number;
+
+  constructor(places: number) {
+    this.#free = places;
+    this.#most = Math.max(1, Math.floor(places * NETWORK_PART));
+  }
+
+  /** @returns what gives the place back, to be called once */
+  async take(): Promise<() => void> {
+    const network = networkOfParty(whoAsks().party);
+    if (this.#free === 0 || !this.#may(network)) await this.#line.wait();
+    else {
+      this.#free -= 1;
+      this.#count(network, 1);
+    }
+    return () => this.#giveBack(network);
+  }
+
+  /** Whoever is next has it before anybody who comes now does. */
+  #giveBack(network: string): void {
+    this.#count(network, -1);
+    let next: string | undefined;
+    this.#line.next((waiting) => {
+      if (!this.#may(waiting)) return false;
+      next = waiting;
+      return true;
+    });
+    if (next === undefined) this.#free += 1;
+    else this.#count(next, 1);
+  }
+
+  #may(network: string): boolean {
+    return network === OWN_PARTY || (this.#held.get(network) ?? 0) < this.#most;
+  }
+
+  #count(network: string, by: 1 | -1): void {
+    const held = (this.#held.get(network) ?? 0) + by;
+    if (held > 0) this.#held.set(network, held);
+    else this.#held.delete(network);
+  }
+}
