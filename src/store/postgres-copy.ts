@@ -12,7 +12,7 @@ import { connectSession, lockKey, sessionConfig } from './postgres-session.ts';
 /** Rows read or written in one round trip. */
 const PAGE = 500;
 
-/** Bytes of values in one statement, about; rows with a long list in them are sent alone. */
+/** Bytes of values in one statement, about, and in what it answers; rows with a long list in them go alone. */
 const STATEMENT_BYTES = 4 << 20;
 
 /**
@@ -84,6 +84,8 @@ export async function loadIntoPostgres(
 interface Table {
   name: string;
   columns: string[];
+  /** Of them those that may be long: texts and bytes. */
+  long: string[];
 }
 
 /** The tables of a SQLite database, with their columns. */
@@ -94,13 +96,17 @@ function listTables(database: DatabaseSync): Table[] {
     )
     .all()
     .map(({ name }) => String(name));
-  return names.map((name) => ({
-    name,
-    columns: database
-      .prepare('select name from pragma_table_info(?) order by cid')
+  return names.map((name) => {
+    const columns = database
+      .prepare('select name, type from pragma_table_info(?) order by cid')
       .all(name)
-      .map((column) => String(column.name)),
-  }));
+      .map((column) => ({ name: String(column.name), type: String(column.type).toLowerCase() }));
+    return {
+      name,
+      columns: columns.map((column) => column.name),
+      long: columns.filter(({ type }) => type !== 'integer').map((column) => column.name),
+    };
+  });
 }
 
 /** Makes the tables as the given migrations left them. */
@@ -122,18 +128,47 @@ async function copyTable(client: Client, database: DatabaseSync, table: Table): 
   const insert = database.prepare(
     `insert into ${quote(table.name)} (${columns}) values (${marks})`,
   );
+  // A length is known without reading what has it, and where a row lies stays so within the transaction.
+  const length = table.long.map((column) => `coalesce(octet_length(${quote(column)}), 0)`);
   await client.query(
-    `declare page no scroll cursor for select ${columns} from ${quote(table.name)}`,
+    `declare page no scroll cursor for
+      select ctid::text as place, ${['0', ...length].join(' + ')} as bytes from ${quote(table.name)}`,
   );
   for (;;) {
-    const { rows } = await client.query<SQLInputValue[]>({
-      text: `fetch ${PAGE} from page`,
-      rowMode: 'array',
-    });
-    for (const row of rows) insert.run(...row);
-    if (rows.length < PAGE) break;
+    const { rows: found } = await client.query<Placed>(`fetch ${PAGE} from page`);
+    for (const places of inStatements(found)) {
+      const { rows } = await client.query<SQLInputValue[]>({
+        text: `select ${columns} from ${quote(table.name)} where ctid = any($1::tid[])`,
+        values: [places],
+        rowMode: 'array',
+      });
+      for (const row of rows) insert.run(...row);
+    }
+    if (found.length < PAGE) break;
   }
   await client.query('close page');
+}
+
+/** Where a row lies, and how long its values are. */
+interface Placed {
+  place: string;
+  bytes: number;
+}
+
+/** The places of rows that are read together: of so many bytes, or of one row. */
+export function inStatements(rows: readonly Placed[], most = STATEMENT_BYTES): string[][] {
+  const statements: string[][] = [];
+  let left = 0;
+  for (const { place, bytes } of rows) {
+    const last = statements.at(-1);
+    if (last && bytes <= left) last.push(place);
+    else {
+      statements.push([place]);
+      left = most;
+    }
+    left -= bytes;
+  }
+  return statements;
 }
 
 async function loadTable(client: Client, database: DatabaseSync, table: Table): Promise<void> {
