@@ -5,6 +5,7 @@ import { spendsAtMost } from '../../test/support/cpu-time.ts';
 import { concealSecrets, concealSegments, concealTokens } from './conceal.ts';
 
 const LETTERS = 'AbCdEfGhIjKlMnOpQrStUvWx';
+const BASE58 = 'AbCdEfGhJjKkMnPpQrStUvWxYz1234';
 const SERVICE = `hvs.${LETTERS}`;
 const BROKER = `at_1234567890_s1${LETTERS}${LETTERS}`;
 
@@ -15,6 +16,8 @@ const concealed: [value: string, stands: string, why: string][] = [
   [SERVICE, '<28>', 'a service token'],
   [`hvb.${LETTERS}-_${LETTERS}`, '<54>', 'a batch token'],
   [`hvr.${LETTERS}`, '<28>', 'a recovery token'],
+  [`neslat_${BASE58.repeat(2)}`, '<67>', 'an activation token of a worker'],
+  [`neslat_${BASE58}`, `neslat_${BASE58}`, 'no token but its beginning'],
   [`s.${LETTERS}`, '<26>', 'a service token of old'],
   [`b.${LETTERS}`, '<26>', 'a batch token of old'],
   [BROKER, `at_1234567890_<${BROKER.length}>`, 'a token of the broker, its id told'],

@@ -10,17 +10,17 @@ import { Hashes, Told } from './told.ts';
  * authorizes a session has no form but its alphabet and its length, which nothing else has.
  */
 const FORMS =
-  /hv[sbr]\.[\w-]{20,}|r_1[1-9A-HJ-NP-Za-km-z]{60,}|(?<![0-9A-Za-z])[1-9A-HJ-NP-Za-km-z]{200,}|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]{8,}|[sbr]\.(?<=["/][sbr]\.)[A-Za-z0-9]{24,}(?=["/:?])/g;
+  /hv[sbr]\.[\w-]{20,}|r_1[1-9A-HJ-NP-Za-km-z]{60,}|neslat_[1-9A-HJ-NP-Za-km-z]{60,}|(?<![0-9A-Za-z])[1-9A-HJ-NP-Za-km-z]{200,}|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]{8,}|[sbr]\.(?<=["/][sbr]\.)[A-Za-z0-9]{24,}(?=["/:?])/g;
 
 /**
  * As {@link FORMS}, of any length: a refusal's words repeat the beginning of a long text, which may end within a token.
  * Forms of old count wherever they begin, as words go on after what they repeat.
  */
 const CUT_FORMS =
-  /hv[sbr]\.[\w-]+|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]+|(?<![\w.])[sbr]\.[A-Za-z0-9]{24,}/g;
+  /hv[sbr]\.[\w-]+|neslat_[1-9A-HJ-NP-Za-km-z]+|(at_[A-Za-z0-9]{10,40})_s1[A-Za-z0-9]+|(?<![\w.])[sbr]\.[A-Za-z0-9]{24,}/g;
 
 /** Each form but the one without marks has one of these. */
-const MARKS = /hv[sbr]\.|r_1|_s1|["/][sbr]\./;
+const MARKS = /hv[sbr]\.|r_1|neslat_|_s1|["/][sbr]\./;
 /** The shortest text that is a token by its alphabet and length alone. */
 const LONG = 200;
 

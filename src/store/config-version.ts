@@ -3,6 +3,8 @@ import { type Effect, isAuditEntry, type Write } from './write.ts';
 // Written out, so that the committer's thread need not load the query builder.
 
 export const READ_CONFIG_VERSION = 'select version from config_version';
+/** And which database that is of: see `ConfigWatch`. */
+export const READ_INCARNATION = 'select version, incarnation from config_version';
 
 const BUMP: Write = {
   sql: 'update config_version set version = version + 1',

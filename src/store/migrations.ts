@@ -48,6 +48,7 @@ import { groupsThatGive } from './migrations/0068-groups-that-give.ts';
 import { sameVaultTokens } from './migrations/0069-same-vault-tokens.ts';
 import { vaultTokenOwners } from './migrations/0070-vault-token-owners.ts';
 import { leaseTurns } from './migrations/0071-lease-turns.ts';
+import { incarnation } from './migrations/0072-incarnation.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -106,6 +107,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sameVaultTokens,
   vaultTokenOwners,
   leaseTurns,
+  incarnation,
 ];
 
 /**

@@ -12,6 +12,9 @@ import { connectSession, lockKey, sessionConfig } from './postgres-session.ts';
 /** Rows read or written in one round trip. */
 const PAGE = 500;
 
+/** What the session that a node writes with is called. */
+const COMMITTER = /^gatehouse committer (?<node>.*)$/s;
+
 /** Bytes of values in one statement, about, and in what it answers; rows with a long list in them go alone. */
 const STATEMENT_BYTES = 4 << 20;
 
@@ -234,14 +237,16 @@ async function appliedMigrations(client: Client): Promise<number[]> {
 
 /** A node keeps the head of its audit chain in memory, and would go on from the wrong record. */
 async function refuseRunningNodes(client: Client): Promise<void> {
-  const { rows } = await client.query<{ node: string }>(
-    `select substr(application_name, 21) as node from pg_stat_activity
-      where datname = current_database() and starts_with(application_name, 'gatehouse committer ')`,
+  const { rows } = await client.query<{ name: string }>(
+    `select application_name as name from pg_stat_activity
+      where datname = current_database() and starts_with(application_name, 'gatehouse ')
+        and pid <> pg_backend_pid() and application_name <> 'gatehouse backup'`,
   );
-  if (rows.length > 0) {
-    const nodes = rows.map(({ node }) => `"${node}"`).join(', ');
-    throw new Failure('conflict', `the database is in use by node ${nodes}: stop it first`);
-  }
+  if (rows.length === 0) return;
+  // One that does not find its tables has no committer, and tries again and again.
+  const nodes = rows.flatMap(({ name }) => COMMITTER.exec(name)?.groups?.node ?? []);
+  const who = nodes.length > 0 ? nodes.map((node) => ` "${node}"`).join(',') : ' of any name';
+  throw new Failure('conflict', `the database is in use by node${who}: stop it first`);
 }
 
 async function withClient(

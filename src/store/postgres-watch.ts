@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
-import { READ_CONFIG_VERSION } from './config-version.ts';
+import { READ_INCARNATION } from './config-version.ts';
 import { sessionConfig } from './postgres-session.ts';
 import { CONFIG_CHANNEL } from './postgres-writer.ts';
 
@@ -18,13 +18,28 @@ const STALE_MS = 800;
 /** After a look that failed, this long nobody makes another look. */
 const PAUSE_MS = 200;
 
-/** Follows the configuration's version while other nodes change it. */
+const OTHER_DATABASE =
+  'the database is another one than before: it was restored, or has lost what was written last; this node ends, to begin anew';
+
+interface Found {
+  version: number;
+  incarnation: string;
+}
+
+/**
+ * Follows the configuration's version while other nodes change it. Where the database is another one than before, a
+ * restored one, or one that has lost what was acknowledged, nothing that this node knows is true any more: keys,
+ * permissions, where its records end.
+ */
 export class ConfigWatch {
   readonly #url: string;
   readonly #log: StoreLog;
   readonly #listeners = new Set<(version: number) => void>();
   #client: Client | undefined;
   #version = 0;
+  #incarnation: string | undefined;
+  #death: Failure | undefined;
+  readonly #deathListeners: ((death: Failure) => void)[] = [];
   // By the clock that only goes on: one that is set back makes nothing fresh.
   #confirmed_ms = Number.NEGATIVE_INFINITY;
   #failed_ms = Number.NEGATIVE_INFINITY;
@@ -80,6 +95,12 @@ export class ConfigWatch {
     for (const listener of this.#listeners) listener(version);
   }
 
+  /** Called once, when the database is another one; the process should end. */
+  onDeath(listener: (death: Failure) => void): void {
+    if (this.#death) listener(this.#death);
+    else this.#deathListeners.push(listener);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -132,12 +153,25 @@ export class ConfigWatch {
     this.#begun += 1;
     const look = this.#begun;
     this.#client ??= await this.#connect();
-    const { rows } = await this.#client.query<{ version: number }>(READ_CONFIG_VERSION);
+    // What was known before it was asked was durable.
+    const known = this.#version;
+    const { rows } = await this.#client.query<Found>(READ_INCARNATION);
     const row = rows[0];
     if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
+    this.#requireSame(row, known);
     this.#confirmed_ms = asked_ms;
     this.#succeeded = look;
     this.note(row.version);
+  }
+
+  #requireSame({ version, incarnation }: Found, known: number): void {
+    this.#incarnation ??= incarnation;
+    const isSame = incarnation === this.#incarnation && version >= known;
+    if (!isSame && !this.#death) {
+      this.#death = new Failure('unavailable', OTHER_DATABASE);
+      for (const listener of this.#deathListeners) listener(this.#death);
+    }
+    if (this.#death) throw this.#death;
   }
 
   async #connect(): Promise<Client> {

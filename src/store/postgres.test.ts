@@ -291,6 +291,25 @@ eachPlace('several nodes', (newPlace, engine) => {
     await beside(place, (client) => client.query(bumpConfigVersion().sql));
     assert.equal(await learned, await store.configVersion());
   });
+
+  for (const [what, sql, isOther] of [
+    ['that has lost the last change', 'update config_version set version = version - 1', true],
+    ['that was restored', "update config_version set incarnation = 'x', version = 99", true],
+    ['that has changed', 'update config_version set version = version + 1', false],
+    ['that has not changed', 'update config_version set version = version', false],
+  ] as const) {
+    test(`${isOther ? 'end' : 'go on'} over a database ${what}`, async () => {
+      const place = await newPlace();
+      const store = await place.open('a');
+      await store.commit([bumpConfigVersion()]);
+      const deaths: string[] = [];
+      store.onDeath(({ kind }) => deaths.push(kind));
+      await beside(place, (client) => client.query(sql));
+      if (isOther) await assert.rejects(store.refreshConfig(), { kind: 'unavailable' });
+      else await store.refreshConfig();
+      assert.deepEqual(deaths, isOther ? ['unavailable'] : []);
+    });
+  }
 });
 
 eachPlace('a connection', (newPlace, engine) => {

@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../core/failure.ts';
 import { type BackupFacts, copyChecked, syncPath, takeFacts } from './backup-file.ts';
+import { build } from './database.ts';
 import { listUnfinished, makeDirectory, UNFINISHED } from './directory.ts';
 import { loadIntoPostgres } from './postgres-copy.ts';
 import { lockDirectory } from './sqlite-lock.ts';
 import { openStore, type Store, type StoreOptions } from './store.ts';
+import { write } from './write.ts';
 
 export interface RestoreOptions {
   /** Whether what is in the target may be replaced. */
@@ -130,6 +133,10 @@ async function prepare(
   });
   try {
     await options.finish(store, facts);
+    const incarnation = randomUUID();
+    await store.commit([
+      write(build.updateTable('config_version').set({ incarnation }), { rows: 1 }),
+    ]);
   } finally {
     await store.close();
   }

@@ -157,7 +157,10 @@ async function openPostgres(
       refreshConfig: () => started.refresh(),
       onConfigChange: (listener) => started.onChange(listener),
       onWrite: (table, listener) => committer.onWrite(table, listener),
-      onDeath: (listener) => committer.onDeath(listener),
+      onDeath(listener) {
+        committer.onDeath(listener);
+        started.onDeath(listener);
+      },
       stats: () => committer.stats(),
       close: async () => {
         await committer.close();

@@ -77,6 +77,8 @@ type Tagged<Row extends { body: string }> = Row & { body_tag: GeneratedAlways<st
 interface ConfigVersionRow {
   id: 1;
   version: number;
+  /** Made anew when the database is restored; empty: it never was. */
+  incarnation: string;
 }
 
 /** How often a subject of the configuration was changed; counted by triggers, see `config-subject.ts`. */
