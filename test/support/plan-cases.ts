@@ -21,12 +21,12 @@ import {
   listRange,
 } from '../../src/access/leases/store.ts';
 import {
-  findTurn,
   giveTurns,
   listDue,
   listExpired,
   listMountsOfDue,
   listOfTurn,
+  listTurns,
   listUnbound,
 } from '../../src/access/leases/turns/store.ts';
 import { listFailures } from '../../src/access/lockout/store.ts';
@@ -126,8 +126,16 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => listDue(db, { after: { mount_id: 'm', turn: 't', id: 'x' }, limit: 10 }),
   ],
   ['mounts with leases that are due', /lease_turn \(mount_id>/, (db) => listMountsOfDue(db)],
-  ['the turns of a mount', /lease_turn \(mount_id=\? AND turn>/, (db) => findTurn(db, 'm', 't')],
-  ['the first turns of a mount', /lease_turn \(mount_id=/, (db) => findTurn(db, 'm', undefined)],
+  [
+    'leases that are due, of the turns of a mount after one',
+    /lease_turn \(mount_id=\? AND turn>/,
+    (db) => listTurns(db, 'm', { after: 't', limit: 10 }),
+  ],
+  [
+    'leases that are due, of the first turns of a mount',
+    /lease_turn \(mount_id=/,
+    (db) => listTurns(db, 'm', { after: undefined, limit: 10 }),
+  ],
   [
     'leases that are due, of a turn',
     /lease_turn \(mount_id=\? AND turn=\? AND id>/,

@@ -62,7 +62,10 @@ eachEngine('leases', (open) => {
     const place = (last: Lease | undefined) => last && { ...of, id: last.id };
     const ways: [name: string, read: (last: Lease | undefined) => Promise<Lease[]>][] = [
       ['of a range', (last) => listRange(app.db, { from: 'a/', to: 'a0' }, after(last))],
-      ['of a turn', (last) => listOfTurn(app.db, of, after(last))],
+      [
+        'of a turn',
+        async (last) => (await listOfTurn(app.db, of, after(last))).map(({ lease }) => lease),
+      ],
       ['due', async (last) => (await listDue(app.db, { after: place(last), limit: 200 })).leases],
     ];
     for (const [name, read] of ways) {

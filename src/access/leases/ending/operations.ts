@@ -111,7 +111,7 @@ export async function endPages(
 ): Promise<number> {
   let failed = 0;
   await goThrough(work, next, async (page) => {
-    failed += await endEach(app, work, page, force);
+    failed += (await endEach(app, work, page, force)).length;
   });
   return failed;
 }
@@ -130,21 +130,22 @@ async function goThrough(
   }
 }
 
-/** @returns how many could not be ended */
+/** @returns those that could not be ended */
 async function endEach(
   app: App,
   work: EndingWork,
   leases: readonly Lease[],
   force = false,
-): Promise<number> {
-  let failed = 0;
+): Promise<Lease[]> {
+  const failed: Lease[] = [];
   for (let start = 0; start < leases.length && !work.stopping; start += AT_ONCE) {
     const part = leases.slice(start, start + AT_ONCE);
     const ends = await Promise.allSettled(part.map((one) => endLease(app, work, one, { force })));
     for (const [at, end] of ends.entries()) {
-      if (end.status === 'fulfilled') continue;
-      failed += 1;
-      noteFailure(app, part[at]?.id ?? '', end.reason);
+      const lease = part[at];
+      if (end.status === 'fulfilled' || !lease) continue;
+      failed.push(lease);
+      noteFailure(app, lease.id, end.reason);
     }
   }
   return failed;
@@ -214,10 +215,10 @@ const listToTry = (app: App, page: readonly Lease[]): Lease[] =>
 export async function endDueAlone(app: App, work: EndingWork): Promise<void> {
   const whoseOf = tellingWhose(app);
   await takeDueInTurns(app, work, async (page) => {
-    const own: Lease[] = [];
-    for (const lease of listToTry(app, page)) if (!(await whoseOf(lease))) own.push(lease);
-    const failed = await endEach(app, work, own);
-    return failed > 0 || own.length < page.length;
+    const own = new Set<Lease>();
+    for (const lease of listToTry(app, page)) if (!(await whoseOf(lease))) own.add(lease);
+    for (const failed of await endEach(app, work, [...own])) own.delete(failed);
+    return page.filter((lease) => !own.has(lease));
   });
 }
 

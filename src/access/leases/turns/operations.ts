@@ -1,12 +1,14 @@
 import type { App } from '../../../app.ts';
+import { compareIds } from '../../../store/in-blocks.ts';
 import type { Lease } from '../lease.ts';
 import {
-  findTurn,
+  type DueLease,
   giveTurns,
   listDue,
   listExpired,
   listMountsOfDue,
   listOfTurn,
+  listTurns,
   listUnbound,
 } from './store.ts';
 
@@ -48,31 +50,26 @@ export async function goThroughDue(
 
 /**
  * Goes through all that is due in turns by mount, and of a mount by the token that had it: whoever has thousands waits
- * for themselves, and what comes meanwhile has its turn. Each lease is handed out once.
+ * for themselves, and what comes meanwhile has its turn. Turns that have few share a page. Each lease is handed out once.
  *
- * @param take says whether any of the page is left
+ * @param take says which of the page are left, in its order
  */
 export async function takeDueInTurns(
   app: App,
   work: Work,
-  take: (page: Lease[]) => Promise<boolean>,
+  take: (page: Lease[]) => Promise<readonly Lease[]>,
 ): Promise<void> {
   const mounts = new MountTurns(app);
   for (let found = true; found && !work.stopping; ) {
     found = false;
     await giveAllTurns(app, work);
-    for await (const next of mounts.round()) {
+    for await (const page of mounts.round()) {
       if (work.stopping) return;
       found = true;
-      mounts.note(next, await take(next.page));
+      const left = new Set(await take(page.map(({ lease }) => lease)));
+      mounts.note(page.filter(({ lease }) => left.has(lease)));
     }
   }
-}
-
-/** A page of due leases of one turn. */
-interface NextPage {
-  key: string;
-  page: Lease[];
 }
 
 /** Where each mount goes on. */
@@ -80,8 +77,8 @@ class MountTurns {
   readonly #app: App;
   /** The turn that a mount had last. */
   readonly #last = new Map<string, string>();
-  /** The last lease that was handed out, of turns that had more than a page, or have any left. */
-  readonly #after = new Map<string, string>();
+  /** Of turns of which any is left that was handed out, the last one: all others up to it are gone, or left as well. */
+  readonly #left = new Map<string, string>();
   /** Of mounts of which nothing was found, the round that looks at them again. */
   readonly #idle = new Map<string, number>();
   #round = 0;
@@ -91,46 +88,58 @@ class MountTurns {
   }
 
   /** A page of each mount that has one. */
-  async *round(): AsyncGenerator<NextPage> {
+  async *round(): AsyncGenerator<DueLease[]> {
     this.#round += 1;
     for (const mount_id of await listMountsOfDue(this.#app.db)) {
       if ((this.#idle.get(mount_id) ?? 0) > this.#round) continue;
-      const next = await this.#nextOf(mount_id);
-      if (next) yield next;
+      const page = await this.#nextOf(mount_id);
+      if (page) yield page;
       else this.#idle.set(mount_id, this.#round + ROUNDS_APART);
     }
   }
 
-  note({ key, page }: NextPage, isLeft: boolean): void {
-    const last = page.at(-1);
-    // Of a turn that has few, all of which are gone, nothing needs to be known.
-    const isMore = isLeft || page.length >= PAGE || this.#after.has(key);
-    if (last && isMore) this.#after.set(key, last.id);
+  /** @param left of what was handed out, in order */
+  note(left: readonly DueLease[]): void {
+    for (const due of left) this.#left.set(keyOfDue(due), due.lease.id);
   }
 
-  /** The next turn of a mount of which anything is left, once around. */
-  async #nextOf(mount_id: string): Promise<NextPage | undefined> {
+  /** What was not handed out yet of the next turns of a mount, once around. */
+  async #nextOf(mount_id: string): Promise<DueLease[] | undefined> {
     const begin = this.#last.get(mount_id);
-    const { db } = this.#app;
     for (let [after, isAround] = [begin, begin === undefined]; ; ) {
-      const turn = await findTurn(db, mount_id, after);
+      const found = await listTurns(this.#app.db, mount_id, { after, limit: PAGE });
+      const turn = found.at(-1)?.turn;
       if (turn === undefined) {
         if (isAround) return undefined;
         [after, isAround] = [undefined, true];
         continue;
       }
-      if (isAround && begin !== undefined && turn > begin) return undefined;
-      const key = JSON.stringify([mount_id, turn]);
-      const page = await listOfTurn(
-        db,
-        { mount_id, turn },
-        { after: this.#after.get(key) ?? '', limit: PAGE },
-      );
-      if (page.length > 0) {
-        this.#last.set(mount_id, turn);
-        return { key, page };
+      const page = found.filter((due) => this.#isNew(due));
+      // Of the last one there may be more.
+      if (page.length === 0) page.push(...(await this.#restOf(mount_id, turn)));
+      const [first] = page;
+      const last = page.at(-1);
+      if (first && last) {
+        if (isAround && begin !== undefined && first.turn > begin) return undefined;
+        this.#last.set(mount_id, last.turn);
+        return page;
       }
       after = turn;
     }
   }
+
+  async #restOf(mount_id: string, turn: string): Promise<DueLease[]> {
+    const after = this.#left.get(keyOf({ mount_id, turn })) ?? '';
+    return listOfTurn(this.#app.db, { mount_id, turn }, { after, limit: PAGE });
+  }
+
+  #isNew(due: DueLease): boolean {
+    const left = this.#left.get(keyOfDue(due));
+    return left === undefined || compareIds(due.lease.id, left) > 0;
+  }
 }
+
+const keyOf = ({ mount_id, turn }: { mount_id: string; turn: string }): string =>
+  JSON.stringify([mount_id, turn]);
+
+const keyOfDue = ({ turn, lease: { mount_id } }: DueLease): string => keyOf({ mount_id, turn });

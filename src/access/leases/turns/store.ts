@@ -56,36 +56,49 @@ export async function listMountsOfDue(db: Db): Promise<string[]> {
   return ['', ...(await listDistinct(db, pageOf))];
 }
 
-const firstTurn = prepared((from, p: { mount_id: string }) =>
+const firstTurns = prepared((from, p: { mount_id: string; limit: number }) =>
   from
     .selectFrom('lease')
-    .select('turn')
+    .selectAll()
     .where('mount_id', '=', p.mount_id)
     .where('turn', 'is not', null)
     .orderBy('turn')
-    .limit(1),
+    .orderBy('id')
+    .limit(p.limit),
 );
-const nextTurn = prepared((from, p: { mount_id: string; after: string }) =>
+const nextTurns = prepared((from, p: { mount_id: string; after: string; limit: number }) =>
   from
     .selectFrom('lease')
-    .select('turn')
+    .selectAll()
     .where('mount_id', '=', p.mount_id)
     .where('turn', '>', p.after)
     .orderBy('turn')
-    .limit(1),
+    .orderBy('id')
+    .limit(p.limit),
 );
 
-/** The first turn of a mount's due leases, or the one after another. */
-export async function findTurn(
+/** A lease that is due, and its turn. */
+export interface DueLease {
+  turn: string;
+  lease: Lease;
+}
+
+const dueOf = (row: LeaseRow): DueLease => ({ turn: row.turn ?? '', lease: leaseOf(row) });
+
+/**
+ * A mount's due leases of its first turns, or of those after another, in order of turns and ids; of the last of them
+ * perhaps not all. Fewer where they are long.
+ */
+export async function listTurns(
   db: Db,
   mount_id: string,
-  after: string | undefined,
-): Promise<string | undefined> {
-  const row =
+  { after, limit }: { after: string | undefined; limit: number },
+): Promise<DueLease[]> {
+  const { rows } =
     after === undefined
-      ? await firstTurn.first(db, { mount_id })
-      : await nextTurn.first(db, { mount_id, after });
-  return row?.turn ?? undefined;
+      ? await firstTurns.some(db, { mount_id, limit }, 'data')
+      : await nextTurns.some(db, { mount_id, after, limit }, 'data');
+  return rows.map(dueOf);
 }
 
 const ofTurn = prepared(
@@ -105,8 +118,8 @@ export async function listOfTurn(
   db: Db,
   of: { mount_id: string; turn: string },
   { after, limit }: { after: string; limit: number },
-): Promise<Lease[]> {
-  return (await ofTurn.some(db, { ...of, after, limit }, 'data')).rows.map(leaseOf);
+): Promise<DueLease[]> {
+  return (await ofTurn.some(db, { ...of, after, limit }, 'data')).rows.map(dueOf);
 }
 
 type DuePage = { mount_id: string; turn: string; id: string; limit: number };
