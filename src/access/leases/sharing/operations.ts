@@ -8,7 +8,7 @@ import { Tries } from '../../../core/tries.ts';
  */
 const SHARES: Shares = {
   quick: { all: 24, site: 8, party: 4, line: 4 },
-  slow: { all: 8, site: 2, party: 2, line: 1 },
+  slow: { all: 8, site: 2, party: 1, line: 1 },
   waiting: { all: 5_000, site: 1_000, party: 800, line: 400 },
   slow_ms: 2_000,
   silent_ms: 9_000,
