@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { leaseOf, ISSUED_AT as NOW } from '../../../test/support/leases.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { removeEnded } from '../tokens/ending/operations.ts';
@@ -13,23 +14,7 @@ import { listLeases } from './operations.ts';
 import { deleteLease, findLease, findLivingLease, insertLease, listRange } from './store.ts';
 import { listDue, listOfTurn } from './turns/store.ts';
 
-const NOW = 1_800_000_000;
 const PAGE = { after: undefined, limit: 10 };
-
-function leaseOf(id: string, facts: Partial<Lease> = {}): Lease {
-  return {
-    id,
-    token_id: undefined,
-    mount_id: '',
-    kind: 'test',
-    data: { n: 1 },
-    issued_at: NOW,
-    expires_at: NOW + 10,
-    renewed_at: undefined,
-    renewable: false,
-    ...facts,
-  };
-}
 
 async function newToken(app: App): Promise<string> {
   const { token, effects } = prepareRootToken(app);

@@ -3,35 +3,20 @@ import { test } from 'node:test';
 import { openTestApp } from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import { endDue } from '../../../../test/support/job-work.ts';
+import { leaseOf, ISSUED_AT as NOW } from '../../../../test/support/leases.ts';
 import type { App } from '../../../app.ts';
 import { build } from '../../../store/database.ts';
 import { write } from '../../../store/write.ts';
 import { removeEnded } from '../../tokens/ending/operations.ts';
 import { prepareRootToken } from '../../tokens/minting/operations.ts';
 import { deleteTree } from '../../tokens/store.ts';
-import type { Lease, LeaseKind } from '../lease.ts';
+import type { LeaseKind } from '../lease.ts';
 import { insertLease } from '../store.ts';
 import { takeDueInTurns } from './operations.ts';
 
-const NOW = 1_800_000_000;
 /** More than three pages. */
 const MANY = 650;
 const WORK = { stopping: false };
-
-function leaseOf(id: string, facts: Partial<Lease>): Lease {
-  return {
-    id,
-    token_id: undefined,
-    mount_id: 'm',
-    kind: 'test',
-    data: {},
-    issued_at: NOW,
-    expires_at: NOW + 60,
-    renewed_at: undefined,
-    renewable: false,
-    ...facts,
-  };
-}
 
 async function newToken(app: App): Promise<string> {
   const { token, effects } = prepareRootToken(app);
