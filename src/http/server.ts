@@ -60,6 +60,12 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/**
+ * What is done for clients that have gone is waited for so long, in milliseconds: it may have to give back what it got from
+ * elsewhere, of which nothing here would know.
+ */
+const UNATTENDED_MS = 30_000;
+
 /** Builds the HTTP server over compiled routes. */
 export function createServer(app: App, routers: Routers): HttpServer {
   const { tls, connections: limits } = app.config;
@@ -125,7 +131,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
       const idle = setInterval(() => server.closeIdleConnections(), 250);
       const closed = [closeDoors(), fastify.close()];
       return Promise.all(closed)
-        .then(() => {})
+        .then(() => unattended.whenOver(UNATTENDED_MS))
         .finally(() => clearInterval(idle));
     },
   };

@@ -36,3 +36,22 @@ test('work that failed is over as well', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(unattended.hasRoomFor('192.0.2.1'), true);
 });
+
+test('who waits for all of it waits for what comes meanwhile, too, and not beyond a time', async () => {
+  const unattended = new Unattended();
+  const order: string[] = [];
+  await unattended.whenOver(60_000);
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  unattended.add('192.0.2.1', first.promise);
+  const over = unattended.whenOver(60_000).then(() => order.push('over'));
+  unattended.add('192.0.2.1', second.promise);
+  await unattended.whenOver(1);
+  order.push('late');
+  first.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  order.push('one left');
+  second.reject(new Error('no'));
+  await over;
+  assert.deepEqual(order, ['late', 'one left', 'over']);
+});

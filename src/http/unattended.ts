@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { networkOfParty, partyOf, siteOfParty } from '../core/party.ts';
 
 /** While so many of one site, or of one network, are worked on though their clients have gone, no more are begun. */
@@ -10,12 +11,27 @@ const MOST = { site: 512, network: 768 } as const;
 export class Unattended {
   readonly #sites = new Map<string, number>();
   readonly #networks = new Map<string, number>();
+  readonly #work = new Set<Promise<unknown>>();
 
   /** Counts work until it is over. @param address whose it is */
   add(address: string, work: Promise<unknown>): void {
     this.#count(address, 1);
-    const end = (): void => this.#count(address, -1);
+    this.#work.add(work);
+    const end = (): void => {
+      this.#work.delete(work);
+      this.#count(address, -1);
+    };
     work.then(end, end);
+  }
+
+  /** Resolves once all of it is over, or after so many milliseconds. */
+  async whenOver(most_ms: number): Promise<void> {
+    const timer = new AbortController();
+    const late = delay(most_ms, 'late', { signal: timer.signal }).catch(() => undefined);
+    while (this.#work.size > 0) {
+      if ((await Promise.race([late, Promise.allSettled(this.#work)])) === 'late') return;
+    }
+    timer.abort();
   }
 
   /** Whether more may be begun for an address. */

@@ -5,7 +5,7 @@ import { NetworkPlaces } from '../core/network-places.ts';
 import type { StoreLog } from './committer.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
 import { isKept, isServerError } from './pipeline.ts';
-import { BY_INDEX, isStatementError, sessionConfig } from './postgres-session.ts';
+import { BY_INDEX, CONNECT_TIMEOUT_MS, clientOf, isStatementError } from './postgres-session.ts';
 import type { Value } from './write.ts';
 
 /** Texts that are prepared by name on each connection; those that come later are not. */
@@ -29,7 +29,8 @@ export class PostgresReader implements Reader {
   constructor(url: string, connections: number, log: StoreLog) {
     this.#places = new NetworkPlaces(connections);
     this.#pool = new Pool({
-      ...sessionConfig(url, 'reader'),
+      Client: clientOf(url, 'reader'),
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       max: connections,
       onConnect: async (client) => {
         await client.query(

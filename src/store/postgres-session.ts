@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Client, type ClientConfig, types } from 'pg';
+import { Client, type ClientConfig, types } from 'pg';
 import { parsePostgresUrl } from '../core/postgres-url.ts';
 import { isServerError } from './pipeline.ts';
 import { describeConnectFailure, tlsOf } from './postgres-secured.ts';
@@ -14,7 +14,7 @@ import { describeConnectFailure, tlsOf } from './postgres-secured.ts';
 export const BY_INDEX = 'set enable_seqscan = off; set jit = off;';
 
 /** Milliseconds that a connection may take to come about. */
-const CONNECT_TIMEOUT_MS = 5_000;
+export const CONNECT_TIMEOUT_MS = 5_000;
 
 const INT8 = 20;
 const BYTEA = 17;
@@ -36,6 +36,25 @@ export function sessionConfig(text: string, purpose: string): ClientConfig {
         return types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text');
       },
     },
+  };
+}
+
+/** What a pool makes connections with: it would take the files of TLS as they were when it was made. */
+export function clientOf(text: string, purpose: string): new () => Client {
+  const first = sessionConfig(text, purpose);
+  const now = (): ClientConfig => {
+    try {
+      return sessionConfig(text, purpose);
+    } catch (error) {
+      // A pool expects no error here: without its files the connection is refused once it is there.
+      const because = error instanceof Error ? error : undefined;
+      return { ...first, ssl: { rejectUnauthorized: true, checkServerIdentity: () => because } };
+    }
+  };
+  return class extends Client {
+    constructor() {
+      super(now());
+    }
   };
 }
 

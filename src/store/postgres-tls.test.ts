@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -262,6 +262,37 @@ describe('connections to PostgreSQL', { skip }, () => {
     const { rows } = await spared.query("select 1 from pg_tables where schemaname = 'public'");
     await spared.end();
     assert.deepEqual(rows, []);
+  });
+
+  test('an authority that is exchanged is, for each new connection, the one that is trusted', async () => {
+    await show('good');
+    const file = fileOf('changing.pem');
+    const trust = (name: string): void => writeFileSync(file, readFileSync(fileOf(`${name}.pem`)));
+    trust('ca');
+    const query = `sslmode=verify-full&sslrootcert=${encodeURIComponent(file)}`;
+    const store = await openStore({
+      engine: 'postgres',
+      url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres?${query}`,
+      node_name: 'changing',
+      log: { info: () => {}, warn: () => {}, error: () => {} },
+    });
+    const read = () => store.db.selectFrom('config_version').selectAll().execute();
+    const cut = () =>
+      beside([
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse reader'",
+      ]);
+    try {
+      assert.equal((await read()).length, 1);
+      for (const exchange of [() => trust('other-ca'), () => rmSync(file)]) {
+        exchange();
+        await cut();
+        await assert.rejects(read(), { kind: 'unavailable' });
+        trust('ca');
+        assert.equal((await read()).length, 1);
+      }
+    } finally {
+      await store.close();
+    }
   });
 
   test('a certificate of the client’s is shown where the server asks for it', async () => {
