@@ -34,10 +34,14 @@ import {
 
 /** Letters of the random part of an id. */
 const LETTERS = 24;
+/** Bytes of an id. With its mount and its turn it has to fit an entry of an index, in PostgreSQL 2,704. */
+const MAX_ID = 2048;
 
 /**
  * Makes a lease that ends with the caller's token. Its effect belongs into the write set that
  * makes what the lease stands for.
+ *
+ * @throws Failure `invalid` for a path that is too long for an id, and for the last use of a token
  */
 export function planLease(
   app: App,
@@ -46,6 +50,11 @@ export function planLease(
 ): { effects: Effect[]; lease: NonNullable<Answer['lease']> } {
   const now = nowSeconds(app);
   const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
+  if (Buffer.byteLength(id) > MAX_ID) {
+    const most = MAX_ID - LETTERS - 1;
+    const because = `what has a lease cannot be given at a path of more than ${most} bytes`;
+    throw new Failure('invalid', because);
+  }
   caller.record.outcome.lease_id = id;
   const { expires_at, ...holder } = holderOf(caller, wish.expires_at);
   const lease: Lease = {

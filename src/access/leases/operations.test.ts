@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { endDue } from '../../../test/support/job-work.ts';
+import type { App } from '../../app.ts';
+import { prepareRootToken } from '../tokens/minting/operations.ts';
+import { planLease } from './operations.ts';
+
+/** So much that no engine makes it shorter. */
+const randomPath = ({ randomBytes }: App, length: number): string =>
+  Buffer.from(randomBytes(length)).toString('base64url').slice(0, length);
+
+eachEngine('leases', (open) => {
+  const paths: [what: string, pathOf: (app: App) => string, isFit: boolean][] = [
+    ['the longest path', (app) => randomPath(app, 2_023), true],
+    ['the longest path of others than ASCII', (app) => `${randomPath(app, 2_021)}é`, true],
+    ['a byte more', (app) => randomPath(app, 2_024), false],
+    ['a byte more, in fewer characters', (app) => `${randomPath(app, 2_022)}é`, false],
+  ];
+  for (const [what, pathOf, isFit] of paths) {
+    const does = isFit ? 'is given, and ends' : 'is refused';
+    test(`one at ${what} ${does}`, async () => {
+      const { app, clock } = await openTestApp(await open());
+      const { token, effects } = prepareRootToken(app);
+      await app.store.commit(effects);
+      const mount = await requireTestMount(app, 'sys/');
+      const { restricted = false, bounds } = token;
+      const facts = { ...token, restricted, bounds, identity_policies: [], orphan: true };
+      const caller = testCaller(mount, { token: facts });
+      const record = { ...caller.record, path: pathOf(app) };
+      const plan = () =>
+        planLease(
+          app,
+          { ...caller, record },
+          { kind: 'test', data: {}, expires_at: clock.now + 9, renewable: false },
+        );
+      if (!isFit) {
+        assert.throws(plan, { kind: 'invalid' });
+        return;
+      }
+      await app.store.commit(plan().effects);
+      clock.now += 10;
+      await endDue({ ...app, leaseKinds: { test: { planEnd: async () => ({ effects: [] }) } } });
+      assert.equal((await app.db.selectFrom('lease').select('id').execute()).length, 0);
+    });
+  }
+});
