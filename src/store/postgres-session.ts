@@ -47,7 +47,7 @@ export function clientOf(text: string, purpose: string): new () => Client {
       return sessionConfig(text, purpose);
     } catch (error) {
       // A pool expects no error here: without its files the connection is refused once it is there.
-      const because = error instanceof Error ? error : undefined;
+      const because = error instanceof Error ? error : new Error('the files of TLS cannot be read');
       return { ...first, ssl: { rejectUnauthorized: true, checkServerIdentity: () => because } };
     }
   };
