@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { endDue } from '../../../test/support/job-work.ts';
+import { ISSUED_AT, leaseOf } from '../../../test/support/leases.ts';
 import type { App } from '../../app.ts';
 import { prepareRootToken } from '../tokens/minting/operations.ts';
-import { planLease } from './operations.ts';
+import type { LeaseKind } from './lease.ts';
+import { planLease, tidyLeases } from './operations.ts';
+import { insertLease } from './store.ts';
 
 /** So much that no engine makes it shorter. */
 const randomPath = ({ randomBytes }: App, length: number): string =>
@@ -43,6 +46,34 @@ eachEngine('leases', (open) => {
       clock.now += 10;
       await endDue({ ...app, leaseKinds: { test: { planEnd: async () => ({ effects: [] }) } } });
       assert.equal((await app.db.selectFrom('lease').select('id').execute()).length, 0);
+    });
+  }
+
+  for (const [where, whose] of [
+    ['here', undefined],
+    ['elsewhere', { whom: 'server', party: 'project', site: 'org' }],
+  ] as const) {
+    test(`what could not be ended ${where} for long is tried at once by whoever tidies, not by the job`, async () => {
+      const { app, clock } = await openTestApp(await open());
+      let isMended = false;
+      const failing: LeaseKind = {
+        tellWhose: () => async () => whose,
+        async planEnd() {
+          if (!isMended) throw new Error('out of order');
+          return { effects: [] };
+        },
+      };
+      const mending: App = { ...app, leaseKinds: { failing } };
+      await app.store.commit([insertLease(leaseOf('a/1', { kind: 'failing' }))]);
+      const count = async () => (await app.db.selectFrom('lease').select('id').execute()).length;
+      for (const later of [60, 60, 1]) {
+        clock.now += later;
+        await endDue(mending);
+        isMended = clock.now >= ISSUED_AT + 120;
+      }
+      assert.equal(await count(), 1, 'the job waits');
+      await tidyLeases(mending, testCaller(await requireTestMount(app, 'sys/')));
+      assert.equal(await count(), 0);
     });
   }
 });

@@ -188,13 +188,29 @@ export async function expireOfMountBeforehand(
   }
 }
 
+/** Which of the leases that are due are tried. */
+type MayTry = (lease: Lease) => boolean;
+
+/** Those that need not wait, as they could not be ended before. */
+const mayTryNow =
+  (app: App): MayTry =>
+  ({ id }) =>
+    failedOnes(app).isOver(id, app.now());
+
 /**
  * Ends every lease that is due: its time is over, or its token is gone. Where somebody else has to be asked for that,
  * each project has places of its own for each server: none holds up the others, nor what asks nobody.
  */
-export async function endDueLeases(app: App, work: EndingWork): Promise<void> {
+export async function endDueLeases(
+  app: App,
+  work: EndingWork,
+  mayTry: MayTry = mayTryNow(app),
+): Promise<void> {
   // Both to their end, also if one fails: nothing of it goes on when this is over.
-  const ends = await Promise.allSettled([endDueByAsking(app, work), endDueAlone(app, work)]);
+  const ends = await Promise.allSettled([
+    endDueByAsking(app, work, mayTry),
+    endDueAlone(app, work, mayTry),
+  ]);
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
@@ -207,23 +223,27 @@ function tellingWhose(app: App): WhoseOf {
   return async (lease) => finds.get(lease.kind)?.(lease);
 }
 
-/** Of leases that are due, those that need not wait, as they could not be ended before. */
-const listToTry = (app: App, page: readonly Lease[]): Lease[] =>
-  page.filter(({ id }) => failedOnes(app).isOver(id, app.now()));
-
 /** Those for which nobody else has to be asked. */
-export async function endDueAlone(app: App, work: EndingWork): Promise<void> {
+export async function endDueAlone(
+  app: App,
+  work: EndingWork,
+  mayTry: MayTry = mayTryNow(app),
+): Promise<void> {
   const whoseOf = tellingWhose(app);
   await takeDueInTurns(app, work, async (page) => {
     const own = new Set<Lease>();
-    for (const lease of listToTry(app, page)) if (!(await whoseOf(lease))) own.add(lease);
+    for (const lease of page.filter(mayTry)) if (!(await whoseOf(lease))) own.add(lease);
     for (const failed of await endEach(app, work, [...own])) own.delete(failed);
     return page.filter((lease) => !own.has(lease));
   });
 }
 
 /** The others. */
-export async function endDueByAsking(app: App, work: EndingWork): Promise<void> {
+export async function endDueByAsking(
+  app: App,
+  work: EndingWork,
+  mayTry: MayTry = mayTryNow(app),
+): Promise<void> {
   const whoseOf = tellingWhose(app);
   const breath = new Breath();
   await shareWork(app, work, 'ends', (shared) => {
@@ -233,7 +253,7 @@ export async function endDueByAsking(app: App, work: EndingWork): Promise<void> 
       },
     };
     return goThroughDue(app, looking, async (page) => {
-      for (const lease of listToTry(app, page)) {
+      for (const lease of page.filter(mayTry)) {
         const whose = await whoseOf(lease);
         if (whose) shared.offer(pieceOf(app, work, { lease, whose }));
         await breath.take();
