@@ -4,6 +4,7 @@ import { Failure } from '../core/failure.ts';
 import { NetworkPlaces } from '../core/network-places.ts';
 import type { StoreLog } from './committer.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
+import { LongOfLate } from './long-of-late.ts';
 import { isKept, isServerError } from './pipeline.ts';
 import { BY_INDEX, CONNECT_TIMEOUT_MS, clientOf, isStatementError } from './postgres-session.ts';
 import type { Value } from './write.ts';
@@ -13,6 +14,9 @@ const STATEMENTS = 500;
 
 /** What is made of rows with more bytes takes milliseconds. */
 const LONG = 64 << 10;
+
+/** Reads that are most likely long go on at the same time, of all networks. */
+const FEW = 3;
 
 /** "cached plan must not change result type": a migration has changed the table since. */
 const FEATURE_NOT_SUPPORTED = '0A000';
@@ -24,6 +28,9 @@ const FEATURE_NOT_SUPPORTED = '0A000';
 export class PostgresReader implements Reader {
   readonly #pool: Pool;
   readonly #places: NetworkPlaces;
+  /** For those that were long of late: the other connections are left to all that is short. */
+  readonly #fewPlaces = new NetworkPlaces(FEW);
+  readonly #longOfLate = new LongOfLate();
   readonly #names = new Map<string, string>();
 
   constructor(url: string, connections: number, log: StoreLog) {
@@ -44,19 +51,24 @@ export class PostgresReader implements Reader {
   }
 
   async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
+    const giveBackFew = this.#longOfLate.has(sql) ? await this.#fewPlaces.take() : undefined;
     // Whose turn comes is given the connection of whoever is through.
     const giveBack = await this.#places.take();
     try {
       const name = isKept({ parameters }) ? this.#nameOf(sql) : undefined;
       const rows = await this.#query(name, sql, parameters);
       // Those of all connections may come in one turn of the event loop, and each goes on with its own.
-      if (isLong(rows)) await nextBreath();
+      if (isLong(rows)) {
+        this.#longOfLate.note(sql);
+        await nextBreath();
+      }
       return rows;
     } catch (error) {
       if (isStatementError(error)) throw error;
       throw new Failure('unavailable', 'the database cannot be read', { cause: error });
     } finally {
       giveBack();
+      giveBackFew?.();
     }
   }
 

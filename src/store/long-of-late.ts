@@ -1,0 +1,37 @@
+import { whoAsks } from '../core/asking.ts';
+import { networkOfParty } from '../core/party.ts';
+
+/** What was long is taken to be so for so many milliseconds. */
+const LATELY_MS = 2_000;
+/** Networks and statements that are remembered; the longest ago goes first. */
+const MOST = 4_096;
+
+/**
+ * What was read of late and was long, by statement and network: nothing tells beforehand how long an answer will be, and who asks for
+ * long values mostly does so again.
+ */
+export class LongOfLate {
+  /** When it was, in milliseconds of a clock that only goes on. */
+  readonly #at = new Map<string, number>();
+  /** Most statements are never long, and who asks is worked out for the others alone. */
+  readonly #statements = new Set<string>();
+
+  note(sql: string, now = performance.now()): void {
+    const key = keyOf(sql);
+    this.#statements.add(sql);
+    this.#at.delete(key);
+    this.#at.set(key, now);
+    if (this.#at.size <= MOST && this.#statements.size <= MOST) return;
+    const [oldest = ''] = this.#at.keys();
+    this.#at.delete(oldest);
+    if (this.#statements.size > MOST) this.#statements.clear();
+  }
+
+  has(sql: string, now = performance.now()): boolean {
+    if (!this.#statements.has(sql)) return false;
+    const at = this.#at.get(keyOf(sql));
+    return at !== undefined && now - at < LATELY_MS;
+  }
+}
+
+const keyOf = (sql: string): string => `${networkOfParty(whoAsks().party)} ${sql}`;
