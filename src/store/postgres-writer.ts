@@ -111,6 +111,8 @@ export class PostgresWriter implements BatchWriter {
   /** The server's process of the last session, 0 before the first. */
   #pid = 0;
   #nextTry_ms = 0;
+  /** The last record that was seen to be durable, in whatever session. */
+  #durable: ChainHead | undefined;
 
   private constructor(url: string, node: string, say: Say) {
     this.#url = url;
@@ -220,7 +222,7 @@ export class PostgresWriter implements BatchWriter {
     const result = await run(session, [BEGIN, ...plan.steps, ...(bumps ? ANNOUNCE : [])]);
     if (result.error === undefined && plan.judge(result.done.slice(1)) === undefined) {
       await commit(session);
-      session.head = plan.head;
+      this.#durable = session.head = plan.head;
       return bumps
         ? { outcomes: plan.outcomes, ...versionIn(result) }
         : { outcomes: plan.outcomes };
@@ -255,7 +257,7 @@ export class PostgresWriter implements BatchWriter {
     const last = await run(session, [...before, ...(bumps ? ANNOUNCE : [])]);
     if (last.error !== undefined) throw new Interrupted('give_up', last.error);
     await commit(session);
-    session.head = head;
+    this.#durable = session.head = head;
     return bumps ? { outcomes, ...versionIn(last) } : { outcomes };
   }
 
@@ -288,6 +290,8 @@ export class PostgresWriter implements BatchWriter {
       this.#session = await this.#connect();
       return this.#session;
     } catch (error) {
+      // The thread ends, and with it the process.
+      if (error instanceof RecordsLost) setImmediate(() => Promise.reject(error));
       this.#nextTry_ms = performance.now() + RECONNECT_MS;
       this.#say('warn', 'the database cannot be reached', { why: messageOf(error) });
       throw error;
@@ -304,7 +308,10 @@ export class PostgresWriter implements BatchWriter {
       await client.connect();
       await client.query(SESSION_SETTINGS);
       await this.#takeName(client);
-      return { client, names: new PreparedNames(), head: await readHead(client, this.#node) };
+      const head = await readHead(client, this.#node);
+      await requireKept(client, this.#node, { durable: this.#durable, head });
+      this.#durable = head;
+      return { client, names: new PreparedNames(), head };
     } catch (error) {
       client.end().catch(() => {});
       throw error;
@@ -452,6 +459,29 @@ function refusalOf(error: ServerError, write: Write): Refusal {
       };
     default:
       return { kind: 'bug', message: `${error.message} (${error.code})` };
+  }
+}
+
+/** What was durable is not there any more, as when a replica takes over that had not got all: this node knows of what never was. */
+class RecordsLost extends Error {}
+
+/** @throws RecordsLost */
+async function requireKept(
+  client: Client,
+  node: string,
+  { durable, head }: { durable: ChainHead | undefined; head: ChainHead },
+): Promise<void> {
+  if (!durable) return;
+  const { rows } = await client.query<Pick<ChainHead, 'hash'>>(
+    'select hash from audit_entry where node = $1 and seq = $2',
+    [node, durable.seq],
+  );
+  // Of records that are kept no longer only the newest one is always there.
+  const [kept = head.seq > durable.seq ? durable : undefined] = rows;
+  if (durable.seq > 0 && (!kept || !Buffer.from(kept.hash).equals(durable.hash))) {
+    throw new RecordsLost(
+      'the database has lost records that were durable: this node ends, to begin anew',
+    );
   }
 }
 

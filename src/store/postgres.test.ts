@@ -332,6 +332,39 @@ eachPlace('a connection', (newPlace, engine) => {
     await learned;
   });
 
+  for (const [what, sql, isLost] of [
+    ['the newest record is gone', 'delete from audit_entry where seq = 3', true],
+    ['two records are gone', 'delete from audit_entry where seq >= 2', true],
+    ['another record stands in its place', "update audit_entry set hash = 'x' where seq = 3", true],
+    ['nothing is gone', 'select 1', false],
+    ['old records are kept no longer', 'delete from audit_entry where seq <= 2', false],
+  ] as const) {
+    test(`that is made anew, where ${what}, ${isLost ? 'ends' : 'does not end'} its node`, async () => {
+      const place = await newPlace();
+      const store = await place.open('a');
+      const deaths: string[] = [];
+      const died = new Promise<void>((resolve) =>
+        store.onDeath(({ kind }) => {
+          deaths.push(kind);
+          resolve();
+        }),
+      );
+      for (let n = 0; n < 3; n += 1) await store.commit([{ audit: '{}' }]);
+      await beside(place, async (client) => {
+        await client.query(sql);
+        await client.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse committer a' and datname = current_database()",
+        );
+      });
+      const written = store.commit([{ audit: '{}' }]);
+      if (isLost) {
+        await assert.rejects(written, { kind: 'unavailable' });
+        await died;
+      } else await written;
+      assert.deepEqual(deaths, isLost ? ['unavailable'] : []);
+    });
+  }
+
   for (const arrives of [true, false]) {
     const what = arrives ? 'before the commit is answered' : 'before the commit arrives';
     test(`that is lost ${what} leaves its set unconfirmed, and the next goes well`, async () => {
