@@ -95,6 +95,11 @@ export class ConfigWatch {
     for (const listener of this.#listeners) listener(version);
   }
 
+  /** @throws Failure `unavailable` once the database is another one: nothing more is to be written */
+  requireAlive(): void {
+    if (this.#death) throw this.#death;
+  }
+
   /** Called once, when the database is another one; the process should end. */
   onDeath(listener: (death: Failure) => void): void {
     if (this.#death) listener(this.#death);
@@ -171,7 +176,7 @@ export class ConfigWatch {
       this.#death = new Failure('unavailable', OTHER_DATABASE);
       for (const listener of this.#deathListeners) listener(this.#death);
     }
-    if (this.#death) throw this.#death;
+    this.requireAlive();
   }
 
   async #connect(): Promise<Client> {

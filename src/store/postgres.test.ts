@@ -308,6 +308,8 @@ eachPlace('several nodes', (newPlace, engine) => {
       if (isOther) await assert.rejects(store.refreshConfig(), { kind: 'unavailable' });
       else await store.refreshConfig();
       assert.deepEqual(deaths, isOther ? ['unavailable'] : []);
+      const written = store.commit([{ audit: '{}' }]);
+      await (isOther ? assert.rejects(written, { kind: 'unavailable' }) : written);
     });
   }
 });

@@ -152,7 +152,10 @@ async function openPostgres(
       engine: 'postgres',
       db: createDb(reader),
       place: { engine: 'postgres', url },
-      commit: (effects) => committer.commit(effects),
+      async commit(effects) {
+        started.requireAlive();
+        await committer.commit(effects);
+      },
       configVersion: () => started.version(),
       refreshConfig: () => started.refresh(),
       onConfigChange: (listener) => started.onChange(listener),
