@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { type ChainHead, chainStart } from '../audit/chain.ts';
+import type { ChainHead } from '../audit/chain.ts';
 import { Failure } from '../core/failure.ts';
 import {
   type Batch,
@@ -19,6 +19,7 @@ import {
   type ServerError,
   type Step,
 } from './pipeline.ts';
+import { RecordsLost, readHead, requireKept } from './postgres-head.ts';
 import { migratePostgres } from './postgres-migration.ts';
 import { type Plan, planSteps } from './postgres-plan.ts';
 import { BY_INDEX, isStatementError, lockKey, sessionConfig } from './postgres-session.ts';
@@ -460,37 +461,6 @@ function refusalOf(error: ServerError, write: Write): Refusal {
     default:
       return { kind: 'bug', message: `${error.message} (${error.code})` };
   }
-}
-
-/** What was durable is not there any more, as when a replica takes over that had not got all: this node knows of what never was. */
-class RecordsLost extends Error {}
-
-/** @throws RecordsLost */
-async function requireKept(
-  client: Client,
-  node: string,
-  { durable, head }: { durable: ChainHead | undefined; head: ChainHead },
-): Promise<void> {
-  if (!durable) return;
-  const { rows } = await client.query<Pick<ChainHead, 'hash'>>(
-    'select hash from audit_entry where node = $1 and seq = $2',
-    [node, durable.seq],
-  );
-  // Of records that are kept no longer only the newest one is always there.
-  const [kept = head.seq > durable.seq ? durable : undefined] = rows;
-  if (durable.seq > 0 && (!kept || !Buffer.from(kept.hash).equals(durable.hash))) {
-    throw new RecordsLost(
-      'the database has lost records that were durable: this node ends, to begin anew',
-    );
-  }
-}
-
-async function readHead(client: Client, node: string): Promise<ChainHead> {
-  const { rows } = await client.query<ChainHead>(
-    'select seq, hash from audit_entry where node = $1 order by seq desc limit 1',
-    [node],
-  );
-  return rows[0] ?? chainStart(node);
 }
 
 function unavailable(message: string): Refusal {
