@@ -119,3 +119,36 @@ test('nothing is lost: everybody is through in the end', async () => {
   assert.equal(new Set(order).size, 300);
   assert.equal(crowd.line.isEmpty, true);
 });
+
+for (const [what, ms, least, most] of [
+  ['little', 0.5, 20, 31],
+  ['as long', 10, 1, 3],
+] as const) {
+  test(`one whose turns take ${what} beside forty networks whose turns take long, in forty turns`, async () => {
+    const line = new AskingLine();
+    const order: string[] = [];
+    const ask = (address: string, reads: number): void => {
+      void doFor(address, async () => {
+        for (let at = 0; at < reads; at += 1) {
+          await line.wait();
+          order.push(address);
+        }
+      });
+    };
+    const serve = async (turns: number): Promise<void> => {
+      for (let at = 0; at < turns; at += 1) {
+        const network = line.next();
+        assert.ok(network !== undefined);
+        await settle();
+        line.charge(network, network === '198.51.100.0/24' ? ms : 10);
+      }
+    };
+    for (let at = 0; at < 40; at += 1) for (let n = 0; n < 5; n += 1) ask(`10.0.${at}.1`, AGAIN);
+    ask('198.51.100.7', AGAIN);
+    await serve(1_200);
+    order.length = 0;
+    await serve(40);
+    const own = order.filter((address) => address === '198.51.100.7').length;
+    assert.ok(own >= least && own <= most, `${own}`);
+  });
+}

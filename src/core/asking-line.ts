@@ -1,11 +1,18 @@
 import { type Asking, whoAsks } from './asking.ts';
 import { LastTurns } from './last-turns.ts';
 import { networkOfParty, siteOfParty } from './party.ts';
+import { Spending } from './spending.ts';
 
 /** So many turns a request has before it waits behind those that had fewer: a usual one needs no more. */
 const SHORT = 8;
 /** Of so many turns one is for those who come again and again, whoever else waits. */
 const EACH = 4;
+/** In so many milliseconds the time that a network's turns took counts half. */
+const HALF_LIFE_MS = 5_000;
+/** Of an equal share: a network that took less of late has had little when it comes to wait. */
+const LITTLE = 1;
+/** Of an equal share: so little has still had who goes on to wait after a turn, as the busy ones, which take about their share, always do. */
+const LITTLE_YET = 1 / 2;
 
 interface Waits {
   /** Takes out who is next. */
@@ -59,8 +66,14 @@ class Circle<Key, Member extends Waits> implements Waits {
     return made;
   }
 
-  /** @param may whose turn can be now; who is not let keeps the place in the order */
-  take(may: (key: Key) => boolean = () => true): (() => void) | undefined {
+  /**
+   * @param may whose turn can be now; who is not let keeps the place in the order
+   * @param hasHadLittle whether who goes on to wait has had little of late, this turn included
+   */
+  take(
+    may: (key: Key) => boolean = () => true,
+    hasHadLittle: (key: Key) => boolean = () => false,
+  ): (() => void) | undefined {
     this.#taken += 1;
     const lines = [this.#soon, this.#later];
     for (const line of this.#taken % EACH === 0 ? lines.reverse() : lines) {
@@ -68,7 +81,7 @@ class Circle<Key, Member extends Waits> implements Waits {
         if (!may(key)) continue;
         line.delete(key);
         const go = member.take();
-        if (!member.isEmpty) this.#later.set(key, member);
+        if (!member.isEmpty) (hasHadLittle(key) ? this.#soon : this.#later).set(key, member);
         return go;
       }
     }
@@ -83,15 +96,18 @@ type Network = Circle<string, Site>;
 /**
  * Pieces of work, reads for instance, that wait for their turn. It goes round the networks, of each round its sites, of
  * each round its parties, and of each round its requests: whoever works on and on waits for himself and not everybody
- * for him. At each of these, those come first who had no turn for longer than the others, and of requests those that
- * have had few.
+ * for him. At each of these, those come first who had no turn for longer than the others, or, of networks, whose turns took
+ * little time, as far as that is told; and of requests those that have had few.
  */
 export class AskingLine {
   readonly #networks: Circle<string, Network> = new Circle();
+  readonly #spending = new Spending(HALF_LIFE_MS);
   readonly #lastOfNetwork = new LastTurns();
   readonly #lastOfSite = new LastTurns();
   readonly #lastOfParty = new LastTurns();
   #turn = 0;
+  /** Whose turn it was the last time. */
+  #served: string | undefined;
 
   get isEmpty(): boolean {
     return this.#networks.isEmpty;
@@ -105,7 +121,9 @@ export class AskingLine {
     const network = this.#networks.member(
       networkName,
       () => new Circle(),
-      () => this.#isLongAgo(this.#lastOfNetwork.get(networkName), this.#networks.size),
+      () =>
+        this.#isLongAgo(this.#lastOfNetwork.get(networkName), this.#networks.size) ||
+        this.#isFrugal(networkName, LITTLE),
     );
     const siteName = siteOfParty(name);
     const site = network.member(
@@ -126,6 +144,7 @@ export class AskingLine {
     return new Promise((resolve) => {
       goings.add(() => {
         this.#turn += 1;
+        this.#served = networkName;
         this.#lastOfNetwork.set(networkName, this.#turn);
         this.#lastOfSite.set(siteName, this.#turn);
         this.#lastOfParty.set(name, this.#turn);
@@ -138,9 +157,24 @@ export class AskingLine {
    * Lets go on who is next.
    *
    * @param may asked of networks in their order, until it says so of one: that one has the turn
+   * @returns the network whose turn it is; undefined: nobody's
    */
-  next(may?: (network: string) => boolean): void {
-    this.#networks.take(may)?.();
+  next(may?: (network: string) => boolean): string | undefined {
+    this.#served = undefined;
+    this.#networks.take(may, (network) => this.#isFrugal(network, LITTLE_YET))?.();
+    return this.#served;
+  }
+
+  /** Tells how many milliseconds a network's turn has taken. */
+  charge(network: string, ms: number): void {
+    this.#spending.charge(network, ms, performance.now());
+  }
+
+  /** @param of so much of an equal share is the bound */
+  #isFrugal(network: string, of: number): boolean {
+    const now = performance.now();
+    const share = this.#spending.all(now) / (this.#networks.size + 1);
+    return this.#spending.of(network, now) < share * of;
   }
 
   /** Whether as many others as wait may have had a turn since. */

@@ -45,9 +45,15 @@ export class LoopTurns {
 
   /** One after the other, each with all that it goes on to do until it waits: at least one a turn. */
   #serve(): void {
-    this.#line.next();
+    const began = performance.now();
+    const network = this.#line.next();
     // After the microtasks of what went on, and theirs: only then is it known how long it took.
-    queueMicrotask(() => process.nextTick(() => this.#goOn()));
+    queueMicrotask(() =>
+      process.nextTick(() => {
+        if (network !== undefined) this.#line.charge(network, performance.now() - began);
+        this.#goOn();
+      }),
+    );
   }
 
   #goOn(): void {

@@ -27,18 +27,17 @@ export class NetworkPlaces {
       this.#free -= 1;
       this.#count(network, 1);
     }
-    return () => this.#giveBack(network);
+    const taken = performance.now();
+    return () => {
+      this.#line.charge(network, performance.now() - taken);
+      this.#giveBack(network);
+    };
   }
 
   /** Whoever is next has it before anybody who comes now does. */
   #giveBack(network: string): void {
     this.#count(network, -1);
-    let next: string | undefined;
-    this.#line.next((waiting) => {
-      if (!this.#may(waiting)) return false;
-      next = waiting;
-      return true;
-    });
+    const next = this.#line.next((waiting) => this.#may(waiting));
     if (next === undefined) this.#free += 1;
     else this.#count(next, 1);
   }

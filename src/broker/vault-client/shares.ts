@@ -1,3 +1,5 @@
+import { Spending } from '../../core/spending.ts';
+
 /** The clocks of a thread, and its next turn. */
 export interface Clock {
   /** Milliseconds. */
@@ -11,14 +13,6 @@ export interface Clock {
 /** In so long what was spent counts half. */
 const HALF_LIFE_MS = 10_000;
 
-/** Accounts that are kept; the one that was charged longest ago is forgotten first. */
-const MOST_ACCOUNTS = 4096;
-
-interface Account {
-  spent_ms: number;
-  at_ms: number;
-}
-
 interface Piece {
   accounts: readonly string[];
   work(): void;
@@ -31,8 +25,7 @@ interface Piece {
  */
 export class Shares {
   readonly #clock: Clock;
-  /** Who was charged longest ago stands first. */
-  readonly #accounts = new Map<string, Account>();
+  readonly #spending = new Spending(HALF_LIFE_MS);
   readonly #waiting = new Set<Piece>();
   #isTurning = false;
 
@@ -42,7 +35,7 @@ export class Shares {
 
   /** Accounts that are kept just now. */
   get size(): number {
-    return this.#accounts.size;
+    return this.#spending.size;
   }
 
   /** Does a piece of work in some later turn. @returns what takes it back as long as it waits */
@@ -84,7 +77,7 @@ export class Shares {
     let least = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
     for (const piece of this.#waiting) {
-      const sum = piece.accounts.reduce((all, account) => all + this.#spentOf(account, now), 0);
+      const sum = piece.accounts.reduce((all, account) => all + this.#spending.of(account, now), 0);
       if (sum >= least) continue;
       best = piece;
       least = sum;
@@ -92,21 +85,8 @@ export class Shares {
     return best;
   }
 
-  #spentOf(account: string, now: number): number {
-    const known = this.#accounts.get(account);
-    return known ? known.spent_ms * 0.5 ** ((now - known.at_ms) / HALF_LIFE_MS) : 0;
-  }
-
   #charge(accounts: readonly string[], spent_ms: number): void {
-    const at_ms = this.#clock.now();
-    for (const account of accounts) {
-      const sum = this.#spentOf(account, at_ms) + spent_ms;
-      this.#accounts.delete(account);
-      this.#accounts.set(account, { spent_ms: sum, at_ms });
-    }
-    for (const oldest of this.#accounts.keys()) {
-      if (this.#accounts.size <= MOST_ACCOUNTS) return;
-      this.#accounts.delete(oldest);
-    }
+    const now = this.#clock.now();
+    for (const account of accounts) this.#spending.charge(account, spent_ms, now);
   }
 }

@@ -1,0 +1,53 @@
+interface Account {
+  spent: number;
+  at_ms: number;
+}
+
+/** Accounts that are kept; the one that was charged longest ago is forgotten first. */
+const MOST_ACCOUNTS = 4_096;
+
+/** What was spent of late, by account: what is longer ago counts less. */
+export class Spending {
+  readonly #half_life_ms: number;
+  readonly #most: number;
+  /** Who was charged longest ago stands first. */
+  readonly #accounts = new Map<string, Account>();
+  #all: Account = { spent: 0, at_ms: 0 };
+
+  /** @param half_life_ms in so long what was spent counts half */
+  constructor(half_life_ms: number, most = MOST_ACCOUNTS) {
+    this.#half_life_ms = half_life_ms;
+    this.#most = most;
+  }
+
+  /** Accounts that are kept just now. */
+  get size(): number {
+    return this.#accounts.size;
+  }
+
+  /** @param now milliseconds of a clock that only goes on, as everywhere here */
+  charge(name: string, spent: number, now: number): void {
+    const sum = this.of(name, now) + spent;
+    this.#accounts.delete(name);
+    this.#accounts.set(name, { spent: sum, at_ms: now });
+    this.#all = { spent: this.all(now) + spent, at_ms: now };
+    for (const oldest of this.#accounts.keys()) {
+      if (this.#accounts.size <= this.#most) return;
+      this.#accounts.delete(oldest);
+    }
+  }
+
+  of(name: string, now: number): number {
+    const known = this.#accounts.get(name);
+    return known ? this.#now(known, now) : 0;
+  }
+
+  /** What all have spent together, those that are forgotten included. */
+  all(now: number): number {
+    return this.#now(this.#all, now);
+  }
+
+  #now({ spent, at_ms }: Account, now: number): number {
+    return spent * 0.5 ** ((now - at_ms) / this.#half_life_ms);
+  }
+}
