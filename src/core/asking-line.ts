@@ -7,12 +7,12 @@ import { Spending } from './spending.ts';
 const SHORT = 8;
 /** Of so many turns one is for those who come again and again, whoever else waits. */
 const EACH = 4;
-/** In so many milliseconds the time that a network's turns took counts half. */
+/** In so many milliseconds what a network's turns took counts half. */
 const HALF_LIFE_MS = 5_000;
-/** Of an equal share: a network that took less of late has had little when it comes to wait. */
-const LITTLE = 1;
-/** Of an equal share: so little has still had who goes on to wait after a turn, as the busy ones, which take about their share, always do. */
-const LITTLE_YET = 1 / 2;
+/** Each turn counts so much besides: where nobody tells how long they took they count by their number. */
+const TURN_MS = 0.05;
+/** Of so many networks, those that have waited longest, the one is sought whose turns took least. */
+const MOST_COMPARED = 128;
 
 interface Waits {
   /** Takes out who is next. */
@@ -66,22 +66,14 @@ class Circle<Key, Member extends Waits> implements Waits {
     return made;
   }
 
-  /**
-   * @param may whose turn can be now; who is not let keeps the place in the order
-   * @param hasHadLittle whether who goes on to wait has had little of late, this turn included
-   */
-  take(
-    may: (key: Key) => boolean = () => true,
-    hasHadLittle: (key: Key) => boolean = () => false,
-  ): (() => void) | undefined {
+  take(): (() => void) | undefined {
     this.#taken += 1;
     const lines = [this.#soon, this.#later];
     for (const line of this.#taken % EACH === 0 ? lines.reverse() : lines) {
       for (const [key, member] of line) {
-        if (!may(key)) continue;
         line.delete(key);
         const go = member.take();
-        if (!member.isEmpty) (hasHadLittle(key) ? this.#soon : this.#later).set(key, member);
+        if (!member.isEmpty) this.#later.set(key, member);
         return go;
       }
     }
@@ -93,21 +85,78 @@ type Party = Circle<Asking, Goings>;
 type Site = Circle<string, Party>;
 type Network = Circle<string, Site>;
 
+/** Networks that wait, in their order; of most turns each is for the one whose turns took least of late. */
+class Networks {
+  readonly #waiting = new Map<string, Network>();
+  readonly #spending = new Spending(HALF_LIFE_MS);
+  #taken = 0;
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  member(name: string): Network {
+    const known = this.#waiting.get(name);
+    if (known) return known;
+    const made: Network = new Circle();
+    this.#waiting.set(name, made);
+    return made;
+  }
+
+  /** @returns whose turn it is */
+  take(may: (name: string) => boolean): string | undefined {
+    this.#taken += 1;
+    const name = this.#taken % EACH === 0 ? this.#firstOf(may) : this.#leastOf(may);
+    const network = name === undefined ? undefined : this.#waiting.get(name);
+    if (name === undefined || !network) return undefined;
+    this.#waiting.delete(name);
+    const go = network.take();
+    if (!network.isEmpty) this.#waiting.set(name, network);
+    this.charge(name, TURN_MS);
+    go?.();
+    return name;
+  }
+
+  charge(name: string, ms: number): void {
+    this.#spending.charge(name, ms, performance.now());
+  }
+
+  #firstOf(may: (name: string) => boolean): string | undefined {
+    for (const name of this.#waiting.keys()) if (may(name)) return name;
+    return undefined;
+  }
+
+  #leastOf(may: (name: string) => boolean): string | undefined {
+    if (this.#waiting.size === 1) return this.#firstOf(may);
+    const now = performance.now();
+    let best: string | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    let compared = 0;
+    for (const name of this.#waiting.keys()) {
+      if (!may(name)) continue;
+      const spent = this.#spending.of(name, now);
+      if (spent < least) {
+        best = name;
+        least = spent;
+      }
+      compared += 1;
+      if (compared === MOST_COMPARED) break;
+    }
+    return best;
+  }
+}
+
 /**
- * Pieces of work, reads for instance, that wait for their turn. It goes round the networks, of each round its sites, of
- * each round its parties, and of each round its requests: whoever works on and on waits for himself and not everybody
- * for him. At each of these, those come first who had no turn for longer than the others, or, of networks, whose turns took
- * little time, as far as that is told; and of requests those that have had few.
+ * Pieces of work, reads for instance, that wait for their turn. It is for the network whose turns took least of late, of
+ * each in turn for its sites, of each for its parties, and of each for its requests: whoever works on and on waits for
+ * himself and not everybody for him. Of sites and parties those come first who had no turn for longer than the others, of
+ * requests those that have had few. Of four turns one is for who has waited longest.
  */
 export class AskingLine {
-  readonly #networks: Circle<string, Network> = new Circle();
-  readonly #spending = new Spending(HALF_LIFE_MS);
-  readonly #lastOfNetwork = new LastTurns();
+  readonly #networks = new Networks();
   readonly #lastOfSite = new LastTurns();
   readonly #lastOfParty = new LastTurns();
   #turn = 0;
-  /** Whose turn it was the last time. */
-  #served: string | undefined;
 
   get isEmpty(): boolean {
     return this.#networks.isEmpty;
@@ -117,14 +166,7 @@ export class AskingLine {
   wait(): Promise<void> {
     const who = whoAsks();
     const { party: name } = who;
-    const networkName = networkOfParty(name);
-    const network = this.#networks.member(
-      networkName,
-      () => new Circle(),
-      () =>
-        this.#isLongAgo(this.#lastOfNetwork.get(networkName), this.#networks.size) ||
-        this.#isFrugal(networkName, LITTLE),
-    );
+    const network = this.#networks.member(networkOfParty(name));
     const siteName = siteOfParty(name);
     const site = network.member(
       siteName,
@@ -144,8 +186,6 @@ export class AskingLine {
     return new Promise((resolve) => {
       goings.add(() => {
         this.#turn += 1;
-        this.#served = networkName;
-        this.#lastOfNetwork.set(networkName, this.#turn);
         this.#lastOfSite.set(siteName, this.#turn);
         this.#lastOfParty.set(name, this.#turn);
         resolve();
@@ -156,25 +196,16 @@ export class AskingLine {
   /**
    * Lets go on who is next.
    *
-   * @param may asked of networks in their order, until it says so of one: that one has the turn
+   * @param may which networks' turn it can be
    * @returns the network whose turn it is; undefined: nobody's
    */
-  next(may?: (network: string) => boolean): string | undefined {
-    this.#served = undefined;
-    this.#networks.take(may, (network) => this.#isFrugal(network, LITTLE_YET))?.();
-    return this.#served;
+  next(may: (network: string) => boolean = () => true): string | undefined {
+    return this.#networks.take(may);
   }
 
   /** Tells how many milliseconds a network's turn has taken. */
   charge(network: string, ms: number): void {
-    this.#spending.charge(network, ms, performance.now());
-  }
-
-  /** @param of so much of an equal share is the bound */
-  #isFrugal(network: string, of: number): boolean {
-    const now = performance.now();
-    const share = this.#spending.all(now) / (this.#networks.size + 1);
-    return this.#spending.of(network, now) < share * of;
+    this.#networks.charge(network, ms);
   }
 
   /** Whether as many others as wait may have had a turn since. */

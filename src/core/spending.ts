@@ -12,7 +12,6 @@ export class Spending {
   readonly #most: number;
   /** Who was charged longest ago stands first. */
   readonly #accounts = new Map<string, Account>();
-  #all: Account = { spent: 0, at_ms: 0 };
 
   /** @param half_life_ms in so long what was spent counts half */
   constructor(half_life_ms: number, most = MOST_ACCOUNTS) {
@@ -30,7 +29,6 @@ export class Spending {
     const sum = this.of(name, now) + spent;
     this.#accounts.delete(name);
     this.#accounts.set(name, { spent: sum, at_ms: now });
-    this.#all = { spent: this.all(now) + spent, at_ms: now };
     for (const oldest of this.#accounts.keys()) {
       if (this.#accounts.size <= this.#most) return;
       this.#accounts.delete(oldest);
@@ -39,15 +37,7 @@ export class Spending {
 
   of(name: string, now: number): number {
     const known = this.#accounts.get(name);
-    return known ? this.#now(known, now) : 0;
-  }
-
-  /** What all have spent together, those that are forgotten included. */
-  all(now: number): number {
-    return this.#now(this.#all, now);
-  }
-
-  #now({ spent, at_ms }: Account, now: number): number {
-    return spent * 0.5 ** ((now - at_ms) / this.#half_life_ms);
+    if (!known) return 0;
+    return known.spent * 0.5 ** (Math.max(0, now - known.at_ms) / this.#half_life_ms);
   }
 }
