@@ -8,6 +8,7 @@ import { sql } from 'kysely';
 import { type Asked, Authority } from '../../src/broker/grants/decision.ts';
 import { MOST_PROJECTS, MOST_SCOPES } from '../../src/broker/scopes/room.ts';
 import { noteScopes } from '../../src/broker/tree/store.ts';
+import { type Asking, whoAsks } from '../../src/core/asking.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow } from '../support/many-rows.ts';
@@ -17,6 +18,19 @@ import { countAll, rowsOf, SetSizes } from '../support/set-sizes.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
 
 const BARE = 'scopes?skip_admin_role_creation=true&skip_default_role_creation=true';
+
+/** How many were at it at once: from the first time that each is named to the last. */
+function countAtOnce(named: readonly Asking[]): number {
+  const last = new Map(named.map((one, at) => [one, at]));
+  const present = new Set<Asking>();
+  let most = 0;
+  for (const [at, one] of named.entries()) {
+    present.add(one);
+    most = Math.max(most, present.size);
+    if (last.get(one) === at) present.delete(one);
+  }
+  return most;
+}
 
 eachPlace('an org with as many projects as it may have', (newPlace) => {
   let broker: Broker;
@@ -70,6 +84,29 @@ eachPlace('an org with as many projects as it may have', (newPlace) => {
     }
     assert.ok(judged >= 1_000);
     assert.ok(judged < MOST_PROJECTS / 2, `${judged} of ${MOST_PROJECTS}`);
+  });
+
+  test('is looked through for few lists at once, and what is in one project waits for none of them', async (t) => {
+    const { nobody, admin } = broker;
+    const { judge } = Authority.prototype;
+    const seen: Asking[] = [];
+    t.mock.method(Authority.prototype, 'judge', function (this: Authority, asked: Asked) {
+      seen.push(whoAsks());
+      return judge.call(this, asked);
+    });
+    const wide = Array.from({ length: 20 }, (_, at) =>
+      (at % 2 ? admin : nobody)('GET', 'auth-methods?scope_id=global&recursive=true'),
+    );
+    let isWideOver = false;
+    void Promise.all(wide).then(() => {
+      isWideOver = true;
+    });
+    while (seen.length === 0) await nextTurn();
+    assert.equal((await admin('GET', `targets?scope_id=${first}&recursive=true`)).status, 200);
+    assert.equal(isWideOver, false);
+    for (const reply of await Promise.all(wide)) assert.equal(reply.status, 200, reply.text);
+    const most = countAtOnce(seen);
+    assert.ok(most >= 2 && most <= 5, `${most}`);
   });
 
   test('takes the last one and no other, in the field that says where', async () => {

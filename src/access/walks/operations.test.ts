@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { recordFrom } from '../../../test/support/caller-record.ts';
 import { startTestServer } from '../../../test/support/server.ts';
-import { startWalk } from './operations.ts';
+import { listInTurn, startWalk } from './operations.ts';
 
 const { running } = await startTestServer({ after });
 const { app } = running;
@@ -102,4 +102,42 @@ test('nothing more is read for somebody who has gone, whether they wait or not',
   await waiting;
   while (pages.begun.length > 0) await pages.end();
   await Promise.all(readings.slice(0, 2));
+});
+
+test('of long lists four are made at once, two of one address, and of the turns half are for those who are known', async () => {
+  const lists = new Pages();
+  const order: string[] = [];
+  const made = ['192.0.2.1', '192.0.2.2', '198.51.100.1', '203.0.113.1'].flatMap((address) =>
+    Array.from({ length: 5 }, () =>
+      listInTurn(app, callerAt(address), false, () => {
+        order.push('stranger');
+        return lists.read();
+      }),
+    ),
+  );
+  assert.equal(lists.begun.length, 4);
+  const known = Array.from({ length: 2 }, () =>
+    listInTurn(app, callerAt('192.0.2.1'), true, async () => {
+      order.push('known');
+    }),
+  );
+  while (lists.begun.length > 0) {
+    await lists.end();
+    assert.ok(lists.begun.length <= 4);
+  }
+  await Promise.all([...made, ...known]);
+  assert.ok(order.lastIndexOf('known') < 9, order.join(' '));
+});
+
+test('of one address two long lists are made at once, and nothing is made for who has gone', async () => {
+  const lists = new Pages();
+  const callers = Array.from({ length: 3 }, () => callerAt('192.0.2.1'));
+  const made = callers.map((one) => listInTurn(app, one, true, lists.read));
+  assert.equal(lists.begun.length, 2);
+  const refused = assert.rejects(made[2] ?? nothing(), /gone/);
+  callers[2]?.go();
+  await refused;
+  await lists.end();
+  await Promise.all(made.slice(0, 2));
+  assert.equal(lists.begun.length, 0);
 });

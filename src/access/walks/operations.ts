@@ -13,6 +13,35 @@ const turnsOf = perApp(
     new FairTurns({ at_once: 4, at_once_each: 2, waiting: 16_384, waiting_each: 4_096 }, refuse),
 );
 
+// What each holds until it is done is some hundred bytes for each of thousands of scopes. Strangers, who may list
+// what everybody may, have every other turn that somebody known waits for.
+const wideOf = perApp(
+  () =>
+    new FairTurns(
+      {
+        at_once: 4,
+        at_once_each: 2,
+        at_once_site: 3,
+        waiting: 16_384,
+        waiting_each: 4_096,
+        preference: [KNOWN, STRANGER],
+      },
+      refuse,
+    ),
+);
+const KNOWN = 0;
+const STRANGER = 1;
+
+/** Makes a list that needs much memory until it is made, when the caller's turn has come. */
+export function listInTurn<Result>(
+  app: App,
+  caller: Pick<Caller, 'record' | 'onGone'>,
+  isKnown: boolean,
+  list: () => Promise<Result>,
+): Promise<Result> {
+  return wideOf(app).take({ ...askerOf(caller), rank: isKnown ? KNOWN : STRANGER }, list);
+}
+
 /**
  * Begins a walk over stored rows of which few, or none, may be what the caller asks for. Its first page,
  * which is all of a usual list, is read at once; of more pages few are read at the same time, and of one

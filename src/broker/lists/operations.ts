@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { listInTurn } from '../../access/walks/operations.ts';
 import type { App } from '../../app.ts';
-import type { BrokerCaller } from '../caller.ts';
+import { ANONYMOUS_USER, type BrokerCaller } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import type { Resource } from '../resource.ts';
 import { estimate } from './counts/operations.ts';
@@ -8,14 +9,14 @@ import { type PageQuery, readPage, type Shape } from './pages/operations.ts';
 import { type ListQuery, parseListQuery, parsePaging } from './query.ts';
 import { nameRemoved } from './removals/operations.ts';
 import { type RemovalRange, readRemovedSequence } from './removals/store.ts';
-import { emptySight, lookAround, type Sight } from './sight/operations.ts';
+import { emptySight, isWide, lookAround, type Sight } from './sight/operations.ts';
 import { decodeListToken, encodeListToken, type ListPhase } from './token.ts';
 
 /** Changes this long before a listing are named again: their transactions may have ended since. */
 const LOOK_BACK_MS = 30_000;
 
 /**
- * Lists what the caller may see, page by page; afterwards what is new.
+ * Lists what the caller may see, page by page; afterwards what is new. What looks at thousands of scopes waits for its turn.
  *
  * @param options.keep leaves out items by their state, e.g. sessions that have ended: not of
  *   what is new, since that they came into this state is news. Part of what a list token is
@@ -30,14 +31,18 @@ export async function listResources(
 ): Promise<Record<string, unknown>> {
   const { recursive } = parsePaging(query);
   const place = query.get(definition.containerField) ?? '';
-  const sight = await lookAround(app, caller, definition, place, recursive);
-  const asked = parseListQuery(query);
-  return listSeen(app, caller, definition, {
-    asked,
-    sight,
-    query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
-    ...options,
-  });
+  const list = async (): Promise<Record<string, unknown>> => {
+    const sight = await lookAround(app, caller, definition, place, recursive);
+    const asked = parseListQuery(query);
+    return listSeen(app, caller, definition, {
+      asked,
+      sight,
+      query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
+      ...options,
+    });
+  };
+  if (!(await isWide(app, place, recursive))) return list();
+  return listInTurn(app, caller, caller.who.user_id !== ANONYMOUS_USER, list);
 }
 
 /** A list of what is picked by other means than grants on the items themselves. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Scope } from '../resource.ts';
-import { GrowingTree, listSubtree } from './tree.ts';
+import { countSubtree, GrowingTree, listSubtree } from './tree.ts';
 
 function scopeOf(id: string, parent_scope_id: string, name = id): Scope {
   const type = id === 'global' ? 'global' : id.startsWith('o_') ? 'org' : 'project';
@@ -20,6 +20,10 @@ test('beneath a scope there may be hundreds of thousands', () => {
   for (const project of projects) tree.put(project);
   const found = listSubtree(tree, 'global');
   assert.equal(found.length, 200_002);
+  assert.equal(countSubtree(tree, 'global'), 200_002);
+  assert.equal(countSubtree(tree, 'o_1'), 200_001);
+  assert.equal(countSubtree(tree, 'p_7'), 1);
+  assert.equal(countSubtree(tree, 'p_none'), 1);
   assert.deepEqual(found.slice(0, 3), ['global', 'o_1', 'p_0']);
   assert.deepEqual(listSubtree(tree, 'p_7'), ['p_7']);
 });

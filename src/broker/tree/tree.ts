@@ -48,3 +48,11 @@ export function listSubtree(tree: ScopeTree, scope_id: string): string[] {
   }
   return found;
 }
+
+/** How many {@link listSubtree} lists. */
+export function countSubtree(tree: ScopeTree, scope_id: string): number {
+  let count = 1;
+  for (const child of tree.children.get(scope_id) ?? [])
+    count += 1 + (tree.children.get(child)?.size ?? 0);
+  return count;
+}

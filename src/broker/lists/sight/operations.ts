@@ -8,7 +8,7 @@ import type { OutputFields } from '../../grants/decision.ts';
 import { RESOURCE_TYPES } from '../../resource-types.ts';
 import { requireResource } from '../../resources/operations.ts';
 import { readScopeTree, requireScope } from '../../tree/operations.ts';
-import { listSubtree } from '../../tree/tree.ts';
+import { countSubtree, listSubtree } from '../../tree/tree.ts';
 import type { RemovalSight } from '../removals/operations.ts';
 
 /** Which items a caller may see, container by container. */
@@ -29,6 +29,11 @@ export interface Sight extends RemovalSight {
 
 /** Scopes that are looked at in one turn of a caller's. */
 const LOOKED_AT = 500;
+
+/** Whether what a list looks at is more than one turn's, and much to hold until it is made. */
+export async function isWide(app: App, place: string, recursive: boolean): Promise<boolean> {
+  return recursive && countSubtree(await readScopeTree(app), place) > LOOKED_AT;
+}
 
 /**
  * Finds out what of the listed containers the caller may see.
