@@ -7,6 +7,7 @@ import type { Ending } from './ended.ts';
 import type { OwnJudge } from './own-judge.ts';
 import type { Standing } from './standing/standing.ts';
 import type { TokenBounds } from './tokens/bounds.ts';
+import type { LogInAlias } from './tokens/token.ts';
 
 /** A token as the request's checks saw it; the token itself is not kept. */
 export interface TokenFacts {
@@ -26,6 +27,8 @@ export interface TokenFacts {
   mount_id: string;
   /** Made with less than what it was made from: it has its own policies and nothing else. */
   restricted: boolean;
+  /** How its log-in was called; undefined for any other token. */
+  alias: LogInAlias | undefined;
   /** What its makers may do, where that is not the same. */
   bounds: TokenBounds | undefined;
   /** Addresses it may be used from; empty: all. */

@@ -225,6 +225,86 @@ test('policies are asked as they are when a session is made, not as they were', 
   await ok(root('POST', `identity/entity/id/${entity}`, { disabled: false }));
 });
 
+const UP = 'auth/up/users';
+await ok(root('POST', 'sys/auth/up', { type: 'userpass' }));
+const upAccessor = (await ok(root('GET', 'sys/auth/up'))).textAt('data.accessor');
+
+/** Somebody who may save libraries, by a log-in with the broker or by one with a password at `auth/up`. */
+async function newMaker(how: 'broker' | 'userpass') {
+  const person = await broker.person(['ids=*;type=*;actions=*']);
+  const own = await client.call('GET', 'auth/token/lookup-self', undefined, {
+    token: person.token,
+  });
+  const entity_id = own.textAt('data.entity_id');
+  if (how === 'broker') {
+    await ok(root('POST', `identity/entity/id/${entity_id}`, { policies: ['issuer'] }));
+    return { ...person, entity_id, name: '' };
+  }
+  const name = `maker-${entity_id.slice(0, 8)}`;
+  const password = 'correct horse battery';
+  await ok(root('POST', `${UP}/${name}`, { password, token_policies: ['issuer'] }));
+  const alias = { name, mount_accessor: upAccessor, canonical_id: entity_id };
+  await ok(root('POST', 'identity/entity-alias', alias));
+  const login = await ok(client.call('POST', `auth/up/login/${name}`, { password }, { token: '' }));
+  const token = login.textAt('auth.client_token');
+  const call = (method: string, path: string, body?: unknown) =>
+    client.call(method, path, body, { token });
+  return { ...person, call, entity_id, name };
+}
+
+type Maker = Awaited<ReturnType<typeof newMaker>>;
+
+const makersEnds: [
+  how: 'broker' | 'userpass',
+  what: string,
+  end: (maker: Maker) => Promise<unknown>,
+  goesOn: boolean,
+][] = [
+  ['broker', 'nothing', async () => {}, true],
+  [
+    'broker',
+    'the account',
+    ({ account_id }) => broker.admin('DELETE', `accounts/${account_id}`),
+    true,
+  ],
+  ['broker', 'the user', ({ user_id }) => broker.admin('DELETE', `users/${user_id}`), false],
+  [
+    'broker',
+    'the entity',
+    ({ entity_id }) => root('DELETE', `identity/entity/id/${entity_id}`),
+    false,
+  ],
+  ['userpass', 'nothing', async () => {}, true],
+  [
+    'userpass',
+    'the user of the broker',
+    ({ user_id }) => broker.admin('DELETE', `users/${user_id}`),
+    false,
+  ],
+  ['userpass', 'the user of the mount', ({ name }) => root('DELETE', `${UP}/${name}`), false],
+  ['userpass', 'the mount', () => root('DELETE', 'sys/auth/up'), false],
+];
+for (const [how, what, end, goesOn] of makersEnds) {
+  const does = goesOn ? 'goes on' : 'ends';
+  test(`what a library issues by the permission of who saved it with a log-in by ${how} ${does} with ${what} removed`, async () => {
+    await permit('');
+    const maker = await newMaker(how);
+    const saved = await ok(
+      maker.call('POST', 'credential-libraries', {
+        credential_store_id: store,
+        attributes: { role: 'web', common_name: 'made.example.com' },
+      }),
+    );
+    const library = saved.textAt('id');
+    assert.equal((await use(library)).status, 200);
+    const ended = await end(maker);
+    if (typeof ended === 'object') await ok(Promise.resolve(ended as Reply));
+    const reply = await use(library);
+    assert.equal(reply.status, goesOn ? 200 : 400, reply.text.slice(0, 300));
+    if (!goesOn) assert.match(reply.text, /may not ask for this/);
+  });
+}
+
 test('whose policies are asked is nothing that a library shows', async () => {
   const library = (await ok(save({ common_name: 'shown.example.com' }))).textAt('id');
   const shown = await saver.call('GET', `credential-libraries/${library}`);

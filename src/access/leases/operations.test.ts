@@ -28,8 +28,8 @@ eachEngine('leases', (open) => {
       const { token, effects } = prepareRootToken(app);
       await app.store.commit(effects);
       const mount = await requireTestMount(app, 'sys/');
-      const { restricted = false, bounds } = token;
-      const facts = { ...token, restricted, bounds, identity_policies: [], orphan: true };
+      const { restricted = false, alias, bounds } = token;
+      const facts = { ...token, restricted, alias, bounds, identity_policies: [], orphan: true };
       const caller = testCaller(mount, { token: facts });
       const record = { ...caller.record, path: pathOf(app) };
       const plan = () =>

@@ -36,6 +36,7 @@ const PARENT: TokenFacts = {
   meta: null,
   mount_id: '',
   restricted: false,
+  alias: undefined,
   bounds: undefined,
   bound_cidrs: [],
   num_uses: 0,

@@ -97,6 +97,7 @@ export function tokenFacts(token: Token): TokenFacts {
     meta: token.meta,
     mount_id: token.mount_id,
     restricted: token.restricted ?? false,
+    alias: token.alias,
     bounds: token.bounds,
     bound_cidrs: token.bound_cidrs,
     num_uses: token.num_uses === 0 ? 0 : token.uses_left,

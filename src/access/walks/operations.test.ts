@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { recordFrom } from '../../../test/support/caller-record.ts';
 import { startTestServer } from '../../../test/support/server.ts';
+import { doFor, whoAsks } from '../../core/asking.ts';
+import { OWN_PARTY } from '../../core/party.ts';
 import { listInTurn, startWalk } from './operations.ts';
 
 const { running } = await startTestServer({ after });
@@ -109,16 +111,24 @@ test('of long lists four are made at once, two of one address, and of the turns 
   const order: string[] = [];
   const made = ['192.0.2.1', '192.0.2.2', '198.51.100.1', '203.0.113.1'].flatMap((address) =>
     Array.from({ length: 5 }, () =>
-      listInTurn(app, callerAt(address), false, () => {
-        order.push('stranger');
-        return lists.read();
+      listInTurn(app, callerAt(address), {
+        isLong: true,
+        isKnown: false,
+        make() {
+          order.push('stranger');
+          return lists.read();
+        },
       }),
     ),
   );
   assert.equal(lists.begun.length, 4);
   const known = Array.from({ length: 2 }, () =>
-    listInTurn(app, callerAt('192.0.2.1'), true, async () => {
-      order.push('known');
+    listInTurn(app, callerAt('192.0.2.1'), {
+      isLong: true,
+      isKnown: true,
+      async make() {
+        order.push('known');
+      },
     }),
   );
   while (lists.begun.length > 0) {
@@ -129,15 +139,43 @@ test('of long lists four are made at once, two of one address, and of the turns 
   assert.ok(order.lastIndexOf('known') < 9, order.join(' '));
 });
 
-test('of one address two long lists are made at once, and nothing is made for who has gone', async () => {
+for (const [what, isLong, most] of [
+  ['two long lists', true, 2],
+  ['four short ones', false, 4],
+] as const) {
+  test(`of one address ${what} are made at once, and nothing is made for who has gone`, async () => {
+    const lists = new Pages();
+    const callers = Array.from({ length: most + 1 }, () => callerAt('192.0.2.1'));
+    const make = lists.read;
+    const made = callers.map((one) => listInTurn(app, one, { isLong, isKnown: true, make }));
+    assert.equal(lists.begun.length, most);
+    const refused = assert.rejects(made[most] ?? nothing(), /gone/);
+    callers[most]?.go();
+    await refused;
+    await lists.end();
+    await Promise.all(made.slice(0, most));
+    assert.equal(lists.begun.length, 0);
+  });
+}
+
+test("a short list waits for no long one, and is the server's own work, as others wait for it", async () => {
   const lists = new Pages();
-  const callers = Array.from({ length: 3 }, () => callerAt('192.0.2.1'));
-  const made = callers.map((one) => listInTurn(app, one, true, lists.read));
-  assert.equal(lists.begun.length, 2);
-  const refused = assert.rejects(made[2] ?? nothing(), /gone/);
-  callers[2]?.go();
-  await refused;
-  await lists.end();
-  await Promise.all(made.slice(0, 2));
-  assert.equal(lists.begun.length, 0);
+  const from = ['192.0.2.1', '198.51.100.1', '203.0.113.1'];
+  const make = lists.read;
+  const long = from.flatMap((address) =>
+    [1, 2].map(() => listInTurn(app, callerAt(address), { isLong: true, isKnown: true, make })),
+  );
+  let party: string | undefined;
+  await doFor('192.0.2.1', () =>
+    listInTurn(app, callerAt('192.0.2.1'), {
+      isLong: false,
+      isKnown: true,
+      async make() {
+        party = whoAsks().party;
+      },
+    }),
+  );
+  assert.equal(party, OWN_PARTY);
+  while (lists.begun.length > 0) await lists.end();
+  await Promise.all(long);
 });

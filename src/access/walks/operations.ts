@@ -1,7 +1,9 @@
 import { type App, perApp } from '../../app.ts';
+import { doFor } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { FairTurns } from '../../core/fair-turns.ts';
 import type { Turned } from '../../core/giving-way.ts';
+import { OWN_PARTY } from '../../core/party.ts';
 import type { ReadPage } from '../../core/walk.ts';
 import type { Caller } from '../caller.ts';
 import { askerOf } from '../turns/operations.ts';
@@ -13,39 +15,38 @@ const turnsOf = perApp(
     new FairTurns({ at_once: 4, at_once_each: 2, waiting: 16_384, waiting_each: 4_096 }, refuse),
 );
 
-// What each holds until it is done is some hundred bytes for each of thousands of scopes. Strangers, who may list
-// what everybody may, have every other turn that somebody known waits for.
-const wideOf = perApp(
-  () =>
-    new FairTurns(
-      {
-        at_once: 4,
-        at_once_each: 2,
-        at_once_site: 3,
-        waiting: 16_384,
-        waiting_each: 4_096,
-        preference: [KNOWN, STRANGER],
-      },
-      refuse,
-    ),
-);
 const KNOWN = 0;
 const STRANGER = 1;
 
-/** Makes a list that needs much memory until it is made, when the caller's turn has come. */
+// What each holds until it is made is a page's rows and items, some megabytes where they are long; and of a long one a
+// compiled filter, or some hundred bytes for each of thousands of scopes. Strangers, who may list what everybody may,
+// have every other turn that somebody known waits for.
+const WAITING = { waiting: 16_384, waiting_each: 4_096, preference: [KNOWN, STRANGER] };
+const listsOf = perApp(() => ({
+  short: new FairTurns({ at_once: 8, at_once_each: 4, at_once_site: 6, ...WAITING }, refuse),
+  long: new FairTurns({ at_once: 4, at_once_each: 2, at_once_site: 3, ...WAITING }, refuse),
+}));
+
+/**
+ * Makes a list when the caller's turn has come. It goes on as the server's own work, since others wait for it: among many
+ * requests of its site it would take that many times longer.
+ *
+ * @param list.isLong whether it may take more than a page to make: of a long one fewer are made at once
+ */
 export function listInTurn<Result>(
   app: App,
   caller: Pick<Caller, 'record' | 'onGone'>,
-  isKnown: boolean,
-  list: () => Promise<Result>,
+  list: { isLong: boolean; isKnown: boolean; make(): Promise<Result> },
 ): Promise<Result> {
-  return wideOf(app).take({ ...askerOf(caller), rank: isKnown ? KNOWN : STRANGER }, list);
+  const turns = listsOf(app)[list.isLong ? 'long' : 'short'];
+  const asker = { ...askerOf(caller), rank: list.isKnown ? KNOWN : STRANGER };
+  return turns.take(asker, () => doFor(OWN_PARTY, () => list.make()));
 }
 
 /**
  * Begins a walk over stored rows of which few, or none, may be what the caller asks for. Its first page,
  * which is all of a usual list, is read at once; of more pages few are read at the same time, and of one
- * address fewer, and nothing is read for somebody who has gone.
+ * address fewer, as the server's own work, since others wait for them; and nothing is read for somebody who has gone.
  */
 export function startWalk(app: App, caller: Pick<Caller, 'record' | 'onGone'>): ReadPage {
   const turns = turnsOf(app);
@@ -61,7 +62,7 @@ export function startWalk(app: App, caller: Pick<Caller, 'record' | 'onGone'>): 
       });
     }
     if (isGone) throw refuse('gone');
-    return turns.take(asker, page);
+    return turns.take(asker, () => doFor(OWN_PARTY, page));
   };
 }
 

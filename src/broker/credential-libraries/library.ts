@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { TokenBounds } from '../../access/tokens/bounds.ts';
+import type { LogInAlias } from '../../access/tokens/token.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { recordedAs } from '../../core/recorded-shape.ts';
 import type { Item } from '../definition.ts';
@@ -29,8 +30,12 @@ export interface SavedBy {
   /** Empty for a token without one. */
   entity_id: string;
   restricted: boolean;
+  /** How they had logged in: once the entity is not called so any more, they may nothing. */
+  alias?: LogInAlias | undefined;
   /** What the token's makers may do, where that is not the same. */
   bounds?: TokenBounds | undefined;
+  /** Once the user is gone they may nothing, either. Absent in what an older server saved. */
+  user_id?: string;
 }
 
 export interface LibraryAttributes {

@@ -96,7 +96,7 @@ export const credentialLibraryDefinition: Definition = {
  */
 async function requireIssuing(
   app: App,
-  { token }: BrokerCaller,
+  { token, who }: BrokerCaller,
   { parent }: Container,
   { attributes }: LibraryBody,
 ): Promise<Pick<LibraryBody, 'mount_id' | 'saved_by'>> {
@@ -106,8 +106,8 @@ async function requireIssuing(
     refuseField('credential_store_id', "The store's certificate authority is gone.", IN_REQUEST);
   }
   if (!token) throw new Failure('forbidden', 'Forbidden.');
-  const { policies, entity_id, restricted, bounds } = token;
-  const saved_by = { policies, entity_id, restricted, bounds };
+  const { policies, entity_id, restricted, alias, bounds } = token;
+  const saved_by = { policies, entity_id, restricted, alias, bounds, user_id: who.user_id };
   const asked = { mount, role: attributes.role ?? '', fields: knownFields(attributes) };
   if (!(await mayIssue(app, saved_by, asked))) throw new Failure('forbidden', 'Forbidden.');
   return { mount_id: mount.id, saved_by };

@@ -16,6 +16,7 @@ import type { LibraryBody } from '../credential-libraries/library.ts';
 import { type MappingVerdict, mapLdapSecret, mapSecret } from '../credential-libraries/mapping.ts';
 import type { TemplateFacts } from '../credential-libraries/template.ts';
 import type { Resource } from '../resource.ts';
+import { holdResource } from '../resources/holds/store.ts';
 import type { FoundSecret } from '../session-credentials/credential.ts';
 import {
   refuseBusy,
@@ -136,6 +137,7 @@ async function issueFromAuthority(
       `credential library ${library.id}: role "${role}" has no_store, so its certificates could not be revoked`,
     );
   }
+  const held = saved_by.user_id === undefined ? [] : [holdResource(saved_by.user_id)];
   const lease_id = newLeaseId(app, request);
   const lease = insertLease({
     id: lease_id,
@@ -154,7 +156,7 @@ async function issueFromAuthority(
     found: { source: sourceOf(library), secret: credential, credential },
     weight: 0,
     recorded: { source_id: library.id, lease_id, ...record.outcome },
-    effects: [permitted, holdMount({ id: mount.id }), ...leaf.effects, lease],
+    effects: [permitted, ...held, holdMount({ id: mount.id }), ...leaf.effects, lease],
     // Nobody has seen it: uncommitted, it is nothing.
     giveBack: async () => {},
   };

@@ -16,7 +16,7 @@ import { decodeListToken, encodeListToken, type ListPhase } from './token.ts';
 const LOOK_BACK_MS = 30_000;
 
 /**
- * Lists what the caller may see, page by page; afterwards what is new. What looks at thousands of scopes waits for its turn.
+ * Lists what the caller may see, page by page; afterwards what is new. Few are made at once: each holds what it looks at until it is made.
  *
  * @param options.keep leaves out items by their state, e.g. sessions that have ended: not of
  *   what is new, since that they came into this state is news. Part of what a list token is
@@ -31,7 +31,7 @@ export async function listResources(
 ): Promise<Record<string, unknown>> {
   const { recursive } = parsePaging(query);
   const place = query.get(definition.containerField) ?? '';
-  const list = async (): Promise<Record<string, unknown>> => {
+  const make = async (): Promise<Record<string, unknown>> => {
     const sight = await lookAround(app, caller, definition, place, recursive);
     const asked = parseListQuery(query);
     return listSeen(app, caller, definition, {
@@ -41,9 +41,15 @@ export async function listResources(
       ...options,
     });
   };
-  if (!(await isWide(app, place, recursive))) return list();
-  return listInTurn(app, caller, caller.who.user_id !== ANONYMOUS_USER, list);
+  // Much may have to be passed over for what is picked out.
+  const isLong =
+    (query.get('filter') ?? '') !== '' ||
+    options.keep !== undefined ||
+    (await isWide(app, place, recursive));
+  return listInTurn(app, caller, { isLong, isKnown: isKnown(caller), make });
 }
+
+const isKnown = ({ who }: BrokerCaller): boolean => who.user_id !== ANONYMOUS_USER;
 
 /** A list of what is picked by other means than grants on the items themselves. */
 export interface PickedList {
@@ -67,8 +73,11 @@ export async function listPicked(
 ): Promise<Record<string, unknown>> {
   const { container_id, name, fingerprint, show } = picked;
   const sight = { ...emptySight(), all: [container_id], listed: new Set([container_id]) };
-  const list = { asked: parseListQuery(query), sight, query: name, fingerprint, show };
-  return listSeen(app, caller, definition, list);
+  const make = (): Promise<Record<string, unknown>> => {
+    const list = { asked: parseListQuery(query), sight, query: name, fingerprint, show };
+    return listSeen(app, caller, definition, list);
+  };
+  return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
 }
 
 interface SeenList {

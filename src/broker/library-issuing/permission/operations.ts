@@ -5,12 +5,13 @@ import type { App } from '../../../app.ts';
 import { fullPath, type Mount } from '../../../mounts/mount.ts';
 import { issueSchema } from '../../../pki/certificates/request.ts';
 import type { SavedBy } from '../../credential-libraries/library.ts';
+import { findResource } from '../../resources/store.ts';
 
 const reader = readerOfFields(issueSchema.shape);
 
 /**
  * Whether somebody may ask the certificate authority for something, by what their policies say
- * now: as if they had sent it to `<mount>/issue/<role>` themselves.
+ * now, as long as the user is there, and the name by which they had logged in: as if they had sent it to `<mount>/issue/<role>` themselves.
  *
  * @param asked.fields as they would be sent
  */
@@ -19,6 +20,8 @@ export async function mayIssue(
   saved_by: SavedBy,
   asked: { mount: Mount; role: string; fields: Readonly<Record<string, unknown>> },
 ): Promise<boolean> {
+  const { user_id } = saved_by;
+  if (user_id !== undefined && !(await findResource(app.db, user_id))) return false;
   const permissions = await readPermissions(app, saved_by);
   if (!permissions) return false;
   const verdict = await judgeAccess(permissions.acl, {
