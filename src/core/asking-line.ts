@@ -1,6 +1,6 @@
 import { type Asking, whoAsks } from './asking.ts';
 import { LastTurns } from './last-turns.ts';
-import { networkOfParty, siteOfParty } from './party.ts';
+import { networkOfParty, SHARED_PARTY, siteOfParty } from './party.ts';
 import { Spending } from './spending.ts';
 
 /** So many turns a request has before it waits behind those that had fewer: a usual one needs no more. */
@@ -11,6 +11,8 @@ const EACH = 4;
 const HALF_LIFE_MS = 5_000;
 /** Each turn counts so much besides: where nobody tells how long they took they count by their number. */
 const TURN_MS = 0.05;
+/** What many wait for has so many networks' part: most of those may be waiting for it. */
+const SHARED_PARTS = 4;
 /** Of so many networks, those that have waited longest, the one is sought whose turns took least. */
 const MOST_COMPARED = 128;
 
@@ -118,7 +120,8 @@ class Networks {
   }
 
   charge(name: string, ms: number): void {
-    this.#spending.charge(name, ms, performance.now());
+    const spent = name === SHARED_PARTY ? ms / SHARED_PARTS : ms;
+    this.#spending.charge(name, spent, performance.now());
   }
 
   #firstOf(may: (name: string) => boolean): string | undefined {

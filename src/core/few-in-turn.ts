@@ -1,11 +1,11 @@
 import { doFor } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
-import { OWN_PARTY } from './party.ts';
+import { SHARED_PARTY } from './party.ts';
 
 /**
  * Work of which a few pieces are under way at the same time, because each takes much memory until it is
  * done; others wait in turn, by network, site, address and request. They wait for whoever has a place, which
- * therefore goes on as the server's own work: among many requests of its site it would take that many times longer.
+ * therefore goes on as work that is shared: among many requests of its site it would take that many times longer.
  * Nobody is refused; `FairTurns` are for work that is, once too much of it waits.
  */
 export class FewInTurn {
@@ -18,7 +18,7 @@ export class FewInTurn {
   async run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
     if (!this.#places.tryTake()) await this.#places.wait();
     try {
-      return await doFor(OWN_PARTY, async () => work());
+      return await doFor(SHARED_PARTY, async () => work());
     } finally {
       this.#places.giveBack();
     }

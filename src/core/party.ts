@@ -3,6 +3,9 @@ import { isIPv4, isIPv6 } from 'node:net';
 /** Stands for the server's own work. */
 export const OWN_PARTY = '';
 
+/** Stands for work, whoever asked for it, that others wait for: they take turns at it, and it takes its own as one. */
+export const SHARED_PARTY = 'shared';
+
 /**
  * Under what the requests of an address are counted together: the address itself for IPv4, the
  * network of 64 bits for IPv6, of which one machine commonly has a whole one (RFC 6177).

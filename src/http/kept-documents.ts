@@ -1,7 +1,7 @@
 import { doFor } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { type Asker, FairTurns } from '../core/fair-turns.ts';
-import { networkOfParty, OWN_PARTY } from '../core/party.ts';
+import { networkOfParty, SHARED_PARTY } from '../core/party.ts';
 import { ROOMS } from '../core/rooms.ts';
 
 /** Documents that are kept, or being drawn up. */
@@ -49,8 +49,8 @@ export class KeptDocuments {
     this.#bound(kept, viewer);
     if (document.text) return document.text;
     const make = async (): Promise<Uint8Array> => {
-      // As the server's own work: others may wait for it soon.
-      const text = await doFor(OWN_PARTY, drawUp);
+      // As work that is shared: others may wait for it soon.
+      const text = await doFor(SHARED_PARTY, drawUp);
       document.length = text.length;
       this.#bound(kept, viewer);
       return text;

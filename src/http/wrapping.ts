@@ -7,7 +7,7 @@ import { Breath } from '../core/breath.ts';
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
 import { FairTurns } from '../core/fair-turns.ts';
-import { OWN_PARTY } from '../core/party.ts';
+import { SHARED_PARTY } from '../core/party.ts';
 import { SYSTEM_LEASE_TTL } from '../mounts/mount.ts';
 import type { Answer, AnyRoute } from './route.ts';
 import { type Dressed, dressWrapped } from './wire/vault.ts';
@@ -66,8 +66,8 @@ export async function wrapIfAsked(
     return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
   };
   if (isShort(dressed.body)) return wrap();
-  // Who has a place goes on as the server's own work: others wait for it.
-  return collecting.take(askerOf(caller), () => doFor(OWN_PARTY, wrap));
+  // Who has a place goes on as work that is shared: others wait for it.
+  return collecting.take(askerOf(caller), () => doFor(SHARED_PARTY, wrap));
 }
 
 /**

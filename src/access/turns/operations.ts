@@ -3,7 +3,7 @@ import { doFor } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Asker, FairTurns, type Places } from '../../core/fair-turns.ts';
 import { LoopTurns } from '../../core/loop-turns.ts';
-import { networkOf, OWN_PARTY, partyOf, siteOf } from '../../core/party.ts';
+import { networkOf, OWN_PARTY, partyOf, SHARED_PARTY, siteOf } from '../../core/party.ts';
 import { Patience } from '../../core/patience.ts';
 import { isCheap } from '../../x509/algorithms.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
@@ -258,7 +258,7 @@ const openingTurnsOf = perApp(
 );
 
 /**
- * Opens a key that is locked by a passphrase when it is the caller's turn, as the server's own work: others wait for it.
+ * Opens a key that is locked by a passphrase when it is the caller's turn, as work that is shared: others wait for it.
  *
  * @throws Failure `rate_limited` as {@link hashInTurn}
  */
@@ -267,7 +267,7 @@ export function openInTurn<Result>(
   caller: CallerFrom,
   open: () => Promise<Result>,
 ): Promise<Result> {
-  return openingTurnsOf(app).take(askerOf(caller), () => doFor(OWN_PARTY, open));
+  return openingTurnsOf(app).take(askerOf(caller), () => doFor(SHARED_PARTY, open));
 }
 
 const piecesOf = perApp(() => new LoopTurns());

@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { recordFrom } from '../../../test/support/caller-record.ts';
 import { startTestServer } from '../../../test/support/server.ts';
 import { doFor, whoAsks } from '../../core/asking.ts';
-import { OWN_PARTY } from '../../core/party.ts';
+import { SHARED_PARTY } from '../../core/party.ts';
 import { listInTurn, startWalk } from './operations.ts';
 
 const { running } = await startTestServer({ after });
@@ -158,7 +158,7 @@ for (const [what, isLong, most] of [
   });
 }
 
-test("a short list waits for no long one, and is the server's own work, as others wait for it", async () => {
+test('a short list waits for no long one, and is work that is shared, as others wait for it', async () => {
   const lists = new Pages();
   const from = ['192.0.2.1', '198.51.100.1', '203.0.113.1'];
   const make = lists.read;
@@ -175,7 +175,7 @@ test("a short list waits for no long one, and is the server's own work, as other
       },
     }),
   );
-  assert.equal(party, OWN_PARTY);
+  assert.equal(party, SHARED_PARTY);
   while (lists.begun.length > 0) await lists.end();
   await Promise.all(long);
 });

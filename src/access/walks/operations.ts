@@ -3,7 +3,7 @@ import { doFor } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { FairTurns } from '../../core/fair-turns.ts';
 import type { Turned } from '../../core/giving-way.ts';
-import { OWN_PARTY } from '../../core/party.ts';
+import { SHARED_PARTY } from '../../core/party.ts';
 import type { ReadPage } from '../../core/walk.ts';
 import type { Caller } from '../caller.ts';
 import { askerOf } from '../turns/operations.ts';
@@ -28,7 +28,7 @@ const listsOf = perApp(() => ({
 }));
 
 /**
- * Makes a list when the caller's turn has come. It goes on as the server's own work, since others wait for it: among many
+ * Makes a list when the caller's turn has come. It goes on as work that is shared, since others wait for it: among many
  * requests of its site it would take that many times longer.
  *
  * @param list.isLong whether it may take more than a page to make: of a long one fewer are made at once
@@ -40,13 +40,13 @@ export function listInTurn<Result>(
 ): Promise<Result> {
   const turns = listsOf(app)[list.isLong ? 'long' : 'short'];
   const asker = { ...askerOf(caller), rank: list.isKnown ? KNOWN : STRANGER };
-  return turns.take(asker, () => doFor(OWN_PARTY, () => list.make()));
+  return turns.take(asker, () => doFor(SHARED_PARTY, () => list.make()));
 }
 
 /**
  * Begins a walk over stored rows of which few, or none, may be what the caller asks for. Its first page,
  * which is all of a usual list, is read at once; of more pages few are read at the same time, and of one
- * address fewer, as the server's own work, since others wait for them; and nothing is read for somebody who has gone.
+ * address fewer, as work that is shared, since others wait for them; and nothing is read for somebody who has gone.
  */
 export function startWalk(app: App, caller: Pick<Caller, 'record' | 'onGone'>): ReadPage {
   const turns = turnsOf(app);
@@ -62,7 +62,7 @@ export function startWalk(app: App, caller: Pick<Caller, 'record' | 'onGone'>): 
       });
     }
     if (isGone) throw refuse('gone');
-    return turns.take(asker, () => doFor(OWN_PARTY, page));
+    return turns.take(asker, () => doFor(SHARED_PARTY, page));
   };
 }
 
