@@ -265,6 +265,24 @@ const makersEnds: [
     'broker',
     'the account',
     ({ account_id }) => broker.admin('DELETE', `accounts/${account_id}`),
+    false,
+  ],
+  [
+    'broker',
+    'the account, of the user,',
+    async ({ user_id, account_id }) => {
+      const { version } = JSON.parse((await broker.admin('GET', `users/${user_id}`)).text);
+      return broker.admin('POST', `users/${user_id}:remove-accounts`, {
+        version,
+        account_ids: [account_id],
+      });
+    },
+    false,
+  ],
+  [
+    'broker',
+    'one of the grants',
+    ({ role_id }) => broker.admin('DELETE', `roles/${role_id}`),
     true,
   ],
   ['broker', 'the user', ({ user_id }) => broker.admin('DELETE', `users/${user_id}`), false],

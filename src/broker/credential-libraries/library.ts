@@ -34,8 +34,12 @@ export interface SavedBy {
   alias?: LogInAlias | undefined;
   /** What the token's makers may do, where that is not the same. */
   bounds?: TokenBounds | undefined;
-  /** Once the user is gone they may nothing, either. Absent in what an older server saved. */
+  /**
+   * Once the user is gone, or the account by which they had logged in no longer theirs, they may nothing, either. An
+   * empty account: they had logged in elsewhere. Absent in what an older server saved.
+   */
   user_id?: string;
+  account_id?: string;
 }
 
 export interface LibraryAttributes {

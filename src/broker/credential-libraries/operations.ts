@@ -107,7 +107,8 @@ async function requireIssuing(
   }
   if (!token) throw new Failure('forbidden', 'Forbidden.');
   const { policies, entity_id, restricted, alias, bounds } = token;
-  const saved_by = { policies, entity_id, restricted, alias, bounds, user_id: who.user_id };
+  const { user_id, account_id } = who;
+  const saved_by = { policies, entity_id, restricted, alias, bounds, user_id, account_id };
   const asked = { mount, role: attributes.role ?? '', fields: knownFields(attributes) };
   if (!(await mayIssue(app, saved_by, asked))) throw new Failure('forbidden', 'Forbidden.');
   return { mount_id: mount.id, saved_by };

@@ -16,7 +16,6 @@ import type { LibraryBody } from '../credential-libraries/library.ts';
 import { type MappingVerdict, mapLdapSecret, mapSecret } from '../credential-libraries/mapping.ts';
 import type { TemplateFacts } from '../credential-libraries/template.ts';
 import type { Resource } from '../resource.ts';
-import { holdResource } from '../resources/holds/store.ts';
 import type { FoundSecret } from '../session-credentials/credential.ts';
 import {
   refuseBusy,
@@ -33,7 +32,7 @@ import { macOf, openConnection, requireToken } from '../vault-tokens/operations.
 import { holdCurrentToken } from '../vault-tokens/store.ts';
 import { planRenewal } from '../vault-tokens/token.ts';
 import { giveLeaseBack, giveTokenBack } from './giving-back/operations.ts';
-import { mayIssue } from './permission/operations.ts';
+import { holdMaker, mayIssue } from './permission/operations.ts';
 import { fillBody, fillIssueFields, fillPath, planSshRequest, UnfitValue } from './request.ts';
 import { encodeSshPublicKey } from './ssh-public-key.ts';
 
@@ -137,7 +136,6 @@ async function issueFromAuthority(
       `credential library ${library.id}: role "${role}" has no_store, so its certificates could not be revoked`,
     );
   }
-  const held = saved_by.user_id === undefined ? [] : [holdResource(saved_by.user_id)];
   const lease_id = newLeaseId(app, request);
   const lease = insertLease({
     id: lease_id,
@@ -156,7 +154,13 @@ async function issueFromAuthority(
     found: { source: sourceOf(library), secret: credential, credential },
     weight: 0,
     recorded: { source_id: library.id, lease_id, ...record.outcome },
-    effects: [permitted, ...held, holdMount({ id: mount.id }), ...leaf.effects, lease],
+    effects: [
+      permitted,
+      ...holdMaker(saved_by),
+      holdMount({ id: mount.id }),
+      ...leaf.effects,
+      lease,
+    ],
     // Nobody has seen it: uncommitted, it is nothing.
     giveBack: async () => {},
   };

@@ -4,14 +4,16 @@ import { readerOfFields } from '../../../access/parameter-reader.ts';
 import type { App } from '../../../app.ts';
 import { fullPath, type Mount } from '../../../mounts/mount.ts';
 import { issueSchema } from '../../../pki/certificates/request.ts';
+import type { Write } from '../../../store/write.ts';
 import type { SavedBy } from '../../credential-libraries/library.ts';
+import { holdResource, holdResources } from '../../resources/holds/store.ts';
 import { findResource } from '../../resources/store.ts';
 
 const reader = readerOfFields(issueSchema.shape);
 
 /**
  * Whether somebody may ask the certificate authority for something, by what their policies say
- * now, as long as the user is there, and the name by which they had logged in: as if they had sent it to `<mount>/issue/<role>` themselves.
+ * now, as long as the user is there, and the account or name by which they had logged in: as if they had sent it to `<mount>/issue/<role>` themselves.
  *
  * @param asked.fields as they would be sent
  */
@@ -20,8 +22,7 @@ export async function mayIssue(
   saved_by: SavedBy,
   asked: { mount: Mount; role: string; fields: Readonly<Record<string, unknown>> },
 ): Promise<boolean> {
-  const { user_id } = saved_by;
-  if (user_id !== undefined && !(await findResource(app.db, user_id))) return false;
+  if (!(await isMakerThere(app, saved_by))) return false;
   const permissions = await readPermissions(app, saved_by);
   if (!permissions) return false;
   const verdict = await judgeAccess(permissions.acl, {
@@ -32,4 +33,17 @@ export async function mayIssue(
     reader,
   });
   return verdict.allowed;
+}
+
+async function isMakerThere(app: App, { user_id, account_id }: SavedBy): Promise<boolean> {
+  if (user_id && !(await findResource(app.db, user_id))) return false;
+  return !account_id || (await findResource(app.db, account_id))?.owner_id === user_id;
+}
+
+/** Refuses its write set unless whoever saved a library is there as they were. */
+export function holdMaker({ user_id, account_id }: SavedBy): Write[] {
+  return [
+    ...(user_id ? [holdResource(user_id)] : []),
+    ...holdResources(account_id ? [account_id] : [], user_id),
+  ];
 }
