@@ -9,10 +9,17 @@ export interface KeyPage {
   limit: number;
 }
 
-/** A list of keys as an operation hands it back: whole if it is short, page by page if not. */
+/**
+ * A list of keys as an operation hands it back: whole if it is short, page by page if not. Nothing of a long one is kept
+ * until its answer is begun, which many may wait for.
+ */
 export interface KeyList {
   data: { keys: string[] };
-  long_list?: { field: 'keys'; pages: AsyncIterable<readonly string[]> };
+  long_list?: {
+    field: 'keys';
+    pages: AsyncIterable<readonly string[]>;
+    kept: { waiting: number; sent: number };
+  };
 }
 
 /**
@@ -30,8 +37,15 @@ export async function listKeys(
   const first = await read({ after: wanted.after ?? '', limit: Math.min(PAGE, limit) });
   if (first.length === 0) throw new Failure('not_found', '');
   if (first.length < PAGE || limit <= PAGE) return { data: { keys: first } };
-  return { data: { keys: [] }, long_list: { field: 'keys', pages: goOn(first, read, limit) } };
+  const pages = pagesOf(read, wanted.after ?? '', limit);
+  return { data: { keys: [] }, long_list: { field: 'keys', pages, kept: keptOf(first) } };
 }
+
+/** What is kept of a long list while it is sent: a page, and its text. */
+const keptOf = (keys: readonly string[]) => ({
+  waiting: 0,
+  sent: 2 * keys.reduce((sum, { length }) => sum + length, 0),
+});
 
 /** What a list is of. `read` gives some after the last one, in the order of the list; none at the end. */
 export interface Listed<Row> {
@@ -50,7 +64,7 @@ export async function listAllKeys(
   const first = await read({ after: '', limit: PAGE });
   if (first.length < PAGE) return { keys: first };
   const all = Number.POSITIVE_INFINITY;
-  return { keys: [], pages: { [Symbol.asyncIterator]: () => goOn(first, read, all) } };
+  return { keys: [], pages: { [Symbol.asyncIterator]: () => pagesOf(read, '', all) } };
 }
 
 /** As {@link listKeys}, of what is not in the order of its keys. */
@@ -59,11 +73,14 @@ export async function listThings<Row>({ read, keyOf }: Listed<Row>): Promise<Key
   if (first.length === 0) throw new Failure('not_found', '');
   const keys = first.map(keyOf);
   if (first.length < PAGE) return { data: { keys } };
-  return {
-    data: { keys: [] },
-    long_list: { field: 'keys', pages: keysOf(first, { read, keyOf }) },
-  };
+  return { data: { keys: [] }, long_list: longList({ read, keyOf }, keys) };
 }
+
+const longList = <Row>(of: Listed<Row>, first: readonly string[]) => ({
+  field: 'keys' as const,
+  pages: keysOf(of),
+  kept: keptOf(first),
+});
 
 /** Keys with what is told of each. */
 export interface InfoList {
@@ -73,33 +90,44 @@ export interface InfoList {
   };
 }
 
-/** Of these something is told at once: it may be long. */
+/** Of so many at most something is told at once: it may be long. */
 const TOLD = 50;
+/** Characters of what is told of all that are one answer; more is told while it is sent. */
+const MOST_TOLD = 64 << 10;
+
+/** What is told of some, in pieces that are not long. */
+export type Tell<Row> = (rows: readonly Row[]) => AsyncIterable<Readonly<Record<string, unknown>>>;
 
 /**
  * As {@link listThings}, with what is told of each. A long list is gone through once more for that: one that
- * has come or gone meanwhile may be in one of the two.
+ * has come or gone meanwhile may be in one of the two. Long is also one of which much is told.
  */
-export async function listTold<Row>(
-  of: Listed<Row>,
-  tell: (rows: readonly Row[]) => Promise<Record<string, unknown>>,
-): Promise<InfoList> {
+export async function listTold<Row>(of: Listed<Row>, tell: Tell<Row>): Promise<InfoList> {
   const { data, long_list } = await listThings(of);
-  const told = toldOf(of, tell);
-  if (long_list) {
-    const info = { field: 'key_info' as const, pages: told };
-    return { data: { ...data, key_info: {} }, long_list: { ...long_list, info } };
-  }
+  const longTold = (list: NonNullable<KeyList['long_list']>): InfoList => ({
+    data: { keys: [], key_info: {} },
+    long_list: { ...list, info: { field: 'key_info', pages: toldOf(of, tell) } },
+  });
+  if (long_list) return longTold(long_list);
   const key_info: Record<string, unknown> = {};
-  for await (const some of told) Object.assign(key_info, some);
+  let length = 0;
+  for await (const some of toldOf(of, tell)) {
+    const { length: more } = JSON.stringify(some);
+    length += more;
+    if (length > MOST_TOLD) {
+      const list = longList(of, data.keys);
+      return longTold({ ...list, kept: { waiting: 0, sent: Math.max(list.kept.sent, 3 * more) } });
+    }
+    Object.assign(key_info, some);
+  }
   return { data: { ...data, key_info } };
 }
 
-async function* keysOf<Row>(
-  first: readonly Row[],
-  { read, keyOf }: Listed<Row>,
-): AsyncGenerator<string[], void, undefined> {
-  for (let page = first; page.length > 0; page = await read(page.at(-1))) {
+async function* keysOf<Row>({
+  read,
+  keyOf,
+}: Listed<Row>): AsyncGenerator<string[], void, undefined> {
+  for (let page = await read(undefined); page.length > 0; page = await read(page.at(-1))) {
     yield page.map(keyOf);
     // A page that is read at once is none for the others.
     await new Promise(setImmediate);
@@ -108,10 +136,10 @@ async function* keysOf<Row>(
 
 async function* toldOf<Row>(
   { read }: Listed<Row>,
-  tell: (rows: readonly Row[]) => Promise<Record<string, unknown>>,
-): AsyncGenerator<Record<string, unknown>, void, undefined> {
+  tell: Tell<Row>,
+): AsyncGenerator<Readonly<Record<string, unknown>>, void, undefined> {
   for (let page = await read(undefined); page.length > 0; page = await read(page.at(-1))) {
-    for (let at = 0; at < page.length; at += TOLD) yield tell(page.slice(at, at + TOLD));
+    for (let at = 0; at < page.length; at += TOLD) yield* tell(page.slice(at, at + TOLD));
   }
 }
 
@@ -138,16 +166,17 @@ export async function listMatching<Row extends { key: string }>(
   }
 }
 
-async function* goOn(
-  first: string[],
+async function* pagesOf(
   read: (page: KeyPage) => Promise<string[]>,
+  from: string,
   limit: number,
 ): AsyncGenerator<string[], void, undefined> {
-  let left = limit;
-  for (let page = first; page.length > 0; ) {
-    yield page;
+  let after = from;
+  for (let left = limit; left > 0; ) {
+    const page = await read({ after, limit: Math.min(PAGE, left) });
+    if (page.length > 0) yield page;
+    if (page.length < PAGE) return;
     left -= page.length;
-    if (left <= 0 || page.length < PAGE) return;
-    page = await read({ after: page.at(-1) ?? '', limit: Math.min(PAGE, left) });
+    after = page.at(-1) ?? '';
   }
 }

@@ -29,7 +29,28 @@ const weights: [
   ['a long text', 'GET', 'x'.repeat(16_385), 16_385, 16_385],
   ['long bytes', 'GET', Buffer.alloc(20_000), 20_000, 20_000],
   ['long pieces', 'GET', whole, 32 << 10, 100_000],
-  ['a list that is made while it is sent', 'LIST', paged, 256 << 10, 0],
+  ['a list that is made while it is sent', 'LIST', paged, 256 << 10, 4 << 10],
+  [
+    'one of long names',
+    'LIST',
+    { ...paged, kept: { sent: 1 << 20, waiting: 0 } },
+    1 << 20,
+    4 << 10,
+  ],
+  [
+    'one of short ones',
+    'LIST',
+    { ...paged, kept: { sent: 9_000, waiting: 0 } },
+    256 << 10,
+    4 << 10,
+  ],
+  [
+    'one of which something is kept',
+    'GET',
+    { ...paged, kept: { sent: 300 << 10, waiting: 40_000 } },
+    300 << 10,
+    44_096,
+  ],
 ];
 for (const [what, method, body, sent, waiting] of weights) {
   test(`${what} has to wait for room, and weighs what is kept of it`, () => {

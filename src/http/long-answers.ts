@@ -32,6 +32,8 @@ const SHORT = 16 << 10;
 export const PIECE_KEPT = 32 << 10;
 /** And of one that is made while it is sent: a page of the list that it is made of. */
 export const PAGE_KEPT = 256 << 10;
+/** And while it waits: what stands for it and for its request. */
+export const PAGED_WAITS = 4 << 10;
 
 /** What an answer takes. */
 export interface Weight {
@@ -45,7 +47,10 @@ export interface Weight {
 export function weighAnswer(method: string | undefined, { body }: Dressed): Weight | undefined {
   if (body === undefined || method === 'HEAD') return undefined;
   const { length } = body;
-  if (length === undefined) return { sent: PAGE_KEPT, waiting: 0 };
+  if (length === undefined) {
+    const { sent = 0, waiting = 0 } = body.kept ?? {};
+    return { sent: Math.max(PAGE_KEPT, sent), waiting: PAGED_WAITS + waiting };
+  }
   if (length <= SHORT) return undefined;
   const isWhole = typeof body === 'string' || body instanceof Uint8Array;
   return { sent: isWhole ? length : PIECE_KEPT, waiting: length };

@@ -24,7 +24,7 @@ export interface Answer<Data = unknown> {
   /** What stands in `data`, which is empty there: JSON without its braces, written before for many. */
   written_data?: Uint8Array;
   /** As `written_data`, of any length and in pieces, which begin anew each time: a `flat` answer has them twice. */
-  long_data?: Iterable<string>;
+  long_data?: { pieces: Iterable<string>; kept: Kept };
   /** A field of `data` whose list, empty there, is given page by page. */
   long_list?: LongList;
   /** The answer is wrapped already; nothing else is set then. */
@@ -46,6 +46,7 @@ export interface Answer<Data = unknown> {
 export interface LongList {
   field: string;
   pages: AsyncIterable<readonly string[]>;
+  kept?: Kept;
   info?: {
     field: string;
     pages: AsyncIterable<readonly string[] | Readonly<Record<string, unknown>>>;
@@ -67,9 +68,17 @@ export interface SizedBody {
   pieces(): Iterable<Uint8Array>;
 }
 
+/** Bytes that one takes that is made while it is sent: before it is begun, and then. */
+export interface Kept {
+  waiting: number;
+  sent: number;
+}
+
 /** One that is made while it is sent, and only once. */
 export interface PagedBody {
   length: undefined;
+  /** Where that may be more than usual. */
+  kept?: Kept | undefined;
   pieces(): AsyncIterable<Uint8Array>;
 }
 

@@ -17,7 +17,7 @@ export function whilePermitted(dressed: Dressed, requireStill: () => Promise<voi
   return {
     ...dressed,
     body: {
-      length: undefined,
+      ...body,
       async *pieces() {
         let isFirst = true;
         for await (const piece of body.pieces()) {

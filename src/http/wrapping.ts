@@ -67,15 +67,17 @@ export async function wrapIfAsked(
   };
   if (isShort(dressed.body)) return wrap();
   // Who has a place goes on as work that is shared: others wait for it.
-  return collecting.take(askerOf(caller), () => doFor(SHARED_PARTY, wrap));
+  const weight = Math.ceil((dressed.body?.length ?? UNKNOWN) / 1024);
+  return collecting.take({ ...askerOf(caller), weight }, () => doFor(SHARED_PARTY, wrap));
 }
 
 /**
  * Long answers that are collected and sealed at the same time: each takes twice its length meanwhile. A list is read by
  * turns among all lists of its network, which may be long in coming: one network has one place, and others the other.
+ * What waits holds its answer, and is counted in KiB.
  */
 const collecting = new FairTurns(
-  { at_once: 2, at_once_site: 1, waiting: 1024, waiting_each: 256 },
+  { at_once: 2, at_once_site: 1, waiting: 32 << 10, waiting_each: 8 << 10 },
   (why) => {
     if (why === 'gone') return gone();
     const because = 'too many long answers are being wrapped, try again in some seconds';
@@ -83,6 +85,8 @@ const collecting = new FairTurns(
   },
 );
 const SHORT = 64 << 10;
+/** What is made while it is collected weighs so much. */
+const UNKNOWN = 32 << 10;
 
 function isShort(body: Dressed['body'] = ''): boolean {
   return body.length !== undefined && body.length <= SHORT;

@@ -2,8 +2,9 @@ import type { Caller } from '../access/caller.ts';
 import { listGrants } from '../access/grants.ts';
 import { whileThere } from '../access/presence.ts';
 import { RuleWalk } from '../access/rule-walk.ts';
-import type { App } from '../app.ts';
+import { type App, perApp } from '../app.ts';
 import { Failure } from '../core/failure.ts';
+import { FewInTurn } from '../core/few-in-turn.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
 import type { Answer } from '../http/route.ts';
 import { AUTH_TYPES, SECRET_TYPES } from '../mounts/rules.ts';
@@ -19,17 +20,22 @@ export async function listVersions(): Promise<Answer> {
 }
 
 /** All that the caller's policies come to, for user interfaces. */
-export async function readResultantAcl(_app: App, caller: Caller): Promise<Answer> {
+export async function readResultantAcl(app: App, caller: Caller): Promise<Answer> {
   const { acl } = caller;
   if (!acl) throw new Failure('unauthenticated', 'permission denied');
-  const { exact, wild } = await whileThere(caller, (requireThere) =>
-    listGrants(acl, new RuleWalk(requireThere)),
-  );
-  const shown = (rules: ReadonlyMap<string, string[]>) =>
-    Object.fromEntries([...rules].map(([path, capabilities]) => [path, { capabilities }]));
-  const paths = { exact_paths: shown(exact), glob_paths: shown(wild) };
-  return { data: { root: acl.root, ...paths, chroot_namespace: '' } };
+  return resultantOf(app).run(async () => {
+    const { exact, wild } = await whileThere(caller, (requireThere) =>
+      listGrants(acl, new RuleWalk(requireThere)),
+    );
+    const shown = (rules: ReadonlyMap<string, string[]>) =>
+      Object.fromEntries([...rules].map(([path, capabilities]) => [path, { capabilities }]));
+    const paths = { exact_paths: shown(exact), glob_paths: shown(wild) };
+    return { data: { root: acl.root, ...paths, chroot_namespace: '' } };
+  });
 }
+
+/** Of thousands of rules each holds a megabyte until all are put together. */
+const resultantOf = perApp(() => new FewInTurn(2));
 
 /** Engines are part of the program: there is nothing to load anew, and saying so is enough. */
 export async function reloadPlugins(

@@ -9,7 +9,7 @@ import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { startBroker } from '../support/seeded-broker.ts';
-import { startFakeVault } from '../support/vault.ts';
+import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
 const held: [what: string, down: boolean, rows: number][] = [
   ['is given back at once, and leaves nothing', false, 0],
@@ -150,3 +150,60 @@ test('what a library issued is given back where it can no longer be sealed for t
   assert.equal((await authorize()).status, 200);
   assert.equal(vault.leases.size, 1);
 });
+
+for (const [what, isElsewhere] of [
+  ['with a token that is replaced meanwhile', false],
+  ['of a server that the store leaves meanwhile', true],
+] as const) {
+  test(`what a session was given without a lease ${what} is had anew`, async (t) => {
+    const { admin, make, project } = await startBroker(t);
+    const [vault, other] = [await startFakeVault(), await startFakeVault()];
+    t.after(() => Promise.all([vault.stop(), other.stop()]));
+    vault.tokens.set('next', { ...GOOD_TOKEN, accessor: 'next' });
+    other.tokens.set('next', { ...GOOD_TOKEN, accessor: 'other' });
+    const secret = (password: string) => ({ body: { data: { password } } });
+    vault.answers.set('GET secret/kv', secret('before'));
+    other.answers.set('GET secret/kv', secret('after'));
+    const store = await make('credential-stores', {
+      scope_id: project,
+      type: 'vault',
+      attributes: { address: vault.url, token: 'good' },
+    });
+    const library = await make('credential-libraries', {
+      credential_store_id: store,
+      type: 'vault-generic',
+      attributes: { path: 'secret/kv' },
+    });
+    const target = await make('targets', {
+      scope_id: project,
+      type: 'tcp',
+      name: 'x',
+      address: '127.0.0.1',
+      attributes: { default_port: 1 },
+    });
+    await admin('POST', `targets/${target}:add-credential-sources`, {
+      version: 1,
+      brokered_credential_source_ids: [library],
+    });
+    const reached = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    let asked = 0;
+    vault.pause = async ({ path }) => {
+      if (path !== 'secret/kv') return;
+      asked += 1;
+      reached.resolve();
+      await released.promise;
+      // Read after this one was asked.
+      if (asked > 1) vault.answers.set('GET secret/kv', secret('after'));
+    };
+    const making = admin('POST', `targets/${target}:authorize-session`, {});
+    await reached.promise;
+    const attributes = { token: 'next', ...(isElsewhere ? { address: other.url } : {}) };
+    const changed = await admin('PATCH', `credential-stores/${store}`, { version: 1, attributes });
+    assert.equal(changed.status, 200, changed.text);
+    released.resolve();
+    const made = await making;
+    assert.equal(made.status, 200, made.text);
+    assert.match(made.text, /"password":"after"/);
+  });
+}

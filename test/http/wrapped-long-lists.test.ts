@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startWalk } from '../../src/access/walks/operations.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
@@ -52,4 +53,26 @@ test('lists of one network that are long in being read keep no place from those 
   giveBack();
   await Promise.all(slow.map((talk) => talk.answers(1)));
   for (const { socket } of [...slow, other]) socket.destroy();
+});
+
+test('answers that wait to be wrapped come to some megabytes of one address', async (t) => {
+  const client = await startTestServer(t);
+  await makeTokens(client);
+  const giveBack = await takePages(client, '127.0.1.1');
+  await client.call('POST', 'cubbyhole/long', { text: 'x'.repeat(1_000_000) });
+  const slow = await askWrapped(client, '127.0.1.1');
+  const fields = ['X-Vault-Token: root', 'X-Vault-Wrap-TTL: 60'];
+  const many = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const talk = await openTalk(client, '127.0.1.1');
+      talk.socket.write(headOf(client, 'GET /v1/cubbyhole/long', fields));
+      return talk;
+    }),
+  );
+  const isRefused = (talk: Talk): boolean => /^HTTP\/1\.1 429 /.test(talk.text());
+  while (many.filter(isRefused).length < 4) await nextTurn();
+  giveBack();
+  await Promise.all([slow, ...many].map((talk) => talk.answers(1)));
+  assert.equal(many.filter(isRefused).length, 4);
+  for (const { socket } of [slow, ...many]) socket.destroy();
 });

@@ -123,14 +123,27 @@ export function describeAlias(
   mount: AliasMount | undefined,
 ): Record<string, unknown> {
   return {
+    ...nameAlias(alias, mount),
+    custom_metadata: orNull(alias.custom_metadata),
+    merged_from_canonical_ids: null,
+    metadata: null,
+  };
+}
+
+/** As {@link describeAlias}, without what others say of it. */
+export function nameAlias(
+  alias: Pick<
+    Alias,
+    'id' | 'entity_id' | 'mount_accessor' | 'name' | 'created_at_ms' | 'updated_at_ms'
+  >,
+  mount: AliasMount | undefined,
+): Record<string, unknown> {
+  return {
     canonical_id: alias.entity_id,
     creation_time: timeOf(alias.created_at_ms),
-    custom_metadata: orNull(alias.custom_metadata),
     id: alias.id,
     last_update_time: timeOf(alias.updated_at_ms),
     local: false,
-    merged_from_canonical_ids: null,
-    metadata: null,
     mount_accessor: alias.mount_accessor,
     mount_path: mount?.path ?? '',
     mount_type: mount?.type ?? '',

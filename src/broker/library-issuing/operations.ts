@@ -204,7 +204,8 @@ async function issueFromVault(
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
     const recorded = { source_id: library.id, lease_id: lease?.id };
-    const effects = lease ? [holdCurrentToken(token.id), insertLease(lease)] : [];
+    // Also of what has no lease: asked with a token of before, or of another server, it is asked for anew.
+    const effects = [holdCurrentToken(token.id), ...(lease ? [insertLease(lease)] : [])];
     return { found, weight: answer.weight, recorded, effects, giveBack };
   } catch (error) {
     await giveBack();

@@ -27,29 +27,43 @@ export async function listResources(
   caller: BrokerCaller,
   definition: Definition,
   query: URLSearchParams,
-  options: { keep?: { name: string; keeps(item: Resource): boolean } } = {},
+  options: Keeping = {},
 ): Promise<Record<string, unknown>> {
   const { recursive } = parsePaging(query);
   const place = query.get(definition.containerField) ?? '';
-  const make = async (): Promise<Record<string, unknown>> => {
-    const sight = await lookAround(app, caller, definition, place, recursive);
-    const asked = parseListQuery(query);
-    return listSeen(app, caller, definition, {
-      asked,
-      sight,
-      query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
-      ...options,
-    });
-  };
   // Much may have to be passed over for what is picked out.
   const isLong =
     (query.get('filter') ?? '') !== '' ||
     options.keep !== undefined ||
     (await isWide(app, place, recursive));
+  const make = () => listNow(app, caller, definition, query, options);
   return listInTurn(app, caller, { isLong, isKnown: isKnown(caller), make });
 }
 
-const isKnown = ({ who }: BrokerCaller): boolean => who.user_id !== ANONYMOUS_USER;
+type Keeping = { keep?: { name: string; keeps(item: Resource): boolean } };
+
+/** As {@link listResources}, for who has a turn at making lists. */
+export async function listNow(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  query: URLSearchParams,
+  options: Keeping = {},
+): Promise<Record<string, unknown>> {
+  const { recursive } = parsePaging(query);
+  const place = query.get(definition.containerField) ?? '';
+  const sight = await lookAround(app, caller, definition, place, recursive);
+  const asked = parseListQuery(query);
+  return listSeen(app, caller, definition, {
+    asked,
+    sight,
+    query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
+    ...options,
+  });
+}
+
+/** Whether a list is made for somebody, and not for whoever comes. */
+export const isKnown = ({ who }: BrokerCaller): boolean => who.user_id !== ANONYMOUS_USER;
 
 /** A list of what is picked by other means than grants on the items themselves. */
 export interface PickedList {

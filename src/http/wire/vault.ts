@@ -52,8 +52,9 @@ export function dressAnswer(
   const { long_text: long, long_list: list, written_data: written } = answer;
   if (written) return { status: 200, headers: { ...JSON_TYPE }, body: putWritten(body, written) };
   if (answer.long_data) {
-    const pieces = putLongData(body, answer.long_data, answer.flat);
-    return { status: 200, headers: { ...JSON_TYPE }, body: pieces };
+    const { pieces, kept } = answer.long_data;
+    const paged = { ...putLongData(body, pieces, answer.flat), kept };
+    return { status: 200, headers: { ...JSON_TYPE }, body: paged };
   }
   return {
     status: answer.status ?? 200,
@@ -110,12 +111,17 @@ function putLongData(json: string, pieces: Iterable<string>, flat = false): Page
 const PIECE = 64 << 10;
 
 /** Puts a list's pages in the place of the field's empty one, and those of what is told of it. */
-function putLongList(json: string, { field, pages, info }: LongList, flat = false): PagedBody {
+function putLongList(
+  json: string,
+  { field, pages, kept, info }: LongList,
+  flat = false,
+): PagedBody {
   const fields = [{ field, pages }, ...(info ? [info] : [])];
   // What is beside the envelope's own fields stands before them.
   const places = flat ? [...fields, ...fields] : fields;
   return {
     length: undefined,
+    kept,
     async *pieces() {
       let sent = flat ? 0 : json.indexOf('"data":');
       yield Buffer.from(json.slice(0, sent));

@@ -1,16 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testMount } from '../../../test/support/app.ts';
 import { dressAnswer } from '../../http/wire/vault.ts';
+import type { Mount } from '../mount.ts';
 import { type Listing, presentMounts, type Said } from './answer.ts';
 
-const said = (count: number, length: number, prefix = 'p'): Said =>
-  Array.from({ length: count }, (_, at) => {
-    const about = { type: 'pki', description: 'x'.repeat(length), n: at };
-    return [`${prefix}"${at}/`, () => about];
-  });
+const about = ({ type, description }: Mount) => ({ type, description });
+
+/** In two parts, of which either may be empty. */
+function said(count: number, length: number, prefix = 'p'): Said {
+  const mounts = Array.from({ length: count }, (_, at) => ({
+    ...testMount({ kind: 'secret', path: `${prefix}"${at}/`, type: 'pki' }),
+    description: 'x'.repeat(length),
+  }));
+  const half = Math.floor(count / 2);
+  return [
+    { mounts: mounts.slice(0, half), about },
+    { mounts: mounts.slice(half), about },
+  ];
+}
 
 const dataOf = (listing: Said): object =>
-  Object.fromEntries(listing.map(([path, about]) => [path, about()]));
+  Object.fromEntries(
+    listing.flatMap(({ mounts }) => mounts.map((mount) => [mount.path, about(mount)])),
+  );
 
 const CASES: [what: string, listing: Listing, data: object, isLong: boolean][] = [
   ['none', [], {}, false],

@@ -1,5 +1,13 @@
-/** What an answer says of mounts, each beneath its path. */
-export type Said = readonly (readonly [path: string, about: () => object])[];
+import type { Mount } from '../mount.ts';
+
+/** Some mounts, and what an answer says of each beneath its path. It is said when it is written: of many that is not done at once. */
+export interface SaidOf {
+  mounts: readonly Mount[];
+  about(mount: Mount): object;
+}
+
+/** What an answer says of mounts. */
+export type Said = readonly SaidOf[];
 
 /** Mounts as an answer lists them: all of them, or those of each kind in a field of its own. */
 export type Listing = Said | Readonly<Record<string, Said>>;
@@ -7,7 +15,7 @@ export type Listing = Said | Readonly<Record<string, Said>>;
 /** An answer's `data`; of many mounts, or long ones, as what it is written as. */
 export interface Listed {
   data: Record<string, unknown>;
-  long_data?: Iterable<string>;
+  long_data?: { pieces: Iterable<string>; kept: { waiting: number; sent: number } };
 }
 
 /** Characters that are written at once: others have their turn between two pieces. */
@@ -16,8 +24,19 @@ const PIECE = 32 << 10;
 /** What few mounts say is one text; what many say may have megabytes, and is written while it is sent. */
 export function presentMounts(listing: Listing): Listed {
   const pieces = { [Symbol.iterator]: () => writeListing(listing) };
-  return isShort(pieces) ? { data: dataOf(listing) } : { data: {}, long_data: pieces };
+  if (isShort(pieces)) return { data: dataOf(listing) };
+  const waiting =
+    REFERENCE *
+    (isSaid(listing) ? [listing] : Object.values(listing))
+      .flat()
+      .reduce((sum, { mounts }) => sum + mounts.length, 0);
+  return { data: {}, long_data: { pieces, kept: { waiting, sent: waiting + PIECES * PIECE } } };
 }
+
+/** Bytes of a reference to a mount. */
+const REFERENCE = 8;
+/** So many pieces are there at once, with their bytes. */
+const PIECES = 4;
 
 function isShort(pieces: Iterable<string>): boolean {
   let length = 0;
@@ -31,7 +50,12 @@ function isShort(pieces: Iterable<string>): boolean {
 const isSaid = (listing: Listing): listing is Said => Array.isArray(listing);
 
 function dataOf(listing: Listing): Record<string, unknown> {
-  if (isSaid(listing)) return Object.fromEntries(listing.map(([path, about]) => [path, about()]));
+  if (isSaid(listing)) {
+    const said = listing.flatMap(({ mounts, about }) =>
+      mounts.map((mount) => [mount.path, about(mount)]),
+    );
+    return Object.fromEntries(said);
+  }
   return Object.fromEntries(Object.entries(listing).map(([name, said]) => [name, dataOf(said)]));
 }
 
@@ -53,12 +77,14 @@ function* writeListing(listing: Listing): Generator<string, void, undefined> {
 function* writeSaid(said: Said): Generator<string, void, undefined> {
   let piece = '';
   let comma = '';
-  for (const [path, about] of said) {
-    piece += `${comma}${JSON.stringify(path)}:${JSON.stringify(about())}`;
-    comma = ',';
-    if (piece.length < PIECE) continue;
-    yield piece;
-    piece = '';
+  for (const { mounts, about } of said) {
+    for (const mount of mounts) {
+      piece += `${comma}${JSON.stringify(mount.path)}:${JSON.stringify(about(mount))}`;
+      comma = ',';
+      if (piece.length < PIECE) continue;
+      yield piece;
+      piece = '';
+    }
   }
   if (piece !== '') yield piece;
 }

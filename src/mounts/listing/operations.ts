@@ -3,9 +3,10 @@ import type { Caller } from '../../access/caller.ts';
 import { hasAccessBeneath } from '../../access/grants-beneath.ts';
 import { whileThere } from '../../access/presence.ts';
 import { RuleWalk } from '../../access/rule-walk.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import { FewInTurn } from '../../core/few-in-turn.ts';
 import type { Answer } from '../../http/route.ts';
 import {
   effectiveLeaseTtls,
@@ -28,14 +29,9 @@ async function findByPath(app: App, input: Place): Promise<Mount | undefined> {
 /** All mounts of a kind, as `sys/mounts` and `sys/auth` answer them. */
 export async function describeMounts(app: App, kind: MountKind): Promise<Answer> {
   const all = [...(await readMounts(app)).values()];
-  const said = all.filter((mount) => mount.kind === kind).map(saidOf(describeMount));
-  return { ...presentMounts(said), flat: true };
+  const mounts = all.filter((mount) => mount.kind === kind);
+  return { ...presentMounts([{ mounts, about: describeMount }]), flat: true };
 }
-
-/** It is said when it is written: of many mounts that is not done at once. */
-const saidOf =
-  (describe: (mount: Mount) => object) =>
-  (mount: Mount): Said[number] => [mount.path, () => describe(mount)];
 
 export async function readMount(app: App, input: Place): Promise<Answer> {
   const mount = await findByPath(app, input);
@@ -76,28 +72,38 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Answe
   if (!caller.acl && caller.wrap_ttl === undefined) {
     return { data: {}, written_data: await readListed(app) };
   }
-  const groups = await whileThere(caller, (requireThere) =>
-    groupVisible(app, caller.acl, new RuleWalk(requireThere)),
-  );
-  return presentMounts(groups);
+  const find = () =>
+    whileThere(caller, (requireThere) => groupVisible(app, caller.acl, new RuleWalk(requireThere)));
+  const { size } = await readMounts(app);
+  return presentMounts(size > MANY ? await lookingOf(app).run(find) : await find());
 }
+
+/** Of more mounts few callers at once are told which they see: what is found is kept until it is all. */
+const MANY = 500;
+
+const lookingOf = perApp(() => new FewInTurn(4));
 
 async function groupVisible(
   app: App,
   acl: Acl | undefined,
   walk: RuleWalk,
-): Promise<Record<MountKind, Said[number][]>> {
-  const groups: Record<MountKind, Said[number][]> = { secret: [], auth: [] };
+): Promise<Record<MountKind, Said>> {
+  const seen: Record<MountKind, Mount[]> = { secret: [], auth: [] };
+  const listed: Record<MountKind, Mount[]> = { secret: [], auth: [] };
   const breath = new Breath();
   for (const mount of (await readMounts(app)).values()) {
     await breath.take();
     if (acl && (await hasAccessBeneath(acl, fullPath(mount), walk))) {
-      groups[mount.kind].push(saidOf(describeMount)(mount));
+      seen[mount.kind].push(mount);
     } else if (mount.config.listing_visibility === 'unauth') {
-      groups[mount.kind].push(saidOf(describeListed)(mount));
+      listed[mount.kind].push(mount);
     }
   }
-  return groups;
+  const saidOf = (kind: MountKind): Said => [
+    { mounts: seen[kind], about: describeMount },
+    { mounts: listed[kind], about: describeListed },
+  ];
+  return { secret: saidOf('secret'), auth: saidOf('auth') };
 }
 
 const describeListed = ({ type, description, options }: Mount) => ({ type, description, options });

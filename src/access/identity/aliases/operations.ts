@@ -218,15 +218,20 @@ export async function removeAlias(
   return answer;
 }
 
+/** Aliases that are told of at once: each may have 40 KiB of what others say of it. */
+const TOLD = 10;
+
 export async function listAliasIds(app: App): Promise<Answer> {
   const mounts = await readAliasMounts(app);
   const read = (last: AliasKey | undefined): Promise<AliasKey[]> => listAliasKeys(app.db, last);
-  return listTold({ read, keyOf: ({ id }) => id }, async (some) => {
-    const ids = some.map(({ id }) => id);
-    const found = new Map((await listAliasesById(app.db, ids)).map((one) => [one.id, one]));
-    const aliases = ids.flatMap((id) => found.get(id) ?? []);
-    return Object.fromEntries(
-      aliases.map((alias) => [alias.id, describeAlias(alias, mounts.get(alias.mount_accessor))]),
-    );
+  return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
+    for (let at = 0; at < some.length; at += TOLD) {
+      const ids = some.slice(at, at + TOLD).map(({ id }) => id);
+      const found = new Map((await listAliasesById(app.db, ids)).map((one) => [one.id, one]));
+      const aliases = ids.flatMap((id) => found.get(id) ?? []);
+      yield Object.fromEntries(
+        aliases.map((alias) => [alias.id, describeAlias(alias, mounts.get(alias.mount_accessor))]),
+      );
+    }
   });
 }

@@ -91,10 +91,32 @@ export function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
   return Array.fromAsync(readAliases(db, entity_id));
 }
 
-/** As {@link listAliases}, of some entities. */
-export async function listAliasesOfAll(db: Db, entity_ids: readonly string[]): Promise<Alias[]> {
-  const query = db.selectFrom('identity_alias').selectAll().where('entity_id', 'in', entity_ids);
-  return (await query.orderBy('mount_accessor').orderBy('name_key').execute()).map(aliasOf);
+/** An alias but for what others say of it. */
+export type AliasName = Omit<IdentityAliasRow, 'name_key' | 'moves' | 'body'>;
+
+/** As {@link listAliases}, of some entities, without what others say of them. */
+export function listAliasNames(db: Db, entity_ids: readonly string[]): Promise<AliasName[]> {
+  return db
+    .selectFrom('identity_alias')
+    .select(['id', 'entity_id', 'mount_accessor', 'name', 'created_at_ms', 'updated_at_ms'])
+    .where('entity_id', 'in', entity_ids)
+    .orderBy('mount_accessor')
+    .orderBy('name_key')
+    .execute();
+}
+
+/** How many aliases some entities have; those without any are left out. */
+export async function countAliases(
+  db: Db,
+  entity_ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom('identity_alias')
+    .select(({ fn }) => ['entity_id', fn.countAll<number | string>().as('count')])
+    .where('entity_id', 'in', entity_ids)
+    .groupBy('entity_id')
+    .execute();
+  return new Map(rows.map(({ entity_id, count }) => [entity_id, Number(count)]));
 }
 
 /** Aliases by their ids, in no order. */

@@ -198,11 +198,11 @@ async function removeGroup(
 
 export async function listGroupIds(app: App): Promise<Answer> {
   const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
-  return listTold({ read, keyOf: ({ id }) => id }, async (some) => {
+  return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
     const ids = some.map(({ id }) => id);
     const members = await countEntityMembers(app.db, ids);
     const parents = await countParents(app.db, ids);
-    return Object.fromEntries(
+    yield Object.fromEntries(
       some.map(({ id, name }) => [
         id,
         {

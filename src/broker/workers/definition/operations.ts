@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { listInTurn } from '../../../access/walks/operations.ts';
 import type { App } from '../../../app.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { BrokerCaller } from '../../caller.ts';
 import type { Definition, Item } from '../../definition.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../field-errors.ts';
 import type { LinkChange } from '../../links/plan.ts';
-import { listResources } from '../../lists/operations.ts';
+import { isKnown, listNow } from '../../lists/operations.ts';
 import { formatTime, type Resource } from '../../resource.ts';
 import { commitChange, requireVersion } from '../../resources/operations.ts';
 import { deleteActivations } from '../enrolment/store.ts';
@@ -124,7 +125,16 @@ function refuseLength(): never {
 }
 
 /** Lists workers, all at once: this list alone has no pages. */
-export async function listAllWorkers(
+export function listAllWorkers(
+  app: App,
+  caller: BrokerCaller,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  const make = () => gatherWorkers(app, caller, query);
+  return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
+}
+
+async function gatherWorkers(
   app: App,
   caller: BrokerCaller,
   query: URLSearchParams,
@@ -134,7 +144,7 @@ export async function listAllWorkers(
   const items: unknown[] = [];
   let length = 0;
   for (;;) {
-    const page = await listResources(app, caller, workerDefinition, asked);
+    const page = await listNow(app, caller, workerDefinition, asked);
     for (const item of Array.isArray(page.items) ? page.items : []) {
       length += JSON.stringify(item).length;
       items.push(item);

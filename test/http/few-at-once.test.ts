@@ -1,0 +1,70 @@
+// What each holds until it is made is made for few at once, however many ask for it in the same moment.
+
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import { FairTurns } from '../../src/core/fair-turns.ts';
+import { FewInTurn } from '../../src/core/few-in-turn.ts';
+import { copyRow, numbered } from '../support/many-rows.ts';
+import { startBroker } from '../support/seeded-broker.ts';
+
+const broker = await startBroker({ after });
+const { client, admin, make } = broker;
+const { store } = client.running.app;
+
+/** How often somebody waited for one of few places. */
+function countPlaces(t: TestContext): () => number {
+  const { run } = FewInTurn.prototype;
+  let count = 0;
+  t.mock.method(FewInTurn.prototype, 'run', function <
+    Result,
+  >(this: FewInTurn, work: () => Result | Promise<Result>): Promise<Result> {
+    count += 1;
+    return run.call(this, work) as Promise<Result>;
+  });
+  return () => count;
+}
+
+test('what policies come to is put together for few at once', async (t) => {
+  const places = countPlaces(t);
+  assert.equal((await client.call('GET', 'sys/internal/ui/resultant-acl')).status, 200);
+  assert.equal(places(), 1);
+});
+
+test('which mounts somebody sees is found out for few at once, where there are many', async (t) => {
+  const policy = 'path "+/x" { capabilities = ["read"] }';
+  await client.call('POST', 'sys/policies/acl/some', { policy });
+  const made = await client.call('POST', 'auth/token/create', { policies: ['some'] });
+  const token = made.textAt('auth.client_token');
+  const seen = async (): Promise<number> => {
+    const reply = await client.call('GET', 'sys/internal/ui/mounts', undefined, { token });
+    assert.equal(reply.status, 200);
+    return Object.keys(JSON.parse(reply.text).data.secret).length;
+  };
+  const few = await seen();
+  await client.call('POST', 'sys/mounts/m', { type: 'pki' });
+  const changes = { id: numbered('id'), path: numbered('path'), accessor: numbered('accessor') };
+  await copyRow(store, 'mount', { of: { path: 'm/' }, copies: 600, changes });
+  await client.call('POST', 'sys/mounts/last', { type: 'pki' });
+  const places = countPlaces(t);
+  assert.equal(await seen(), few + 602);
+  assert.equal(places(), 1);
+});
+
+test('all workers are listed in one turn, however many pages that takes', async (t) => {
+  const id = await make('workers:create:controller-led', { scope_id: 'global', name: 'w' });
+  const changes = { id: numbered('id'), name: numbered('name') };
+  await copyRow(store, 'resource', { of: { id }, copies: 1_500, changes });
+  const { take } = FairTurns.prototype;
+  let turns = 0;
+  t.mock.method(FairTurns.prototype, 'take', function <
+    Result,
+  >(this: FairTurns, asker: Parameters<typeof take>[0], work: () => Promise<Result>): Promise<Result> {
+    // Only lists are taken in turn by whether somebody is known.
+    if (asker.rank !== undefined) turns += 1;
+    return take.call(this, asker, work) as Promise<Result>;
+  });
+  const reply = await admin('GET', 'workers?scope_id=global');
+  assert.equal(reply.status, 200, reply.text.slice(0, 300));
+  assert.equal(JSON.parse(reply.text).items.length, 1_502);
+  assert.equal(turns, 1);
+});
