@@ -7,7 +7,7 @@ import { createServer, isIP, type ListenOptions, type Server } from 'node:net';
  * loop, in the order of coming: a network of which hundreds come each second would keep everybody else waiting to be
  * let in.
  */
-const DOORS = 4;
+const DOORS = 16;
 
 /** Where the system shares out connections among sockets on one port. */
 const CAN_SHARE = process.platform === 'linux';
