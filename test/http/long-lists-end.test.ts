@@ -68,8 +68,10 @@ async function take(bench: Bench, asked: string, token: string, happen: () => Pr
   try {
     socket.write(headOf(bench, asked, [`X-Vault-Token: ${token}`]));
     await answers(1);
-    socket.pause();
     assert.match(text(), /^HTTP\/1.1 200/);
+    // The first page is read once the answer has begun.
+    await until(() => text().includes('xxx'));
+    socket.pause();
     await until(() => bench.running.http.held().unsent > 0);
     await happen();
     socket.resume();
