@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import type { App } from '../../src/app.ts';
 import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
 import { eachPlace } from '../support/engines.ts';
@@ -144,9 +145,15 @@ for (const [words, isKept] of ends) {
     const rows = await app.db.selectFrom('lease').select('id').execute();
     assert.equal(rows.length, isKept ? 1 : 0);
     vault.answers.delete('PUT sys/leases/revoke');
-    await endDue(app);
+    // The server may have tried by itself, too: after the second time in vain it waits as long as lay between the two.
+    const isThere = async () =>
+      (await app.db.selectFrom('lease').select('id').execute()).length > 0;
+    for (let left = 500; left > 0 && (await isThere()); left -= 1) {
+      await endDue(app);
+      await setTimeout(10);
+    }
     assert.equal(vault.leases.has(ID), !isKept);
-    assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
+    assert.equal(await isThere(), false);
   });
 }
 
