@@ -11,6 +11,38 @@ import { CommitHolder } from '../support/held-commit.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
+type Broker = Awaited<ReturnType<typeof startBroker>>;
+
+/** A target whose sessions are given what a Vault server has at a path. */
+async function makeVaultTarget(
+  { admin, make, project }: Broker,
+  vault: { url: string },
+  path: string,
+): Promise<{ store: string; target: string }> {
+  const store = await make('credential-stores', {
+    scope_id: project,
+    type: 'vault',
+    attributes: { address: vault.url, token: 'good' },
+  });
+  const library = await make('credential-libraries', {
+    credential_store_id: store,
+    type: 'vault-generic',
+    attributes: { path },
+  });
+  const target = await make('targets', {
+    scope_id: project,
+    type: 'tcp',
+    name: 'x',
+    address: '127.0.0.1',
+    attributes: { default_port: 1 },
+  });
+  await admin('POST', `targets/${target}:add-credential-sources`, {
+    version: 1,
+    brokered_credential_source_ids: [library],
+  });
+  return { store, target };
+}
+
 const held: [what: string, down: boolean, rows: number][] = [
   ['is given back at once, and leaves nothing', false, 0],
   ['of a server that does not answer is due, and given back when it does', true, 1],
@@ -19,30 +51,11 @@ const held: [what: string, down: boolean, rows: number][] = [
 for (const [what, down, rows] of held) {
   test(`the credential of a refused session ${what}`, async (t) => {
     const holder = new CommitHolder();
-    const { admin, make, project, client } = await startBroker(t, { store: holder.over });
+    const broker = await startBroker(t, { store: holder.over });
+    const { admin, client } = broker;
     const vault = await startFakeVault();
     t.after(() => vault.stop());
-    const credential_store_id = await make('credential-stores', {
-      scope_id: project,
-      type: 'vault',
-      attributes: { address: vault.url, token: 'good' },
-    });
-    const library = await make('credential-libraries', {
-      credential_store_id,
-      type: 'vault-generic',
-      attributes: { path: 'database/creds/app' },
-    });
-    const target = await make('targets', {
-      scope_id: project,
-      type: 'tcp',
-      name: 'x',
-      address: '127.0.0.1',
-      attributes: { default_port: 1 },
-    });
-    await admin('POST', `targets/${target}:add-credential-sources`, {
-      version: 1,
-      brokered_credential_source_ids: [library],
-    });
+    const { target } = await makeVaultTarget(broker, vault, 'database/creds/app');
     const path = `targets/${target}:authorize-session`;
     const commit = holder.hold(path);
     const making = admin('POST', path, {});
@@ -62,8 +75,6 @@ for (const [what, down, rows] of held) {
     assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
   });
 }
-
-type Broker = Awaited<ReturnType<typeof startBroker>>;
 
 /** A target with a Vault library and a stored credential, each brokered or injected. */
 async function makeTarget(
@@ -156,7 +167,8 @@ for (const [what, isElsewhere] of [
   ['of a server that the store leaves meanwhile', true],
 ] as const) {
   test(`what a session was given without a lease ${what} is had anew`, async (t) => {
-    const { admin, make, project } = await startBroker(t);
+    const broker = await startBroker(t);
+    const { admin } = broker;
     const [vault, other] = [await startFakeVault(), await startFakeVault()];
     t.after(() => Promise.all([vault.stop(), other.stop()]));
     vault.tokens.set('next', { ...GOOD_TOKEN, accessor: 'next' });
@@ -164,27 +176,7 @@ for (const [what, isElsewhere] of [
     const secret = (password: string) => ({ body: { data: { password } } });
     vault.answers.set('GET secret/kv', secret('before'));
     other.answers.set('GET secret/kv', secret('after'));
-    const store = await make('credential-stores', {
-      scope_id: project,
-      type: 'vault',
-      attributes: { address: vault.url, token: 'good' },
-    });
-    const library = await make('credential-libraries', {
-      credential_store_id: store,
-      type: 'vault-generic',
-      attributes: { path: 'secret/kv' },
-    });
-    const target = await make('targets', {
-      scope_id: project,
-      type: 'tcp',
-      name: 'x',
-      address: '127.0.0.1',
-      attributes: { default_port: 1 },
-    });
-    await admin('POST', `targets/${target}:add-credential-sources`, {
-      version: 1,
-      brokered_credential_source_ids: [library],
-    });
+    const { store, target } = await makeVaultTarget(broker, vault, 'secret/kv');
     const reached = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
     let asked = 0;
