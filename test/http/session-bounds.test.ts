@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { insertLinks, type LinkKind } from '../../src/broker/links/store.ts';
 import { heldSecrets } from '../../src/broker/session-credentials/operations.ts';
@@ -18,6 +19,18 @@ const INJECTED = 'injected_application_credential_source_ids';
 const copyId = (at: number, of: string): string => `${of}${1_000_000 + at}`;
 const numbered = sql`${sql.ref('id')} || (1000000 + n.i)`;
 const range = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
+
+/** Holds what is asked until as many are asked together, and some turns more, in which one too many would be, too. */
+function heldUntil(count: number): () => Promise<void> {
+  const { promise: complete, resolve } = Promise.withResolvers<void>();
+  let held = 0;
+  return async () => {
+    held += 1;
+    if (held === count) resolve();
+    await complete;
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+  };
+}
 
 eachPlace('bounds of one session', (newPlace) => {
   let broker: Broker;
@@ -201,9 +214,7 @@ eachPlace('bounds of one session', (newPlace) => {
   test('four sources of a session issue at the same time and no more', async () => {
     const target = await targetWith('vault', 64);
     vault.most_at_once = 0;
-    vault.pause = async () => {
-      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
-    };
+    vault.pause = heldUntil(4);
     const before = vault.leases.size;
     assert.equal((await authorize(target)).status, 200);
     vault.pause = async () => {};
@@ -214,9 +225,7 @@ eachPlace('bounds of one session', (newPlace) => {
   test('of many sessions a server is asked eight things at once', async () => {
     const target = await targetWith('vault', 8);
     vault.most_at_once = 0;
-    vault.pause = async () => {
-      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
-    };
+    vault.pause = heldUntil(8);
     const sessions = await Promise.all(range(6).map(() => authorize(target)));
     vault.pause = async () => {};
     assert.ok(sessions.every(({ status }) => status === 200));
