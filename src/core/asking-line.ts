@@ -83,7 +83,51 @@ class Circle<Key, Member extends Waits> implements Waits {
   }
 }
 
-type Party = Circle<Asking, Goings>;
+/**
+ * Requests of one party that wait. Those that have begun, and need little, are done before another begins: what each
+ * holds meanwhile would be there as often as there are requests. Those that had many turns come last, one after the other.
+ */
+class Party implements Waits {
+  readonly #begun = new Map<Asking, Goings>();
+  readonly #fresh = new Map<Asking, Goings>();
+  readonly #later = new Map<Asking, Goings>();
+  #taken = 0;
+
+  get isEmpty(): boolean {
+    return this.#begun.size + this.#fresh.size + this.#later.size === 0;
+  }
+
+  goingsOf(who: Asking): Goings {
+    const known = this.#begun.get(who) ?? this.#fresh.get(who) ?? this.#later.get(who);
+    if (known) return known;
+    const made = new Goings(who);
+    this.#lineOf(who).set(who, made);
+    return made;
+  }
+
+  take(): (() => void) | undefined {
+    this.#taken += 1;
+    const lines =
+      this.#taken % EACH === 0
+        ? [this.#later, this.#begun, this.#fresh]
+        : [this.#begun, this.#fresh, this.#later];
+    for (const line of lines) {
+      for (const [who, goings] of line) {
+        line.delete(who);
+        const go = goings.take();
+        if (!goings.isEmpty) this.#lineOf(who).set(who, goings);
+        return go;
+      }
+    }
+    return undefined;
+  }
+
+  #lineOf({ turns }: Asking): Map<Asking, Goings> {
+    if (turns === 0) return this.#fresh;
+    return turns < SHORT ? this.#begun : this.#later;
+  }
+}
+
 type Site = Circle<string, Party>;
 type Network = Circle<string, Site>;
 
@@ -153,7 +197,7 @@ class Networks {
  * Pieces of work, reads for instance, that wait for their turn. It is for the network whose turns took least of late, of
  * each in turn for its sites, of each for its parties, and of each for its requests: whoever works on and on waits for
  * himself and not everybody for him. Of sites and parties those come first who had no turn for longer than the others, of
- * requests those that have had few. Of four turns one is for who has waited longest.
+ * requests those that have begun and had few. Of four turns one is for who has waited longest.
  */
 export class AskingLine {
   readonly #networks = new Networks();
@@ -178,14 +222,10 @@ export class AskingLine {
     );
     const party = site.member(
       name,
-      () => new Circle(),
+      () => new Party(),
       () => this.#isLongAgo(this.#lastOfParty.get(name), site.size),
     );
-    const goings = party.member(
-      who,
-      () => new Goings(who),
-      () => who.turns < SHORT,
-    );
+    const goings = party.goingsOf(who);
     return new Promise((resolve) => {
       goings.add(() => {
         this.#turn += 1;

@@ -143,21 +143,22 @@ async function* toldOf<Row>(
   }
 }
 
-/**
- * Fills a page with keys of those that match, and looks at some at a time for that.
- *
- * @param read rows after a key, in the order of the list, and whether there may be more
- */
-export async function listMatching<Row extends { key: string }>(
-  read: (page: KeyPage) => Promise<{ rows: Row[]; more: boolean }>,
-  matches: (row: Row) => boolean,
+/** Some rows in the order of the list, of which not all may be listed, and whether there may be more. */
+export interface SomeKeys {
+  rows: readonly { key: string; is_listed: boolean }[];
+  more: boolean;
+}
+
+/** Fills a page with keys of those that are listed, and looks at some at a time for that. */
+export async function listMatching(
+  read: (page: KeyPage) => Promise<SomeKeys>,
   { after, limit }: KeyPage,
 ): Promise<string[]> {
   const keys: string[] = [];
   for (let from = after; ; ) {
     const { rows, more } = await read({ after: from, limit: PAGE });
     for (const row of rows) {
-      if (matches(row)) keys.push(row.key);
+      if (row.is_listed) keys.push(row.key);
       if (keys.length === limit) return keys;
     }
     const last = rows.at(-1);

@@ -180,7 +180,7 @@ test('who goes alone waits for those who go together, and they for none but the 
   const alone = [1, 2, 3].map((at) =>
     tell(
       `alone ${at}`,
-      way.takeAlone(() => one.promise),
+      doFor('192.0.2.1', () => way.takeAlone(() => one.promise)),
     ),
   );
   await settled();

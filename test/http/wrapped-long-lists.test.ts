@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { startWalk } from '../../src/access/walks/operations.ts';
+import { listInTurn } from '../../src/access/walks/operations.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { recordFrom } from '../support/caller-record.ts';
@@ -23,14 +23,11 @@ async function makeTokens({ running }: Client): Promise<void> {
 }
 
 /** Has all turns of an address at reading further pages taken; returns what gives them back. */
-async function takePages({ running }: Client, remote_address: string): Promise<() => void> {
+function takePages({ running }: Client, remote_address: string): () => void {
   const end = Promise.withResolvers<void>();
-  const record = recordFrom(remote_address);
-  for (let at = 0; at < 2; at++) {
-    const read = startWalk(running.app, { record });
-    await read(async () => {});
-    void read(() => end.promise);
-  }
+  const caller = { record: recordFrom(remote_address) };
+  const list = { isLong: true, isKnown: true, make: () => end.promise };
+  for (let at = 0; at < 2; at++) void listInTurn(running.app, caller, list);
   return end.resolve;
 }
 
@@ -44,7 +41,7 @@ async function askWrapped(client: Client, from: string): Promise<Talk> {
 test('lists of one network that are long in being read keep no place from those of another', async (t) => {
   const client = await startTestServer(t);
   await makeTokens(client);
-  const giveBack = await takePages(client, '127.0.1.1');
+  const giveBack = takePages(client, '127.0.1.1');
   const slow = await Promise.all(Array.from({ length: 4 }, () => askWrapped(client, '127.0.1.1')));
   const other = await askWrapped(client, '127.0.2.1');
   await other.answers(1);
@@ -58,7 +55,7 @@ test('lists of one network that are long in being read keep no place from those 
 test('answers that wait to be wrapped come to some megabytes of one address', async (t) => {
   const client = await startTestServer(t);
   await makeTokens(client);
-  const giveBack = await takePages(client, '127.0.1.1');
+  const giveBack = takePages(client, '127.0.1.1');
   await client.call('POST', 'cubbyhole/long', { text: 'x'.repeat(1_000_000) });
   const slow = await askWrapped(client, '127.0.1.1');
   const fields = ['X-Vault-Token: root', 'X-Vault-Wrap-TTL: 60'];

@@ -11,7 +11,7 @@ import type { Caller } from '../caller.ts';
 import { refuseDenied } from '../standing/operations.ts';
 import { requirePresented } from '../tokens/authentication/operations.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
-import { startWalk } from '../walks/operations.ts';
+import { startFilling } from '../walks/operations.ts';
 import {
   endDueLeases,
   endLease,
@@ -204,8 +204,8 @@ export async function listLeases(
   input: { prefix: string },
 ): Promise<Answer> {
   const range = rangeOf(input.prefix);
-  const walk = startWalk(app, caller);
-  return listKeys((page) => listSegments(app, walk, range, page), {});
+  const fillPage = startFilling(app, caller);
+  return listKeys((page) => fillPage((read) => listSegments(app, read, range, page)), {});
 }
 
 /** Ids that are looked at in one read. */
@@ -213,7 +213,7 @@ const LOOKED_AT = 1000;
 
 async function listSegments(
   app: App,
-  walk: ReadPage,
+  read: ReadPage,
   range: IdRange,
   page: KeyPage,
 ): Promise<string[]> {
@@ -222,7 +222,7 @@ async function listSegments(
   let after = page.after === '' ? '' : endOf(page.after, range);
   for (;;) {
     const next = { after, limit: LOOKED_AT, now };
-    const rows = await walk(() => listIdsInRange(app.db, range, next));
+    const rows = await read(() => listIdsInRange(app.db, range, next));
     for (const { id, is_living } of rows) {
       const segment = segmentOf(id, range.from);
       if (is_living && segment !== keys.at(-1)) keys.push(segment);

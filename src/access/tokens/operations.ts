@@ -11,7 +11,7 @@ import { maySudo } from '../grants.ts';
 import { listEntityPolicies } from '../identity/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
 import { commitPlanned } from '../standing/operations.ts';
-import { startWalk } from '../walks/operations.ts';
+import { startFilling } from '../walks/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
@@ -143,9 +143,12 @@ export async function requireLiving(app: App, caller: Caller, text: string): Pro
 
 /** Accessors of all tokens that are alive. */
 export async function listTokenAccessors(app: App, caller: Caller): Promise<Answer> {
-  const walk = startWalk(app, caller);
-  const read = (page: KeyPage) => walk(() => readAccessors(app, page));
-  return listKeys((page) => listMatching(read, ({ is_dead }) => !is_dead, page), {});
+  const fillPage = startFilling(app, caller);
+  return listKeys(
+    (page) =>
+      fillPage((read) => listMatching((some) => read(() => readAccessors(app, some)), page)),
+    {},
+  );
 }
 
 async function readAccessors(app: App, page: KeyPage) {
@@ -158,7 +161,7 @@ async function readAccessors(app: App, page: KeyPage) {
   const dead = await listDead(app.db, ids, now);
   const rows = tokens.map((token) => ({
     key: token.accessor,
-    is_dead: hasRunOut(token) || dead.has(token.id),
+    is_listed: !hasRunOut(token) && !dead.has(token.id),
   }));
   return { rows, more: tokens.length === page.limit };
 }

@@ -4,7 +4,7 @@ import { recordFrom } from '../../../test/support/caller-record.ts';
 import { startTestServer } from '../../../test/support/server.ts';
 import { doFor, whoAsks } from '../../core/asking.ts';
 import { SHARED_PARTY } from '../../core/party.ts';
-import { listInTurn, startWalk } from './operations.ts';
+import { listInTurn, startFilling, startWalk } from './operations.ts';
 
 const { running } = await startTestServer({ after });
 const { app } = running;
@@ -178,4 +178,69 @@ test('a short list waits for no long one, and is work that is shared, as others 
   assert.equal(party, SHARED_PARTY);
   while (lists.begun.length > 0) await lists.end();
   await Promise.all(long);
+});
+
+test('a page that one read fills waits for nobody; one that takes more is begun anew in its turn', async () => {
+  const reads: string[] = [];
+  const pages = new Pages();
+  const fill = (address: string, count: number) =>
+    startFilling(
+      app,
+      callerAt(address),
+    )(async (read) => {
+      const found: string[] = [];
+      for (let at = 1; at <= count; at += 1) {
+        await read(async () => {
+          reads.push(`${address} ${at}`);
+          if (count > 1 && at === count) await pages.read();
+        });
+        found.push(`${at}`);
+      }
+      return found;
+    });
+  const long = Array.from({ length: 20 }, () => fill('192.0.2.1', 2));
+  while (pages.begun.length < 2) await undefined;
+  // Twenty begin; of an address two go on, which begin anew.
+  assert.equal(reads.filter((read) => read === '192.0.2.1 1').length, 22);
+  assert.equal(reads.filter((read) => read === '192.0.2.1 2').length, 2);
+  assert.deepEqual(await fill('192.0.2.1', 1), ['1']);
+  while (pages.begun.length > 0) await pages.end();
+  for (const found of await Promise.all(long)) assert.deepEqual(found, ['1', '2']);
+});
+
+test('a further page takes its turn at once, and none is filled for somebody who has gone', async () => {
+  const caller = callerAt('192.0.2.1');
+  const fillPage = startFilling(app, caller);
+  let reads = 0;
+  const fill = () =>
+    fillPage(async (read) => {
+      for (let at = 0; at < 2; at += 1) {
+        await read(async () => {
+          reads += 1;
+          if (reads === 6) caller.go();
+        });
+      }
+    });
+  await fill();
+  // The first read of all was made twice.
+  assert.equal(reads, 3);
+  await fill();
+  assert.equal(reads, 5);
+  await assert.rejects(fill(), /gone/);
+  assert.equal(reads, 6);
+});
+
+test('what fails in a first page is told, and nothing is begun anew', async () => {
+  let reads = 0;
+  const fillPage = startFilling(app, callerAt('192.0.2.1'));
+  await assert.rejects(
+    fillPage((read) =>
+      read(() => {
+        reads += 1;
+        return Promise.reject(new Error('broken'));
+      }),
+    ),
+    /broken/,
+  );
+  assert.equal(reads, 1);
 });

@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../app.ts';
 import { doFor } from '../../core/asking.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { FairTurns } from '../../core/fair-turns.ts';
 import type { Turned } from '../../core/giving-way.ts';
@@ -64,6 +65,60 @@ export function startWalk(app: App, caller: Pick<Caller, 'record' | 'onGone'>): 
     if (isGone) throw refuse('gone');
     return turns.take(asker, () => doFor(SHARED_PARTY, page));
   };
+}
+
+/** Fills a page of what is asked for with stored rows, some of which are read at a time. */
+export type FillPage = <Page>(fill: (read: ReadPage) => Promise<Page>) => Promise<Page>;
+
+/** That more must be read than is read at once. */
+class More extends Error {}
+
+/**
+ * Begins a list of stored rows of which few, or none, may be what the caller asks for. A first page that one read fills
+ * waits for nobody. One that takes more is begun anew when its turn has come: thousands that wait hold nothing.
+ */
+export function startFilling(app: App, caller: Pick<Caller, 'record' | 'onGone'>): FillPage {
+  let isFirst = true;
+  return async (fill) => {
+    if (isFirst) {
+      isFirst = false;
+      try {
+        return await fill(readOnce());
+      } catch (error) {
+        if (!(error instanceof More)) throw error;
+      }
+    }
+    const make = () => fillFor(caller, fill);
+    return listInTurn(app, caller, { isLong: true, isKnown: true, make });
+  };
+}
+
+function readOnce(): ReadPage {
+  let reads = 0;
+  return (page) => {
+    reads += 1;
+    return reads === 1 ? page() : Promise.reject(new More());
+  };
+}
+
+async function fillFor<Page>(
+  { onGone }: Pick<Caller, 'onGone'>,
+  fill: (read: ReadPage) => Promise<Page>,
+): Promise<Page> {
+  let isGone = false;
+  const forget = onGone?.(() => {
+    isGone = true;
+  });
+  const breath = new Breath();
+  try {
+    return await fill(async (page) => {
+      await breath.take();
+      if (isGone) throw refuse('gone');
+      return page();
+    });
+  } finally {
+    forget?.();
+  }
 }
 
 function refuse(why: Turned): Failure {

@@ -1,6 +1,6 @@
 import type { Caller } from '../../access/caller.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
-import { startWalk } from '../../access/walks/operations.ts';
+import { startFilling } from '../../access/walks/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
@@ -164,7 +164,8 @@ async function findPage(
   const issuer_id = await issuerIdOf(app, caller, input.issuer_ref);
   const after = parseCursor(input.after);
   const query = { name, issuer_id, role, state, expires_after, expires_before, after, ...page };
-  return listCertificates(app.db, caller.mount.id, query, startWalk(app, caller));
+  const fillPage = startFilling(app, caller);
+  return fillPage((read) => listCertificates(app.db, caller.mount.id, query, read));
 }
 
 async function findPageOfOne(app: App, caller: Caller, serial: string): Promise<FoundPage> {

@@ -7,7 +7,7 @@ import type { Turn } from '../../../jobs.ts';
 import type { Caller } from '../../caller.ts';
 import { commitPlanned } from '../../standing/operations.ts';
 import { nowSeconds } from '../../tokens/minting/operations.ts';
-import { startWalk } from '../../walks/operations.ts';
+import { startFilling } from '../../walks/operations.ts';
 import { keyOf, type RoleName, requireRole } from '../operations.ts';
 import {
   describeSecretId,
@@ -95,12 +95,16 @@ export async function listSecretIdAccessors(
   await requireRole(app, caller, input);
   const key = keyOf(caller, input);
   const now = nowSeconds(app);
-  const walk = startWalk(app, caller);
-  const read = async (page: KeyPage) => {
-    const { rows, more } = await walk(() => listSecretIds(app.db, key, page));
-    return { rows: rows.map((secret) => ({ key: secret.accessor, secret })), more };
+  const fillPage = startFilling(app, caller);
+  const list = async (page: KeyPage) => {
+    const { rows, more } = await listSecretIds(app.db, key, page);
+    const keys = rows.map((secret) => ({ key: secret.accessor, is_listed: isUsable(secret, now) }));
+    return { rows: keys, more };
   };
-  return listKeys((page) => listMatching(read, ({ secret }) => isUsable(secret, now), page), {});
+  return listKeys(
+    (page) => fillPage((read) => listMatching((some) => read(() => list(some)), page)),
+    {},
+  );
 }
 
 /** Deletes secret IDs that have run out; those that are spent go with their last log-in. */
