@@ -7,7 +7,6 @@ import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { write } from '../store/write.ts';
 import { listGroupsOf, listMembers, listNestings } from './identity/memberships/store.ts';
-import { listGroupAliases } from './identity/store.ts';
 import { listKnownNames } from './policies/store.ts';
 
 const COUNT = 3 * PAGE + 1;
@@ -21,10 +20,6 @@ const SEEDS: readonly { table: keyof Tables; rows: readonly object[] }[] = [
   {
     table: 'identity_group',
     rows: names.map((id) => ({ id, name: id, name_key: id, version: 1, body: '{}', ...times })),
-  },
-  {
-    table: 'identity_group_alias',
-    rows: names.map((id) => ({ id, group_id: id, mount_accessor: 'a', name: id, ...times })),
   },
   {
     // The first is in half of the others, and the second has half of them in it.
@@ -53,7 +48,6 @@ async function seed(store: Store): Promise<void> {
 
 const others = names.slice(2);
 const LISTS: [what: string, list: (db: Db) => Promise<string[]>, is: readonly string[]][] = [
-  ['aliases of groups', async (db) => (await listGroupAliases(db)).map(({ id }) => id), names],
   ['groups of an entity', (db) => listGroupsOf(db, 'entity', 'e'), others],
   ['groups of a group', (db) => listGroupsOf(db, 'group', names[0] ?? ''), others.slice(0, HALF)],
   ['members of a group', (db) => listMembers(db, names[1] ?? '', 'group'), others.slice(HALF)],

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { sql } from 'kysely';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
@@ -73,4 +74,31 @@ test('aliases are listed with what is said of them', async () => {
   assert.equal(keys.length, COUNT + 1 + MANY);
   const long = Object.values(key_info).filter((alias) => JSON.stringify(alias).length > 30_000);
   assert.equal(long.length, COUNT + 1);
+});
+
+test('aliases of groups are listed with what is said of them, however many there are', async () => {
+  const accessor = (await call('GET', 'sys/auth/up')).textAt('data.accessor');
+  const group = { name: 'outside', type: 'external' };
+  const canonical_id = (await call('POST', 'identity/group', group)).textAt('data.id');
+  const alias = { name: 'staff', mount_accessor: accessor, canonical_id };
+  const id = (await call('POST', 'identity/group-alias', alias)).textAt('data.id');
+  const alone = await list('identity/group-alias/id');
+  assert.deepEqual(alone.keys, [id]);
+  assert.deepEqual(Object.keys(alone.key_info), [id]);
+  const changes = {
+    id: numbered('id'),
+    group_id: numbered('group_id'),
+    name: sql`${sql.ref('name')} || (1000000 + n.i) || ${'x'.repeat(400)}`,
+  };
+  const names = { id: numbered('id'), name: numbered('name'), name_key: numbered('name_key') };
+  const of = { id: canonical_id };
+  await copyRow(store, 'identity_group', { of, copies: 12_000, changes: names });
+  await copyRow(store, 'identity_group_alias', { of: { id }, copies: 12_000, changes });
+  const { keys, key_info } = await list('identity/group-alias/id');
+  assert.equal(keys.length, 12_001);
+  assert.deepEqual(Object.keys(key_info).sort(), keys.sort());
+  for (const told of Object.values(key_info)) {
+    assert.match(told.name, /^staff/);
+    assert.equal(Reflect.get(told, 'mount_path'), 'auth/up/');
+  }
 });

@@ -4,7 +4,7 @@ import { deleteAsRead, holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
-import { listInPages, PAGE } from '../../store/in-pages.ts';
+import { PAGE } from '../../store/in-pages.ts';
 import type { IdentityEntityRow, IdentityGroupRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Entity, type EntitySettings, nameKey } from './entity.ts';
@@ -227,16 +227,27 @@ export async function findGroupAliasById(db: Db, id: string): Promise<GroupAlias
   return db.selectFrom('identity_group_alias').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-export async function listGroupAliases(db: Db): Promise<GroupAlias[]> {
-  return listInPages((last) =>
-    db
-      .selectFrom('identity_group_alias')
-      .selectAll()
-      .where('id', '>', last?.id ?? '')
-      .orderBy('id')
-      .limit(PAGE)
-      .execute(),
-  );
+/** A page of the ids of all aliases of groups. */
+export function listGroupAliasKeys(
+  db: Db,
+  last: Pick<GroupAlias, 'id'> | undefined,
+): Promise<Pick<GroupAlias, 'id'>[]> {
+  return db
+    .selectFrom('identity_group_alias')
+    .select('id')
+    .where('id', '>', last?.id ?? '')
+    .orderBy('id')
+    .limit(PAGE)
+    .execute();
+}
+
+export function listGroupAliasesById(db: Db, ids: readonly string[]): Promise<GroupAlias[]> {
+  return db
+    .selectFrom('identity_group_alias')
+    .selectAll()
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .execute();
 }
 
 export async function findAliasOfGroup(db: Db, group_id: string): Promise<GroupAlias | undefined> {

@@ -1,5 +1,6 @@
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
+import { listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
@@ -19,7 +20,8 @@ import {
   findGroupById,
   GROUP_ALIAS_TAKEN,
   holdGroup,
-  listGroupAliases,
+  listGroupAliasesById,
+  listGroupAliasKeys,
   saveGroupAlias,
 } from '../store.ts';
 
@@ -176,10 +178,15 @@ export async function removeGroupAlias(
   });
 }
 
+/** Ids of all aliases of groups, with what is told of each. */
 export async function listGroupAliasIds(app: App): Promise<Answer> {
-  const aliases = await listGroupAliases(app.db);
-  if (aliases.length === 0) throw new Failure('not_found', '');
-  const key_info: Record<string, unknown> = {};
-  for (const alias of aliases) key_info[alias.id] = await describeGroupAlias(app, alias);
-  return { data: { keys: aliases.map(({ id }) => id), key_info } };
+  const read = (last: { id: string } | undefined) => listGroupAliasKeys(app.db, last);
+  return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
+    const ids = some.map(({ id }) => id);
+    const told: Record<string, unknown> = {};
+    for (const alias of await listGroupAliasesById(app.db, ids)) {
+      told[alias.id] = await describeGroupAlias(app, alias);
+    }
+    yield told;
+  });
 }
