@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
+import { sql } from 'kysely';
+import { insertLinks, type LinkKind } from '../../src/broker/links/store.ts';
 import { FairTurns } from '../../src/core/fair-turns.ts';
 import { FewInTurn } from '../../src/core/few-in-turn.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
@@ -68,3 +70,61 @@ test('all workers are listed in one turn, however many pages that takes', async 
   assert.equal(JSON.parse(reply.text).items.length, 1_502);
   assert.equal(turns, 1);
 });
+
+/** What is shown with a thing, and how many of it are there at once without waiting. */
+const PAGE = 1_000;
+const SHOWN: [plural: string, kind: LinkKind, field: string, make: () => Promise<Shown>][] = [
+  ['groups', 'group-member', 'member_ids', () => withUser('groups')],
+  ['roles', 'role-principal', 'principal_ids', () => withUser('roles')],
+  ['host-sets', 'host-set-host', 'host_ids', withHost],
+];
+
+interface Shown {
+  from_id: string;
+  linked: string;
+}
+
+async function withUser(plural: string): Promise<Shown> {
+  const scope_id = 'global';
+  return {
+    from_id: await make(plural, { scope_id }),
+    linked: await make('users', { scope_id, name: `of ${plural}` }),
+  };
+}
+
+async function withHost(): Promise<Shown> {
+  const type = 'static';
+  const host_catalog_id = await make('host-catalogs', { scope_id: broker.project, type });
+  const attributes = { address: '10.1.1.1' };
+  return {
+    from_id: await make('host-sets', { host_catalog_id, type }),
+    linked: await make('hosts', { host_catalog_id, type, name: 'h', attributes }),
+  };
+}
+
+for (const [plural, kind, field, makeShown] of SHOWN) {
+  test(`to few at once is shown one of the ${plural} with more than a page of ${field}`, async (t) => {
+    const { from_id, linked } = await makeShown();
+    const changes = { id: sql`${sql.ref('id')} || (1000000 + n.i)`, name: numbered('name') };
+    await copyRow(store, 'resource', { of: { id: linked }, copies: 2 * PAGE, changes });
+    const ids = Array.from({ length: 2 * PAGE }, (_, at) => `${linked}${1_000_001 + at}`);
+    const link = (to_ids: readonly string[]) =>
+      store.commit(insertLinks({ from_id, kind, to_ids }));
+    const places = countPlaces(t);
+    const requireShown = async (count: number, waits: number): Promise<void> => {
+      // Whatever else the change has others read anew is read.
+      await admin('GET', `${plural}?scope_id=global`);
+      const before = places();
+      const reply = await admin('GET', `${plural}/${from_id}`);
+      assert.equal(reply.status, 200, reply.text.slice(0, 300));
+      assert.deepEqual(JSON.parse(reply.text)[field], ids.slice(0, count));
+      assert.equal(places() - before, waits, `of ${count}`);
+    };
+    await link(ids.slice(0, PAGE));
+    await requireShown(PAGE, 0);
+    await link(ids.slice(PAGE, PAGE + 1));
+    await requireShown(PAGE + 1, 1);
+    await link(ids.slice(PAGE + 1));
+    await requireShown(2 * PAGE, 1);
+  });
+}

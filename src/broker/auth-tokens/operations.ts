@@ -9,7 +9,7 @@ import type { Definition } from '../definition.ts';
 import { insertLink } from '../links/store.ts';
 import { formatTime, type Resource } from '../resource.ts';
 import { encodeBase62, newResourceId } from '../resource-types.ts';
-import { listResourcesById } from '../resources/by-ids/store.ts';
+import { listPlacesById } from '../resources/by-ids/store.ts';
 import { removeResources, takeResources } from '../resources/removals/store.ts';
 import { insertResource } from '../resources/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
@@ -178,7 +178,7 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
       app.db,
       logIns.map((logIn) => bodyOf(logIn).token_row),
     ),
-    listResourcesById(
+    listPlacesById(
       app.db,
       logIns.flatMap((logIn) => {
         const { account_id, auth_method_id } = bodyOf(logIn);

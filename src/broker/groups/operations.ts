@@ -7,7 +7,7 @@ import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
-import { listLinksFrom } from '../links/store.ts';
+import { showLinked } from '../links/shown/operations.ts';
 import {
   faultOfOrg,
   faultOfUsers,
@@ -17,7 +17,7 @@ import {
 } from '../org-bounds/store.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { listResourcesById } from '../resources/by-ids/store.ts';
+import { listPlacesById } from '../resources/by-ids/store.ts';
 import { requireScope } from '../tree/operations.ts';
 
 export const groupDefinition: Definition = {
@@ -46,21 +46,13 @@ export const groupDefinition: Definition = {
     if (how === 'list') return groups.map(() => ({}));
     return Promise.all(
       groups.map(async ({ id }) => {
-        const members = await listMembers(app, id);
-        return omitEmpty({
-          member_ids: members.map((member) => member.id),
-          members: members.map((member) => ({ id: member.id, scope_id: member.scope_id })),
-        });
+        const of = { from_id: id, kind: 'group-member' } as const;
+        const members = await showLinked(app, of, ({ id, scope_id }) => ({ id, scope_id }));
+        return omitEmpty({ member_ids: members.map((member) => member.id), members });
       }),
     );
   },
 };
-
-async function listMembers(app: App, group_id: string): Promise<Resource[]> {
-  const ids = await listLinksFrom(app.db, group_id, 'group-member');
-  const users = await listResourcesById(app.db, ids);
-  return users.sort((a, b) => (a.id < b.id ? -1 : 1));
-}
 
 const FIELD = 'member_ids';
 
@@ -94,7 +86,7 @@ export function changeMembers(change: LinkChange) {
       ids: idsOf(item, FIELD),
       field: FIELD,
       async requireLinkable(ids) {
-        const known = new Set((await listResourcesById(app.db, ids)).map(({ id }) => id));
+        const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
         const unknown = ids.find((id) => !known.has(id));
         if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
       },

@@ -8,11 +8,12 @@ import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import type { LinkChange } from '../links/plan.ts';
-import { haveAllLinksTo, holdLinksTo, listLinksFrom } from '../links/store.ts';
+import { showLinkedIds } from '../links/shown/operations.ts';
+import { haveAllLinksTo, holdLinksTo } from '../links/store.ts';
 import { BOUNDS, MOST_SETS_OF_HOST } from '../org-bounds/bounds.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { listResourcesById } from '../resources/by-ids/store.ts';
+import { listPlacesById } from '../resources/by-ids/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);
@@ -44,7 +45,7 @@ export const hostSetDefinition: Definition = {
     if (how === 'list') return sets.map(() => ({}));
     return Promise.all(
       sets.map(async ({ id }) =>
-        omitEmpty({ host_ids: await listLinksFrom(app.db, id, 'host-set-host') }),
+        omitEmpty({ host_ids: await showLinkedIds(app, { from_id: id, kind: 'host-set-host' }) }),
       ),
     );
   },
@@ -113,7 +114,7 @@ export function changeHosts(change: LinkChange) {
         };
       },
       async requireLinkable(ids) {
-        const found = await listResourcesById(app.db, ids);
+        const found = await listPlacesById(app.db, ids);
         const inside = found.filter(({ container_id }) => container_id === resource.container_id);
         const known = new Set(inside.map(({ id }) => id));
         const strange = ids.find((id) => !known.has(id));

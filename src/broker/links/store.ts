@@ -22,6 +22,29 @@ export async function listLinksFrom(db: Db, from_id: string, kind: LinkKind): Pr
   return (await linksFrom.all(db, { from_id, kind })).map((row) => row.to_id);
 }
 
+const someLinksFrom = prepared<
+  { from_id: string; kind: string; after: string; limit: number },
+  { to_id: string }
+>((from, { from_id, kind, after, limit }) =>
+  from
+    .selectFrom('resource_link')
+    .select('to_id')
+    .where('from_id', '=', from_id)
+    .where('kind', '=', kind)
+    .where('to_id', '>', after)
+    .orderBy('to_id')
+    .limit(limit),
+);
+
+/** The next of the ids that a resource refers to, after one of them. */
+export async function listSomeLinksFrom(
+  db: Db,
+  { from_id, kind }: { from_id: string; kind: LinkKind },
+  page: { after: string; limit: number },
+): Promise<string[]> {
+  return (await someLinksFrom.all(db, { from_id, kind, ...page })).map((row) => row.to_id);
+}
+
 const linksTo = prepared<{ to_id: string; kind: string }, { from_id: string }>(
   (from, { to_id, kind }) =>
     from

@@ -9,7 +9,7 @@ import { listLinksOfAll } from '../links/store.ts';
 import { listPicked } from '../lists/operations.ts';
 import { formatTime, type Resource } from '../resource.ts';
 import { RESOURCE_TYPES } from '../resource-types.ts';
-import { listResourcesById } from '../resources/by-ids/store.ts';
+import { listPlacesById, type Place } from '../resources/by-ids/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
 import type { ScopeTree } from '../tree/tree.ts';
 
@@ -48,7 +48,7 @@ async function showResolvable(
   const ids = aliases.map(({ id }) => id);
   const links = await listLinksOfAll(app.db, ids, ['alias-destination']);
   const destinations = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
-  const targets = await listResourcesById(app.db, [...new Set(destinations.values())]);
+  const targets = await listPlacesById(app.db, [...new Set(destinations.values())]);
   const visible = new Set(
     targets.filter((target) => maySee(authority, tree, target)).map(({ id }) => id),
   );
@@ -66,7 +66,7 @@ async function showResolvable(
   });
 }
 
-function maySee(authority: Authority, tree: ScopeTree, { id, scope_id }: Resource): boolean {
+function maySee(authority: Authority, tree: ScopeTree, { id, scope_id }: Place): boolean {
   const parent_scope_id = tree.byId.get(scope_id)?.parent_scope_id ?? '';
   const place = { scope_id, parent_scope_id, type: 'target' } as const;
   return authority.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;

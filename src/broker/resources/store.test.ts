@@ -5,6 +5,7 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { listRemovedIds } from '../../../test/support/removals.ts';
 import { makeResource } from '../../../test/support/resources.ts';
 import { Failure } from '../../core/failure.ts';
+import { compareIds } from '../../store/in-blocks.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect } from '../../store/write.ts';
 import {
@@ -17,9 +18,10 @@ import {
   listLinksOfAll,
   listLinksTo,
   listLinksToAll,
+  listSomeLinksFrom,
 } from '../links/store.ts';
 import { readRemovedSequence } from '../lists/removals/store.ts';
-import { listResourcesById } from './by-ids/store.ts';
+import { listPlacesById, listResourcesById } from './by-ids/store.ts';
 import { holdResource } from './holds/store.ts';
 import { removeResources } from './removals/store.ts';
 import {
@@ -76,6 +78,22 @@ eachEngine('resources', (open, engine) => {
     assert.equal(await findResource(db, 'alt_2'), undefined);
     assert.equal(await findResourceByKey(db, 'target', 'db.example'), undefined);
     assert.equal(await findResourceByName(db, 'alias', 'p_1', 'Größe 🙂'), undefined);
+  });
+
+  test('of where many things lie no more is read than that', async () => {
+    const store = await open();
+    const ids = Array.from({ length: 600 }, (_, at) => `u_${1_000 + at}`);
+    const long = { description: 'x'.repeat(1_000), body: { kept: 'y'.repeat(1_000) } };
+    await store.commit(ids.map((id) => insertResource(makeResource(id, { ...long }))));
+    const found = await listPlacesById(store.db, [...ids, ...ids, 'u_none']);
+    assert.deepEqual(
+      found.sort((a, b) => compareIds(a.id, b.id)).map((place) => ({ ...place })),
+      ids.map((id) => {
+        const { type, scope_id, container_id, owner_id } = makeResource(id);
+        return { id, type, scope_id, container_id, owner_id };
+      }),
+    );
+    assert.deepEqual(await listPlacesById(store.db, []), []);
   });
 
   test('a name is taken once for its type and place, and no name any number of times', async () => {
@@ -201,6 +219,11 @@ eachEngine('resources', (open, engine) => {
     assert.deepEqual(await listed(), []);
     await store.commit(insertLinks(links(ids), { container_id: 'hcst_1' }));
     assert.deepEqual(await listed(), ids);
+    const some = (after: string, limit: number) =>
+      listSomeLinksFrom(store.db, links([]), { after, limit });
+    assert.deepEqual(await some('', 500), ids.slice(0, 500));
+    assert.deepEqual(await some(String(ids[499]), 2_000), ids.slice(500));
+    assert.deepEqual(await some(String(ids[1_200]), 500), []);
     await refused(store, deleteLinks(links([...ids, 'hsst_none'])));
     await store.commit(deleteLinks(links(ids.slice(1))));
     assert.deepEqual(await listed(), ids.slice(0, 1));

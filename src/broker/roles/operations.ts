@@ -9,7 +9,7 @@ import { canonicalGrant, faultOfGrantLengths, grantJson, parseGrant } from '../g
 import { checkIds, idsOf } from '../links/fields.ts';
 import { changeLinks } from '../links/operations.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
-import { listLinksFrom } from '../links/store.ts';
+import { showLinked } from '../links/shown/operations.ts';
 import { isBound } from '../org-bounds/bounds.ts';
 import {
   faultOfOrg,
@@ -20,7 +20,7 @@ import {
 } from '../org-bounds/store.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { listResourcesById } from '../resources/by-ids/store.ts';
+import { listPlacesById, type Place } from '../resources/by-ids/store.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
 import { readScopeTree, requireScope } from '../tree/operations.ts';
 import { faultOfGrantScope, planGrantScopes } from './grant-scopes.ts';
@@ -68,15 +68,12 @@ export const roleDefinition: Definition = {
       roles.map(async ({ id, body }) => {
         const { grant_scope_ids, grant_strings } = body as RoleBody;
         if (how === 'list') return omitEmpty({ grant_scope_ids });
-        const principals = await listPrincipals(app, id);
+        const of = { from_id: id, kind: 'role-principal' } as const;
+        const principals = await showLinked(app, of, showPrincipal);
         return omitEmpty({
           grant_scope_ids,
           principal_ids: principals.map((principal) => principal.id),
-          principals: principals.map(({ id: principal_id, type, scope_id }) => ({
-            id: principal_id,
-            type: type === 'managed-group' ? 'managed group' : type,
-            scope_id,
-          })),
+          principals,
           grant_strings,
           grants: grant_strings.map(describeGrant),
         });
@@ -97,11 +94,11 @@ function describeGrant(raw: string): Record<string, unknown> {
   return { raw, canonical: canonicalGrant(reading.grant), json: grantJson(reading.grant) };
 }
 
-async function listPrincipals(app: App, role_id: string): Promise<Resource[]> {
-  const ids = await listLinksFrom(app.db, role_id, 'role-principal');
-  const principals = await listResourcesById(app.db, ids);
-  return principals.sort((a, b) => (a.id < b.id ? -1 : 1));
-}
+const showPrincipal = ({ id, type, scope_id }: Place) => ({
+  id,
+  type: type === 'managed-group' ? 'managed group' : type,
+  scope_id,
+});
 
 interface VerbRequest {
   resource: Resource;
@@ -140,7 +137,7 @@ export function changePrincipals(change: LinkChange) {
       field: PRINCIPALS,
       message,
       async requireLinkable(ids) {
-        const known = new Set((await listResourcesById(app.db, ids)).map(({ id }) => id));
+        const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
         const unknown = ids.find((id) => !known.has(id));
         if (unknown !== undefined) {
           refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);

@@ -10,7 +10,7 @@ import { type LinkChange, type PlannedLinks, planLinks } from '../links/plan.ts'
 import { deleteLinks, insertLinks, listLinksFrom } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { listResourcesById } from '../resources/by-ids/store.ts';
+import { listPlacesById } from '../resources/by-ids/store.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { targetDefinition } from '../targets/operations.ts';
@@ -72,7 +72,7 @@ async function requireInProject(
   ids: readonly string[],
   wanted: { field: string; types: readonly ResourceTypeName[] },
 ): Promise<void> {
-  const found = await listResourcesById(app.db, ids);
+  const found = await listPlacesById(app.db, ids);
   const fitting = found.filter(
     ({ scope_id, type }) => scope_id === target.scope_id && wanted.types.includes(type),
   );

@@ -11,7 +11,7 @@ import { type LinkChange, planLinks } from '../links/plan.ts';
 import { endLogInsBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
-import { listResourcesById } from '../resources/by-ids/store.ts';
+import { listPlacesById } from '../resources/by-ids/store.ts';
 import { holdResources } from '../resources/holds/store.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
 import { listOwnedByAll, listOwnedIds } from '../resources/store.ts';
@@ -144,7 +144,7 @@ async function planAccounts(
 }
 
 async function requireFree(app: App, user: Resource, ids: readonly string[]): Promise<void> {
-  const known = new Map((await listResourcesById(app.db, ids)).map((one) => [one.id, one]));
+  const known = new Map((await listPlacesById(app.db, ids)).map((one) => [one.id, one]));
   for (const id of ids) {
     const account = known.get(id);
     if (!account || account.scope_id !== user.scope_id) {
