@@ -113,7 +113,7 @@ export function planToken(facts: CreationFacts): Creation {
     bounds,
   };
   return {
-    token: planned(body, type, isOrphan ? undefined : parent.id, now),
+    token: planned(body, type, isOrphan ? undefined : parent, now),
     warnings: lifetime.warnings,
   };
 }
@@ -141,13 +141,15 @@ function isRestricted({ wish, parent, role }: CreationFacts, policies: readonly 
 export function planned(
   body: TokenBody,
   type: TokenType,
-  parent_id: string | undefined,
+  parent: Pick<TokenFacts, 'id' | 'accessor'> | undefined,
   now: number,
 ): PlannedToken {
   return {
     ...body,
     type,
-    parent_id,
+    parent_id: parent?.id,
+    // What has a row is bound to its parent's row, whatever comes after that.
+    ...(parent && type === 'batch' ? { parent_accessor: parent.accessor } : {}),
     mount_id: '',
     expires_at: body.creation_ttl > 0 ? now + body.creation_ttl : undefined,
     uses_left: body.num_uses,

@@ -10,9 +10,9 @@ import { judgeAccess } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { removePolicy, writePolicy } from '../policies/operations.ts';
 import { authenticate, authenticateAgain } from './authentication/operations.ts';
-import type { TokenWish } from './creation.ts';
+import { planned, type TokenWish } from './creation.ts';
 import { tidyTokens } from './ending/operations.ts';
-import { createRootToken } from './minting/operations.ts';
+import { createRootToken, type MintedToken, mintToken } from './minting/operations.ts';
 import { createToken, lookUpAccessor, lookUpSelf, lookUpToken } from './operations.ts';
 import { renewSelf } from './renewal/operations.ts';
 import {
@@ -22,6 +22,7 @@ import {
   revokeSelf,
 } from './revocation/operations.ts';
 import { writeTokenRole } from './roles/operations.ts';
+import { planRootToken } from './token.ts';
 
 const WISH: TokenWish = {
   id: '',
@@ -61,6 +62,12 @@ async function openServer(open: () => Promise<Store>) {
 
 const isKnown = async (app: App, text: string): Promise<boolean> =>
   (await authenticate(app, text)) !== undefined;
+
+async function createChosen(app: App, now: number): Promise<MintedToken> {
+  const minted = mintToken(app, planRootToken(now), 'chosen');
+  await app.store.commit(minted.effects);
+  return minted;
+}
 
 const dataOf = (answer: Answer): Record<string, unknown> => ({ ...(answer.data as object) });
 
@@ -305,6 +312,24 @@ eachEngine('tokens', (open) => {
     );
     await revokeByText(app, await as('root'), { token: parent.client_token });
     assert.equal(await isKnown(app, client_token), false);
+  });
+
+  test('a batch token of an older server, which names no accessor, ends with the parent of before', async () => {
+    const { app, as, clock } = await openServer(open);
+    const { token: parent } = await createChosen(app, clock.now);
+    const { parent_accessor: _, ...older } = planned(
+      planRootToken(clock.now),
+      'batch',
+      parent,
+      clock.now,
+    );
+    const { client_token } = mintToken(app, older);
+    assert.equal(await isKnown(app, client_token), true);
+    await revokeByText(app, await as('root'), { token: 'chosen' });
+    assert.equal(await isKnown(app, client_token), false);
+    await createChosen(app, clock.now + 1);
+    assert.equal(await isKnown(app, client_token), false);
+    assert.equal(await isKnown(app, 'chosen'), true);
   });
 
   test('a token of a role bound to addresses works from there only', async () => {

@@ -117,7 +117,7 @@ eachPlace('tokens', (newPlace, engine) => {
       );
       assert.equal(await isLineDead(store.db, 'root', NOW), !('child' in rest));
       const living = await listLiving(store.db, [...FAMILY.map(({ id }) => id), 'absent'], NOW);
-      assert.deepEqual([...living].sort(), Object.keys(rest).sort());
+      assert.deepEqual([...living.keys()].sort(), Object.keys(rest).sort());
       for (const { id } of FAMILY) {
         const held = store.commit([holdLine({ id })]);
         if (id in rest) await held;

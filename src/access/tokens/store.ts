@@ -135,17 +135,18 @@ export async function listDead(db: Db, ids: readonly string[], now: number): Pro
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Which of some tokens are there and not dead, in a few reads for all of them. */
+/** Which of some tokens are there and not dead, in a few reads for all of them: their accessors by their ids. */
 export async function listLiving(
   db: Db,
   ids: readonly string[],
   now: number,
-): Promise<Set<string>> {
+): Promise<Map<string, string>> {
   const dead = await listDead(db, ids, now);
   const rows = await inBlocks(ids, (some) =>
-    db.selectFrom('token').select('id').where('id', 'in', some).execute(),
+    db.selectFrom('token').select(['id', 'accessor']).where('id', 'in', some).execute(),
   );
-  return new Set(rows.map(({ id }) => id).filter((id) => !dead.has(id)));
+  const living = rows.filter(({ id }) => !dead.has(id));
+  return new Map(living.map(({ id, accessor }) => [id, accessor]));
 }
 
 /**

@@ -57,6 +57,11 @@ export interface Token extends TokenBody {
   type: TokenType;
   /** Undefined for an orphan. */
   parent_id: string | undefined;
+  /**
+   * Of the token that a batch token was made by: another may have its id later. Absent in any other token, and
+   * in those of an older server.
+   */
+  parent_accessor?: string | undefined;
   /** The auth mount that made it; empty for `token/`. */
   mount_id: string;
   /** Undefined for a token that does not run out. */
@@ -80,6 +85,18 @@ export function judgeLife(
     return { alive: false, because: 'its uses are used up' };
   }
   return { alive: true };
+}
+
+/**
+ * Says whether a token is the one that a batch token was made by, as the same id may be chosen again for a new one.
+ * A batch token of an older server tells only when it was made itself.
+ */
+export function isParentOf(
+  parent: Pick<Token, 'accessor' | 'created_at'>,
+  batch: Pick<Token, 'parent_accessor' | 'created_at'>,
+): boolean {
+  if (batch.parent_accessor !== undefined) return parent.accessor === batch.parent_accessor;
+  return parent.created_at <= batch.created_at;
 }
 
 /** A token as a request's checks and operations see it. */

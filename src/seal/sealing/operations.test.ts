@@ -5,6 +5,7 @@ import { openTestApp, requireTestMount, testCaller } from '../../../test/support
 import { eachEngine } from '../../../test/support/engines.ts';
 import { writePolicy } from '../../access/policies/operations.ts';
 import { authenticate } from '../../access/tokens/authentication/operations.ts';
+import { deleteBare } from '../../access/tokens/ending/store.ts';
 import { mintToken } from '../../access/tokens/minting/operations.ts';
 import { deleteTree } from '../../access/tokens/store.ts';
 import { planRootToken } from '../../access/tokens/token.ts';
@@ -42,6 +43,27 @@ eachEngine('who may seal while the database is gone', (open) => {
     await app.store.commit([deleteTree(stays.id)]);
     assert.ok(await untilForgotten(app, stays));
   });
+
+  for (const shows of [false, true]) {
+    test(`is not who came after them with the same chosen id${shows ? ', and was seen' : ''}`, async () => {
+      const { app } = await openTestApp(await open());
+      const make = (policies: string[]) => {
+        const plan = { ...planRootToken(app.now() / 1000), policies };
+        return mintToken(app, plan, 'chosen');
+      };
+      const [strong, weak] = [make(['root']), make(['default'])];
+      const sealer = { text: 'chosen' };
+      const see = async () =>
+        rememberSealer(app, (await authenticate(app, 'chosen')) ?? assert.fail());
+      await app.store.commit(strong.effects);
+      await see();
+      assert.ok(may(app, sealer));
+      const ends = [deleteTree(strong.token.id), deleteBare(strong.token)];
+      await app.store.commit([...ends, ...weak.effects]);
+      if (shows) await see();
+      assert.ok(shows ? !may(app, sealer) : await untilForgotten(app, sealer));
+    });
+  }
 
   test('is told for many who are looked up together, and only of those who are gone', async () => {
     const { app } = await openTestApp(await open());

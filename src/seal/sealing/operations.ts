@@ -62,7 +62,8 @@ async function forgetEnded(app: App, { may }: Sealers): Promise<void> {
       const some = ids.slice(at, at + AT_ONCE);
       const living = await listLiving(app.db, some, nowSeconds(app));
       for (const id of some) {
-        if (!living.has(id)) may.delete(id);
+        // Another may have been made with an id that was chosen for it.
+        if (living.get(id) !== may.get(id)?.token.accessor) may.delete(id);
       }
     }
     for (const [id, known] of [...may]) {
@@ -88,7 +89,9 @@ const SEAL = { path: 'sys/seal', operation: 'update', sudoRequired: true, parame
 /** Keeps in mind whether a token that the database knew may seal. */
 export function rememberSealer(app: App, known: Authenticated): Soon<void> {
   const { may, others } = sealersOf(app);
-  const { id } = known.token;
+  const { id, accessor } = known.token;
+  const one = may.get(id);
+  if (one && one.token.accessor !== accessor) may.delete(id);
   const judged_at = may.get(id)?.judged_at ?? others.get(id) ?? -Infinity;
   if (app.now() - judged_at >= JUDGED) return judgeSealer(app, known);
 }

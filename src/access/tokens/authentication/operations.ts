@@ -12,7 +12,7 @@ import { isWrappingToken } from '../../wrapping/wrapping.ts';
 import { judgeAddress } from '../addresses.ts';
 import { nowSeconds, openBatchToken, tokenId } from '../minting/operations.ts';
 import { findToken, isLineDead, useToken } from '../store.ts';
-import { judgeLife, type Token, tokenFacts } from '../token.ts';
+import { isParentOf, judgeLife, type Token, tokenFacts } from '../token.ts';
 
 /** Who a token's text stands for. */
 export interface Authenticated {
@@ -179,13 +179,15 @@ export async function isLiving(app: App, token: Token): Promise<boolean> {
   if (token.mount_id !== '' && !(await findMountById(app, token.mount_id))) return false;
   if (token.parent_id === undefined) return true;
   // A stored token's parent is nothing to it once that was ended alone; a batch token's row it is.
-  if (token.type === 'batch' && !(await isThere(app, token.parent_id, now))) return false;
+  if (token.type === 'batch' && !(await isParentThere(app, token, now))) return false;
   return !(await isLineDead(app.db, token.parent_id, now));
 }
 
-async function isThere(app: App, id: string, now: number): Promise<boolean> {
-  const token = await findToken(app.db, id);
-  return token !== undefined && (token.expires_at === undefined || token.expires_at > now);
+async function isParentThere(app: App, batch: Token, now: number): Promise<boolean> {
+  const { parent_id = '' } = batch;
+  const parent = await findToken(app.db, parent_id);
+  if (!parent || !isParentOf(parent, batch)) return false;
+  return parent.expires_at === undefined || parent.expires_at > now;
 }
 
 /** Seconds that the request has, which takes the last use of a token. */
