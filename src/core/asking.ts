@@ -9,10 +9,14 @@ export class Asking {
   account = '';
   /** Turns that it had after waiting. */
   turns = 0;
+  /** Whether it is done at some time, which {@link onEnd} is told. */
+  readonly ends: boolean;
+  onEnd: (() => void) | undefined;
 
   /** @param address of the socket; empty: the server's own work */
-  constructor(address: string) {
+  constructor(address: string, { ends = false } = {}) {
     this.#address = address;
+    this.ends = ends;
   }
 
   /** Found out only for those that have to wait, which few do. */
@@ -29,6 +33,19 @@ export const OWN_WORK = new Asking(OWN_PARTY);
 /** Does something; it, and all that it leads to, is done for a request from an address. */
 export function doFor<Result>(address: string, work: () => Result): Result {
   return asking.run(new Asking(address), work);
+}
+
+/** Does a request, which is done once it is answered. */
+export async function doRequest<Result>(
+  address: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const who = new Asking(address, { ends: true });
+  try {
+    return await asking.run(who, work);
+  } finally {
+    who.onEnd?.();
+  }
 }
 
 /** Pieces that are made while they are taken: for a request from an address, whoever takes them. */

@@ -1,4 +1,5 @@
 import { AskingLine } from './asking-line.ts';
+import { scarceHeap } from './scarce-heap.ts';
 
 /** Milliseconds of a turn of the event loop after which work waits for the next one. */
 const TURN_MS = 5;
@@ -25,9 +26,14 @@ export class LoopTurns {
   }
 
   /** Resolves in a later turn. */
-  next(): Promise<void> {
-    if (!this.#isCounting) this.#begin(performance.now());
-    return this.#line.wait();
+  async next(): Promise<void> {
+    for (;;) {
+      if (!this.#isCounting) this.#begin(performance.now());
+      await this.#line.wait();
+      const scarce = scarceHeap.pass();
+      if (!scarce) return;
+      await scarce;
+    }
   }
 
   #begin(now: number): void {

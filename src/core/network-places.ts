@@ -1,6 +1,7 @@
 import { whoAsks } from './asking.ts';
 import { AskingLine } from './asking-line.ts';
 import { NETWORK_PART, networkOfParty, OWN_PARTY } from './party.ts';
+import { scarceHeap } from './scarce-heap.ts';
 
 /**
  * So many places, of which the requests of one network never have all. Who comes when there is none waits in turn, by
@@ -21,6 +22,16 @@ export class NetworkPlaces {
 
   /** @returns what gives the place back, to be called once */
   async take(): Promise<() => void> {
+    for (;;) {
+      const giveBack = await this.#take();
+      const scarce = scarceHeap.pass();
+      if (!scarce) return giveBack;
+      giveBack();
+      await scarce;
+    }
+  }
+
+  async #take(): Promise<() => void> {
     const network = networkOfParty(whoAsks().party);
     if (this.#free === 0 || !this.#may(network)) await this.#line.wait();
     else {

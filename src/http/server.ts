@@ -4,9 +4,10 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { App } from '../app.ts';
-import { doFor } from '../core/asking.ts';
+import { doRequest } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { isOwnHost } from '../core/host.ts';
+import { scarceHeap } from '../core/scarce-heap.ts';
 import { isBoundaryTarget } from './boundary-path.ts';
 import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseInTurns } from './client-error.ts';
@@ -209,12 +210,16 @@ function answererOf(
     }
     const hasRoom = unattended.hasRoomFor(read.remote_address);
     const fault = !hasRoom ? MANY_UNATTENDED : expectsUnknown ? UNKNOWN_EXPECTATION : undefined;
-    const answering = doFor(read.remote_address, () => {
+    const work = () => {
       if (fault) return refuseUnread(app, routers, read, fault);
       return isBoundaryTarget(read.url)
         ? handleBoundary(app, routers.boundary, read)
         : handle(app, routers, read);
-    });
+    };
+    const answering = doRequest(
+      read.remote_address,
+      () => scarceHeap.passFirst()?.then(work) ?? work(),
+    );
     // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
     const answered = answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),

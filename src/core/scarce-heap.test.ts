@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { doFor, doRequest, whoAsks } from './asking.ts';
+import { SHARED_PARTY } from './party.ts';
+import { ScarceHeap } from './scarce-heap.ts';
+
+/** Requests that pass, and are done when they are told. */
+class Requests {
+  readonly heap: { isScarce: boolean };
+  readonly #scarce: ScarceHeap;
+  readonly passed: string[] = [];
+  readonly #ends = new Map<string, () => void>();
+  readonly #done: Promise<void>[] = [];
+
+  constructor(heap: { isScarce: boolean }) {
+    this.heap = heap;
+    this.#scarce = new ScarceHeap(() => heap.isScarce);
+  }
+
+  /** @param turns that it has had */
+  begin(name: string, address: string, turns = 0): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ends.set(name, resolve);
+    const work = async (): Promise<void> => {
+      whoAsks().turns = turns;
+      await this.#scarce.pass();
+      this.passed.push(name);
+      await promise;
+    };
+    this.#done.push(doRequest(address, work));
+  }
+
+  async end(...names: string[]): Promise<void> {
+    for (const name of names) this.#ends.get(name)?.();
+    await nextTurn();
+    await nextTurn();
+  }
+
+  async endAll(): Promise<void> {
+    this.heap.isScarce = false;
+    await this.end(...this.#ends.keys());
+    await Promise.all(this.#done);
+  }
+
+  pass = (): Promise<void> | undefined => this.#scarce.pass();
+}
+
+const LONG = 8;
+const range = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
+
+test('while there is room nobody waits, however many go on', async () => {
+  const requests = new Requests({ isScarce: false });
+  for (const at of range(100)) requests.begin(`${at}`, '192.0.2.1', LONG);
+  await nextTurn();
+  assert.equal(requests.passed.length, 100);
+  await requests.endAll();
+});
+
+test('of long requests four go on at once, two of one network, and the next when one of them is done', async () => {
+  const requests = new Requests({ isScarce: true });
+  for (const at of range(4)) requests.begin(`a${at}`, `192.0.2.${at}`, LONG);
+  for (const at of range(2)) requests.begin(`b${at}`, '198.51.100.1', LONG);
+  for (const at of range(2)) requests.begin(`c${at}`, '203.0.113.1', LONG);
+  await nextTurn();
+  assert.deepEqual(requests.passed, ['a1', 'a2', 'b1', 'b2']);
+  await requests.end('a1');
+  // Of a network that has none of them before the third of one that has one.
+  assert.deepEqual(requests.passed.slice(4), ['a3']);
+  await requests.end('b1', 'b2');
+  assert.deepEqual(requests.passed.slice(5).sort(), ['c1', 'c2']);
+  await requests.endAll();
+  assert.equal(requests.passed.length, 8);
+});
+
+test('a request that goes on waits no more until it is done', async () => {
+  const scarce = new ScarceHeap(() => true);
+  let passed = 0;
+  await doRequest('192.0.2.1', async () => {
+    whoAsks().turns = LONG;
+    for (const at of range(5)) {
+      await scarce.pass();
+      passed += at;
+    }
+  });
+  assert.equal(passed, 15);
+});
+
+for (const [others, waits] of [
+  [15, false],
+  [16, true],
+] as const) {
+  test(`beside ${others} others of its network a short one ${waits ? 'waits' : 'goes on'}`, async () => {
+    const requests = new Requests({ isScarce: false });
+    for (const at of range(others)) requests.begin(`${at}`, '192.0.2.1', LONG);
+    await nextTurn();
+    requests.heap.isScarce = true;
+    for (const at of range(3)) requests.begin(`long ${at}`, '198.51.100.1', LONG);
+    for (const at of range(3)) requests.begin(`long too ${at}`, '203.0.113.1', LONG);
+    requests.begin('short', '192.0.2.2');
+    requests.begin('elsewhere', '192.0.3.1');
+    await nextTurn();
+    assert.equal(requests.passed.includes('short'), !waits);
+    assert.ok(requests.passed.includes('elsewhere'));
+    await requests.endAll();
+    assert.ok(requests.passed.includes('short'));
+  });
+}
+
+test("the server's own work, and what many wait for, goes on", async () => {
+  const requests = new Requests({ isScarce: true });
+  for (const at of range(20)) requests.begin(`${at}`, '192.0.2.1', LONG);
+  await nextTurn();
+  assert.equal(requests.pass(), undefined);
+  assert.equal(
+    doFor(SHARED_PARTY, () => requests.pass()),
+    undefined,
+  );
+  await requests.endAll();
+});
+
+test('where none is done one more goes on after a while', async () => {
+  const requests = new Requests({ isScarce: true });
+  for (const at of range(6)) requests.begin(`${at}`, '192.0.2.1', LONG);
+  await nextTurn();
+  assert.equal(requests.passed.length, 2);
+  while (requests.passed.length < 6) await nextTurn();
+  await requests.endAll();
+});
