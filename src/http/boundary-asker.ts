@@ -90,7 +90,7 @@ function renew(asker: BoundaryAsker, known: Identified): void {
 }
 
 function footingOf({ token_row, has_line, permission_version }: Identified): Footing {
-  return { token_id: token_row, has_line, mount: undefined, version: permission_version };
+  return { token: token_row, has_line, mount: undefined, version: permission_version };
 }
 
 function callerOf(known: Identified, trace: Trace, { onGone }: HttpRequest): BrokerCaller {

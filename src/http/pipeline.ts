@@ -201,7 +201,7 @@ function standingOf(
 ): Standing {
   const { mount, path, known } = request;
   const footing = {
-    token_id: known?.token_row,
+    token: known?.token_row,
     has_line: known?.has_line ?? false,
     mount: footingOf(mount),
     version: known?.permission_version,

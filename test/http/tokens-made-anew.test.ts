@@ -6,9 +6,10 @@ import { workOf } from '../../src/access/leases/ending/operations.ts';
 import { systemCaller } from '../../src/access/system-caller.ts';
 import { tidyTokens } from '../../src/access/tokens/ending/operations.ts';
 import { eachPlace } from '../support/engines.ts';
+import { CommitHolder } from '../support/held-commit.ts';
 import { startServerAt } from '../support/placed-server.ts';
 import { callAs, must } from '../support/racing.ts';
-import type { Client } from '../support/server.ts';
+import { type Client, startTestServer } from '../support/server.ts';
 
 type Call = Client['call'];
 
@@ -97,3 +98,35 @@ eachPlace('a token with a chosen id', (newPlace) => {
     });
   }
 });
+
+const WAITING: [made_anew: string, type: string, status: number][] = [
+  ['itself', 'service', 403],
+  ['the token above it', 'batch', 403],
+  ['another', 'service', 204],
+  ['another', 'batch', 204],
+];
+
+for (const [made_anew, type, status] of WAITING) {
+  test(`what a ${type} token writes while ${made_anew} is made anew is answered ${status}`, async (t) => {
+    const holder = new CommitHolder();
+    const { call } = await startTestServer(t, { store: holder.over });
+    const all = '{ capabilities = ["create", "read", "update", "sudo"] }';
+    await must(call('PUT', 'sys/policies/acl/strong', { policy: `path "*" ${all}` }));
+    const make = (id: string, policy: string) =>
+      must(call('POST', 'auth/token/create', { id, policies: [policy] }));
+    for (const id of [ID, 'another']) await make(id, 'strong');
+    const body = { policies: ['strong'], type };
+    const below = await must(callAs(call, ID)('POST', 'auth/token/create', body));
+    const token = type === 'batch' ? below.textAt('auth.client_token') : ID;
+    const path = 'sys/policies/acl/late';
+    const policy = 'path "y" {}';
+    const held = holder.hold(path);
+    const late = callAs(call, token)('PUT', path, { policy });
+    await held.reached;
+    const anew = made_anew === 'another' ? 'another' : ID;
+    await must(call('POST', 'auth/token/revoke', { token: anew }))
+      .then(() => make(anew, 'default'))
+      .finally(held.letGo);
+    assert.equal((await late).status, status, (await late).text);
+  });
+}

@@ -36,7 +36,7 @@ export async function holdPermissions(app: App): Promise<Write> {
 /** Stands for a request that was permitted. */
 export function standOn(footing: Footing, renew: () => Promise<Standing>): Standing {
   return {
-    token_id: footing.token_id,
+    token_id: footing.token?.id,
     version: footing.version,
     guards: (changes) => (changes ? takeFooting(footing) : holdFooting(footing)),
     renew,

@@ -20,10 +20,17 @@ export interface Standing {
   renew(): Promise<Standing>;
 }
 
+/** The row of a token, and not of another that is made with the same chosen id later. */
+export type TokenRowKey = {
+  id: string;
+  /** Empty where nobody knows: a batch token of an older server does not name its parent's. */
+  accessor: string;
+};
+
 /** What a caller came with and by, in the terms of its rows. */
 export interface Footing {
   /** The row of the token, or of the one that a batch token was made by; undefined without. */
-  token_id: string | undefined;
+  token: TokenRowKey | undefined;
   /** Whether there are tokens above that one, with which it ends. */
   has_line: boolean;
   /** The mount that the path led to; undefined for those that are always there. */

@@ -27,7 +27,7 @@ eachPlace('whoever changes what is permitted', (newPlace, engine) => {
       const { token, effects } = prepareRootToken(app);
       await store.commit(effects);
       const footing: Footing = {
-        token_id: token.id,
+        token,
         has_line,
         mount: has_mount ? { id, path } : undefined,
         version: await findPermissionVersion(store.db),

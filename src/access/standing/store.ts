@@ -11,12 +11,16 @@ import type { Footing } from './standing.ts';
 
 const ONE = { rows: 1 };
 
-const byToken = preparedHold<{ token_id: string }>(
+/** The accessor tells it from another that is made with the same chosen id meanwhile. */
+type OwnToken = { token_id: string; accessor: string };
+
+const byToken = preparedHold<OwnToken>(
   (from, p) =>
     from
       .selectFrom('token')
       .select('token.id')
       .where('token.id', '=', p.token_id)
+      .where('token.accessor', '=', p.accessor)
       .where(isNotEnded)
       .forKeyShare(),
   ONE,
@@ -44,12 +48,13 @@ export const byVersion = preparedHold<{ version: number }>(
   ONE,
 );
 
-const byTokenAndMount = preparedHold<{ token_id: string; mount_id: string; path: string }>(
+const byTokenAndMount = preparedHold<OwnToken & { mount_id: string; path: string }>(
   (from, p) =>
     from
       .selectFrom(['token', 'mount'])
       .select('token.id')
       .where('token.id', '=', p.token_id)
+      .where('token.accessor', '=', p.accessor)
       .where(isNotEnded)
       .where('mount.id', '=', p.mount_id)
       .where('mount.path', '=', p.path)
@@ -58,12 +63,13 @@ const byTokenAndMount = preparedHold<{ token_id: string; mount_id: string; path:
   ONE,
 );
 
-const byTokenAndVersion = preparedHold<{ token_id: string; version: number }>(
+const byTokenAndVersion = preparedHold<OwnToken & { version: number }>(
   (from, p) =>
     from
       .selectFrom(['token', 'permission_version'])
       .select('token.id')
       .where('token.id', '=', p.token_id)
+      .where('token.accessor', '=', p.accessor)
       .where(isNotEnded)
       .where('permission_version.version', '=', p.version)
       .forShare('permission_version')
@@ -71,17 +77,19 @@ const byTokenAndVersion = preparedHold<{ token_id: string; version: number }>(
   ONE,
 );
 
-const byAll = preparedHold<{
-  token_id: string;
-  mount_id: string;
-  path: string;
-  version: number;
-}>(
+const byAll = preparedHold<
+  OwnToken & {
+    mount_id: string;
+    path: string;
+    version: number;
+  }
+>(
   (from, p) =>
     from
       .selectFrom(['token', 'mount', 'permission_version'])
       .select('token.id')
       .where('token.id', '=', p.token_id)
+      .where('token.accessor', '=', p.accessor)
       .where(isNotEnded)
       .where('mount.id', '=', p.mount_id)
       .where('mount.path', '=', p.path)
@@ -93,19 +101,20 @@ const byAll = preparedHold<{
 );
 
 /** Refuses its write set unless everything that a caller stands on is there as it was. */
-export function holdFooting({ token_id, has_line, mount, version }: Footing): Write[] {
-  if (token_id === undefined || has_line) {
+export function holdFooting({ token, has_line, mount, version }: Footing): Write[] {
+  if (token === undefined || has_line) {
     return [
       ...(version === undefined ? [] : [byVersion({ version })]),
-      ...(token_id === undefined ? [] : [holdLine({ id: token_id })]),
+      ...(token === undefined ? [] : [holdLine(token)]),
       ...(mount ? [byMount({ mount_id: mount.id, path: mount.path })] : []),
     ];
   }
+  const own = { token_id: token.id, accessor: token.accessor };
   if (mount && version !== undefined) {
-    return [byAll({ token_id, mount_id: mount.id, path: mount.path, version })];
+    return [byAll({ ...own, mount_id: mount.id, path: mount.path, version })];
   }
-  if (mount) return [byTokenAndMount({ token_id, mount_id: mount.id, path: mount.path })];
-  return [version === undefined ? byToken({ token_id }) : byTokenAndVersion({ token_id, version })];
+  if (mount) return [byTokenAndMount({ ...own, mount_id: mount.id, path: mount.path })];
+  return [version === undefined ? byToken(own) : byTokenAndVersion({ ...own, version })];
 }
 
 /**

@@ -119,7 +119,7 @@ eachPlace('tokens', (newPlace, engine) => {
       const living = await listLiving(store.db, [...FAMILY.map(({ id }) => id), 'absent'], NOW);
       assert.deepEqual([...living.keys()].sort(), Object.keys(rest).sort());
       for (const { id } of FAMILY) {
-        const held = store.commit([holdLine({ id })]);
+        const held = store.commit([holdLine({ id, accessor: '' })]);
         if (id in rest) await held;
         else await assert.rejects(held, { kind: 'conflict' });
       }
@@ -188,7 +188,7 @@ eachPlace('tokens', (newPlace, engine) => {
         // As a request does: it holds the line of the token that it came with.
         await maker.query('begin');
         for (const { sql: text, parameters } of [
-          holdLine({ id: parent }),
+          holdLine({ id: parent, accessor: '' }),
           insertToken(token('late', parent)),
         ]) {
           await maker.query(text, [...parameters]);
@@ -217,7 +217,7 @@ eachPlace('tokens', (newPlace, engine) => {
       await ender.query('begin');
       for (const { sql: text, parameters } of ends()) await ender.query(text, [...parameters]);
       const making = store.commit([
-        holdLine({ id: left.late === undefined ? 'grandchild' : 'root' }),
+        holdLine({ id: left.late === undefined ? 'grandchild' : 'root', accessor: '' }),
         insertToken(token('late', 'grandchild')),
       ]);
       const refused = assert.rejects(making, { kind: 'conflict' });

@@ -4,6 +4,7 @@ import { preparedHold } from '../../store/held.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { Tables, TokenRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
+import type { TokenRowKey } from '../standing/standing.ts';
 import type { Token, TokenBody } from './token.ts';
 
 // What a token may do is fixed when it is made and read whole, so it is one JSON column. The
@@ -92,9 +93,9 @@ export async function mayHaveChildren(db: Db, id: string): Promise<boolean> {
 }
 
 /** Ids of a token and those above it, but for what one that was ended alone is no more to. */
-const lineOf = (id: string) => sql`
+const lineOf = (id: string, which = sql``) => sql`
   with recursive line (id, parent_id) as (
-    select id, parent_id from token where id = ${id}
+    select id, parent_id from token where id = ${id} ${which}
     union all
     select above.id, above.parent_id from token as above join line on line.parent_id = above.id
     where ${isNotEndedAlone('above')})
@@ -153,10 +154,11 @@ export async function listLiving(
  * Refuses its write set once the token, or one that it descends from, was ended. All of them are
  * held: who ends one waits until the set is durable, and then takes away what it has made.
  */
-export const holdLine = preparedHold<{ id: string }>(
-  (_from, { id }) =>
+export const holdLine = preparedHold<TokenRowKey>(
+  (_from, { id, accessor }) =>
     compiled(sql`select 1 from (select min(coalesce(held.expires_at, 1)) as earliest from (
-      select token.expires_at from token where token.id in (${lineOf(id)})
+      select token.expires_at from token
+      where token.id in (${lineOf(id, sql`and ${accessor} in ('', accessor)`)})
       for key share) as held) as line
       where line.earliest > ${sql.lit(ENDED)}`),
   { rows: 1, conflict: 'the token was revoked in the meantime' },
@@ -279,7 +281,10 @@ export function deleteLogIns(alias_ids: Expression<string>): Write {
 
 /** Ends a token alone: its children are orphans from then on, also those that are being made. */
 export function deleteAlone(id: string): Write[] {
-  return [holdLine({ id }), endTokens(sql<string>`(select cast(${id} as text))`, ENDED_ALONE)];
+  return [
+    holdLine({ id, accessor: '' }),
+    endTokens(sql<string>`(select cast(${id} as text))`, ENDED_ALONE),
+  ];
 }
 
 /** Tokens of log-ins that came by these aliases and were not ended, in no order; some may be left out. */

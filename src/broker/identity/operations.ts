@@ -1,6 +1,7 @@
 import type { Acl } from '../../access/acl.ts';
 import type { Caller, TokenFacts } from '../../access/caller.ts';
 import { readPermissionVersion } from '../../access/standing/operations.ts';
+import type { TokenRowKey } from '../../access/standing/standing.ts';
 import {
   authenticateAgain,
   authenticateLiving,
@@ -25,7 +26,7 @@ export interface Identified {
   acl: Acl | undefined;
   identity: Caller['identity'];
   /** As a token's authentication has them. */
-  token_row: string | undefined;
+  token_row: TokenRowKey | undefined;
   has_line: boolean;
   permission_version: number | undefined;
 }

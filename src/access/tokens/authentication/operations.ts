@@ -8,6 +8,7 @@ import type { Acl } from '../../acl.ts';
 import type { Caller, TokenFacts } from '../../caller.ts';
 import { readPermissions } from '../../identity/operations.ts';
 import { readPermissionVersion } from '../../standing/operations.ts';
+import type { TokenRowKey } from '../../standing/standing.ts';
 import { isWrappingToken } from '../../wrapping/wrapping.ts';
 import { judgeAddress } from '../addresses.ts';
 import { nowSeconds, openBatchToken, tokenId } from '../minting/operations.ts';
@@ -20,7 +21,7 @@ export interface Authenticated {
   acl: Acl;
   identity: IdentityFacts | undefined;
   /** The row that it ends with: its own, or of the token that a batch token was made by. */
-  token_row: string | undefined;
+  token_row: TokenRowKey | undefined;
   /** Whether others are above that row, and it ends with them. */
   has_line: boolean;
   /** What is permitted goes by this; undefined where it does not depend on what is configured. */
@@ -122,11 +123,16 @@ async function identifyToken(
     token: facts,
     acl,
     identity,
-    token_row: token.type === 'batch' ? token.parent_id : token.id,
+    token_row:
+      token.type === 'batch' ? parentRowOf(token) : { id: token.id, accessor: token.accessor },
     has_line: token.parent_id !== undefined,
     permission_version: acl.root && token.entity_id === '' ? undefined : version,
   };
   return { authenticated, counted: token };
+}
+
+function parentRowOf({ parent_id, parent_accessor = '' }: Token): TokenRowKey | undefined {
+  return parent_id === undefined ? undefined : { id: parent_id, accessor: parent_accessor };
 }
 
 /** The token and text that a caller came with. */
