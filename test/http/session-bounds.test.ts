@@ -374,8 +374,16 @@ eachPlace('bounds of one session', (newPlace) => {
   });
 
   test('holds none of its stored secrets while it waits for a server', async () => {
+    const library = copyId(1, source.vault);
+    const alone = await newTarget();
+    await link(alone, 'target-brokered', [library]);
     const target = await newTarget();
-    await link(target, 'target-brokered', [...stored.slice(0, 3), copyId(1, source.vault)]);
+    await link(target, 'target-brokered', [...stored.slice(0, 3), library]);
+    assert.equal(await authorizeHeld(target, 4), await authorizeHeld(alone, 1));
+  });
+
+  /** What a session holds while its library is asked for. */
+  async function authorizeHeld(target: string, count: number): Promise<number> {
     const { app } = broker.client.running;
     const asked = Promise.withResolvers<void>();
     const answered = Promise.withResolvers<void>();
@@ -384,15 +392,16 @@ eachPlace('bounds of one session', (newPlace) => {
       asked.resolve();
       return answered.promise;
     };
-    const authorizing = user.call('POST', `targets/${target}:authorize-session`, {});
+    const authorizing = authorize(target);
     await asked.promise;
-    assert.equal(heldSecrets(app), 0);
+    const held = heldSecrets(app);
     vault.pause = pause;
     answered.resolve();
     const reply = await authorizing;
     assert.equal(reply.status, 200, reply.text);
     const credentials = reply.field('credentials');
-    assert.ok(Array.isArray(credentials) && credentials.length === 4);
+    assert.ok(Array.isArray(credentials) && credentials.length === count);
     assert.equal(heldSecrets(app), 0);
-  });
+    return held;
+  }
 });

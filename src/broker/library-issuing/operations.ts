@@ -54,6 +54,29 @@ export interface IssueRequest {
   library: Resource;
   session: { id: string; expires_at: number };
   facts: TemplateFacts;
+  connect: Connect;
+}
+
+/** What leads to the server of a store. */
+interface Connected {
+  token_id: string;
+  connection: VaultConnection;
+}
+
+export type Connect = (store_id: string) => Promise<Connected>;
+
+/** For the libraries of one session: those of one store share what leads to its server, until the session is durable. */
+export function connectorFor(app: App): Connect {
+  const known = new Map<string, Promise<Connected>>();
+  const open = async (store_id: string): Promise<Connected> => {
+    const token = await requireToken(app, store_id);
+    return { token_id: token.id, connection: openConnection(app, token) };
+  };
+  return (store_id) => {
+    const connected = known.get(store_id) ?? open(store_id);
+    known.set(store_id, connected);
+    return connected;
+  };
 }
 
 /**
@@ -172,15 +195,10 @@ async function issueFromVault(
   request: IssueRequest,
 ): Promise<Issued> {
   const { library } = request;
-  const token = await requireToken(app, library.container_id);
-  const connection = openConnection(app, token);
+  const { token_id, connection } = await request.connect(library.container_id);
   const { namespace } = connection;
-  const asked = { token_id: token.id, token_mac: macOf(app, connection), namespace };
-  const giveMadeBack = async (lease: Lease | undefined): Promise<void> => {
-    if (!lease) return;
-    const became = await giveLeaseBack(app, connection, lease);
-    noteGivenBack(caller, { source_id: library.id, lease_id: lease.id, lease: became });
-  };
+  const asked = { token_id, token_mac: macOf(app, connection), namespace };
+  const source_id = library.id;
   const { answer, read } = await askFor(app, connection, {
     ...request,
     makePair: (type, bits) => newKeyPair(app, caller, type, bits),
@@ -188,29 +206,54 @@ async function issueFromVault(
   }).catch(async (error: unknown) => {
     // What comes too late, too long or broken is there all the same.
     if (error instanceof VaultFault && error.made) {
-      await giveMadeBack(leaseOf(app, request, asked, error.made));
+      const lease = leaseOf(app, request, asked, error.made);
+      await giverOf(app, caller, { source_id, connection, lease })();
     }
     throw error;
   });
   const lease = leaseOf(app, request, asked, answer);
-  const made = madeTokenOf(answer.body);
-  const giveBack = async (): Promise<void> => {
-    await giveMadeBack(lease);
-    if (made === undefined) return;
-    const source_id = library.id;
-    const became = await giveTokenBack(app, connection, { token: made, library_id: source_id });
-    if (became) noteGivenBack(caller, { source_id, token: became });
-  };
+  const token = madeTokenOf(answer.body);
+  const giveBack = giverOf(app, caller, { source_id, connection, lease, token });
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
-    const recorded = { source_id: library.id, lease_id: lease?.id };
+    const recorded = { source_id, lease_id: lease?.id };
     // Also of what has no lease: asked with a token of before, or of another server, it is asked for anew.
-    const effects = [holdCurrentToken(token.id), ...(lease ? [insertLease(lease)] : [])];
+    const effects = [holdCurrentToken(token_id), ...(lease ? [insertLease(lease)] : [])];
     return { found, weight: answer.weight, recorded, effects, giveBack };
   } catch (error) {
     await giveBack();
     throw error;
   }
+}
+
+/**
+ * Gives back what was made. It is kept until the session is durable, and so holds nothing of the library, nor of
+ * the answer.
+ */
+function giverOf(
+  app: App,
+  caller: BrokerCaller,
+  {
+    source_id,
+    connection,
+    lease,
+    token,
+  }: {
+    source_id: string;
+    connection: VaultConnection;
+    lease: Lease | undefined;
+    token?: string | undefined;
+  },
+): Issued['giveBack'] {
+  return async () => {
+    if (lease) {
+      const became = await giveLeaseBack(app, connection, lease);
+      noteGivenBack(caller, { source_id, lease_id: lease.id, lease: became });
+    }
+    if (token === undefined) return;
+    const became = await giveTokenBack(app, connection, { token, library_id: source_id });
+    if (became) noteGivenBack(caller, { source_id, token: became });
+  };
 }
 
 /** What was made, and was given back, belongs into the record of the request, also where that is refused. */

@@ -6,7 +6,7 @@ import { doFewAtOnce } from '../../core/few-at-once.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { TemplateFacts } from '../credential-libraries/template.ts';
-import { type Issued, issueFromLibrary } from '../library-issuing/operations.ts';
+import { connectorFor, type Issued, issueFromLibrary } from '../library-issuing/operations.ts';
 import { listLinksFrom } from '../links/store.ts';
 import type { Resource } from '../resource.ts';
 import { holdVersion } from '../resources/holds/store.ts';
@@ -15,12 +15,18 @@ import type { AccountFacts } from '../users/account-facts.ts';
 import type { SessionCredential } from './credential.ts';
 import { NoRoom, ROOM_PLACES, SECRET_TIMES, type SecretHold, SecretRoom } from './room.ts';
 import {
+  AT_ONCE,
   type Dress,
   dressFor,
-  openSources,
+  findBytesToIssue,
+  findSources,
+  openStored,
+  readSource,
   type SourceIds,
+  type Sources,
   type Stored,
 } from './sources/operations.ts';
+import type { SourceHead } from './sources/store.ts';
 import { insertInjected, listInjected } from './store.ts';
 
 /** What of a session its credentials depend on. */
@@ -65,8 +71,6 @@ export const heldSecrets = (app: App): number => roomOf(app).held;
 
 /** Sources that a session is given something by, where a target has more of them from before. */
 const MOST_EVER = 512;
-/** Of the sources of a session, so many issue at the same time. */
-const AT_ONCE = 4;
 
 /**
  * Finds or issues the credentials of a target for one session. When one cannot be had, or the client has
@@ -116,23 +120,27 @@ async function resolve(
   }
   const ids = { brokered, injected };
   const dress = dressFor(app);
+  const sources = await findSources(app, ids);
   // Before anything is issued: one that does not open leaves nothing to give back.
-  const stored = await openSources(app, ids, dress, hold);
-  const { shown, hidden } = stored;
-  const libraries = { shown: shown.libraries, hidden: hidden.libraries };
+  const stored = await openStored(app, sources, dress, hold);
+  const libraries = librariesOf(sources);
   const given = { session, libraries, hold };
-  if (shown.libraries.length + hidden.libraries.length === 0) {
-    return give(app, caller, { ...given, stored, issued: [] });
-  }
+  const all = [...libraries.shown, ...libraries.hidden];
+  if (all.length === 0) return give(app, caller, { ...given, stored, issued: [] });
   // Servers may take their time: what is stored is let go of meanwhile, and read again.
   hold.startIssuing();
   return issueBesides(app, caller, ids, { ...given, dress });
 }
 
+const librariesOf = ({ shown, hidden }: Sources): Given['libraries'] => ({
+  shown: shown.libraries,
+  hidden: hidden.libraries,
+});
+
 /** What is the same however a session's credentials are had. */
 interface Given {
   session: SessionFacts;
-  libraries: { shown: readonly Resource[]; hidden: readonly Resource[] };
+  libraries: { shown: readonly SourceHead[]; hidden: readonly SourceHead[] };
   hold: SecretHold;
 }
 
@@ -143,9 +151,13 @@ async function issueBesides(
   given: Given & { dress: Dress },
 ): Promise<ResolvedCredentials> {
   const { shown, hidden } = given.libraries;
-  const issued = await issueAll(app, caller, { ...given, libraries: [...shown, ...hidden] });
+  const libraries = [...shown, ...hidden];
+  // All of it before anything is issued: who has to wait has nothing to give back.
+  given.hold.growRows(await findBytesToIssue(app, libraries));
+  const issued = await issueAll(app, caller, { ...given, libraries });
   try {
-    const stored = await openSources(app, ids, dressFor(app), given.hold);
+    const sources = await findSources(app, ids);
+    const stored = await openStored(app, sources, dressFor(app), given.hold);
     return give(app, caller, { ...given, stored, issued });
   } catch (error) {
     // The server may have been sealed while it waited for others.
@@ -159,7 +171,7 @@ function give(
   caller: BrokerCaller,
   { session, libraries, hold, stored, issued }: Given & { stored: Stored; issued: Dressed[] },
 ): ResolvedCredentials {
-  const { shown, hidden } = stored;
+  const { shown, hidden } = stored.sources;
   const dressed = issued.map(({ credential }) => credential);
   const own = dressed.slice(0, libraries.shown.length);
   const others = dressed.slice(libraries.shown.length);
@@ -169,12 +181,12 @@ function give(
     ...credentials.map(({ id }) => ({ source_id: id })),
   ];
   return {
-    credentials: [...own, ...shown.opened],
+    credentials: [...own, ...stored.shown],
     effects: [
       // A source that goes meanwhile, or says something else, gives nothing to a session.
       ...[...libraries.shown, ...libraries.hidden, ...credentials].map(holdSource),
       ...issued.flatMap(({ effects }) => effects),
-      ...[...others, ...hidden.opened].map((credential) => keep(app, session, credential)),
+      ...[...others, ...stored.hidden].map((credential) => keep(app, session, credential)),
     ],
     abandon: () => giveBack(issued),
     release: () => hold.release(),
@@ -182,7 +194,7 @@ function give(
 }
 
 /** With the store that it lies in a source would go, too. */
-const holdSource = ({ id, version }: Resource): Effect => holdVersion({ id, version });
+const holdSource = ({ id, version }: SourceHead): Effect => holdVersion({ id, version });
 
 interface Dressed extends Omit<Issued, 'found' | 'weight'> {
   credential: SessionCredential;
@@ -197,18 +209,19 @@ async function issueAll(
     session,
     dress,
     hold,
-  }: { libraries: readonly Resource[]; session: SessionFacts; dress: Dress; hold: SecretHold },
+  }: { libraries: readonly SourceHead[]; session: SessionFacts; dress: Dress; hold: SecretHold },
 ): Promise<Dressed[]> {
-  if (libraries.length === 0) return [];
   const facts = await readFacts(app, caller);
+  const connect = connectorFor(app);
   const { done, failed } = await whileThere(caller, async (requireThere) => {
     const outcome = await doFewAtOnce(libraries, AT_ONCE, async (library) => {
       await giveWay(app);
       requireThere();
       const { found, weight, ...issued } = await issueFromLibrary(app, caller, {
-        library,
+        library: await readSource(app, library),
         session,
         facts,
+        connect,
       });
       try {
         hold.grow(weight);

@@ -7,6 +7,7 @@ const PLACES: RoomPlaces = {
   short: { total: 20, each: 12 },
   short_each: 8,
   long_each: 40,
+  rows_each: 4,
   long: {
     stored: { ...FEW, longest_patience_ms: 1_000 },
     issued: { ...FEW, longest_patience_ms: 2_000 },
@@ -37,8 +38,9 @@ function waiting(place: Promise<SecretHold>): Waiting {
 }
 
 test('all that can be held together is 64 MiB, and half of it for one site', () => {
-  const { short, long, long_each } = ROOM_PLACES;
-  const sum = (stored: number, issued: number): number => (stored + issued) * long_each;
+  const { short, long, long_each, rows_each } = ROOM_PLACES;
+  const sum = (stored: number, issued: number): number =>
+    stored * long_each + issued * (long_each + rows_each);
   const { stored, issued } = long;
   assert.ok(short.total + sum(stored.at_once, issued.at_once) <= 64 * MiB);
   assert.ok(short.each + sum(stored.at_once_site ?? 9, issued.at_once_site ?? 9) <= 32 * MiB);
@@ -52,6 +54,41 @@ test('short secrets are counted as they are, and given back', () => {
   assert.equal(room.held, 8);
   hold.release();
   assert.equal(room.held, 0);
+});
+
+const counted: [what: string, secrets: number, rows: number, held: number | undefined][] = [
+  ['rows beside as many secrets as are short', 8, 4, 12],
+  ['rows for which there is no room, which take a place', 0, 13, 40],
+  ['more rows than a place has room for', 0, 400, 40],
+  ['rows beside all secrets that a place has room for', 40, 4, 40],
+  ['more secrets than that', 41, 0, undefined],
+];
+for (const [what, secrets, rows, held] of counted) {
+  test(`nobody is refused for having many rows: ${what}`, async () => {
+    const room = openRoom();
+    const hold = room.hold(here);
+    const grow = (): void => {
+      hold.grow(secrets);
+      hold.growRows(rows);
+    };
+    if (held === undefined) assert.throws(grow, /more than .* bytes together/);
+    else grow();
+    assert.equal(room.held, held ?? 0);
+    hold.release();
+    await settle();
+    assert.equal(room.held, 0);
+  });
+}
+
+test('who finds no room for rows waits as for secrets', () => {
+  const room = openRoom();
+  room.hold(here).grow(9);
+  const second = room.hold(here);
+  second.growRows(12);
+  assert.throws(
+    () => second.growRows(1),
+    (error) => error instanceof NoRoom && error.line === 'stored',
+  );
 });
 
 test('who has long secrets, or comes when the others have all the room, takes a free place', async () => {
@@ -146,7 +183,7 @@ test('who has waited so long is refused, and not before', async (t) => {
   assert.deepEqual(ended.map(String), ['Error: refused', 'Error: refused']);
   first.release();
   await settle();
-  assert.ok(room.held === 40 && others.hold, 'the place of the other line alone');
+  assert.ok(room.held === 44 && others.hold, 'the place of the other line alone');
 });
 
 test('who waits for servers keeps no place of those who do not, and one of their own', async () => {
@@ -159,7 +196,7 @@ test('who waits for servers keeps no place of those who do not, and one of their
   mixed.grow(9);
   const stored = room.hold(here);
   stored.grow(40);
-  assert.equal(room.held, 80, 'one of each line');
+  assert.equal(room.held, 84, 'one of each line');
   const more = room.hold(here);
   more.startIssuing();
   assert.throws(
@@ -172,7 +209,7 @@ test('who waits for servers keeps no place of those who do not, and one of their
   waited.grow(40);
   waited.startIssuing();
   waited.grow(40);
-  assert.equal(room.held, 40, 'it keeps its place');
+  assert.equal(room.held, 44, 'it keeps its place');
   waited.release();
   await settle();
   assert.equal(room.held, 0);

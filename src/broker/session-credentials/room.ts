@@ -17,6 +17,8 @@ export interface RoomPlaces {
   short_each: number;
   /** Bytes of one session with a place. */
   long_each: number;
+  /** Bytes of the rows that one may have besides, where it waits for servers. */
+  rows_each: number;
   long: Readonly<Record<Line, Places>>;
 }
 
@@ -29,11 +31,12 @@ const SEALING = 64 << 10;
 
 const WAITING = { waiting: 512, waiting_each: 256 };
 
-/** Together 64 MiB of the secrets of all sessions that are being made, and half of that for one site. */
+/** Together 64 MiB of the secrets and sources of all sessions that are being made, and half of that for one site. */
 export const ROOM_PLACES: RoomPlaces = {
-  short: { total: 22 << 20, each: 15 << 20 },
+  short: { total: 18 << 20, each: 14 << 20 },
   short_each: SECRET_TIMES * (512 << 10),
   long_each: SECRET_TIMES * (MOST_BYTES + SEALING),
+  rows_each: 3 << 19,
   long: {
     stored: { at_once: 2, at_once_site: 1, ...WAITING, longest_patience_ms: 20_000 },
     issued: { at_once: 3, at_once_site: 1, ...WAITING, longest_patience_ms: 30_000 },
@@ -78,7 +81,9 @@ export class SecretRoom {
   /** Bytes that are held now; of those with a place as many as they may hold. */
   get held(): number {
     const { stored, issued } = this.#long;
-    return this.#short.held + (stored.running + issued.running) * this.#places.long_each;
+    const { long_each, rows_each } = this.#places;
+    const places = (stored.running + issued.running) * long_each;
+    return this.#short.held + places + issued.running * rows_each;
   }
 
   /** Begins to hold the secrets of one session, without a place until it needs one. */
@@ -132,6 +137,7 @@ export class SecretHold {
   readonly #tryPlace: (line: Line) => Place | undefined;
   #line: Line = 'stored';
   #place: Place | undefined;
+  /** Of secrets. */
   #bytes = 0;
 
   constructor(
@@ -153,14 +159,28 @@ export class SecretHold {
   grow(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#most.long_each) throw refuseTooLong();
+    if (this.#bytes <= this.#most.short_each) this.growRows(bytes);
+    else this.#needPlace();
+  }
+
+  /**
+   * The same for rows that belong to no secret: nobody is refused for having many.
+   *
+   * @throws NoRoom
+   */
+  growRows(bytes: number): void {
+    if (this.#place || this.#short.grow(bytes)) return;
+    this.#needPlace();
+  }
+
+  #needPlace(): void {
     if (this.#place) return;
-    if (this.#bytes <= this.#most.short_each && this.#short.grow(bytes)) return;
     const place = this.#tryPlace(this.#line);
     if (!place) throw new NoRoom(this.#line);
     this.enter(place);
   }
 
-  /** From now on servers are waited for: nothing is held for that, and no place of those who do not. */
+  /** From now on servers are waited for: what was held is not, and no place of those who wait for none. */
   startIssuing(): void {
     if (this.#place?.line !== 'issued') this.release();
     this.#bytes = 0;

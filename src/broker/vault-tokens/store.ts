@@ -47,6 +47,19 @@ export async function listLatestStatus(
   return new Map(rows.map(({ store_id, status }) => [store_id, status]));
 }
 
+/** How long what leads to the servers of some stores is, sealed. */
+export async function listConnectionBytes(db: Db, store_ids: readonly string[]): Promise<number[]> {
+  const rows = await inBlocks(store_ids, (some) =>
+    db
+      .selectFrom('vault_token')
+      .select((row) => row.fn<number>('octet_length', ['secret_sealed']).as('bytes'))
+      .where('store_id', 'in', some)
+      .where('replaced_at', 'is', null)
+      .execute(),
+  );
+  return rows.map(({ bytes }) => bytes);
+}
+
 interface Page {
   after: string;
   limit: number;
