@@ -5,8 +5,8 @@ import { eachEngine } from '../../test/support/engines.ts';
 import { listPoliciesNamed, measurePolicies } from '../access/policies/store.ts';
 import { listLogInsByToken, listTokenRows } from '../broker/auth-tokens/store.ts';
 import { listLinksOfAll, listLinksToAll } from '../broker/links/store.ts';
-import { listOwnedByAll } from '../broker/resources/store.ts';
 import { listConnectionsById, listOpenConnections } from '../broker/sessions/connections/store.ts';
+import { listAccountsOfUsers } from '../broker/users/store.ts';
 import { listLatestStatus } from '../broker/vault-tokens/store.ts';
 import type { Db } from './database.ts';
 import { inBlocks } from './in-blocks.ts';
@@ -35,7 +35,7 @@ const questions: Record<string, (db: Db, ids: readonly string[]) => Promise<unkn
   'how long policies are': measurePolicies,
   'rows of tokens': listTokenRows,
   'log-ins by their tokens': listLogInsByToken,
-  'what users own': (db, ids) => listOwnedByAll(db, 'auth-token', ids),
+  'accounts of users': listAccountsOfUsers,
   'links from many': (db, ids) => listLinksOfAll(db, ids, ['host-set-host']),
   'links to many': (db, ids) => listLinksToAll(db, ids, 'host-set-host'),
   'connections by id': listConnectionsById,

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { listAliasIds } from '../../src/access/identity/aliases/operations.ts';
 import { listUnmountedTokens } from '../../src/access/tokens/store.ts';
-import { listOwnedByAll } from '../../src/broker/resources/store.ts';
+import { listAccountFacts, listAccountsOfUsers } from '../../src/broker/users/store.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
@@ -92,7 +92,19 @@ const READS: [what: string, read: () => Promise<number>][] = [
       return count - 1;
     },
   ],
-  ['accounts of many users', async () => (await listOwnedByAll(db, 'account', owners)).length],
+  ['accounts of many users', async () => (await listAccountsOfUsers(db, owners)).size],
+  [
+    'what accounts know of people',
+    async () => {
+      const accounts = [...(await listAccountsOfUsers(db, owners)).values()].flat();
+      return (
+        await listAccountFacts(
+          db,
+          accounts.map(({ id }) => id),
+        )
+      ).size;
+    },
+  ],
   [
     'tokens that no auth mount made',
     async () => {

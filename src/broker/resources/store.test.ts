@@ -33,7 +33,6 @@ import {
   listContained,
   listKeyed,
   listOfType,
-  listOwnedByAll,
   saveResource,
 } from './store.ts';
 
@@ -379,22 +378,6 @@ eachEngine('resources', (open, engine) => {
       }
     });
   }
-
-  test('what belongs to many is found at once, and to nobody not at all', async () => {
-    const store = await open();
-    await store.commit([
-      insertResource(makeResource('acctpw_1', { owner_id: 'u_1' })),
-      insertResource(makeResource('acctpw_2', { owner_id: 'u_2' })),
-      insertResource(makeResource('acctpw_3')),
-      insertResource(makeResource('at_1', { owner_id: 'u_1' })),
-    ]);
-    const found = await listOwnedByAll(store.db, 'account', ['u_1', 'u_2', 'u_3']);
-    assert.deepEqual(
-      found.map(({ id }) => id),
-      ['acctpw_1', 'acctpw_2'],
-    );
-    assert.deepEqual(await listOwnedByAll(store.db, 'account', []), []);
-  });
 
   test('what has a key of a kind is read by pages, each once and in the order of the keys', async () => {
     const store = await open();

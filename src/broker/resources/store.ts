@@ -1,11 +1,9 @@
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
-import { compareIds, inBlocks } from '../../store/in-blocks.ts';
 import { listInParts, PAGE } from '../../store/in-pages.ts';
 import type { ResourceRow } from '../../store/tables.ts';
 import { type Guard, type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
-import { listResourcesById } from './by-ids/store.ts';
 import { LONG, resourceOf } from './row.ts';
 
 // All resources share one table: they are found, listed, paged, versioned and removed alike.
@@ -78,27 +76,6 @@ export async function listOwnedIds(
 ): Promise<string[]> {
   const owned = db.selectFrom('resource').select('id').where('owner_id', '=', owner_id);
   return (await owned.where('type', '=', type).execute()).map(({ id }) => id);
-}
-
-/** Everything of a type that belongs to some users, oldest first. */
-export async function listOwnedByAll(
-  db: Db,
-  type: ResourceTypeName,
-  owner_ids: readonly string[],
-): Promise<Resource[]> {
-  const rows = await inBlocks([...new Set(owner_ids)], (some) =>
-    db
-      .selectFrom('resource')
-      .select('id')
-      .where('owner_id', 'in', some)
-      .where('type', '=', type)
-      .execute(),
-  );
-  const owned = await listResourcesById(
-    db,
-    rows.map(({ id }) => id),
-  );
-  return owned.sort((a, b) => a.created_ms - b.created_ms || compareIds(a.id, b.id));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { removeLogInsAfterCommit } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
+import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
@@ -14,11 +15,11 @@ import { isIdOf } from '../resource-types.ts';
 import { listPlacesById } from '../resources/by-ids/store.ts';
 import { holdResources } from '../resources/holds/store.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
-import { listOwnedByAll, listOwnedIds } from '../resources/store.ts';
+import { listOwnedIds } from '../resources/store.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
-import { describeAccounts } from './account-facts.ts';
-import { clearOwner, setOwner } from './store.ts';
+import { describeAccounts, type ShownAccounts } from './account-facts.ts';
+import { clearOwner, listAccountFacts, listAccountsOfUsers, setOwner } from './store.ts';
 import type { UserBody } from './user.ts';
 
 const BUILT_IN: readonly string[] = [ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER];
@@ -56,22 +57,31 @@ export const userDefinition: Definition = {
   },
 
   async describe(app, _caller, users, how) {
-    const [accounts, tree] = await Promise.all([
-      listOwnedByAll(
+    const tree = await readScopeTree(app);
+    const described: ShownAccounts[] = [];
+    const breath = new Breath();
+    for (let at = 0; at < users.length; at += USERS_AT_ONCE) {
+      const some = users.slice(at, at + USERS_AT_ONCE);
+      const accountsOf = await listAccountsOfUsers(
         app.db,
-        'account',
-        users.map((user) => user.id),
-      ),
-      readScopeTree(app),
-    ]);
-    const accountsOf = Map.groupBy(accounts, (account) => account.owner_id);
-    return users.map((user) => {
-      const own = accountsOf.get(user.id) ?? [];
-      const primary = tree.byId.get(user.scope_id)?.primary_auth_method_id ?? '';
-      return omitEmpty(describeAccounts(own, primary, how));
-    });
+        some.map((user) => user.id),
+      );
+      for (const { id, scope_id } of some) {
+        const primary = tree.byId.get(scope_id)?.primary_auth_method_id ?? '';
+        described.push(describeAccounts(accountsOf.get(id) ?? [], primary, how));
+      }
+      await breath.take();
+    }
+    const primaries = described.flatMap(({ primary_account_id }) => primary_account_id ?? []);
+    const facts = await listAccountFacts(app.db, primaries);
+    return described.map(({ primary_account_id, ...shown }) =>
+      omitEmpty({ ...shown, ...facts.get(primary_account_id ?? ''), primary_account_id }),
+    );
   },
 };
+
+/** Users whose accounts are read before others get their turn. */
+const USERS_AT_ONCE = 64;
 
 const FIELD = 'account_ids';
 /** Of one user, who has one of each way to log in; each change plans for every one of them. */

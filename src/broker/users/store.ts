@@ -1,7 +1,45 @@
 import { aside } from '../../store/aside.ts';
-import { build } from '../../store/database.ts';
+import { build, type Db } from '../../store/database.ts';
+import { compareIds } from '../../store/in-blocks.ts';
 import { type Write, write } from '../../store/write.ts';
+import { listFirstById, preparedForIds } from '../resources/by-ids/store.ts';
 import type { Ids } from '../resources/removals/store.ts';
+import { type AccountFacts, factsOf, type OwnedAccount } from './account-facts.ts';
+
+const ownedByUsers = preparedForIds<Record<never, never>, OwnedAccount>((from, ids) =>
+  from
+    .selectFrom('resource')
+    .select(['id', 'scope_id', 'container_id', 'owner_id', 'created_ms'])
+    .where('owner_id', 'in', ids)
+    .where('type', '=', 'account'),
+);
+
+/** The accounts that stand for each of some users, the oldest first. Each may have dozens. */
+export async function listAccountsOfUsers(
+  db: Db,
+  user_ids: readonly string[],
+): Promise<Map<string, OwnedAccount[]>> {
+  const accounts = await ownedByUsers(db, user_ids, {});
+  const accountsOf = Map.groupBy(accounts, (account) => account.owner_id);
+  for (const own of accountsOf.values()) {
+    own.sort((a, b) => a.created_ms - b.created_ms || compareIds(a.id, b.id));
+  }
+  return accountsOf;
+}
+
+/** What accounts know of people, by their ids: the rest of a long row is not held while the others are read. */
+export async function listAccountFacts(
+  db: Db,
+  ids: readonly string[],
+): Promise<Map<string, AccountFacts>> {
+  const facts = new Map<string, AccountFacts>();
+  for (let at = 0; at < ids.length; ) {
+    const { resources, taken } = await listFirstById(db, ids.slice(at));
+    for (const account of resources) facts.set(account.id, factsOf(account));
+    at += taken;
+  }
+  return facts;
+}
 
 /**
  * Gives an account to a user, or takes it away; refused if it is not where it was.

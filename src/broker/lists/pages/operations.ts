@@ -51,7 +51,7 @@ const MOST_SHOWN = 8 * 1024 * 1024;
 /** What rows have at most whose bytes need not be counted: a page of them has less than that anyway. */
 const SHORT = 4 * 1024;
 
-/** Items that are looked at, by a filter too, before others get their turn. */
+/** Items that are shown, and looked at by a filter too, before others get their turn. */
 const ROUND = 200;
 
 /** A page of items that match, and one more if there is one; fewer than asked for where they are long. */
@@ -84,16 +84,21 @@ export async function readPage(
     const { rows } = part;
     const isLong = part.bytes > rows.length * SHORT;
     const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
-    const shapes = await show(kept);
-    for (const [at, resource] of kept.entries()) {
-      const shown = shapes[at];
-      if (shown === undefined) continue;
-      if (filter?.takeTurn()) await nextBreath();
-      if (filter && !isAdmitted(filter, shown)) continue;
-      found.push({ place: { ms: resource[step.order], id: resource.id }, shown });
-      if (isLong) bytes += JSON.stringify(shown).length;
-      if (found.length === wanted) return { found, more: true };
-      if (bytes > MOST_SHOWN && found.length > 1) return { found, more: true };
+    for (let at = 0; at < kept.length; at += ROUND) {
+      // What is read besides rows to show them is held for some of them at a time.
+      if (at > 0) await nextBreath();
+      const some = kept.slice(at, at + ROUND);
+      const shapes = await show(some);
+      for (const [index, resource] of some.entries()) {
+        const shown = shapes[index];
+        if (shown === undefined) continue;
+        if (filter?.takeTurn()) await nextBreath();
+        if (filter && !isAdmitted(filter, shown)) continue;
+        found.push({ place: { ms: resource[step.order], id: resource.id }, shown });
+        if (isLong) bytes += JSON.stringify(shown).length;
+        if (found.length === wanted) return { found, more: true };
+        if (bytes > MOST_SHOWN && found.length > 1) return { found, more: true };
+      }
     }
     if (!part.end) return { found, more: false };
     before = part.end;
