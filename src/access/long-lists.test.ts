@@ -6,7 +6,12 @@ import { PAGE } from '../store/in-pages.ts';
 import type { Store } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { write } from '../store/write.ts';
-import { listGroupsOf, listMembers, listNestings } from './identity/memberships/store.ts';
+import {
+  listAllParents,
+  listGroupsOf,
+  listMembers,
+  readNestings,
+} from './identity/memberships/store.ts';
 import { listKnownNames } from './policies/store.ts';
 
 const COUNT = 3 * PAGE + 1;
@@ -54,9 +59,20 @@ const LISTS: [what: string, list: (db: Db) => Promise<string[]>, is: readonly st
   [
     'groups of some groups',
     async (db) =>
-      (await listNestings(db, names)).map(({ group_id, member_id }) =>
-        member_id === names[0] ? group_id : member_id,
-      ),
+      (await Array.fromAsync(readNestings(db, names)))
+        .flat()
+        .map(({ group_id, member_id }) => (member_id === names[0] ? group_id : member_id)),
+    others,
+  ],
+  [
+    'groups of all groups',
+    async (db) => {
+      const { [names[0] ?? '']: above = [], ...each } = Object.fromEntries(
+        await listAllParents(db),
+      );
+      const below = Object.entries(each).filter(([, of]) => of[0] === names[1]);
+      return [...above, ...below.map(([id]) => id)];
+    },
     others,
   ],
 ];

@@ -10,8 +10,8 @@ import { aliasIds } from '../../src/access/identity/aliases/store.ts';
 import {
   countParents,
   hasMoreNestings,
-  listAllNestings,
-  listNestings,
+  listAllParents,
+  readNestings,
 } from '../../src/access/identity/memberships/store.ts';
 import { readGivingGroups } from '../../src/access/identity/store.ts';
 import {
@@ -170,8 +170,12 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],
   ['log-ins, the oldest first', /type_created/, (db) => listLogIns(db, { ms: 1, id: 'x' }, 10)],
   ['groups in groups', /member_groups/, (db) => hasMoreNestings(db, 10)],
-  ['all groups in groups', /member_groups/, (db) => listAllNestings(db)],
-  ['groups of groups', /member_id=\? AND kind=/, (db) => listNestings(db, ['a', 'b'])],
+  ['all groups in groups', /member_groups/, (db) => listAllParents(db)],
+  [
+    'groups of groups',
+    /member_id=\? AND kind=/,
+    (db) => Array.fromAsync(readNestings(db, ['a', 'b'])),
+  ],
   ['how many groups groups are in', /member_id=\? AND kind=/, (db) => countParents(db, ['a', 'b'])],
   [
     'groups that give policies',

@@ -7,11 +7,11 @@ test('groups of groups, many ways up to each, are each asked about once, a floor
   const floors = 10_000;
   const asked: string[] = [];
   let most = 0;
-  const above = await listReached(['a0'], async (ids) => {
+  const above = await listReached(['a0'], async function* (ids) {
     asked.push(...ids);
     most = Math.max(most, ids.length);
     const floor = Number(ids[0]?.slice(1)) + 1;
-    return ids.map(() => (floor > floors ? [] : [`a${floor}`, `b${floor}`]));
+    for (const _ of ids) yield floor > floors ? [] : [`a${floor}`, `b${floor}`];
   });
   assert.equal(above.length, 2 * floors);
   assert.equal(asked.length, 1 + 2 * floors);
@@ -25,8 +25,29 @@ const walks: [why: string, parents: Record<string, string[]>, above: string[]][]
 ];
 for (const [why, parents, above] of walks) {
   test(why, async () => {
-    const parentsOf = async (ids: readonly string[]) => ids.map((id) => parents[id] ?? []);
+    const parentsOf = async function* (ids: readonly string[]) {
+      for (const id of ids) yield parents[id] ?? [];
+    };
     assert.deepEqual(await listReached(['a', 'a'], parentsOf), above);
+  });
+}
+
+for (const [most, found, asked] of [
+  [3, ['b', 'c', 'd'], 4],
+  [2, ['b', 'c', 'd'], 2],
+  [1, ['b', 'c'], 1],
+] as const) {
+  test(`once more than ${most} were found nothing further is looked at`, async () => {
+    const parents: Record<string, string[]> = { a: ['b', 'c'], b: ['d'], c: ['d'] };
+    const looked: string[] = [];
+    const parentsOf = async function* (ids: readonly string[]) {
+      for (const id of ids) {
+        looked.push(id);
+        yield parents[id] ?? [];
+      }
+    };
+    assert.deepEqual(await listReached(['a'], parentsOf, most), found);
+    assert.equal(looked.length, asked);
   });
 }
 

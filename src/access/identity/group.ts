@@ -44,25 +44,29 @@ export interface GroupAlias {
  *
  * @param nextOf is asked about all that were found since it was asked before, and how often it was; what it
  *   finds further on besides is taken, too
+ * @param most once more than so many were found nothing further is looked at
  */
 export async function listReached(
   ids: readonly string[],
-  nextOf: (ids: readonly string[], asked: number) => Promise<Iterable<readonly string[]>>,
+  nextOf: (ids: readonly string[], asked: number) => AsyncIterable<readonly string[]>,
+  most = Number.POSITIVE_INFINITY,
 ): Promise<string[]> {
   const seen = new Set(ids);
   const reached: string[] = [];
   const breath = new Breath();
   for (let level = [...seen], asked = 0; level.length > 0; asked++) {
     const next: string[] = [];
-    for (const found of await nextOf(level, asked)) {
+    for await (const found of nextOf(level, asked)) {
       await breath.take();
       for (const id of found) {
         if (seen.has(id)) continue;
         seen.add(id);
         next.push(id);
       }
+      if (reached.length + next.length > most) break;
     }
     for (const id of next) reached.push(id);
+    if (reached.length > most) break;
     level = next;
   }
   return reached;

@@ -38,7 +38,7 @@ import {
 } from './aliases/store.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias, nameKey } from './entity.ts';
 import { TOO_MANY_POLICIES, unitePolicies } from './group.ts';
-import { holdersFrom, listGroupsFor } from './memberships/operations.ts';
+import { holdersFrom, withGroupsOf } from './memberships/operations.ts';
 import { findEntityById, holdEntity, insertEntity } from './store.ts';
 
 /** An entity with everything that decides what it may do. */
@@ -179,8 +179,9 @@ async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
 async function loadPerson(app: App, id: string): Promise<Person | undefined> {
   const entity = await findEntityById(app.db, id);
   if (!entity) return undefined;
-  const group_ids = await listGroupsFor(app, id);
-  const united = await unitePolicies(holdersFrom(app, [entity], group_ids));
+  const united = await withGroupsOf(app, { id, kind: 'entity' }, ({ direct, above }) =>
+    unitePolicies(holdersFrom(app, [entity], [...direct, ...above])),
+  );
   // Refused when written; what is stored is not trusted with this. Nothing is decided by a part of it.
   const policies = united && canonicalPolicies([...united]).filter((name) => name !== 'root');
   const aliases: Alias[] = [];

@@ -36,8 +36,8 @@ import {
   requireIdentityPolicies,
 } from '../entity.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
-import { listGroupsAbove, requireFewPolicies } from '../memberships/operations.ts';
-import { deleteMemberships, listGroupsOf } from '../memberships/store.ts';
+import { requireFewPolicies, withGroupsOf } from '../memberships/operations.ts';
+import { deleteMemberships } from '../memberships/store.ts';
 import {
   endLogInsBeforehand,
   findAliasMount,
@@ -133,7 +133,7 @@ async function planChange(
 ): Promise<Planned<Answer>> {
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
-  await requireFewPolicies(app, next, await listGroupsOf(app.db, 'entity', next.id));
+  await requireFewPolicies(app, next, 'entity');
   // Its log-ins are refused until it is enabled again; what goes on without being asked for ends.
   const disabled = { disabled_entity_id: next.id };
   const ended = next.disabled ? await app.planDependants(app, disabled) : [];
@@ -172,11 +172,11 @@ export async function readEntityByName(
 
 async function answerEntity(app: App, entity: Entity | undefined): Promise<Answer> {
   if (!entity) throw new Failure('not_found', '');
-  const aliases = await listAliases(app.db, entity.id);
-  const direct = await listGroupsOf(app.db, 'entity', entity.id);
-  const inherited = await listGroupsAbove(app, direct);
-  const described = await describeAliases(app, aliases);
-  return { data: describeEntity(entity, described, { direct, inherited }) };
+  const member = { id: entity.id, kind: 'entity' } as const;
+  return withGroupsOf(app, member, async ({ direct, above: inherited }) => {
+    const described = await describeAliases(app, await listAliases(app.db, entity.id));
+    return { data: describeEntity(entity, described, { direct, inherited }) };
+  });
 }
 
 async function describeAliases(app: App, aliases: readonly Alias[]) {

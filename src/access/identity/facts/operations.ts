@@ -9,7 +9,7 @@ import {
 import { LastOf } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
 import { readAliases } from '../aliases/store.ts';
-import { listGroupsFor } from '../memberships/operations.ts';
+import { type Groups, withGroupsOf } from '../memberships/operations.ts';
 import { listGroupsNamed, readGroupsById } from '../store.ts';
 
 /**
@@ -86,7 +86,23 @@ async function tellGroups(
 ): Promise<IdentityFacts['groups']> {
   const of = wanted.filter((one) => one.of !== 'alias_metadata');
   if (of.length === 0) return [];
-  const mine = new Set(await listGroupsFor(app, entity_id));
+  const keys = await withGroupsOf(app, { id: entity_id, kind: 'entity' }, (groups) =>
+    keysOfGroups(app, groups, of),
+  );
+  const told: IdentityFacts['groups'][number][] = [];
+  for await (const { id, name, metadata } of readGroupsById(app.db, keys.things())) {
+    told.push({ id, name, metadata: keys.pick(id, metadata) ?? {} });
+  }
+  return told;
+}
+
+/** What is asked for of those groups that somebody is in. */
+async function keysOfGroups(
+  app: App,
+  { direct, above }: Groups,
+  of: readonly Exclude<LookedUp, { of: 'alias_metadata' }>[],
+): Promise<Keys> {
+  const mine = new Set([...direct, ...above]);
   const names = of.flatMap(({ by, ref }) => (by === 'name' ? [ref] : []));
   const named = new Map((await listGroupsNamed(app.db, names)).map(({ id, name }) => [name, id]));
   const keys = new Keys();
@@ -95,11 +111,7 @@ async function tellGroups(
     if (id === undefined || !mine.has(id)) continue;
     keys.add(id, one.of === 'group_metadata' ? one.key : undefined);
   }
-  const told: IdentityFacts['groups'][number][] = [];
-  for await (const { id, name, metadata } of readGroupsById(app.db, keys.things())) {
-    told.push({ id, name, metadata: keys.pick(id, metadata) ?? {} });
-  }
-  return told;
+  return keys;
 }
 
 /** Which keys of whose metadata are asked for. */

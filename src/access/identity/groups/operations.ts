@@ -11,14 +11,9 @@ import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts'
 import { describeGroup, type Group, type GroupSettings } from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
-import { requireFewBeneath, requireFewPolicies } from '../memberships/operations.ts';
-import {
-  countEntityMembers,
-  countParents,
-  deleteMemberships,
-  listGroupsOf,
-  listMembers,
-} from '../memberships/store.ts';
+import { requireFewBeneath } from '../memberships/beneath/operations.ts';
+import { requireFewPolicies, withMemberships } from '../memberships/operations.ts';
+import { countEntityMembers, countParents, deleteMemberships } from '../memberships/store.ts';
 import { randomName } from '../operations.ts';
 import { aliasPaths, JOINED, LOOKED_UP, otherPaths, ownPaths, pathsInBody } from '../own-paths.ts';
 import {
@@ -54,8 +49,7 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     if (existing) await refuseDeniedNow(caller, otherPaths(caller, 'group', existing));
     const group = planGroup(app, existing, input);
     await requireFreeName(app, group);
-    const above = await listGroupsOf(app.db, 'group', group.id);
-    const given = await requireFewPolicies(app, group, above);
+    const given = await requireFewPolicies(app, group, 'group');
     const members = await planMembers(app, caller, group, input);
     await requireFewBeneath(app, {
       ...{ group, given },
@@ -151,14 +145,15 @@ export async function readGroupByName(
 async function answerGroup(app: App, group: Group | undefined): Promise<Answer> {
   if (!group) throw new Failure('not_found', '');
   const alias = await findAliasOfGroup(app.db, group.id);
-  return {
+  const described = alias && (await describeGroupAlias(app, alias));
+  return withMemberships(app, group.id, ({ entities, groups, parents }) => ({
     data: describeGroup(group, {
-      alias: alias && (await describeGroupAlias(app, alias)),
-      member_entity_ids: await listMembers(app.db, group.id, 'entity'),
-      member_group_ids: await listMembers(app.db, group.id, 'group'),
-      parent_group_ids: await listGroupsOf(app.db, 'group', group.id),
+      alias: described,
+      member_entity_ids: entities,
+      member_group_ids: groups,
+      parent_group_ids: parents,
     }),
-  };
+  }));
 }
 
 export async function removeGroupById(

@@ -152,6 +152,35 @@ eachEngine('groups that are members of groups', (open) => {
     });
   }
 
+  // Of fifty, too, what they are in fills a page.
+  for (const asked of [50, 1_001]) {
+    test(`for all who are in ${asked} that are nested so often all nestings are read once, and anew once they change`, async () => {
+      const app = await openWith(open, 9_999);
+      let readings = 0;
+      const db = app.db.withPlugin({
+        transformQuery: ({ node }) => {
+          // Asked first for each reading: whether there are more than there may be.
+          if (node.kind === 'SelectQueryNode' && 'offset' in node && node.offset) readings++;
+          return node;
+        },
+        transformResult: async ({ result }) => result,
+      });
+      const ids = [...LOW, ...numbered('none', 900)].slice(0, asked);
+      const ask = async (times: number, above: readonly string[]): Promise<void> => {
+        await app.store.refreshConfig();
+        const all = Array.from({ length: times }, () => listGroupsAbove({ ...app, db }, ids));
+        for (const found of await Promise.all(all)) assert.deepEqual(found.sort(), above);
+      };
+      await ask(10, ['mine', ...TOP.slice(0, 99)]);
+      await ask(1, ['mine', ...TOP.slice(0, 99)]);
+      assert.equal(readings, 1);
+      const caller = testCaller(await requireTestMount(app, 'auth/token/'));
+      await writeGroup(app, caller, { id: 'mine', name: '', member_group_ids: [] });
+      await ask(10, TOP.slice(0, 99));
+      assert.equal(readings, 2);
+    });
+  }
+
   test('what is above somebody is read anew once groups are nested otherwise', async () => {
     const app = await openWith(open, 2);
     const above = async () => {

@@ -1,26 +1,28 @@
-import type { App } from '../../../app.ts';
-import { Breath } from '../../../core/breath.ts';
+import { type App, perApp } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
+import { FewInTurn } from '../../../core/few-in-turn.ts';
 import { LastOf, textBytes } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
+import { PAGE } from '../../../store/in-pages.ts';
 import {
-  type Group,
   type Holder,
   listReached,
   MOST_NESTINGS,
   TOO_MANY_POLICIES,
   unitePolicies,
 } from '../group.ts';
-import { findEntityById, readGivingGroups } from '../store.ts';
+import { readGivingGroups } from '../store.ts';
 import {
   hasMoreNestings,
-  listAllNestings,
+  inNestedPieces,
+  listAllParents,
   listFarAbove,
   listGroupsOf,
   listMembers,
-  listNestings,
   type MemberKind,
   type Nesting,
+  nestingPage,
+  readNestings,
 } from './store.ts';
 
 const weighIds = (ids: readonly string[]): number =>
@@ -36,31 +38,73 @@ const MOST_ASKED = 1000;
 const LEVELS = 32;
 
 /**
- * Ids of the groups that some groups are in, however far up. They are looked up from where somebody is: of
- * all groups there may be very many, which others made.
+ * Ids of the groups that some groups are in, however far up; of more than `most` some that are more. They are looked up
+ * from where somebody is: of all groups there may be very many, which others made.
  */
-export async function listGroupsAbove(app: App, ids: readonly string[]): Promise<string[]> {
+export async function listGroupsAbove(
+  app: App,
+  ids: readonly string[],
+  most?: number,
+): Promise<string[]> {
   if (ids.length === 0) return [];
   const kept = await app.cached(
     'identity:parents',
     async () => new LastOf<readonly string[]>(ROOMS.group_parents, weighIds),
     ['identity/group-tree'],
   );
-  return listReached(ids, async (level, asked) => {
-    const known = level.map((id) => kept.find(id));
-    const missing = level.filter((_id, at) => known[at] === undefined);
-    const all = known.filter((of) => of !== undefined);
-    if (missing.length === 0) return all;
-    const isAsked = missing.length <= MOST_ASKED || (await hasMoreNestings(app.db, MOST_NESTINGS));
-    const found = await (isAsked ? listNestings(app.db, missing) : listAllNestings(app.db));
-    for (const [id, parents] of parentsOf(missing, found)) {
-      // What is found among all at once is found again as quickly, and pushes nothing out.
-      if (isAsked) kept.set(id, parents);
-      all.push(parents);
+  const nextOf = async function* (level: readonly string[], asked: number) {
+    const missing: string[] = [];
+    for (const id of level) {
+      const known = kept.find(id);
+      if (known) yield known;
+      else missing.push(id);
     }
-    return asked < LEVELS ? all : [...all, await listFarAbove(app.db, missing)];
-  });
+    yield* missing.length > MOST_ASKED
+      ? readManyParents(app, missing)
+      : readParents(app, missing, kept);
+    if (asked >= LEVELS && missing.length > 0) yield await listFarAbove(app.db, missing);
+  };
+  return listReached(ids, nextOf, most);
 }
+
+/** Groups that each of some groups is itself a member of, which are kept where they are few. */
+async function* readParents(
+  app: App,
+  ids: readonly string[],
+  kept: LastOf<readonly string[]>,
+): AsyncGenerator<readonly string[]> {
+  for (const some of inNestedPieces(ids)) {
+    const page = await nestingPage(app.db, some);
+    if (page.length === PAGE) {
+      yield* readManyParents(app, some);
+      continue;
+    }
+    for (const [id, parents] of parentsOf(some, page)) {
+      kept.set(id, parents);
+      yield parents;
+    }
+  }
+}
+
+/** The same of what is found among all at once, of which everybody has the same. */
+async function* readManyParents(
+  app: App,
+  ids: readonly string[],
+): AsyncGenerator<readonly string[]> {
+  const all = await readAllParents(app);
+  if (all) for (const id of ids) yield all.get(id) ?? [];
+  else
+    for await (const page of readNestings(app.db, ids)) yield page.map(({ group_id }) => group_id);
+}
+
+/** Of all that are nested, some megabytes, read once for all who ask; undefined for more than there may be. */
+const readAllParents = (app: App): Promise<ReadonlyMap<string, readonly string[]> | undefined> =>
+  app.cached(
+    'identity:all-parents',
+    async () =>
+      (await hasMoreNestings(app.db, MOST_NESTINGS)) ? undefined : listAllParents(app.db),
+    ['identity/group-tree'],
+  );
 
 /** Groups that each of some groups is itself a member of. */
 function parentsOf(
@@ -72,11 +116,73 @@ function parentsOf(
   return parents;
 }
 
-/** Ids of all the groups that an entity is in, by itself or by another group. */
-export async function listGroupsFor(app: App, entity_id: string): Promise<string[]> {
-  const direct = await listGroupsOf(app.db, 'entity', entity_id);
-  return [...direct, ...(await listGroupsAbove(app, direct))];
+/** A group, or an entity, as a member of groups. */
+export interface Member {
+  id: string;
+  kind: MemberKind;
 }
+
+/** Ids of the groups that something is in. */
+export interface Groups {
+  /** By itself. */
+  direct: readonly string[];
+  /** Those above, however far. */
+  above: readonly string[];
+}
+
+/** What has to do with more than a page of groups or members is done for few at once: those that wait hold nothing. */
+const manyOf = perApp(() => new FewInTurn(4));
+
+/** Does something with the groups that somebody is in; it ends with what is held of thousands, and waits for no commit. */
+export async function withGroupsOf<Result>(
+  app: App,
+  member: Member,
+  use: (groups: Groups) => Result | Promise<Result>,
+): Promise<Result> {
+  const few = await findFewGroups(app, member);
+  if (few) return use(few);
+  return manyOf(app).run(async () => {
+    const direct = await listGroupsOf(app.db, member.kind, member.id);
+    return use({ direct, above: await listGroupsAbove(app, direct) });
+  });
+}
+
+/** Undefined for more than a page, which are read anew. */
+async function findFewGroups(app: App, { id, kind }: Member): Promise<Groups | undefined> {
+  const direct = await listGroupsOf(app.db, kind, id, PAGE);
+  if (direct.length > PAGE) return undefined;
+  const room = PAGE - direct.length;
+  const above = await listGroupsAbove(app, direct, room);
+  return above.length > room ? undefined : { direct, above };
+}
+
+/** What a group has in it by itself, and is in. */
+export interface Memberships {
+  entities: readonly string[];
+  groups: readonly string[];
+  parents: readonly string[];
+}
+
+/** Does something with the members of a group, as {@link withGroupsOf} does. */
+export async function withMemberships<Result>(
+  app: App,
+  group_id: string,
+  use: (memberships: Memberships) => Result,
+): Promise<Result> {
+  const few = await listMemberships(app, group_id, PAGE);
+  if (few.entities.length + few.groups.length + few.parents.length <= PAGE) return use(few);
+  return manyOf(app).run(async () => use(await listMemberships(app, group_id)));
+}
+
+const listMemberships = async (
+  { db }: App,
+  group_id: string,
+  most?: number,
+): Promise<Memberships> => ({
+  entities: await listMembers(db, group_id, 'entity', most),
+  groups: await listMembers(db, group_id, 'group', most),
+  parents: await listGroupsOf(db, 'group', group_id, most),
+});
 
 /**
  * Whether a group that is to have some groups as members gets any that it does not have yet.
@@ -114,116 +220,17 @@ export async function* holdersFrom(
 
 /**
  * @param holder whose policies are being written
- * @param group_ids groups that it is itself a member of
- * @returns what it has by them and those above, and by itself
+ * @returns what it has by the groups that it is in and those above, and by itself
  * @throws Failure `invalid` when that would be more than is read
  */
 export async function requireFewPolicies(
   app: App,
-  holder: Holder,
-  group_ids: readonly string[],
+  holder: Holder & { id: string },
+  kind: MemberKind,
 ): Promise<ReadonlySet<string>> {
-  const above = await listGroupsAbove(app, group_ids);
-  const united = await unitePolicies(holdersFrom(app, [holder], [...group_ids, ...above]));
+  const united = await withGroupsOf(app, { id: holder.id, kind }, ({ direct, above }) =>
+    unitePolicies(holdersFrom(app, [holder], [...direct, ...above])),
+  );
   if (!united) throw new Failure('invalid', `policies: ${TOO_MANY_POLICIES}`);
   return united;
-}
-
-/** A group as it will be. */
-export interface GroupChange {
-  group: Group;
-  /** What its members have by it, and by those above it. */
-  given: ReadonlySet<string>;
-  /** Whether it has policies of its own that it has not had. */
-  gives_more: boolean;
-  /** Of each kind all that it is to have; undefined where they stay. */
-  members: Readonly<Record<MemberKind, readonly string[] | undefined>>;
-}
-
-/** Entities that are looked at before a group gives them something: some tenths of a millisecond each. */
-const MOST_LOOKED_AT = 10_000;
-
-/** What a group may give to more than those, who are not looked at. */
-const GIVEN_TO_MANY = 100;
-
-/**
- * As {@link requireFewPolicies}, of everybody to whom a change of a group gives something, however far beneath it
- * they are: whoever had more than are read would be permitted nothing any more.
- */
-export async function requireFewBeneath(app: App, change: GroupChange): Promise<void> {
-  if (change.given.size === 0) return;
-  const named = await listConcerned(app, change, 'entity');
-  const breath = new Breath();
-  let looked = 0;
-  for await (const id of listBeneath(app, named, await listConcerned(app, change, 'group'))) {
-    await breath.take();
-    if (++looked > MOST_LOOKED_AT) return requireFewForMany(change);
-    if (await hasRoomFor(app, change, id)) continue;
-    const field = change.gives_more ? 'policies' : 'member_group_ids';
-    const who = change.members.entity?.includes(id)
-      ? `member_entity_ids: "${id}"`
-      : `${field}: somebody in the group`;
-    throw new Failure('invalid', `${who}: ${TOO_MANY_POLICIES}`);
-  }
-}
-
-/** Members to whom the change gives something: all, or those who come. */
-async function listConcerned(
-  app: App,
-  { group, gives_more, members }: GroupChange,
-  kind: MemberKind,
-): Promise<readonly string[]> {
-  const { [kind]: sent } = members;
-  if (!sent && !gives_more) return [];
-  const before = await listMembers(app.db, group.id, kind);
-  if (gives_more) return sent ?? before;
-  const known = new Set(before);
-  return (sent ?? []).filter((id) => !known.has(id));
-}
-
-/** Some entities, and those of some groups and of all groups beneath them, each once. */
-async function* listBeneath(
-  app: App,
-  entities: readonly string[],
-  groups: readonly string[],
-): AsyncGenerator<string> {
-  const seen = new Set(entities);
-  yield* seen;
-  const below = await listReached(groups, async (level) => {
-    const children: string[][] = [];
-    for (const id of level) children.push(await listMembers(app.db, id, 'group'));
-    return children;
-  });
-  for (const group of new Set([...groups, ...below])) {
-    for (const id of await listMembers(app.db, group, 'entity')) {
-      if (seen.has(id)) continue;
-      seen.add(id);
-      yield id;
-    }
-  }
-}
-
-/** Whether an entity would not have more than is read, or has more already and so nothing to lose. */
-async function hasRoomFor(
-  app: App,
-  { group, given }: GroupChange,
-  entity_id: string,
-): Promise<boolean> {
-  const entity = await findEntityById(app.db, entity_id);
-  if (!entity) return true;
-  const ids = await listGroupsFor(app, entity_id);
-  const others = ids.filter((id) => id !== group.id);
-  const first = [entity, { policies: [...given] }];
-  return (
-    (await unitePolicies(holdersFrom(app, first, others))) !== undefined ||
-    (await unitePolicies(holdersFrom(app, [entity], ids))) === undefined
-  );
-}
-
-function requireFewForMany({ given }: GroupChange): void {
-  if (given.size <= GIVEN_TO_MANY) return;
-  throw new Failure(
-    'invalid',
-    `policies: a group gives at most ${GIVEN_TO_MANY} to more than ${MOST_LOOKED_AT} entities`,
-  );
 }

@@ -3,16 +3,22 @@ import { sql } from 'kysely';
 import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
 import { compareIds } from '../../../store/in-blocks.ts';
-import { listInPages, PAGE } from '../../../store/in-pages.ts';
+import { listInPages, PAGE, readInPages } from '../../../store/in-pages.ts';
 import { keyPages } from '../../../store/key-page.ts';
 import { type Write, write } from '../../../store/write.ts';
 
 export type MemberKind = 'entity' | 'group';
 
-/** Ids of a group's members, in byte order. */
-export function listMembers(db: Db, group_id: string, kind: MemberKind): Promise<string[]> {
-  return listInPages<string>((after = '') =>
-    memberPages(db, { group_id, kind, after, limit: PAGE }),
+/** Ids of a group's members, in byte order; of more than `most` some that are more. */
+export function listMembers(
+  db: Db,
+  group_id: string,
+  kind: MemberKind,
+  most?: number,
+): Promise<string[]> {
+  return listInPages<string>(
+    (after = '') => memberPages(db, { group_id, kind, after, limit: PAGE }),
+    most,
   );
 }
 
@@ -56,10 +62,16 @@ async function countBy(
   return counts;
 }
 
-/** Ids of the groups that something is itself a member of. */
-export function listGroupsOf(db: Db, kind: MemberKind, member_id: string): Promise<string[]> {
-  return listInPages<string>((after = '') =>
-    groupPages(db, { member_id, kind, after, limit: PAGE }),
+/** Ids of the groups that something is itself a member of; of more than `most` some that are more. */
+export function listGroupsOf(
+  db: Db,
+  kind: MemberKind,
+  member_id: string,
+  most?: number,
+): Promise<string[]> {
+  return listInPages<string>(
+    (after = '') => groupPages(db, { member_id, kind, after, limit: PAGE }),
+    most,
   );
 }
 
@@ -74,21 +86,22 @@ export interface Nesting {
 /** Groups that are asked about at once: what was stored before there was a bound may be nested a lot. */
 const NESTED_AT_ONCE = 100;
 
-/** Which groups some groups are members of. */
-export async function listNestings(db: Db, member_ids: readonly string[]): Promise<Nesting[]> {
-  const all: Nesting[] = [];
-  for (const ids of inPieces([...member_ids].sort(compareIds), NESTED_AT_ONCE)) {
-    const found = await listInPages<Nesting>((last) => nestingPage(db, ids, last));
-    for (const nesting of found) all.push(nesting);
+/** Some groups in the order in which they are read, as many at a time as are asked about at once. */
+export const inNestedPieces = (ids: readonly string[]): (readonly string[])[] =>
+  inPieces([...ids].sort(compareIds), NESTED_AT_ONCE);
+
+/** Which groups some groups are members of, a page at a time: of the page before nothing is held. */
+export async function* readNestings(
+  db: Db,
+  member_ids: readonly string[],
+): AsyncGenerator<Nesting[]> {
+  for (const ids of inNestedPieces(member_ids)) {
+    yield* readInPages<Nesting>((last) => nestingPage(db, ids, last));
   }
-  return all;
 }
 
-function nestingPage(
-  db: Db,
-  ids: readonly string[],
-  last: Nesting | undefined,
-): Promise<Nesting[]> {
+/** The next of the groups that some groups are members of, in the order of these. */
+export function nestingPage(db: Db, ids: readonly string[], last?: Nesting): Promise<Nesting[]> {
   const { group_id, member_id } = last ?? { group_id: '', member_id: '' };
   const left = ids.filter((id) => id >= member_id);
   return db
@@ -108,27 +121,39 @@ function nestingPage(
     .execute();
 }
 
-/** All of them, in the order of groups. */
-export async function listAllNestings(db: Db): Promise<Nesting[]> {
-  return listInPages((last) =>
-    db
-      .selectFrom('identity_group_member')
-      .select(['group_id', 'member_id'])
-      // As it stands, for the index of those alone: entities may be many times more.
-      .where('kind', '=', sql.lit('group'))
-      .where((row) =>
-        row(
-          row.refTuple('group_id', 'member_id'),
-          '>',
-          row.tuple(row.val(last?.group_id ?? ''), row.val(last?.member_id ?? '')),
-        ),
-      )
-      .orderBy('group_id')
-      .orderBy('member_id')
-      .limit(PAGE)
-      .execute(),
-  );
+/** Of each group that is nested the groups that it is a member of; each of those is one text for all its members. */
+export async function listAllParents(db: Db): Promise<ReadonlyMap<string, readonly string[]>> {
+  const parents = new Map<string, string[]>();
+  let group = '';
+  for await (const page of readInPages<Nesting>((last) => pageOfAll(db, last))) {
+    for (const { group_id, member_id } of page) {
+      if (group_id !== group) group = group_id;
+      const known = parents.get(member_id);
+      if (known) known.push(group);
+      else parents.set(member_id, [group]);
+    }
+  }
+  return parents;
 }
+
+/** In the order of groups. */
+const pageOfAll = (db: Db, last: Nesting | undefined): Promise<Nesting[]> =>
+  db
+    .selectFrom('identity_group_member')
+    .select(['group_id', 'member_id'])
+    // As it stands, for the index of those alone: entities may be many times more.
+    .where('kind', '=', sql.lit('group'))
+    .where((row) =>
+      row(
+        row.refTuple('group_id', 'member_id'),
+        '>',
+        row.tuple(row.val(last?.group_id ?? ''), row.val(last?.member_id ?? '')),
+      ),
+    )
+    .orderBy('group_id')
+    .orderBy('member_id')
+    .limit(PAGE)
+    .execute();
 
 /**
  * Some of the groups above some others, however far up: for what is nested so deep that to ask level by level

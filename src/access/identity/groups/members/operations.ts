@@ -5,7 +5,7 @@ import type { Caller } from '../../../caller.ts';
 import type { OwnPath, Sense } from '../../../name-form.ts';
 import { refuseDeniedNow } from '../../../standing/operations.ts';
 import { checkMemberGroups, type Group, MOST_NESTINGS } from '../../group.ts';
-import { listGroupsAbove, requireFewNestings } from '../../memberships/operations.ts';
+import { requireFewNestings, withGroupsOf } from '../../memberships/operations.ts';
 import {
   holdAcyclic,
   holdFewNestings,
@@ -72,8 +72,12 @@ async function judgeNesting(
   members: readonly string[],
 ): Promise<boolean> {
   const names = await listNamesOfGroups(app.db, members);
-  const above = await listGroupsAbove(app, [id]);
-  checkMemberGroups(id, members, { ids: new Set(names.keys()), above });
+  await withGroupsOf(app, { id, kind: 'group' }, ({ direct, above }) =>
+    checkMemberGroups(id, members, {
+      ids: new Set(names.keys()),
+      above: [...direct, ...above],
+    }),
+  );
   await refuseDeniedNow(caller, pathsOfNames(caller, 'group', names, JOINED));
   return requireFewNestings(app, id, members);
 }
