@@ -4,8 +4,7 @@ import type { Definition } from '../definition.ts';
 import { listResources } from '../lists/operations.ts';
 import type { Resource } from '../resource.ts';
 import { commitChange, requireResource, requireVersion } from '../resources/operations.ts';
-import { describeConnection } from './connections/connection.ts';
-import { listConnections } from './connections/store.ts';
+import { showConnections } from './connections/shown/operations.ts';
 import { endCredentials, takeCredentialsBack } from './ending/operations.ts';
 import { describeSession, LIVE_STATUSES, type SessionBody } from './session.ts';
 import { beginCanceling, listSessionFacts } from './store.ts';
@@ -34,8 +33,7 @@ export const sessionDefinition: Definition = {
         if (!known) return {};
         const shown = describeSession(known, { user_id: owner_id, type: subtype });
         if (how === 'list' || known.connections === 0) return shown;
-        const connections = await listConnections(app.db, id);
-        return { ...shown, connections: connections.map(describeConnection) };
+        return { ...shown, connections: await showConnections(app, id, known.connections) };
       }),
     );
   },

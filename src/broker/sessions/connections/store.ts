@@ -1,19 +1,43 @@
 import { sql } from 'kysely';
-import { build, type Db } from '../../../store/database.ts';
+import { build, type Db, prepared } from '../../../store/database.ts';
 import { inBlocks } from '../../../store/in-blocks.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
 import type { ClosedReason, ConnectionEnds } from './connection.ts';
 
-/** Connections of sessions, newest first. */
-export async function listConnections(db: Db, session_id: string): Promise<SessionConnectionRow[]> {
-  return db
-    .selectFrom('session_connection')
-    .selectAll()
-    .where('session_id', '=', session_id)
-    .orderBy('created_ms', 'desc')
-    .orderBy('id', 'desc')
-    .execute();
+/** What tells where a connection comes among those of its session. */
+export type ConnectionCursor = Pick<SessionConnectionRow, 'created_ms' | 'id'>;
+
+/** What is shown of a connection, and where it comes. */
+type ShownRow = ConnectionCursor &
+  ConnectionEnds &
+  Pick<SessionConnectionRow, 'bytes_up' | 'bytes_down' | 'closed_reason'>;
+
+const pageOfSession = prepared<ConnectionCursor & { of: string; limit: number }, ShownRow>(
+  (from, { of, created_ms, id, limit }) =>
+    from
+      .selectFrom('session_connection')
+      .select(['id', 'created_ms', 'client_tcp_address', 'client_tcp_port'])
+      .select(['endpoint_tcp_address', 'endpoint_tcp_port'])
+      .select(['bytes_up', 'bytes_down', 'closed_reason'])
+      .where('session_id', '=', of)
+      .where((row) =>
+        row(row.refTuple('created_ms', 'id'), '<', row.tuple(row.val(created_ms), row.val(id))),
+      )
+      .orderBy('created_ms', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit),
+);
+
+/** The next of a session's connections before one of them, newest first; without one the newest. */
+export function listSomeConnections(
+  db: Db,
+  session_id: string,
+  before: ConnectionCursor | undefined,
+  limit: number,
+): Promise<ShownRow[]> {
+  const { created_ms, id } = before ?? { created_ms: Number.MAX_SAFE_INTEGER, id: '' };
+  return pageOfSession.all(db, { of: session_id, created_ms, id, limit });
 }
 
 export async function listConnectionsById(
