@@ -9,6 +9,8 @@ export class Asking {
   account = '';
   /** Turns that it had after waiting. */
   turns = 0;
+  /** How much it does that others wait for, too. */
+  shared = 0;
   /** Whether it is done at some time, which {@link onEnd} is told. */
   readonly ends: boolean;
   onEnd: (() => void) | undefined;
@@ -46,6 +48,22 @@ export async function doRequest<Result>(
   } finally {
     who.onEnd?.();
   }
+}
+
+/** Does something that others wait for, too: whatever keeps its request waiting must not keep them. */
+export async function doShared<Result>(work: () => Promise<Result>): Promise<Result> {
+  const who = whoAsks();
+  who.shared += 1;
+  try {
+    return await work();
+  } finally {
+    who.shared -= 1;
+  }
+}
+
+/** Says that the work under way holds from now on what others wait for. */
+export function holdShared(): void {
+  whoAsks().shared += 1;
 }
 
 /** Pieces that are made while they are taken: for a request from an address, whoever takes them. */

@@ -1,3 +1,4 @@
+import { doShared } from './asking.ts';
 import {
   compareTurns,
   type Fresh,
@@ -115,7 +116,7 @@ export class FairTurns {
     else await this.#wait(asker);
     const start = this.#now();
     try {
-      return await work();
+      return await doShared(work);
     } finally {
       this.#measure((this.#now() - start) / weight);
       this.#end(place);

@@ -1,3 +1,4 @@
+import { doShared } from './asking.ts';
 import { afterOthers } from './breath.ts';
 
 /** What an entry takes besides the characters of its key and its value: about as many bytes. */
@@ -130,7 +131,7 @@ export class Kept<Value> {
   async #load(key: string, load: () => Promise<Value>): Promise<Value> {
     const begun = this.#loading.get(key);
     if (begun) return begun;
-    const loading = load();
+    const loading = doShared(load);
     this.#loading.set(key, loading);
     try {
       const value = await loading;
@@ -152,7 +153,7 @@ export class Kept<Value> {
   ): Promise<Value[]> {
     const isBegun = keys.some((key) => this.#loading.has(key));
     const missing = keys.filter((key) => this.find(key) === undefined && !this.#loading.has(key));
-    const loading = missing.length > 0 ? load(missing) : undefined;
+    const loading = missing.length > 0 ? doShared(() => load(missing)) : undefined;
     const all = keys.map((key) => {
       return this.find(key) ?? this.#load(key, async () => (await (loading ?? load([key])))(key));
     });

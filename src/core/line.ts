@@ -1,3 +1,4 @@
+import { doShared } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
 
 /** Who is at a thing, and how many come for it. */
@@ -21,7 +22,7 @@ export class Lines {
     try {
       if (!line.place.tryTake()) await line.place.wait();
       try {
-        return await run();
+        return await doShared(run);
       } finally {
         line.place.giveBack();
       }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { doFor } from './asking.ts';
+import { doFor, doShared } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
 import { OWN_PARTY } from './party.ts';
 
@@ -78,7 +78,7 @@ export class RightOfWay {
   async #go<Result>(holding: Holding, run: (hold: Hold) => Promise<Result>): Promise<Result> {
     holding.going += 1;
     try {
-      return await this.#inside.run(holding, () => run(holding));
+      return await this.#inside.run(holding, () => doShared(() => run(holding)));
     } finally {
       holding.going -= 1;
       if (holding.going === 0) holding.end();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { doFor, doRequest, whoAsks } from './asking.ts';
+import { doFor, doRequest, doShared, holdShared, whoAsks } from './asking.ts';
 import { SHARED_PARTY } from './party.ts';
 import { ScarceHeap } from './scarce-heap.ts';
 
@@ -87,8 +87,8 @@ test('a request that goes on waits no more until it is done', async () => {
 });
 
 for (const [others, waits] of [
-  [15, false],
-  [16, true],
+  [16, false],
+  [17, true],
 ] as const) {
   test(`beside ${others} others of its network a short one ${waits ? 'waits' : 'goes on'}`, async () => {
     const requests = new Requests({ isScarce: false });
@@ -119,11 +119,29 @@ test("the server's own work, and what many wait for, goes on", async () => {
   await requests.endAll();
 });
 
-test('where none is done one more goes on after a while', async () => {
+test('those that take no turn for a while, as they wait for something else, keep nobody waiting', async () => {
   const requests = new Requests({ isScarce: true });
   for (const at of range(6)) requests.begin(`${at}`, '192.0.2.1', LONG);
   await nextTurn();
   assert.equal(requests.passed.length, 2);
   while (requests.passed.length < 6) await nextTurn();
+  await requests.endAll();
+});
+
+test('a request does not wait while it does what others wait for, nor once it holds that', async () => {
+  const requests = new Requests({ isScarce: true });
+  for (const at of range(20)) requests.begin(`${at}`, '192.0.2.1', LONG);
+  await doRequest('192.0.2.1', async () => {
+    whoAsks().turns = LONG;
+    await doShared(async () => assert.equal(requests.pass(), undefined));
+    const waits = requests.pass();
+    assert.ok(waits);
+    await waits;
+  });
+  await doRequest('192.0.2.1', async () => {
+    whoAsks().turns = LONG;
+    holdShared();
+    assert.equal(requests.pass(), undefined);
+  });
   await requests.endAll();
 });

@@ -8,19 +8,16 @@ const SCARCE = 0.55;
 const TRUE_MS = 10;
 /** A request has so many turns before it is a long one. */
 const LITTLE = 8;
-/** Of a network with more that are not done also those wait that have had few turns. */
-const MOST_LITTLE = 16;
+/** Of a network with more long ones that are not done also the others wait. */
+const MOST_LONG = 16;
 /** So many go on at once, and of one network. */
 const AT_ONCE = { all: 4, network: 2 };
 /** So often it is looked whether those who wait may go on. */
 const LOOK_MS = 50;
 /** So many go on each time once there is room again. */
 const GO_ON = 16;
-/**
- * Where none is done for so many milliseconds for each that goes on, one more does: they may wait for something that
- * takes long, or for one of those that wait here.
- */
-const NONE_DONE_MS = 250;
+/** Who took no turn for so many milliseconds waits for something else, or for one of those that wait here. */
+const IDLE_MS = 250;
 
 /** Requests of a network that wait, those that have waited longest first. */
 type Waiting = Map<Asking, (() => void)[]>;
@@ -32,13 +29,13 @@ type Waiting = Map<Asking, (() => void)[]>;
  */
 export class ScarceHeap {
   readonly #isScarce: () => boolean;
-  /** Requests that have waited for a turn and are not done, by network. */
-  readonly #begun = new Map<string, number>();
+  /** Long requests that are not done, and how many they are by network. */
+  readonly #long = new Set<Asking>();
+  readonly #long_of = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting>();
-  /** Those that go on, and their networks. */
-  readonly #going = new Map<Asking, string>();
+  /** Those that go on until they are done, their networks, and when they took their last turn. */
+  readonly #going = new Map<Asking, { network: string; last_ms: number }>();
   #timer: NodeJS.Timeout | undefined;
-  #last_done = 0;
 
   /** @param isScarce whether few long ones should go on at once */
   constructor(isScarce: () => boolean = newHeapLook()) {
@@ -53,28 +50,38 @@ export class ScarceHeap {
   /** For whoever's turn has come. @returns undefined: goes on at once, as nearly always */
   pass(): Promise<void> | undefined {
     const who = whoAsks();
-    if (!who.ends) return undefined;
+    if (!who.ends || who.shared > 0) return undefined;
+    const going = this.#going.get(who);
+    if (going) {
+      going.last_ms = performance.now();
+      return undefined;
+    }
     const network = networkOfParty(who.party);
-    if (!who.onEnd) this.#begin(who, network);
-    if (!this.#isScarce() || this.#going.has(who) || this.#isShort(who, network)) return undefined;
+    if (who.turns >= LITTLE && !this.#long.has(who)) this.#add(who, network);
+    if (!this.#isScarce() || this.#isShort(who, network)) return undefined;
     return new Promise((resolve) => {
       this.#wait(who, network, resolve);
       this.#serve();
     });
   }
 
-  #begin(who: Asking, network: string): void {
-    this.#begun.set(network, (this.#begun.get(network) ?? 0) + 1);
-    who.onEnd = () => {
-      const left = (this.#begun.get(network) ?? 0) - 1;
-      if (left > 0) this.#begun.set(network, left);
-      else this.#begun.delete(network);
-      if (this.#going.delete(who)) this.#serve();
-    };
+  #add(who: Asking, network: string): void {
+    this.#long.add(who);
+    this.#long_of.set(network, (this.#long_of.get(network) ?? 0) + 1);
+    who.onEnd = () => this.#end(who, network);
+  }
+
+  #end(who: Asking, network: string): void {
+    if (this.#long.delete(who)) {
+      const left = (this.#long_of.get(network) ?? 0) - 1;
+      if (left > 0) this.#long_of.set(network, left);
+      else this.#long_of.delete(network);
+    }
+    if (this.#going.delete(who)) this.#serve();
   }
 
   #isShort(who: Asking, network: string): boolean {
-    return who.turns < LITTLE && (this.#begun.get(network) ?? 0) <= MOST_LITTLE;
+    return who.turns < LITTLE && (this.#long_of.get(network) ?? 0) <= MOST_LONG;
   }
 
   #wait(who: Asking, network: string, go: () => void): void {
@@ -83,36 +90,30 @@ export class ScarceHeap {
     const steps = waiting.get(who) ?? [];
     waiting.set(who, steps);
     steps.push(go);
-    if (this.#timer) return;
-    this.#last_done = performance.now();
-    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
   }
 
   /** Has as many go on as there are places. */
   #serve(): void {
-    while (this.#going.size < AT_ONCE.all && this.#givePlace(AT_ONCE.network)) {
-      this.#last_done = performance.now();
+    while (this.#count() < AT_ONCE.all) {
+      const next = this.#takeNext((network) => this.#count(network) < AT_ONCE.network);
+      if (!next) return;
+      const { who, network } = next;
+      this.#going.set(who, { network, last_ms: performance.now() });
+      who.onEnd = () => this.#end(who, network);
+      next.go();
     }
   }
 
   #look(): void {
     if (!this.#isScarce()) {
       for (let count = 0; count < GO_ON && this.#takeNext(() => true)?.go(); count += 1);
-    } else if (performance.now() - this.#last_done > NONE_DONE_MS * this.#going.size) {
-      this.#last_done = performance.now();
-      this.#givePlace(Number.POSITIVE_INFINITY);
+    } else {
+      this.#serve();
     }
     if (this.#waiting.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-  }
-
-  /** Has one more go on until it is done. @param most of one network */
-  #givePlace(most: number): boolean {
-    const next = this.#takeNext((network) => this.#countGoing(network) < most);
-    if (!next) return false;
-    this.#going.set(next.who, next.network);
-    return next.go();
   }
 
   /** Takes out the one that has waited longest of the network whose turn it is. */
@@ -133,9 +134,13 @@ export class ScarceHeap {
     return undefined;
   }
 
-  #countGoing(network: string): number {
+  /** How many go on and are not idle, of a network or of all. */
+  #count(network?: string): number {
+    const since = performance.now() - IDLE_MS;
     let count = 0;
-    for (const of of this.#going.values()) if (of === network) count += 1;
+    for (const going of this.#going.values()) {
+      if (going.last_ms > since && (network ?? going.network) === going.network) count += 1;
+    }
     return count;
   }
 }

@@ -29,6 +29,7 @@ import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
 import { onGone } from './gone.ts';
 import { shakeInTurns } from './handshakes.ts';
+import { waitsForBody } from './head-weight.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb, LIST_AS_PARSED } from './list-verb.ts';
@@ -216,9 +217,9 @@ function answererOf(
         ? handleBoundary(app, routers.boundary, read)
         : handle(app, routers, read);
     };
-    const answering = doRequest(
-      read.remote_address,
-      () => scarceHeap.passFirst()?.then(work) ?? work(),
+    const answering = doRequest(read.remote_address, () =>
+      // Who keeps the body back keeps no place from others.
+      waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
     );
     // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
     const answered = answering.then(
@@ -316,6 +317,11 @@ function readTls(tls: { cert_file: string; key_file: string }): SecureContextOpt
 const targetOf = (request: IncomingMessage & { originalUrl?: string }): string =>
   request.originalUrl ?? request.url ?? '';
 
+/** A body that has come late is looked at when there is memory for that. */
+function goOnInTurn<Body>(body: Body): Body | Promise<Body> {
+  return scarceHeap.passFirst()?.then(() => body) ?? body;
+}
+
 function readRequest(
   request: IncomingMessage,
   response: ServerResponse,
@@ -329,7 +335,7 @@ function readRequest(
     remote_address,
     readBody: (limit) =>
       request instanceof GatheredRequest
-        ? request.readBody(limit)
+        ? request.readBody(limit).then(goOnInTurn)
         : Promise.reject(new Failure('invalid', 'the request has no body')),
     hasCome: () => request.complete,
     keep: (bytes) => {

@@ -1,5 +1,7 @@
 import type { App } from '../app.ts';
+import { doFor } from '../core/asking.ts';
 import { afterOthers } from '../core/breath.ts';
+import { SHARED_PARTY } from '../core/party.ts';
 import { findSubjectVersion, listSubjectVersions, type Subject } from './config-subject.ts';
 import type { Store } from './store.ts';
 
@@ -33,7 +35,8 @@ export function cacheConfig(
   const keep = <T>(key: string, load: () => Promise<T>): Promise<T> => {
     // What was loaded before a change belongs to the map of before, which nobody reads again.
     const into = values;
-    const loading = load();
+    // As everybody's work: all wait for it, whoever asked first.
+    const loading = doFor(SHARED_PARTY, load);
     into.set(key, loading);
     loadings.add(loading);
     const end = (): boolean => loadings.delete(loading);

@@ -1,6 +1,7 @@
 import { whileThere } from '../../access/presence.ts';
 import { askerOf, giveWay } from '../../access/turns/operations.ts';
 import { type App, perApp } from '../../app.ts';
+import { holdShared } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { doFewAtOnce } from '../../core/few-at-once.ts';
 import type { Effect } from '../../store/write.ts';
@@ -86,6 +87,7 @@ export async function resolveCredentials(
 ): Promise<ResolvedCredentials> {
   const room = roomOf(app);
   const asker = askerOf(caller);
+  holdShared();
   let hold = room.hold(asker);
   for (;;) {
     try {
