@@ -70,6 +70,9 @@ const app: App = {
   },
 };
 
+/** Of so many all nestings are read at once. */
+const MANY_GROUPS = Array.from({ length: 1_001 }, (_, at) => `g${at}`);
+
 /** Reads what is kept under the key for the first time. */
 const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
   ['mounts by id', () => findMountById(app, 'x')],
@@ -77,6 +80,7 @@ const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
   ['mounts', () => readMounts(app)],
   ['mounts that everybody sees', () => readListed(app)],
   ['identity:parents', () => listGroupsAbove(app, ['g'])],
+  ['identity:all-parents', () => listGroupsAbove(app, MANY_GROUPS)],
   ['policies:acls', () => readAcl(app, ['default', 'p'], undefined)],
   ['policies:lists', () => readAcl(app, ['default', 'q'], undefined)],
   ['broker/authorities', () => readAuthority(app, { user_id: 'u_anon', account_id: '' })],
