@@ -69,8 +69,11 @@ export class VaultFault extends Error {
 }
 
 /** The TLS library would take a third of a second, or minutes, to decode them. */
-export const ownCurve = (): VaultFault =>
-  new VaultFault('untrusted', 'a certificate has a key on a curve that it describes itself');
+export const slowKey = (): VaultFault =>
+  new VaultFault(
+    'untrusted',
+    'a certificate has a key on a curve that it describes itself, or a point of one coordinate',
+  );
 
 /** What a server says when it does not do what it was asked. */
 export type Refusal = Pick<VaultFault, 'status' | 'words'>;

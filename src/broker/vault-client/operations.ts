@@ -9,8 +9,8 @@ import { siteOfParty } from '../../core/party.ts';
 import { remembered } from '../../core/remembered.ts';
 import type { Whose } from '../../core/shared-work.ts';
 import { OnDemandThread } from '../../pki/threads/operations.ts';
-import { mayHaveExplicitCurve } from '../../x509/explicit-curves.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
+import { mayBeSlowToRead } from '../../x509/slow-keys.ts';
 import {
   parseVaultAnswer,
   urlOf,
@@ -218,7 +218,7 @@ export function findUnusableField(
 }
 
 function canUse(options: Parameters<typeof createSecureContext>[0], pem: string): boolean {
-  if (mayHaveExplicitCurve(pem)) return false;
+  if (mayBeSlowToRead(pem)) return false;
   try {
     createSecureContext(options);
     return pem.includes('-----BEGIN CERTIFICATE-----');
@@ -228,7 +228,7 @@ function canUse(options: Parameters<typeof createSecureContext>[0], pem: string)
 }
 
 function isPair(certificate: string, key: KeyObject): boolean {
-  if (mayHaveExplicitCurve(certificate)) return false;
+  if (mayBeSlowToRead(certificate)) return false;
   try {
     return new X509Certificate(certificate).checkPrivateKey(key);
   } catch {

@@ -1,6 +1,6 @@
 import { createDecipheriv, createHmac, type DecipherGCM } from 'node:crypto';
-import { mayDescribeCurve } from '../../x509/explicit-curves.ts';
-import { ownCurve, VaultFault } from './answer.ts';
+import { mayHaveSlowKey } from '../../x509/slow-keys.ts';
+import { slowKey, VaultFault } from './answer.ts';
 import { tooLong } from './coming.ts';
 
 /** Of a record: its type, its version, and the length of what follows. */
@@ -140,7 +140,7 @@ export class ServerFlight {
       const message = this.#begun.subarray(0, end);
       this.#begun = this.#begun.subarray(end);
       if (message[0] === COMPRESSED_CERTIFICATE) throw compressed();
-      if (mayDescribeCurve(message)) throw ownCurve();
+      if (mayHaveSlowKey(message)) throw slowKey();
       // The last that can be read, in TLS 1.3 and before; a certificate behind it would end the handshake.
       if (message[0] === (this.#secret ? FINISHED : SERVER_HELLO_DONE)) this.#isOver = true;
     }

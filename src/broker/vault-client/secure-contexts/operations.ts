@@ -3,13 +3,13 @@ import { createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:t
 import { Failure } from '../../../core/failure.ts';
 import { LastOf } from '../../../core/kept.ts';
 import { parsePem } from '../../../core/pem.ts';
-import { mayHaveExplicitCurve } from '../../../x509/explicit-curves.ts';
 import {
   exportPrivateKey,
   isPrivateKeyLabel,
   parsePrivateKeyBlock,
 } from '../../../x509/private-keys.ts';
-import { ownCurve, type VaultConnection } from '../answer.ts';
+import { mayBeSlowToRead } from '../../../x509/slow-keys.ts';
+import { slowKey, type VaultConnection } from '../answer.ts';
 
 /** `SSL_OP_NO_RX_CERTIFICATE_COMPRESSION`, which the runtime has no name for. */
 const NO_COMPRESSED_CERTIFICATES = 2 ** 33;
@@ -58,7 +58,7 @@ export class SecureContexts {
 function newContext(connection: VaultConnection): SecureContext {
   const { ca_cert, client_certificate, client_certificate_key } = connection;
   // Refused where they are written, which they were not always.
-  if ([ca_cert, client_certificate].some(mayHaveExplicitCurve)) throw ownCurve();
+  if ([ca_cert, client_certificate].some(mayBeSlowToRead)) throw slowKey();
   return createSecureContext({
     minVersion: 'TLSv1.2',
     // A server chooses the numbers of these, and ten thousand bits take seconds.
