@@ -1,4 +1,5 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
+import { writeSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { type Logger, pino } from 'pino';
 import type { Caller } from './access/caller.ts';
@@ -16,6 +17,7 @@ import { fitConnections, readOpenFileLimit, tellConnections } from './http/open-
 import { createServer, type HttpServer } from './http/server.ts';
 import { findNames } from './http/target.ts';
 import { startJobs } from './jobs.ts';
+import { LogLines } from './log-lines.ts';
 import {
   authRouters,
   boundaryRouter,
@@ -61,7 +63,8 @@ export async function startServer(settings: Config, given: Substitutes = {}): Pr
   // What a request makes is to go with it (docs/adr/0008-hot-path.md).
   setFlagsFromString('--no-allocation-site-pretenuring');
   // Standard error, so that an audit sink may have standard output to itself.
-  const log = given.log ?? pino({ level: settings.log_level }, pino.destination(2));
+  const log =
+    given.log ?? pino({ level: settings.log_level }, new LogLines((bytes) => writeSync(2, bytes)));
   const connections = fitConnections(settings.connections, readOpenFileLimit());
   const config = { ...settings, connections };
   const opened = await openStore(
