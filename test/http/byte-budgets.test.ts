@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { CommitHolder } from '../support/held-commit.ts';
 import { openTalk, type Talk, until } from '../support/raw-talk.ts';
+import { reset } from '../support/reset.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 
 const MIB = 1 << 20;
@@ -79,7 +80,7 @@ test('a body that was kept is answered when its rest comes, and given back then'
   for (const { socket } of talks) socket.write(head(ASKED.vault, LENGTH) + BEGINNING);
   await until(() => http.held().bodies >= 10 * BEGINNING.length);
   // Half of them hang up in the middle of it.
-  for (const { socket } of talks.slice(5)) socket.resetAndDestroy();
+  for (const { socket } of talks.slice(5)) reset(socket);
   await until(() => http.held().bodies <= 5 * LENGTH * 1.1);
   const others = talks.slice(0, 5);
   for (const { socket } of others) socket.write(REST);
@@ -101,7 +102,7 @@ test('a body that has been read is counted until its work is done, though its cl
   const [accepted] = await accepting;
   socket.write(head(ASKED.vault, LENGTH) + BEGINNING + REST);
   await held.reached;
-  socket.resetAndDestroy();
+  reset(socket);
   await until(() => accepted.closed);
   assert.ok(http.held().bodies >= LENGTH, `${http.held().bodies}`);
   held.letGo();

@@ -8,6 +8,7 @@ import { type Substitutes, startServer } from '../../src/start.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { until } from '../support/raw-talk.ts';
+import { reset } from '../support/reset.ts';
 import { callOver } from '../support/server.ts';
 
 const BODY = '{"a":"b"}';
@@ -30,7 +31,7 @@ for (const hasGone of [true, false]) {
     socket.on('error', () => {}).write(REQUEST);
     await held.reached;
     if (hasGone) {
-      socket.resetAndDestroy();
+      reset(socket);
       await until(() => accepted.closed);
     }
     const stopped = running.stop();

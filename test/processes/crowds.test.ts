@@ -6,6 +6,7 @@ import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { type Crowd, gatherCrowd } from '../support/crowd.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
+import { reset } from '../support/reset.ts';
 import { callOver } from '../support/server.ts';
 import { isTooLong, startWatched, type Watched } from '../worst-cases/measure.ts';
 
@@ -125,13 +126,13 @@ const NETWORK = 8_000;
 const ADDRESSES = Array.from({ length: 250 }, (_, n) => `127.0.77.${n + 1}`);
 
 const GOINGS: [what: string, said: string, go: (socket: Socket) => void][] = [
-  ['silent ones are reset', '', (socket) => void socket.resetAndDestroy()],
+  ['silent ones are reset', '', reset],
   ['silent ones end', '', (socket) => void socket.destroy()],
-  ['half a head was said', get('/v1/none').slice(0, -2), (socket) => void socket.resetAndDestroy()],
+  ['half a head was said', get('/v1/none').slice(0, -2), reset],
   [
     'a body is not whole',
     head('POST /v1/auth/userpass/login/x HTTP/1.1', 'Content-Length: 100').concat('{'),
-    (socket) => void socket.resetAndDestroy(),
+    reset,
   ],
 ];
 
