@@ -1,30 +1,17 @@
 // What each holds until it is made is made for few at once, however many ask for it in the same moment.
 
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { sql } from 'kysely';
 import { insertLinks, type LinkKind } from '../../src/broker/links/store.ts';
 import { FairTurns } from '../../src/core/fair-turns.ts';
-import { FewInTurn } from '../../src/core/few-in-turn.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
+import { countPlaces } from '../support/places.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 
 const broker = await startBroker({ after });
 const { client, admin, make } = broker;
 const { store } = client.running.app;
-
-/** How often somebody waited for one of few places. */
-function countPlaces(t: TestContext): () => number {
-  const { run } = FewInTurn.prototype;
-  let count = 0;
-  t.mock.method(FewInTurn.prototype, 'run', function <
-    Result,
-  >(this: FewInTurn, work: () => Result | Promise<Result>): Promise<Result> {
-    count += 1;
-    return run.call(this, work) as Promise<Result>;
-  });
-  return () => count;
-}
 
 test('what policies come to is put together for few at once', async (t) => {
   const places = countPlaces(t);

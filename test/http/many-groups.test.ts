@@ -1,11 +1,11 @@
 // In how many identity groups somebody is, and how many are beneath one, others decide: of thousands few are held at once.
 
 import assert from 'node:assert/strict';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { replaceMembers } from '../../src/access/identity/memberships/store.ts';
-import { FewInTurn } from '../../src/core/few-in-turn.ts';
 import { bumpPermissionVersion } from '../../src/store/permission-version.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
+import { countPlaces } from '../support/places.ts';
 import { startTestServer } from '../support/server.ts';
 
 const { running, call } = await startTestServer({ after });
@@ -34,19 +34,6 @@ before(async () => {
   groups = await makeMany('group');
   entities = await makeMany('entity');
 });
-
-/** How often somebody waited for one of few places. */
-function countPlaces(t: TestContext): () => number {
-  const { run } = FewInTurn.prototype;
-  let count = 0;
-  t.mock.method(FewInTurn.prototype, 'run', function <
-    Result,
-  >(this: FewInTurn, work: () => Result | Promise<Result>): Promise<Result> {
-    count += 1;
-    return run.call(this, work) as Promise<Result>;
-  });
-  return () => count;
-}
 
 /** Makes something a member of some groups, and of what else of its kind is in them nothing. */
 async function join(
