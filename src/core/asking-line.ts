@@ -1,10 +1,8 @@
-import { type Asking, whoAsks } from './asking.ts';
+import { type Asking, USUAL_TURNS, whoAsks } from './asking.ts';
 import { LastTurns } from './last-turns.ts';
 import { networkOfParty, SHARED_PARTY, siteOfParty } from './party.ts';
 import { Spending } from './spending.ts';
 
-/** So many turns a request has before it waits behind those that had fewer: a usual one needs no more. */
-const SHORT = 8;
 /** Of so many turns one is for those who come again and again, whoever else waits. */
 const EACH = 4;
 /** In so many milliseconds what a network's turns took counts half. */
@@ -124,7 +122,7 @@ class Party implements Waits {
 
   #lineOf({ turns }: Asking): Map<Asking, Goings> {
     if (turns === 0) return this.#fresh;
-    return turns < SHORT ? this.#begun : this.#later;
+    return turns < USUAL_TURNS ? this.#begun : this.#later;
   }
 }
 

@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { OWN_PARTY, partyOf } from './party.ts';
 
+/** So many turns a usual request has at most; one that had more is a long one. */
+export const USUAL_TURNS = 8;
+
 /** Whom work is done for, as far as sharing out turns is concerned: one request, or the server itself. */
 export class Asking {
   readonly #address: string;

@@ -1,13 +1,11 @@
 import v8 from 'node:v8';
-import { type Asking, whoAsks } from './asking.ts';
+import { type Asking, USUAL_TURNS, whoAsks } from './asking.ts';
 import { networkOfParty } from './party.ts';
 
 /** The part of the heap, with garbage that is not collected yet, that is in use when it begins to be scarce. */
 const SCARCE = 0.55;
 /** What was found out about the heap is true for so many milliseconds. */
 const TRUE_MS = 10;
-/** A request has so many turns before it is a long one. */
-const LITTLE = 8;
 /** Of a network with more long ones that are not done also the others wait. */
 const MOST_LONG = 16;
 /** So many go on at once, and of one network. */
@@ -25,7 +23,7 @@ type Waiting = Map<Asking, (() => void)[]>;
 /**
  * Where thousands of requests take their turns, each of them holds what it needs until it is done: together they may hold
  * more than there is. While the heap is scarce few of the long ones go on, those that have waited longest, and the others once
- * these are done. Short ones go on all the same, but for those of a network that has much under way.
+ * these are done. Short ones go on all the same, but for those of a network that has many long ones under way.
  */
 export class ScarceHeap {
   readonly #isScarce: () => boolean;
@@ -57,7 +55,7 @@ export class ScarceHeap {
       return undefined;
     }
     const network = networkOfParty(who.party);
-    if (who.turns >= LITTLE && !this.#long.has(who)) this.#add(who, network);
+    if (who.turns >= USUAL_TURNS && !this.#long.has(who)) this.#add(who, network);
     if (!this.#isScarce() || this.#isShort(who, network)) return undefined;
     return new Promise((resolve) => {
       this.#wait(who, network, resolve);
@@ -81,7 +79,7 @@ export class ScarceHeap {
   }
 
   #isShort(who: Asking, network: string): boolean {
-    return who.turns < LITTLE && (this.#long_of.get(network) ?? 0) <= MOST_LONG;
+    return who.turns < USUAL_TURNS && (this.#long_of.get(network) ?? 0) <= MOST_LONG;
   }
 
   #wait(who: Asking, network: string, go: () => void): void {
