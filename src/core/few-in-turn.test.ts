@@ -46,6 +46,28 @@ test('whoever asks from elsewhere does not wait for the whole line of another', 
   assert.ok(order.indexOf('198.51.100.1') <= 2, `${order}`);
 });
 
+for (const [what, addresses, most] of [
+  ['of four places one network has three', ['192.0.2.1', '192.0.2.2'], 3],
+  ['two networks have all', ['192.0.2.1', '198.51.100.1'], 4],
+] as const) {
+  test(what, async () => {
+    const few = new FewInTurn(4);
+    let underWay = 0;
+    let seen = 0;
+    const work = async (): Promise<void> => {
+      underWay += 1;
+      seen = Math.max(seen, underWay);
+      await later();
+      underWay -= 1;
+    };
+    const all = addresses.flatMap((address) =>
+      Array.from({ length: 8 }, () => doFor(address, () => few.run(work))),
+    );
+    await Promise.all(all);
+    assert.equal(seen, most);
+  });
+}
+
 test('whoever waits for a place does not wait for all other requests of the site that has it', async () => {
   const few = new FewInTurn(1);
   let isOver = false;

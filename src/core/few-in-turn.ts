@@ -1,26 +1,26 @@
 import { doFor } from './asking.ts';
-import { AskingPlaces } from './asking-places.ts';
+import { NetworkPlaces } from './network-places.ts';
 import { SHARED_PARTY } from './party.ts';
 
 /**
- * Work of which a few pieces are under way at the same time, because each takes much memory until it is
- * done; others wait in turn, by network, site, address and request. They wait for whoever has a place, which
- * therefore goes on as work that is shared: among many requests of its site it would take that many times longer.
- * Nobody is refused; `FairTurns` are for work that is, once too much of it waits.
+ * Work of which a few pieces are under way at the same time, because each takes much memory until it is done, and not
+ * all of them for one network; others wait in turn, by network, site, address and request. They wait for whoever has
+ * a place, which therefore goes on as work that is shared: among many requests of its site it would take that many
+ * times longer. Nobody is refused; `FairTurns` are for work that is, once too much of it waits.
  */
 export class FewInTurn {
-  readonly #places: AskingPlaces;
+  readonly #places: NetworkPlaces;
 
   constructor(at_once: number) {
-    this.#places = new AskingPlaces(at_once);
+    this.#places = new NetworkPlaces(at_once);
   }
 
   async run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    if (!this.#places.tryTake()) await this.#places.wait();
+    const giveBack = await this.#places.take();
     try {
       return await doFor(SHARED_PARTY, async () => work());
     } finally {
-      this.#places.giveBack();
+      giveBack();
     }
   }
 }

@@ -1,8 +1,6 @@
-import { type App, perApp } from '../../../../app.ts';
+import type { App } from '../../../../app.ts';
 import { Breath } from '../../../../core/breath.ts';
 import { Failure } from '../../../../core/failure.ts';
-import { FewInTurn } from '../../../../core/few-in-turn.ts';
-import { PAGE } from '../../../../store/in-pages.ts';
 import { type Group, listReached, TOO_MANY_POLICIES, unitePolicies } from '../../group.ts';
 import { findEntityById } from '../../store.ts';
 import { holdersFrom, withGroupsOf } from '../operations.ts';
@@ -31,29 +29,6 @@ const GIVEN_TO_MANY = 100;
  */
 export async function requireFewBeneath(app: App, change: GroupChange): Promise<void> {
   if (change.given.size === 0) return;
-  const judge = (): Promise<void> => judgeBeneath(app, change);
-  await ((await hasManyBeneath(app, change)) ? manyOf(app).run(judge) : judge());
-}
-
-/** Thousands beneath a group are looked at for few at once: those that wait hold nothing. */
-const manyOf = perApp(() => new FewInTurn(4));
-
-/** Whether more than a page of members has to be looked through; of each no more than that is read for it. */
-async function hasManyBeneath(app: App, change: GroupChange): Promise<boolean> {
-  const { group, members } = change;
-  for (const kind of ['entity', 'group'] as const) {
-    if ((members[kind]?.length ?? 0) > PAGE) return true;
-    if ((await listMembers(app.db, group.id, kind, PAGE)).length > PAGE) return true;
-  }
-  const named = await listConcerned(app, change, 'entity');
-  let count = 0;
-  for await (const _ of listBeneath(app, named, await listConcerned(app, change, 'group'), PAGE)) {
-    if (++count > PAGE) return true;
-  }
-  return false;
-}
-
-async function judgeBeneath(app: App, change: GroupChange): Promise<void> {
   const named = await listConcerned(app, change, 'entity');
   const breath = new Breath();
   let looked = 0;
@@ -83,25 +58,20 @@ async function listConcerned(
   return (sent ?? []).filter((id) => !known.has(id));
 }
 
-/**
- * Some entities, and those of some groups and of all groups beneath them, each once.
- *
- * @param most of what there is more of than this no more is needed
- */
+/** Some entities, and those of some groups and of all groups beneath them, each once. */
 async function* listBeneath(
   { db }: App,
   entities: readonly string[],
   groups: readonly string[],
-  most?: number,
 ): AsyncGenerator<string> {
   const seen = new Set(entities);
   yield* seen;
   const childrenOf = async function* (level: readonly string[]) {
-    for (const id of level) yield await listMembers(db, id, 'group', most);
+    for (const id of level) yield await listMembers(db, id, 'group');
   };
-  const below = await listReached(groups, childrenOf, most);
+  const below = await listReached(groups, childrenOf);
   for (const group of new Set([...groups, ...below])) {
-    for (const id of await listMembers(db, group, 'entity', most)) {
+    for (const id of await listMembers(db, group, 'entity')) {
       if (seen.has(id)) continue;
       seen.add(id);
       yield id;
