@@ -94,7 +94,7 @@ const named = sql<string>`(select 'a_1')`;
 
 /** How many end with what, said for the last write set and for a page. */
 const LOSSES: [what: string, ends: number, last: Loss, page?: PagedLoss][] = [
-  ['a person', LIVE, { of_entity: 'e_1' }, { of_entity: 'e_1' }],
+  ['a person', LIVE, { of_entities: ['e_1'] }, { of_entities: ['e_1'] }],
   ['a mount', LIVE, { auth_mount: { id: 'm_1' } }, { auth_mount: { id: 'm_1' } }],
   ['a token', 1, { token_ids: ['k_1'], ended_by: 9 }, { token_ids: ['k_1'] }],
   ['an alias', LIVE - 1, { alias_ids: named }, { alias_ids: named }],

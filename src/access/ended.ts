@@ -11,8 +11,8 @@ export type Ended =
   | { alias_ids: Expression<string> }
   /** Log-ins by a mount. */
   | { auth_mount: { id: string } }
-  /** A person. */
-  | { entity_id: string }
+  /** Some persons. */
+  | { entity_ids: readonly string[] }
   /** A person who may come back, with the log-ins that they have. */
   | { disabled_entity_id: string };
 

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
+import { countPlaces } from '../support/places.ts';
 import { storageOf } from '../support/seeded-broker.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 import { rowsOf, SetSizes } from '../support/set-sizes.ts';
@@ -79,6 +80,21 @@ eachPlace('entities', (newPlace) => {
       ],
     );
   });
+
+  for (const [count, pages] of [
+    [PAGE, 0],
+    [PAGE + 1, 1],
+    [3 * PAGE + 7, 3],
+  ] as const) {
+    test(`of ${count} that are removed ${pages} pages wait for their turn`, async (t) => {
+      const { call, makeMany } = await serve(t, await newPlace());
+      const entity_ids = await makeMany(count);
+      const places = countPlaces(t);
+      const removed = await call('POST', 'identity/entity/batch-delete', { entity_ids });
+      assert.equal(removed.status, 204, removed.text);
+      assert.equal(places(), pages);
+    });
+  }
 
   test('who removes many, himself among them, removes himself last', async (t) => {
     const { call, makeMany, countEntities } = await serve(t, await newPlace());

@@ -225,7 +225,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   [
     'live sessions of a person',
     /session_live_user/,
-    (db) => listSessionsOf(db, { of_entity: 'e' }, 10),
+    (db) => listSessionsOf(db, { of_entities: ['e', 'f'] }, 10),
   ],
   [
     'live sessions of whom aliases name',
@@ -314,7 +314,7 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   ['live sessions of tokens', /session_live_token/, losing({ token_ids: ids, ended_by: 0 })],
   ['live sessions of log-ins without tokens', /session_live_alias/, losing({ alias_ids: named })],
   ['live sessions by a mount', /session_live_mount/, losing({ auth_mount: { id: 'm' } })],
-  ['live sessions of a person', /session_live_user/, losing({ of_entity: 'e' })],
+  ['live sessions of a person', /session_live_user/, losing({ of_entities: ['e', 'f'] })],
   ['live sessions of whom aliases name', /session_live_user/, losing({ of_named: named })],
   ['sessions of a scope', /session_auth_token/, losing({ scope_ids: ['o'] })],
   ['sessions of users', /resource_owner/, losing({ user_ids: ids })],
@@ -324,7 +324,7 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   ['log-ins', /resource_1 \(id=/, await endLogIns(clock, { ids })],
   ['log-ins of tokens', /resource_key/, await endLogIns(clock, { token_ids: ids, ended_by: 0 })],
   ['log-ins of users', /resource_owner/, await endLogIns(clock, { user_ids: ids })],
-  ['log-ins of a person', /resource_owner/, await endLogIns(clock, { entity_id: 'e' })],
+  ['log-ins of a person', /resource_owner/, await endLogIns(clock, { entity_ids: ['e', 'f'] })],
   ['log-ins of whom aliases name', /resource_owner/, await endLogIns(clock, { alias_ids: named })],
   ['log-ins by accounts', /resource_link_to/, await endLogIns(clock, { account_ids: ids })],
   ['users of aliases', /resource_1 \(id=/, [loosenEntities(usersNamed(named))]],

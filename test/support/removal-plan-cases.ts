@@ -2,7 +2,7 @@
 
 import { aliasIds, deleteAliases, takeAliases } from '../../src/access/identity/aliases/store.ts';
 import { deleteMemberships } from '../../src/access/identity/memberships/store.ts';
-import { deleteEntity, takeEntity } from '../../src/access/identity/store.ts';
+import { deleteEntity, takeEntities } from '../../src/access/identity/store.ts';
 import {
   expireLeasesOfMount,
   expireRange,
@@ -51,7 +51,11 @@ type Case = [what: string, index: RegExp, writes: readonly Effect[]];
 export const removalReadsOf = (ids: readonly string[]): Read[] => [
   ['log-ins of scopes', /resource_scope/, (db) => listLogInsOf(db, { scope_ids: SCOPES }, few)],
   ['log-ins of users', /resource_owner/, (db) => listLogInsOf(db, { user_ids: ids }, few)],
-  ['log-ins of a person', /resource_owner/, (db) => listLogInsOf(db, { entity_id: 'e' }, few)],
+  [
+    'log-ins of a person',
+    /resource_owner/,
+    (db) => listLogInsOf(db, { entity_ids: ['e', 'f'] }, few),
+  ],
   ['log-ins by accounts', /link_to/, (db) => listLogInsOf(db, { account_ids: ids }, few)],
   ['log-ins by a method', /link_to/, (db) => listLogInsOf(db, { auth_method_id: 'am' }, few)],
   ['log-ins of aliases', /resource_owner/, (db) => listLogInsOf(db, { alias_ids: named }, few)],
@@ -105,11 +109,11 @@ export const removalWritesOf = async (ids: readonly string[]): Promise<Case[]> =
   [
     'aliases of an entity',
     /alias/,
-    [takeAliases({ entity_id: 'e' }), deleteAliases({ entity_id: 'e' })],
+    [takeAliases({ entity_ids: ['e', 'f'] }), deleteAliases({ entity_ids: ['e', 'f'] })],
   ],
   ['a named alias', /alias/, [deleteAliases({ mount_accessor: 'a', name: 'n' })]],
-  ['memberships of an entity', /INDEX|PRIMARY/, [deleteMemberships('entity', 'e')]],
-  ['an entity', /entity/, [takeEntity({ id: 'e' }), deleteEntity({ id: 'e', name: 'e' })]],
+  ['memberships of an entity', /INDEX|PRIMARY/, [deleteMemberships('entity', ['e', 'f'])]],
+  ['an entity', /entity/, [takeEntities(['e', 'f']), deleteEntity({ id: 'e', name: 'e' })]],
   ['a token', /token/, [deleteTree('id-1'), ...deleteAlone('id-1'), deleteBare({ id: 'id-1' })]],
   ['tokens by their ids', /token_1 \(id=/, deleteTreesByIds(ids)],
 ];

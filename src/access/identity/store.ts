@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { Breath } from '../../core/breath.ts';
 import { deleteAsRead, holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
-import { preparedHold } from '../../store/held.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
 import { PAGE } from '../../store/in-pages.ts';
 import type { IdentityEntityRow, IdentityGroupRow } from '../../store/tables.ts';
@@ -16,6 +15,12 @@ export async function findEntityById(db: Db, id: string): Promise<Entity | undef
   const query = db.selectFrom('identity_entity').selectAll().where('id', '=', id);
   const row = await query.executeTakeFirst();
   return row && entityOf(row);
+}
+
+/** Some entities, those that are there. */
+export async function listEntitiesById(db: Db, ids: readonly string[]): Promise<Entity[]> {
+  const rows = await db.selectFrom('identity_entity').selectAll().where('id', 'in', ids).execute();
+  return rows.map(entityOf);
 }
 
 export async function findEntityByName(db: Db, name: string): Promise<Entity | undefined> {
@@ -109,11 +114,16 @@ export function deleteEntity({ id, name }: Pick<Entity, 'id' | 'name'>): Write {
   return deleteAsRead('identity_entity', { key: { id }, read: { name } }, CHANGED);
 }
 
-/** Waits for whoever stands for an entity or gives something to it, and keeps others from it. */
-export const takeEntity: (entity: { id: string }) => Write = preparedHold<{ id: string }>(
-  (from, { id }) =>
-    from.selectFrom('identity_entity').select('id').where('id', '=', id).forUpdate(),
-);
+/** Waits for whoever stands for some entities or gives something to them, and keeps others from it. */
+export const takeEntities = (ids: readonly string[]): Write =>
+  write(
+    build
+      .selectFrom('identity_entity')
+      .select('id')
+      .where('id', 'in', ids)
+      .orderBy('id')
+      .forUpdate(),
+  );
 
 export async function findGroupById(db: Db, id: string): Promise<Group | undefined> {
   const query = db.selectFrom('identity_group').selectAll().where('id', '=', id);

@@ -116,7 +116,7 @@ export type LogInsOf =
   | TokensEnded
   | { auth_method_id: string }
   | { user_ids: readonly string[] }
-  | { entity_id: string }
+  | { entity_ids: readonly string[] }
   | { alias_ids: Expression<string> };
 
 /** Those of whole scopes: with these go their sessions and whatever else lies there. */
@@ -124,13 +124,17 @@ export interface LogInsIn {
   scope_ids: readonly string[];
 }
 
-/** Whom of the broker's users an entity is. */
-export const usersOf = (entity_id: string) =>
+/** Whom of the broker's users some entities are. */
+export const usersOf = (entity_ids: readonly string[]) =>
   build
     .selectFrom('resource as person')
     .select('person.id')
     .where('person.type', '=', 'user')
-    .where('person.unique_key', '=', `entity:${entity_id}`);
+    .where(
+      'person.unique_key',
+      'in',
+      entity_ids.map((id) => `entity:${id}`),
+    );
 
 /**
  * Whom of the broker's users some aliases name, as `isAliasOfUser` has it. Compared so that an index of
@@ -166,8 +170,8 @@ export function logInsOf(of: LogInsOf | LogInsIn): Ids {
     return idsOf(some.where(aside('type'), '=', 'auth-token'));
   }
   if ('token_ids' in of) return idsOf(log_ins.where('unique_key', 'in', tokensEnded(of)));
-  if ('entity_id' in of) {
-    return idsOf(log_ins.where('owner_id', 'in', usersOf(of.entity_id)));
+  if ('entity_ids' in of) {
+    return idsOf(log_ins.where('owner_id', 'in', usersOf(of.entity_ids)));
   }
   if ('user_ids' in of) return idsOf(log_ins.where('owner_id', 'in', of.user_ids));
   if ('alias_ids' in of) {

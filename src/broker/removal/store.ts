@@ -21,7 +21,7 @@ const idsOf = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) =
 /** Whose log-ins are meant, where it is said by users. */
 function ownersOf(of: LogInsOf | LogInsIn): readonly string[] | Ids | undefined {
   if ('user_ids' in of) return of.user_ids;
-  if ('entity_id' in of) return idsIn(usersOf(of.entity_id));
+  if ('entity_ids' in of) return idsIn(usersOf(of.entity_ids));
   return 'alias_ids' in of ? usersNamed(of.alias_ids) : undefined;
 }
 

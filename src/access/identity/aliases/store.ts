@@ -182,25 +182,26 @@ function comparableAlias(alias: Alias): Omit<IdentityAliasRow, 'id' | 'name_key'
   return row;
 }
 
-/** Aliases that go, or go to somebody else: by their id, by what a mount calls them, or all of an entity. */
+/** Aliases that go, or go to somebody else: by their id, by what a mount calls them, or all of some entities. */
 export type AliasesAt =
   | { id: string }
   | { mount_accessor: string; name: string }
-  | { entity_id: string };
+  | { entity_ids: readonly string[] };
 
-const takeAliasesOf = preparedHold<{ entity_id: string }>((from, { entity_id }) =>
-  from
-    .selectFrom('identity_alias')
-    .select('id')
-    .where('entity_id', '=', entity_id)
-    .orderBy('id')
-    .forUpdate(),
-);
+const takeAliasesOf = (entity_ids: readonly string[]): Write =>
+  write(
+    build
+      .selectFrom('identity_alias')
+      .select('id')
+      .where('entity_id', 'in', entity_ids)
+      .orderBy('id')
+      .forUpdate(),
+  );
 
 /** Waits for log-ins that are being made by these aliases, and keeps others from being made. */
 export function takeAliases(at: AliasesAt): Write {
   if ('id' in at) return takeAlias(at);
-  if ('entity_id' in at) return takeAliasesOf(at);
+  if ('entity_ids' in at) return takeAliasesOf(at.entity_ids);
   return takeNamedAlias({ mount_accessor: at.mount_accessor, name_key: nameKey(at.name) });
 }
 
@@ -208,8 +209,8 @@ export function takeAliases(at: AliasesAt): Write {
 export function aliasIds(at: AliasesAt): Expression<string> {
   const all = build.selectFrom('identity_alias').select('identity_alias.id');
   if ('id' in at) return sql<string>`${all.where('identity_alias.id', '=', at.id)}`;
-  if ('entity_id' in at) {
-    return sql<string>`${all.where('identity_alias.entity_id', '=', at.entity_id)}`;
+  if ('entity_ids' in at) {
+    return sql<string>`${all.where('identity_alias.entity_id', 'in', at.entity_ids)}`;
   }
   const named = all
     .where('identity_alias.mount_accessor', '=', at.mount_accessor)

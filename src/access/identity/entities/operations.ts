@@ -1,7 +1,9 @@
-import type { App } from '../../../app.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type App, perApp } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { addEnded } from '../../../core/ended-counts.ts';
 import { Failure } from '../../../core/failure.ts';
+import { FewInTurn } from '../../../core/few-in-turn.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import { listThings, listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
@@ -59,9 +61,10 @@ import {
   findEntityById,
   findEntityByName,
   insertEntity,
+  listEntitiesById,
   listEntityNames,
   type Named,
-  takeEntity,
+  takeEntities,
   updateEntity,
 } from '../store.ts';
 
@@ -218,12 +221,9 @@ export async function removeEntityBatch(
   const pathOf = (id: string): string => `${caller.mount.path}entity/id/${id}`;
   const find = (some: readonly string[]) => async () => {
     await requireAtNow(caller, 'delete', some.map(pathOf));
-    const found = await findEntities(app, some);
+    const found = await listEntitiesById(app.db, some);
     const pathsOf = (entity: Entity) => ownPaths(caller, 'entity', entity, CONCERNED);
-    await refuseDeniedNow(
-      caller,
-      found.flatMap((entity) => (entity ? pathsOf(entity) : [])),
-    );
+    await refuseDeniedNow(caller, found.flatMap(pathsOf));
     return found;
   };
   // As each of them by itself, by its id and its name, before the first of them goes.
@@ -233,19 +233,32 @@ export async function removeEntityBatch(
     await breath.take();
     await find(ids.slice(at, at + PAGE))();
   }
-  while (ids.length > PAGE) await removePage(app, caller, ids.splice(0, PAGE), find);
+  while (ids.length > PAGE) {
+    const some = ids.splice(0, PAGE);
+    await pagesInTurn(app).run(() => withRest(() => removePage(app, caller, some, find)));
+  }
   return removeEntities(app, caller, find(ids));
 }
 
-/** Entities that one write set removes, each with statements of its own: others write in between. */
+/** Entities that one write set removes: others write in between. */
 const PAGE = 25;
+
+/** Pages of removals, of one network one after the other: while one is written nobody else writes what permissions rest on. */
+const pagesInTurn = perApp(() => new FewInTurn(2));
+
+/** Rests as long as something took: however many entities are removed, others have half of the time. */
+async function withRest(run: () => Promise<void>): Promise<void> {
+  const began = performance.now();
+  await run();
+  await delay(performance.now() - began);
+}
 
 /** Removes some of those that a request removes, with a record of their own. */
 async function removePage(
   app: App,
   caller: Caller,
   entity_ids: readonly string[],
-  find: (ids: readonly string[]) => () => Promise<readonly (Entity | undefined)[]>,
+  find: (ids: readonly string[]) => () => Promise<readonly Entity[]>,
 ): Promise<void> {
   const { record } = caller;
   const request = { ...record.request, entity_ids };
@@ -253,15 +266,6 @@ async function removePage(
   const some = { ...caller, record: { ...record, request, outcome } };
   const entities = await commitRemoval(app, some, find(entity_ids));
   addEnded(record.ended_before, { entities });
-}
-
-async function findEntities(
-  app: App,
-  ids: readonly string[],
-): Promise<readonly (Entity | undefined)[]> {
-  const found: (Entity | undefined)[] = [];
-  for (const id of ids) found.push(await findEntityById(app.db, id));
-  return found;
 }
 
 /** Log-ins of a removed entity end, on both APIs, and what was made from them. */
@@ -282,32 +286,35 @@ async function commitRemoval(
   find: () => Promise<readonly (Entity | undefined)[]>,
 ): Promise<number> {
   return commitPlanned<number>(app, caller, async () => {
-    const effects: Effect[] = [];
     const found = (await find()).flatMap((entity) => entity ?? []);
-    for (const entity of found) effects.push(...(await planRemoval(app, entity)));
-    if (effects.length > 0) effects.push(...bumpPermissionVersion());
-    const beforehand = async (): Promise<void> => {
-      for (const entity of found) await endBeforehand(app, caller, entity);
-    };
-    return { effects, result: found.length, beforehand };
+    if (found.length === 0) return { effects: [], result: 0 };
+    const beforehand = (): Promise<void> => endBeforehand(app, caller, idsOf(found));
+    return { effects: await planRemoval(app, found), result: found.length, beforehand };
   });
 }
 
+const idsOf = (entities: readonly Entity[]): string[] => entities.map(({ id }) => id);
+
 /** What would be much for one write set ends before. */
-async function endBeforehand(app: App, caller: Caller, { id }: Entity): Promise<void> {
-  await endLogInsBeforehand(app, caller, { entity_id: id });
-  await app.endDependants(app, await pagesOf(app, caller), { entity_id: id });
+async function endBeforehand(
+  app: App,
+  caller: Caller,
+  entity_ids: readonly string[],
+): Promise<void> {
+  await endLogInsBeforehand(app, caller, { entity_ids });
+  await app.endDependants(app, await pagesOf(app, caller), { entity_ids });
 }
 
-async function planRemoval(app: App, entity: Entity): Promise<Effect[]> {
-  const entity_id = entity.id;
+async function planRemoval(app: App, entities: readonly Entity[]): Promise<Effect[]> {
+  const entity_ids = idsOf(entities);
   return [
-    // Before its aliases and users, and so before the log-ins that came by them: none comes later.
-    takeEntity(entity),
-    ...(await planAliasRemoval(app, { entity_id })),
-    ...(await app.planDependants(app, { entity_id })),
-    deleteEntity(entity),
-    deleteMemberships('entity', entity_id),
+    // Before their aliases and users, and so before the log-ins that came by them: none comes later.
+    takeEntities(entity_ids),
+    ...(await planAliasRemoval(app, { entity_ids })),
+    ...(await app.planDependants(app, { entity_ids })),
+    ...entities.map(deleteEntity),
+    deleteMemberships('entity', entity_ids),
+    ...bumpPermissionVersion(),
   ];
 }
 

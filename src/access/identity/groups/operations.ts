@@ -183,7 +183,7 @@ async function removeGroup(
     return {
       effects: [
         deleteGroup(group),
-        deleteMemberships('group', group.id),
+        deleteMemberships('group', [group.id]),
         ...bumpPermissionVersion(),
       ],
       result: {},

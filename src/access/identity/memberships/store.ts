@@ -276,12 +276,12 @@ export const holdFewNestings = preparedHold<{ id: string; most: number }>(
   { rows: 1, conflict: 'groups became members of groups in the meantime' },
 );
 
-/** Takes an entity or a group out of every group. */
-export function deleteMemberships(kind: MemberKind, member_id: string): Write {
+/** Takes entities or groups out of every group. */
+export function deleteMemberships(kind: MemberKind, member_ids: readonly string[]): Write {
   return write(
     build
       .deleteFrom('identity_group_member')
-      .where('member_id', '=', member_id)
+      .where('member_id', 'in', member_ids)
       .where('kind', '=', kind),
   );
 }

@@ -21,11 +21,12 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
     if (ofLogIns.size === 0) return sessions;
     return [...sessions, ...(await endLogIns(app, { ...ended, token_ids: [...ofLogIns] }))];
   }
-  if ('entity_id' in ended) {
-    return [...(await endLogIns(app, ended)), ...planLoss(app, { of_entity: ended.entity_id })];
+  if ('entity_ids' in ended) {
+    const { entity_ids } = ended;
+    return [...(await endLogIns(app, ended)), ...planLoss(app, { of_entities: entity_ids })];
   }
   if ('disabled_entity_id' in ended) {
-    return planLoss(app, { of_entity: ended.disabled_entity_id });
+    return planLoss(app, { of_entities: [ended.disabled_entity_id] });
   }
   if ('alias_ids' in ended) {
     const { alias_ids } = ended;
@@ -43,7 +44,9 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
 /** As {@link planEnded}, page by page, until less than a page of each kind is left. */
 export async function endBeforehand(app: App, work: EndingPages, ended: Ended): Promise<void> {
   const endSessions = (loss: PagedLoss) => endSessionsBeforehand(app, work, loss);
-  const endOthers = async (of: { entity_id: string } | { alias_ids: Expression<string> }) => {
+  const endOthers = async (
+    of: { entity_ids: readonly string[] } | { alias_ids: Expression<string> },
+  ) => {
     const own_log_in_ids = await listIdsByToken(app.db, work.own_token_ids);
     const { commit, ending } = work;
     await endLogInsBeforehand(app, { commit, own_log_in_ids, ending }, of);
@@ -53,16 +56,16 @@ export async function endBeforehand(app: App, work: EndingPages, ended: Ended): 
     await endSessions({ token_ids });
     const log_in_ids = await listIdsByToken(app.db, token_ids);
     if (log_in_ids.length > 0) await endSessions({ log_in_ids });
-  } else if ('entity_id' in ended) {
+  } else if ('entity_ids' in ended) {
     await endOthers(ended);
-    await endSessions({ of_entity: ended.entity_id });
+    await endSessions({ of_entities: ended.entity_ids });
   } else if ('alias_ids' in ended) {
     const { alias_ids } = ended;
     await endOthers(ended);
     await endSessions({ of_named: alias_ids });
     await endSessions({ alias_ids });
   } else if ('disabled_entity_id' in ended) {
-    await endSessions({ of_entity: ended.disabled_entity_id });
+    await endSessions({ of_entities: [ended.disabled_entity_id] });
   } else {
     await endSessions(ended);
   }

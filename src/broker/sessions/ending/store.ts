@@ -31,7 +31,7 @@ export type Loss =
   /** … or by where they came in. */
   | { auth_mount: { id: string } }
   /** Whoever the user is ends, or may not do anything; the user stays. */
-  | { of_entity: string }
+  | { of_entities: readonly string[] }
   /** Whoever some aliases name is so no longer; the users stay. */
   | { of_named: Expression<string> }
   /** Whole scopes, with the users and log-ins that lie in them. */
@@ -101,7 +101,7 @@ function affected(loss: Loss) {
       .where(aside('session.token_id'), 'in', loss.token_ids);
   if ('alias_ids' in loss) return byAliases(loss.alias_ids);
   if ('auth_mount' in loss) return byMount(from, loss.auth_mount);
-  if ('of_entity' in loss || 'of_named' in loss) {
+  if ('of_entities' in loss || 'of_named' in loss) {
     return byPerson(from, loss);
   }
   if ('user_ids' in loss) {
@@ -156,13 +156,13 @@ const byMount = (sessions: Sessions, { id }: { id: string }) =>
     .where('session.auth_mount_id', '=', id)
     .where(aside('session.auth_mount_id'), '=', id);
 
-/** Of the users that an entity is, or that some aliases name. */
+/** Of the users that some entities are, or that some aliases name. */
 function byPerson(
   sessions: Sessions,
-  loss: { of_entity: string } | { of_named: Expression<string> },
+  loss: { of_entities: readonly string[] } | { of_named: Expression<string> },
 ): Sessions {
   const persons = (): Expression<string> =>
-    'of_named' in loss ? usersNamed(loss.of_named) : sql<string>`${usersOf(loss.of_entity)}`;
+    'of_named' in loss ? usersNamed(loss.of_named) : sql<string>`${usersOf(loss.of_entities)}`;
   return sessions
     .where(goesOn)
     .where('session.user_id', '<>', sql.lit(''))
@@ -278,7 +278,7 @@ const lostHost = ({ with_sets }: { with_sets?: true }): Partial<SessionRow> =>
 /** What is removed, as far as its sessions are ended in pages. */
 export type PagedLoss =
   | { user_ids: readonly string[] }
-  | { of_entity: string }
+  | { of_entities: readonly string[] }
   | { of_named: Expression<string> }
   | { auth_mount: { id: string } }
   | { target_id: string }
@@ -320,7 +320,7 @@ export async function listSessionsOf(db: Db, loss: PagedLoss, limit: number): Pr
     return idsOf(await own.where('type', '=', 'session').limit(limit).execute());
   }
   const sessions = selectSessions(db).limit(limit);
-  if ('of_entity' in loss || 'of_named' in loss) {
+  if ('of_entities' in loss || 'of_named' in loss) {
     return idsOf(await byPerson(sessions, loss).execute());
   }
   if ('auth_mount' in loss) return idsOf(await byMount(sessions, loss.auth_mount).execute());
