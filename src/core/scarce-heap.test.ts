@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import v8 from 'node:v8';
 import { doFor, doRequest, doShared, holdShared, whoAsks } from './asking.ts';
 import { SHARED_PARTY } from './party.ts';
-import { ScarceHeap } from './scarce-heap.ts';
+import { newHeapLook, ScarceHeap } from './scarce-heap.ts';
 
 /** Requests that pass, and are done when they are told. */
 class Requests {
@@ -104,6 +105,25 @@ for (const [others, waits] of [
     assert.ok(requests.passed.includes('elsewhere'));
     await requests.endAll();
     assert.ok(requests.passed.includes('short'));
+  });
+}
+
+for (const [what, used, external, isScarce] of [
+  ['little', 0.1, 0.1, false],
+  ['nearly enough in the heap, and as much outside', 0.54, 0.54, false],
+  ['much in the heap', 0.56, 0, true],
+  ['much outside', 0.1, 0.56, true],
+] as const) {
+  test(`the heap is ${isScarce ? '' : 'not '}scarce with ${what}`, (t) => {
+    const statistics = { ...v8.getHeapStatistics(), heap_size_limit: 1000 };
+    const used_heap_size = used * 1000;
+    const external_memory = external * 1000;
+    t.mock.method(v8, 'getHeapStatistics', () => ({
+      ...statistics,
+      used_heap_size,
+      external_memory,
+    }));
+    assert.equal(newHeapLook()(), isScarce);
   });
 }
 

@@ -2,7 +2,7 @@ import v8 from 'node:v8';
 import { type Asking, USUAL_TURNS, whoAsks } from './asking.ts';
 import { networkOfParty } from './party.ts';
 
-/** The part of the heap, with garbage that is not collected yet, that is in use when it begins to be scarce. */
+/** The part of the heap, with garbage that is not collected yet, that is in use when it begins to be scarce; or as much outside. */
 const SCARCE = 0.55;
 /** What was found out about the heap is true for so many milliseconds. */
 const TRUE_MS = 10;
@@ -143,15 +143,16 @@ export class ScarceHeap {
   }
 }
 
-function newHeapLook(): () => boolean {
+/** Looks how much of the heap is in use, and how much its objects have outside: bytes of certificates and answers. */
+export function newHeapLook(): () => boolean {
   let looked = Number.NEGATIVE_INFINITY;
   let isScarce = false;
   return () => {
     const now = performance.now();
     if (now - looked < TRUE_MS) return isScarce;
     looked = now;
-    const { used_heap_size, heap_size_limit } = v8.getHeapStatistics();
-    isScarce = used_heap_size > SCARCE * heap_size_limit;
+    const { used_heap_size, external_memory, heap_size_limit } = v8.getHeapStatistics();
+    isScarce = Math.max(used_heap_size, external_memory) > SCARCE * heap_size_limit;
     return isScarce;
   };
 }
