@@ -4,6 +4,7 @@ import { commitPlanned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Kept, LastOf } from '../../core/kept.ts';
+import { Lines } from '../../core/line.ts';
 import { onceAtATime } from '../../core/once-at-a-time.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Mount } from '../../mounts/mount.ts';
@@ -119,16 +120,33 @@ export function countMountsRead(app: App): number {
   return lastAuthorities(app).size;
 }
 
-/** As it was read before, unless its mount's configuration was changed since. */
+/** Those of one mount that are read anew one after the other: whoever waited mostly finds what the one before has read. */
+const linesOf = perApp(() => new Lines());
+
 async function renewAuthority(app: App, mount_id: string): Promise<Authority> {
-  const version = await app.versionOf(`pki/${mount_id}`);
+  const { authority } = await findLast(app, mount_id);
+  return authority ?? linesOf(app).wait(mount_id, () => readOnce(app, mount_id));
+}
+
+async function readOnce(app: App, mount_id: string): Promise<Authority> {
+  const { version, authority } = await findLast(app, mount_id);
+  if (authority) return authority;
   const last = lastAuthorities(app);
-  const before = last.find(mount_id);
-  if (before && version !== undefined && before.version >= version) return before.authority;
-  const authority = await loadAuthority(app, mount_id);
+  const loaded = await loadAuthority(app, mount_id);
   if (version === undefined) last.delete(mount_id);
-  else last.set(mount_id, { version, authority });
-  return authority;
+  else last.set(mount_id, { version, authority: loaded });
+  return loaded;
+}
+
+/** As it was read before, unless its mount's configuration was changed since, and the version of that. */
+async function findLast(
+  app: App,
+  mount_id: string,
+): Promise<{ [Key in keyof Dated]: Dated[Key] | undefined }> {
+  const version = await app.versionOf(`pki/${mount_id}`);
+  const before = lastAuthorities(app).find(mount_id);
+  const isCurrent = before && version !== undefined && before.version >= version;
+  return { version, authority: isCurrent ? before.authority : undefined };
 }
 
 function readLink(before: Issuer | undefined, { id, certificate }: IssuerRecord): ChainLink {
@@ -169,6 +187,18 @@ export async function requireIssuer(app: App, caller: Caller, ref: string): Prom
   return resolveIssuer(await readAuthority(app, caller.mount.id), ref);
 }
 
+/**
+ * With all that was changed before this was called, on any node: hundreds who plan a change at once have what is
+ * kept in common, as each would have megabytes otherwise.
+ */
+async function readCurrent(app: App, mount_id: string): Promise<Authority> {
+  const { version } = await readDefaults(app.db, mount_id);
+  const authority = await readAuthority(app, mount_id);
+  if (authority.defaults.version >= version) return authority;
+  await app.store.refreshConfig();
+  return readAuthority(app, mount_id);
+}
+
 /** What {@link changeAuthority} shall do: nothing of it is done unless all of it is. */
 export interface AuthorityChange<Result> {
   effects: readonly Effect[];
@@ -190,7 +220,7 @@ export async function changeAuthority<Result>(
 ): Promise<Result> {
   const mount_id = caller.mount.id;
   return commitPlanned<Result>(app, caller, async () => {
-    const authority = await loadAuthority(app, mount_id);
+    const authority = await readCurrent(app, mount_id);
     const { effects, defaults, result } = await decide(authority);
     if (effects.length === 0 && defaults === undefined) return { effects, result };
     const saved = saveDefaults(mount_id, { ...authority.defaults, ...defaults });
