@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
-import { mayBeSlowToRead } from './slow-keys.ts';
+import { mayBeSlowToRead } from './slow-certificates.ts';
 
 const pem = (body: string, label = 'CERTIFICATE'): string =>
   `-----BEGIN ${label}-----\n${body}\n-----END ${label}-----\n`;

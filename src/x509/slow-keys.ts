@@ -1,16 +1,8 @@
 /** The beginning of what explicit parameters of a curve name their field by, 1.2.840.10045.1; named curves have none. */
 const FIELD = Buffer.from('2a8648ce3d01', 'hex');
 
-/** What follows where a block begins. */
-const BLOCK = /^ [^-]*-----([^-]*)-----END/;
-
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
-
 /** What says that a key is one on a curve, 1.2.840.10045.2.1. */
 const EC_KEY = Buffer.from('2a8648ce3d0201', 'hex');
-
-/** Certificates of one text; those that systems trust are some hundred and fifty. */
-const MOST_CERTIFICATES = 256;
 
 const OBJECT_IDENTIFIER = 0x06;
 const BIT_STRING = 0x03;
@@ -19,7 +11,10 @@ const UNCOMPRESSED = 0x04;
 
 /**
  * Whether anything in DER may be a key that takes OpenSSL long to decode: on a curve that it describes itself, or with a
- * point of which one coordinate is left out, which is a square root to calculate.
+ * point of which one coordinate is left out, which is a square root to calculate: a third of a second for a curve that is
+ * chosen for that, 0.4 ms for a point.
+ *
+ * @see RFC 5480 §2.1.1: certificates have named curves alone
  */
 export function mayHaveSlowKey(der: Buffer): boolean {
   if (der.includes(FIELD)) return true;
@@ -37,20 +32,4 @@ function isBeforeWholePoint(der: Buffer, at: number): boolean {
   const length = der[point + 1] ?? 0;
   const bits = point + 2 + (length > 0x80 ? length & 0x7f : 0);
   return der[bits] === 0 && der[bits + 1] === UNCOMPRESSED;
-}
-
-/**
- * Whether a text of PEM may take OpenSSL long to read: certificates with keys on curves that they describe themselves, a
- * third of a second for one that is chosen for that, or with points of one coordinate, 0.4 ms for each; or more of them
- * than anybody trusts. What cannot be looked into counts as such.
- *
- * @see RFC 5480 §2.1.1: certificates have named curves alone
- */
-export function mayBeSlowToRead(pem: string): boolean {
-  const [, ...blocks] = pem.split('-----BEGIN');
-  if (blocks.length > MOST_CERTIFICATES) return true;
-  return blocks.some((block) => {
-    const text = BLOCK.exec(block)?.[1]?.replaceAll(/\s/g, '');
-    return text === undefined || !BASE64.test(text) || mayHaveSlowKey(Buffer.from(text, 'base64'));
-  });
 }

@@ -68,11 +68,12 @@ export class VaultFault extends Error {
   }
 }
 
-/** The TLS library would take a third of a second, or minutes, to decode them. */
-export const slowKey = (): VaultFault =>
+/** The TLS library would take a third of a second, or minutes, for them. */
+export const slowCertificate = (): VaultFault =>
   new VaultFault(
     'untrusted',
-    'a certificate has a key on a curve that it describes itself, or a point of one coordinate',
+    'a certificate takes long to verify: keys must be whole and on named curves, names of CRL distribution points ' +
+      'whole and not relative, and name constraints at most 4 KiB in all',
   );
 
 /** What a server says when it does not do what it was asked. */

@@ -10,7 +10,7 @@ import { remembered } from '../../core/remembered.ts';
 import type { Whose } from '../../core/shared-work.ts';
 import { OnDemandThread } from '../../pki/threads/operations.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
-import { mayBeSlowToRead } from '../../x509/slow-keys.ts';
+import { mayBeSlowToRead } from '../../x509/slow-certificates.ts';
 import {
   parseVaultAnswer,
   urlOf,

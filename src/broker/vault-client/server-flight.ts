@@ -1,6 +1,6 @@
 import { createDecipheriv, createHmac, type DecipherGCM } from 'node:crypto';
-import { mayHaveSlowKey } from '../../x509/slow-keys.ts';
-import { slowKey, VaultFault } from './answer.ts';
+import { mayBeSlow } from '../../x509/slow-certificates.ts';
+import { slowCertificate, VaultFault } from './answer.ts';
 import { tooLong } from './coming.ts';
 
 /** Of a record: its type, its version, and the length of what follows. */
@@ -71,7 +71,8 @@ export function findHandshakeSecret(
 
 /**
  * What a server sends until it has shaken hands, looked at before the TLS library decodes it: a certificate of 650
- * bytes whose key describes a curve of its own takes the library a third of a second, and nothing interrupts it.
+ * bytes whose key describes a curve of its own takes the library a third of a second, one of 20 KiB whose CRL distribution
+ * points have relative names seconds, and nothing interrupts it.
  *
  * @see RFC 8446 §4, §5; RFC 5246 §6, §7.4 for TLS 1.2, where certificates are not encrypted
  */
@@ -140,7 +141,7 @@ export class ServerFlight {
       const message = this.#begun.subarray(0, end);
       this.#begun = this.#begun.subarray(end);
       if (message[0] === COMPRESSED_CERTIFICATE) throw compressed();
-      if (mayHaveSlowKey(message)) throw slowKey();
+      if (mayBeSlow([message])) throw slowCertificate();
       // The last that can be read, in TLS 1.3 and before; a certificate behind it would end the handshake.
       if (message[0] === (this.#secret ? FINISHED : SERVER_HELLO_DONE)) this.#isOver = true;
     }

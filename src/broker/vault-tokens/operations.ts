@@ -50,7 +50,12 @@ export async function tryConnection(
 ): Promise<TriedConnection> {
   const unusable = findUnusableField(connection);
   if (unusable !== undefined) {
-    refuseAttribute(unusable, 'This must be PEM, and a private key must fit its certificate.');
+    refuseAttribute(
+      unusable,
+      'This must be PEM, and a private key must fit its certificate: at most 256 certificates of at most 16 KiB, with ' +
+        'whole keys on named curves, no relative names of CRL distribution points, and at most 4 KiB of name ' +
+        'constraints in all.',
+    );
   }
   try {
     const found = await askVault(app, connection, {

@@ -8,8 +8,8 @@ import {
   isPrivateKeyLabel,
   parsePrivateKeyBlock,
 } from '../../../x509/private-keys.ts';
-import { mayBeSlowToRead } from '../../../x509/slow-keys.ts';
-import { slowKey, type VaultConnection } from '../answer.ts';
+import { mayBeSlowToRead } from '../../../x509/slow-certificates.ts';
+import { slowCertificate, type VaultConnection } from '../answer.ts';
 
 /** `SSL_OP_NO_RX_CERTIFICATE_COMPRESSION`, which the runtime has no name for. */
 const NO_COMPRESSED_CERTIFICATES = 2 ** 33;
@@ -58,7 +58,7 @@ export class SecureContexts {
 function newContext(connection: VaultConnection): SecureContext {
   const { ca_cert, client_certificate, client_certificate_key } = connection;
   // Refused where they are written, which they were not always.
-  if ([ca_cert, client_certificate].some(mayBeSlowToRead)) throw slowKey();
+  if ([ca_cert, client_certificate].some(mayBeSlowToRead)) throw slowCertificate();
   return createSecureContext({
     minVersion: 'TLSv1.2',
     // A server chooses the numbers of these, and ten thousand bits take seconds.

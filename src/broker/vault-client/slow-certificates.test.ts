@@ -6,10 +6,11 @@ import { startHostile, startHostileTls } from '../../../test/support/hostile-vau
 import { withOpenssl } from '../../../test/support/openssl.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';
 import { type VaultConnection, VaultFault } from './answer.ts';
-import { askVault } from './operations.ts';
+import { askVault, findUnusableField } from './operations.ts';
 import { SecureContexts } from './secure-contexts/operations.ts';
 
 const [honest, named, explicit] = makeCertificates();
+const [whole, relative] = makePointed();
 
 /** The server's own, and two beside it on the same curve: by its name, and described. */
 function makeCertificates(): { cert: string; key: string }[] {
@@ -22,6 +23,29 @@ function makeCertificates(): { cert: string; key: string }[] {
       must('req', '-x509', '-key', 'k', ...subject, '-days', '2', '-out', 'c');
       const [cert, key] = [read('c'), read('k')].map((file) => Buffer.from(file).toString('utf8'));
       made.push({ cert: cert ?? '', key: key ?? '' });
+    }
+  });
+  return made;
+}
+
+/** Two with a CRL distribution point: by an address, and by a name that follows the issuer's. */
+function makePointed(): string[] {
+  const made: string[] = [];
+  withOpenssl(({ must, read, write }) => {
+    must('ecparam', '-name', 'prime256v1', '-noout', '-genkey', '-out', 'k');
+    for (const point of ['fullname = URI:http://ca.test/crl', 'relativename = last']) {
+      const sections = [
+        '[ext]',
+        'crlDistributionPoints = point',
+        '[point]',
+        point,
+        '[last]',
+        'CN = a',
+      ];
+      write('config', ['[req]', 'distinguished_name = name', '[name]', ...sections].join('\n'));
+      const subject = ['-subj', '/CN=vault.test', '-extensions', 'ext', '-config', 'config'];
+      must('req', '-x509', '-key', 'k', ...subject, '-days', '2', '-out', 'c');
+      made.push(Buffer.from(read('c')).toString('utf8'));
     }
   });
   return made;
@@ -111,6 +135,12 @@ for (const [how, options] of WAYS) {
     test(`a certificate on a curve of its own is refused ${manner}`, async () => {
       assert.equal(await ask(await served(explicit?.cert ?? '')), 'untrusted');
     });
+    test(`a certificate with the address of a list is taken ${manner}`, async () => {
+      assert.equal(await ask(await served(whole ?? '')), 'answer');
+    });
+    test(`a certificate with a relative name of a list is refused ${manner}`, async () => {
+      assert.equal(await ask(await served(relative ?? '')), 'untrusted');
+    });
   }
 }
 
@@ -124,15 +154,31 @@ test('a server that greets in another protocol, and waits, is none', async () =>
   await assert.rejects(asked, /does not speak TLS/);
 });
 
-test('of a store that was written before, certificates on curves of their own are not read either', () => {
+test('certificates of a store that take long are named before anybody is asked', () => {
+  const store = connectionTo('https://vault.test');
+  for (const [beside, isUsable] of [
+    [whole, true],
+    [relative, false],
+  ] as const) {
+    const both = `${honest?.cert}\n${beside}`;
+    const own = { client_certificate: both, client_certificate_key: honest?.key ?? '' };
+    const named = (field: string): string | undefined => (isUsable ? undefined : field);
+    assert.equal(findUnusableField({ ...store, ca_cert: both }), named('ca_cert'));
+    assert.equal(findUnusableField({ ...store, ...own }), named('client_certificate'));
+  }
+});
+
+test('of a store that was written before, certificates that take long are not read either', () => {
   const contexts = new SecureContexts();
   const stored = connectionTo('https://vault.test');
-  contexts.get({ ...stored, ca_cert: `${honest?.cert}\n${named?.cert}` });
+  contexts.get({ ...stored, ca_cert: `${honest?.cert}\n${named?.cert}\n${whole}` });
   for (const field of ['ca_cert', 'client_certificate']) {
-    assert.throws(
-      () => contexts.get({ ...stored, [field]: `${honest?.cert}\n${explicit?.cert}` }),
-      (error) => error instanceof VaultFault && error.kind === 'untrusted',
-    );
+    for (const slow of [explicit?.cert, relative]) {
+      assert.throws(
+        () => contexts.get({ ...stored, [field]: `${honest?.cert}\n${slow}` }),
+        (error) => error instanceof VaultFault && error.kind === 'untrusted',
+      );
+    }
   }
   assert.equal(contexts.made, 1);
 });
