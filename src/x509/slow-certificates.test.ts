@@ -46,8 +46,8 @@ const parts: [what: string, der: Uint8Array[], may: boolean][] = [
   ['a point with nothing', [pointsIn(sequence())], false],
   ['of eighty points each with an address', [pointsIn(...Array(80).fill(sequence(full)))], false],
   ['a list in each of five', Array(5).fill(pointsIn(sequence(full))), false],
-  ['lists in one, as many as are looked at', [Buffer.concat(Array(32).fill(pointsIn()))], false],
-  ['more of them', [Buffer.concat(Array(33).fill(pointsIn()))], true],
+  ['a hundred lists, one behind the other', [Buffer.concat(Array(100).fill(pointsIn()))], false],
+  ['a list in a point of another one', [pointsIn(sequence(octetString(pointsIn())))], true],
   ['a point with a relative name', [pointsIn(sequence(relative))], true],
   ['the same, critical', [extension(POINTS, boolean(true), pointsOf(sequence(relative)))], true],
   ['one with a signer besides', [pointsIn(sequence(relative, signer))], true],
@@ -105,6 +105,26 @@ for (const [bytes, may] of lengths) {
 test('those that systems trust are quick to read, all together', () => {
   assert.ok(rootCertificates.length > 100);
   assert.equal(mayBeSlowToRead(rootCertificates.join('\n')), false);
+});
+
+/** Lists of points, each within the first point of the one before, and all with all the points behind it. */
+function overlapping(lists: number, bytes: number): Buffer {
+  const points = Buffer.from('3000'.repeat(bytes / 2), 'hex');
+  let all = points;
+  for (let list = 0; list < lists; list += 1) {
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(all.length);
+    const behind = Buffer.concat([Buffer.from('3082', 'hex'), length]);
+    length.writeUInt16BE(all.length + 4);
+    const before = Buffer.concat([Buffer.from('300f040d0603551d1f0482', 'hex'), length]);
+    all = Buffer.concat([before, behind, all]);
+  }
+  return all;
+}
+
+test('lists within lists are looked into once', async () => {
+  const text = encodePem('CERTIFICATE', overlapping(32, 15_000)).concat('\n').repeat(12);
+  await spendsAtMost(20, () => assert.equal(mayBeSlowToRead(text), true));
 });
 
 test('lists that reach over all that follow are looked into a few times only', async () => {
