@@ -4,6 +4,9 @@ import { OWN_PARTY, partyOf } from './party.ts';
 /** So many turns a usual request has at most; one that had more is a long one. */
 export const USUAL_TURNS = 8;
 
+/** A usual request reads less that is long. */
+const USUAL_READ = 256 << 10;
+
 /** Whom work is done for, as far as sharing out turns is concerned: one request, or the server itself. */
 export class Asking {
   readonly #address: string;
@@ -12,6 +15,8 @@ export class Asking {
   account = '';
   /** Turns that it had after waiting. */
   turns = 0;
+  /** Characters of what was read for it that is long. */
+  read = 0;
   /** How much it does that others wait for, too. */
   shared = 0;
   /** Whether it is done at some time, which {@link onEnd} is told. */
@@ -22,6 +27,11 @@ export class Asking {
   constructor(address: string, { ends = false } = {}) {
     this.#address = address;
     this.ends = ends;
+  }
+
+  /** Whether it had more turns than usual requests, or most likely holds more. */
+  get isLong(): boolean {
+    return this.turns >= USUAL_TURNS || this.read > USUAL_READ;
   }
 
   /** Found out only for those that have to wait, which few do. */
@@ -90,6 +100,12 @@ export function makeFor<Piece>(
 export function noteAccount(account: string): void {
   const who = asking.getStore();
   if (who) who.account = account;
+}
+
+/** Says that so many characters of what is long were read for the work under way. */
+export function noteRead(length: number): void {
+  const who = asking.getStore();
+  if (who) who.read += length;
 }
 
 /** Whom the work that is under way is done for. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import v8 from 'node:v8';
-import { doFor, doRequest, doShared, holdShared, whoAsks } from './asking.ts';
+import { doFor, doRequest, doShared, holdShared, noteRead, whoAsks } from './asking.ts';
 import { SHARED_PARTY } from './party.ts';
 import { newHeapLook, ScarceHeap } from './scarce-heap.ts';
 
@@ -19,12 +19,13 @@ class Requests {
     this.#scarce = new ScarceHeap(() => heap.isScarce);
   }
 
-  /** @param turns that it has had */
-  begin(name: string, address: string, turns = 0): void {
+  /** @param turns that it has had, and how much that is long was read for it */
+  begin(name: string, address: string, turns = 0, read = 0): void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ends.set(name, resolve);
     const work = async (): Promise<void> => {
       whoAsks().turns = turns;
+      noteRead(read);
       await this.#scarce.pass();
       this.passed.push(name);
       await promise;
@@ -57,6 +58,19 @@ test('while there is room nobody waits, however many go on', async () => {
   assert.equal(requests.passed.length, 100);
   await requests.endAll();
 });
+
+for (const [read, passed] of [
+  [256 << 10, 5],
+  [(256 << 10) + 1, 2],
+] as const) {
+  test(`of requests for which ${read} characters were read ${passed} of five go on at once`, async () => {
+    const requests = new Requests({ isScarce: true });
+    for (const at of range(5)) requests.begin(`${at}`, '192.0.2.1', 0, read);
+    await nextTurn();
+    assert.equal(requests.passed.length, passed);
+    await requests.endAll();
+  });
+}
 
 test('of long requests four go on at once, two of one network, and the next when one of them is done', async () => {
   const requests = new Requests({ isScarce: true });

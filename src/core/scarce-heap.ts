@@ -1,5 +1,5 @@
 import v8 from 'node:v8';
-import { type Asking, USUAL_TURNS, whoAsks } from './asking.ts';
+import { type Asking, whoAsks } from './asking.ts';
 import { networkOfParty } from './party.ts';
 
 /** The part of the heap, with garbage that is not collected yet, that is in use when it begins to be scarce; or as much outside. */
@@ -55,7 +55,7 @@ export class ScarceHeap {
       return undefined;
     }
     const network = networkOfParty(who.party);
-    if (who.turns >= USUAL_TURNS && !this.#long.has(who)) this.#add(who, network);
+    if (who.isLong && !this.#long.has(who)) this.#add(who, network);
     if (!this.#isScarce() || this.#isShort(who, network)) return undefined;
     return new Promise((resolve) => {
       this.#wait(who, network, resolve);
@@ -79,7 +79,7 @@ export class ScarceHeap {
   }
 
   #isShort(who: Asking, network: string): boolean {
-    return who.turns < USUAL_TURNS && (this.#long_of.get(network) ?? 0) <= MOST_LONG;
+    return !who.isLong && (this.#long_of.get(network) ?? 0) <= MOST_LONG;
   }
 
   #wait(who: Asking, network: string, go: () => void): void {

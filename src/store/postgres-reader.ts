@@ -1,19 +1,19 @@
 import { Pool } from 'pg';
+import { doShared } from '../core/asking.ts';
 import { nextBreath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
 import { NetworkPlaces } from '../core/network-places.ts';
+import { scarceHeap } from '../core/scarce-heap.ts';
 import type { StoreLog } from './committer.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
 import { LongOfLate } from './long-of-late.ts';
+import { noteLong } from './long-reads.ts';
 import { isKept, isServerError } from './pipeline.ts';
 import { BY_INDEX, CONNECT_TIMEOUT_MS, clientOf, isStatementError } from './postgres-session.ts';
 import type { Value } from './write.ts';
 
 /** Texts that are prepared by name on each connection; those that come later are not. */
 const STATEMENTS = 500;
-
-/** What is made of rows with more bytes takes milliseconds. */
-const LONG = 64 << 10;
 
 /** Reads that are most likely long go on at the same time, of all networks. */
 const FEW = 3;
@@ -51,6 +51,12 @@ export class PostgresReader implements Reader {
   }
 
   async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
+    const { rows, isLong } = await this.#read(sql, parameters);
+    if (isLong) await scarceHeap.pass();
+    return rows;
+  }
+
+  async #read(sql: string, parameters: readonly Value[]) {
     const giveBackFew = this.#longOfLate.has(sql) ? await this.#fewPlaces.take() : undefined;
     // Whose turn comes is given the connection of whoever is through.
     const giveBack = await this.#places.take();
@@ -58,11 +64,13 @@ export class PostgresReader implements Reader {
       const name = isKept({ parameters }) ? this.#nameOf(sql) : undefined;
       const rows = await this.#query(name, sql, parameters);
       // Those of all connections may come in one turn of the event loop, and each goes on with its own.
-      if (isLong(rows)) {
+      const isLong = noteLong(rows);
+      if (isLong) {
         this.#longOfLate.note(sql);
-        await nextBreath();
+        // Others wait for the connection.
+        await doShared(nextBreath);
       }
-      return rows;
+      return { rows, isLong };
     } catch (error) {
       if (isStatementError(error)) throw error;
       throw new Failure('unavailable', 'the database cannot be read', { cause: error });
@@ -119,17 +127,6 @@ export class PostgresReader implements Reader {
     this.#names.set(sql, name);
     return name;
   }
-}
-
-function isLong(rows: readonly object[]): boolean {
-  let left = LONG;
-  for (const row of rows) {
-    for (const value of Object.values(row)) {
-      if (typeof value === 'string' || value instanceof Uint8Array) left -= value.length;
-    }
-    if (left < 0) return true;
-  }
-  return false;
 }
 
 /** A length is known of a text without reading it, and what comes after so many bytes is never sent. */

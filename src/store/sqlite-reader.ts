@@ -1,7 +1,9 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { nextBreath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
 import { LoopTurns } from '../core/loop-turns.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
+import { noteLong } from './long-reads.ts';
 import type { Value } from './write.ts';
 
 /** How long a connection waits for a lock that another one holds for a moment. */
@@ -69,7 +71,8 @@ export class SqliteReader implements Reader {
     if (this.#turns.isOver) await this.#turns.next();
     try {
       const { statement, columns } = this.#statements.get(sql);
-      return statement.all(...parameters).map((values) => rowOf(columns, values));
+      const rows = statement.all(...parameters).map((values) => rowOf(columns, values));
+      return afterLong(rows, rows);
     } catch (error) {
       throw readFailure(error);
     }
@@ -80,7 +83,9 @@ export class SqliteReader implements Reader {
     try {
       const { statement, columns } = this.#statements.get(sql);
       const values = statement.get(...parameters);
-      return values === undefined ? undefined : rowOf(columns, values);
+      if (values === undefined) return undefined;
+      const row = rowOf(columns, values);
+      return afterLong([row], row);
     } catch (error) {
       throw readFailure(error);
     }
@@ -95,15 +100,15 @@ export class SqliteReader implements Reader {
     try {
       const { statement, columns } = this.#statements.get(sql);
       const places = long.map((column) => columns.indexOf(column));
-      const rows: unknown[] = [];
+      const rows: object[] = [];
       let bytes = 0;
       // Left off in the middle, the rest is never read.
       for (const values of statement.iterate(...parameters)) {
         rows.push(rowOf(columns, values));
         for (const at of places) bytes += lengthOf(values, at);
-        if (bytes >= MOST_BYTES) return { rows, bytes, more: true };
+        if (bytes >= MOST_BYTES) break;
       }
-      return { rows, bytes, more: false };
+      return afterLong(rows, { rows, bytes, more: bytes >= MOST_BYTES });
     } catch (error) {
       throw readFailure(error);
     }
@@ -114,8 +119,13 @@ export class SqliteReader implements Reader {
   }
 }
 
+/** What was read; where it is long others have their turn before anything is made of it. */
+function afterLong<Read>(rows: readonly object[], read: Read): Read | Promise<Read> {
+  return noteLong(rows) ? nextBreath().then(() => read) : read;
+}
+
 /** Rows are made here because those of `node:sqlite` have no prototype, unlike PostgreSQL's. */
-function rowOf(columns: readonly string[], values: unknown): unknown {
+function rowOf(columns: readonly string[], values: unknown): object {
   const row: Record<string, unknown> = {};
   if (Array.isArray(values)) {
     for (let index = 0; index < columns.length; index += 1) {
