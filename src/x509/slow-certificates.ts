@@ -1,6 +1,9 @@
+import { Failure } from '../core/failure.ts';
 import { TAG } from './der.ts';
-import { DerError, type DerValue, eachChild, expect, onlyChild, readDer } from './der-reader.ts';
-import { mayHaveSlowKey } from './slow-keys.ts';
+import { DerFields, type DerValue, eachChild, expect, onlyChild, readDer } from './der-reader.ts';
+import { type Extension, parseExtensions } from './extensions.ts';
+import { readPublicKey } from './keys.ts';
+import { EXTENSION_OID } from './oids.ts';
 
 /** Certificates of one text; those that systems trust are some hundred and fifty. */
 const MOST_CERTIFICATES = 256;
@@ -9,10 +12,8 @@ const MOST_CERTIFICATE = 16 << 10;
 /** Bytes of all name constraints of a text or a chain: each is compared with each name of each certificate below it. */
 const MOST_CONSTRAINTS = 4 << 10;
 
-/** `cRLDistributionPoints` 2.5.29.31 and `nameConstraints` 2.5.29.30, each after the last byte of its length. */
-const DISTRIBUTION_POINTS = Buffer.from('03551d1f', 'hex');
-const NAME_CONSTRAINTS = Buffer.from('03551d1e', 'hex');
-
+/** Fields of a certificate: version, issuerUniqueID, subjectUniqueID, extensions (RFC 5280 §4.1). */
+const FIELD = { version: 0xa0, issuer_id: 0x81, subject_id: 0x82, extensions: 0xa3 } as const;
 /** `distributionPoint` of a point, and within that a name `nameRelativeToCRLIssuer`. */
 const POINT_NAME = 0xa0;
 const RELATIVE_NAME = 0xa1;
@@ -24,7 +25,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
  * Whether a text of PEM may take OpenSSL long to read or to build chains from: by what is in its certificates
- * ({@link mayBeSlow}), their length, or their number. What cannot be looked into counts as such.
+ * ({@link mayBeSlow}), their length, or their number. What is none counts as such.
  */
 export function mayBeSlowToRead(pem: string): boolean {
   const [, ...blocks] = pem.split('-----BEGIN');
@@ -39,61 +40,61 @@ export function mayBeSlowToRead(pem: string): boolean {
 }
 
 /**
- * Whether anything in bytes that have certificates in them may take OpenSSL long, wherever it stands: keys that are slow
- * to decode; CRL distribution points with a relative name, of which each is made a copy of the issuer's name, seconds and
- * hundreds of megabytes for 50 KB; or name constraints that are more than anybody needs.
+ * Whether anything in certificates may take OpenSSL long: keys of other kinds than are known here, as those on a curve
+ * that they describe themselves, a third of a second each, or with a point of which one coordinate is left out, 0.4 ms;
+ * CRL distribution points with a relative name, of which each is made a copy of the issuer's name, seconds and hundreds
+ * of megabytes for 50 KB; or name constraints that are more than anybody needs. What is not DER, told in one way alone,
+ * counts as such: OpenSSL would read something in it that is not seen here.
  *
- * @see RFC 5280 §4.2.1.13: relative names should not be used, §4.2.1.10
+ * @see RFC 5280 §4.2.1.13: relative names should not be used, §4.2.1.10; RFC 5480 §2.1.1: named curves alone
  */
-export function mayBeSlow(parts: readonly Buffer[]): boolean {
-  if (parts.some((part) => mayHaveSlowKey(part) || mayHaveRelativeNames(part))) return true;
+export function mayBeSlow(certificates: readonly Uint8Array[]): boolean {
   let bytes = 0;
-  for (const part of parts) {
-    for (const value of extensionsOf(part, NAME_CONSTRAINTS)) bytes += value?.length ?? Infinity;
-  }
+  for (const der of certificates) bytes += readConstraints(der) ?? Number.POSITIVE_INFINITY;
   return bytes > MOST_CONSTRAINTS;
 }
 
-function mayHaveRelativeNames(der: Buffer): boolean {
-  let looked = 0;
-  for (const value of extensionsOf(der, DISTRIBUTION_POINTS)) {
-    // None has another one in it, so that nothing is looked at twice.
-    if (!value || value.byteOffset < looked || !hasWholeNames(value)) return true;
-    looked = value.byteOffset + value.length;
-  }
-  return false;
-}
-
-/** What each extension of a kind says; undefined where it is not told in the one way of DER. */
-function* extensionsOf(der: Buffer, kind: Buffer): Generator<Buffer | undefined, void, undefined> {
-  for (let at = der.indexOf(kind); at >= 0; at = der.indexOf(kind, at + 1)) {
-    yield der[at - 1] === TAG.oid ? valueAt(der, at + kind.length) : undefined;
-  }
-}
-
-/** An OCTET STRING of less than 64 KiB, with `critical` before it or without. */
-function valueAt(der: Buffer, behind: number): Buffer | undefined {
-  const isCritical = der[behind] === TAG.boolean && der[behind + 1] === 1;
-  const at = isCritical ? behind + 3 : behind;
-  const [tag, length = 0, high = 0, low = 0] = der.subarray(at, at + 4);
-  if (tag !== TAG.octetString) return undefined;
-  if (length < 0x80) return der.subarray(at + 2, at + 2 + length);
-  if (length === 0x81) return der.subarray(at + 3, at + 3 + high);
-  return length === 0x82 ? der.subarray(at + 4, at + 4 + high * 256 + low) : undefined;
-}
-
-function hasWholeNames(list: Buffer): boolean {
+/** How many bytes of name constraints a certificate has; undefined where anything else in it may take long. */
+function readConstraints(der: Uint8Array): number | undefined {
   try {
-    for (const point of eachChild(expect(readDer(list), TAG.sequence))) {
-      for (const field of eachChild(expect(point, TAG.sequence))) {
-        if (isRelative(field)) return false;
-      }
+    let bytes = 0;
+    for (const { oid, value } of readExtensions(der)) {
+      if (oid === EXTENSION_OID.nameConstraints) bytes += value.length;
+      if (oid === EXTENSION_OID.cRLDistributionPoints && hasRelativeNames(value)) return undefined;
     }
-    return true;
+    return bytes;
   } catch (error) {
-    if (error instanceof DerError) return false;
+    if (error instanceof Failure) return undefined;
     throw error;
   }
+}
+
+/** Names, times and what else there is of a certificate are left to whoever needs them: old ones have odd ones. */
+function readExtensions(der: Uint8Array): Extension[] {
+  const outer = new DerFields(readDer(der));
+  const tbs = new DerFields(outer.take());
+  outer.take(TAG.sequence);
+  outer.take(TAG.bitString);
+  outer.end();
+  tbs.takeIf(FIELD.version);
+  tbs.take(TAG.integer);
+  // Its signature's algorithm, the issuer, the validity, the subject.
+  for (let field = 0; field < 4; field += 1) tbs.take(TAG.sequence);
+  readPublicKey(tbs.take(TAG.sequence).raw);
+  tbs.takeIf(FIELD.issuer_id);
+  tbs.takeIf(FIELD.subject_id);
+  const extensions = tbs.takeIf(FIELD.extensions);
+  tbs.end();
+  return extensions ? parseExtensions(onlyChild(extensions)) : [];
+}
+
+function hasRelativeNames(list: Uint8Array): boolean {
+  for (const point of eachChild(expect(readDer(list), TAG.sequence))) {
+    for (const field of eachChild(expect(point, TAG.sequence))) {
+      if (isRelative(field)) return true;
+    }
+  }
+  return false;
 }
 
 const isRelative = (field: DerValue): boolean =>

@@ -72,7 +72,7 @@ export class VaultFault extends Error {
 export const slowCertificate = (): VaultFault =>
   new VaultFault(
     'untrusted',
-    'a certificate takes long to verify: keys must be whole and on named curves, names of CRL distribution points ' +
+    'a certificate takes long to verify: keys must be RSA, EC on a NIST curve or Ed25519, names of CRL distribution points ' +
       'whole and not relative, and name constraints at most 4 KiB in all',
   );
 

@@ -11,7 +11,7 @@ import { askVault, threadOf } from './operations.ts';
 import { talk } from './talk/operations.ts';
 
 // As many as are looked at.
-const chain = makeCostlyChain('vault.test', 20);
+const chain = makeCostlyChain('vault.test', 60);
 const vault = await startFakeVault(chain);
 const locks: (() => void)[] = [];
 const closers: (() => Promise<void> | void)[] = [];

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { makeCostlyChain } from '../../../test/support/costly-chain.ts';
 import { startApart, startHostile, startHostileTls } from '../../../test/support/hostile-vault.ts';
+import { makeLoopedChain } from '../../../test/support/looped-chain.ts';
 import { withOpenssl } from '../../../test/support/openssl.ts';
 import { holdsNobodyUp } from '../../../test/support/turns.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
@@ -74,7 +75,7 @@ async function ask(address: string, ca_cert: string, from: string): Promise<stri
 
 const [HERE, ELSEWHERE] = ['192.0.2.1', '198.51.100.1'] as const;
 /** Ten milliseconds or more to verify. */
-const chain = makeCostlyChain('vault.test', 4);
+const chain = makeCostlyChain('vault.test', 60);
 const healthy = await keep(startFakeVault(pair));
 const askHealthy = (from: string): Promise<string> => ask(healthy.url, pair.cert, from);
 
@@ -148,9 +149,17 @@ test('those of one address that ask by name, one after another, are all answered
 });
 
 test('a chain longer than an honest one is refused before it is verified', async () => {
-  const long = makeCostlyChain('vault.test', 40);
+  const long = makeCostlyChain('vault.test', 80);
   const costly = await keep(startFakeVault(long));
   assert.equal(await ask(costly.url, long.root, HERE), 'malformed');
+});
+
+test('whom a store trusts may have signed each other, and nobody follows them', async () => {
+  const { ca, ...looped } = makeLoopedChain('vault.test');
+  const server = await keep(startFakeVault(looped));
+  for (let time = 0; time < 2; time += 1) {
+    assert.equal(await ask(server.url, ca, HERE), 'answer');
+  }
 });
 
 test('a server that asks for a key exchange of its own numbers is not spoken to', async () => {

@@ -10,6 +10,7 @@ const HANDSHAKE = 22;
 const APPLICATION_DATA = 23;
 /** Of a message: its type, and the length of what follows. */
 const MESSAGE_HEADER = 4;
+const CERTIFICATE = 11;
 const SERVER_HELLO_DONE = 14;
 const FINISHED = 20;
 const COMPRESSED_CERTIFICATE = 25;
@@ -141,12 +142,57 @@ export class ServerFlight {
       const message = this.#begun.subarray(0, end);
       this.#begun = this.#begun.subarray(end);
       if (message[0] === COMPRESSED_CERTIFICATE) throw compressed();
-      if (mayBeSlow([message])) throw slowCertificate();
+      if (message[0] === CERTIFICATE && mayBeSlow(certificatesOf(message, this.#secret))) {
+        throw slowCertificate();
+      }
       // The last that can be read, in TLS 1.3 and before; a certificate behind it would end the handshake.
       if (message[0] === (this.#secret ? FINISHED : SERVER_HELLO_DONE)) this.#isOver = true;
     }
   }
 }
+
+/**
+ * Those of a server's chain.
+ *
+ * @param secret in TLS 1.3, where a context stands before them, and extensions behind each
+ * @see RFC 8446 §4.4.2; RFC 5246 §7.4.2
+ */
+function certificatesOf(message: Buffer, secret: HandshakeSecret | undefined): Buffer[] {
+  const context = secret ? 1 + (message[MESSAGE_HEADER] ?? 0) : 0;
+  const list = new Lengths(message.subarray(MESSAGE_HEADER + context)).take(3);
+  const found: Buffer[] = [];
+  const entries = new Lengths(list);
+  while (!entries.isEmpty) {
+    found.push(entries.take(3));
+    if (secret) entries.take(2);
+  }
+  return found;
+}
+
+/** Vectors of TLS, one behind the other, each with its length before it. */
+class Lengths {
+  #left: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.#left = bytes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#left.length === 0;
+  }
+
+  /** @param size of the length in bytes */
+  take(size: 2 | 3): Buffer {
+    const length = this.#left.length < size ? Infinity : this.#left.readUIntBE(0, size);
+    if (size + length > this.#left.length) throw misshapen();
+    const vector = this.#left.subarray(size, size + length);
+    this.#left = this.#left.subarray(size + length);
+    return vector;
+  }
+}
+
+const misshapen = (): VaultFault =>
+  new VaultFault('malformed', 'the Vault server shows its certificates in no form of TLS');
 
 const noTls = (): VaultFault =>
   new VaultFault('unreachable', 'what answers in place of the Vault server does not speak TLS');

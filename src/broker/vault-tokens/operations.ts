@@ -53,7 +53,7 @@ export async function tryConnection(
     refuseAttribute(
       unusable,
       'This must be PEM, and a private key must fit its certificate: at most 256 certificates of at most 16 KiB, with ' +
-        'whole keys on named curves, no relative names of CRL distribution points, and at most 4 KiB of name ' +
+        'keys of RSA, EC on a NIST curve or Ed25519, no relative names of CRL distribution points, and at most 4 KiB of name ' +
         'constraints in all.',
     );
   }
