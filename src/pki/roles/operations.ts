@@ -1,9 +1,11 @@
 import type { Caller } from '../../access/caller.ts';
 import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { FewBySize } from '../../core/few-in-turn.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
+import { Lines } from '../../core/line.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import { findIssuer } from '../authority/authority.ts';
@@ -20,11 +22,13 @@ import {
   type RolePatch,
   warnOfIssuer,
 } from './role.ts';
+import { requireRoom } from './room.ts';
 import {
   deleteRole,
   findRole,
   findStoredRole,
   listRoleNames,
+  measureRole,
   type StoredRole,
   saveRole,
 } from './store.ts';
@@ -101,6 +105,25 @@ export async function updateRole(
   });
 }
 
+/** A longer role is changed in a place for few: it is held several times over until the change is durable. */
+const LONG = 16 << 10;
+const LARGE = 128 << 10;
+const placesOf = perApp(() => new FewBySize());
+/** Those who change the same long role would each read it only to come too late. */
+const linesOf = perApp(() => new Lines());
+
+/** Changes a role; whoever waits to change a long one holds nothing of it. */
+async function changeInTurn<Result>(
+  app: App,
+  { mount_id, name }: { mount_id: string; name: string },
+  change: () => Promise<Result>,
+): Promise<Result> {
+  const bytes = await measureRole(app.db, mount_id, name);
+  if (bytes <= LONG) return change();
+  const place = placesOf(app).of(bytes > LARGE);
+  return linesOf(app).wait(`${mount_id}/${name}`, () => place.run(change));
+}
+
 /**
  * @param named.issuer_ref as it was sent
  * @param plan is told what there is now; called anew when that was changed before it is written
@@ -114,14 +137,17 @@ async function keepRole(
   const mount_id = caller.mount.id;
   const ref = namesIssuer(issuer_ref) ? issuer_ref : '';
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
-  const { role, warnings } = await commitPlanned<PlannedRole>(app, caller, async () => {
-    const issuer = findIssuer(await readAuthority(app, mount_id), ref);
-    await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
-    const read = await findStoredRole(app.db, mount_id, name);
-    const planned = plan(read?.role);
-    const effects = saveRole(mount_id, name, { read, role: planned.role });
-    return { effects, result: planned, found: read !== undefined };
-  });
+  const change = () =>
+    commitPlanned<PlannedRole>(app, caller, async () => {
+      const issuer = findIssuer(await readAuthority(app, mount_id), ref);
+      await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
+      const read = await findStoredRole(app.db, mount_id, name);
+      const planned = plan(read?.role);
+      requireRoom(read?.role, planned.role);
+      const effects = saveRole(mount_id, name, { read, role: planned.role });
+      return { effects, result: planned, found: read !== undefined };
+    });
+  const { role, warnings } = await changeInTurn(app, { mount_id, name }, change);
   const known = findIssuer(await readAuthority(app, mount_id), role.issuer_ref) !== undefined;
   return { data: describeRole(role), warnings: [...warnings, ...warnOfIssuer(role, known)] };
 }

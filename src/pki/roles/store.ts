@@ -33,6 +33,17 @@ export async function findStoredRole(
   return row && { role: parseRole(row.body), ...row };
 }
 
+/** How many bytes a role has as it is kept; none where there is none. */
+export async function measureRole(db: Db, mount_id: string, name: string): Promise<number> {
+  const row = await db
+    .selectFrom('pki_role')
+    .select((role) => role.fn<number | bigint>('octet_length', ['body']).as('bytes'))
+    .where('mount_id', '=', mount_id)
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return Number(row?.bytes ?? 0);
+}
+
 /** More are not counted: who reads the number has to look at them one by one. */
 export const MOST_COUNTED = 10_000;
 
