@@ -150,7 +150,8 @@ function parseValue(reader: TokenReader, depth: number): Expression {
 
 /** Where a value goes. */
 export interface Place {
-  before: string;
+  /** What has come since the value before: that one as it was filled in, and a fixed text. */
+  added: string;
   after: string | undefined;
 }
 
@@ -162,25 +163,31 @@ export const MAX_FILLED_LENGTH = 65_536;
 /**
  * Fills a template in.
  *
- * @param encode makes a value fit where it stands, or throws for one that cannot stand there:
- *   `before` is the text up to there, filled in; `after` what comes next as it is written,
- *   undefined where it is another value
- * @returns undefined for a text that would be longer than {@link MAX_FILLED_LENGTH}
+ * @param encode makes a value fit where it stands, or throws for one that cannot stand there; `after` is what comes
+ *   next as it is written, undefined where it is another value. Whoever has to know all that stands before follows it as
+ *   it grows: to look at all of it for each value would take the square of its length
+ * @param longest characters that it becomes
+ * @returns undefined for a longer one
  */
 export function fillTemplate(
   template: Template,
   facts: TemplateFacts,
   encode: Encode,
+  longest = MAX_FILLED_LENGTH,
 ): string | undefined {
-  let filled = '';
+  const filled: string[] = [];
+  let length = 0;
+  let added = '';
   for (const [at, part] of template.entries()) {
-    filled +=
-      typeof part === 'string'
-        ? part
-        : encode(evaluate(part, facts), { before: filled, after: fixedText(template, at + 1) });
-    if (filled.length > MAX_FILLED_LENGTH) return undefined;
+    const isFixed = typeof part === 'string';
+    const place = { added, after: isFixed ? undefined : fixedText(template, at + 1) };
+    const text = isFixed ? part : encode(evaluate(part, facts), place);
+    added = isFixed ? added + text : text;
+    length += text.length;
+    if (length > longest) return undefined;
+    filled.push(text);
   }
-  return filled;
+  return filled.join('');
 }
 
 function fixedText(template: Template, at: number): string | undefined {

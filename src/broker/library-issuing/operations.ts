@@ -4,6 +4,7 @@ import { insertLease } from '../../access/leases/store.ts';
 import { holdPermissions } from '../../access/standing/operations.ts';
 import { askerOf, makeKeyInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { nextBreath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { findMountById } from '../../mounts/operations.ts';
 import { holdMount } from '../../mounts/store.ts';
@@ -91,6 +92,8 @@ export async function issueFromLibrary(
   request: IssueRequest,
 ): Promise<Issued> {
   const { id, subtype } = request.library;
+  // To fill one in takes some milliseconds at most; those of many sessions go on in one turn otherwise.
+  await nextBreath();
   try {
     return subtype === 'authority-certificate'
       ? await issueFromAuthority(app, caller, request)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
+import { spendsAtMost } from '../../../test/support/cpu-time.ts';
 import {
   fillBody,
   fillIssueFields,
@@ -198,6 +199,36 @@ test('an SSH engine is asked for one user, with the principals of the library', 
   });
   const sign = { path: 'ssh/sign/role', username: 'root' };
   assert.equal(planSshRequest(sign, {}).issues, false);
+});
+
+const bounds: [what: string, text: string, length: number, fits: boolean][] = [
+  ['a name', `${'a'.repeat(3_996)}${NAME}${NAME}`, 100, true],
+  ['a longer one', `${'a'.repeat(3_997)}${NAME}${NAME}`, 100, false],
+  ['names', `a,${NAME},`.repeat(8), 2_044, true],
+  ['more names', `a,${NAME},`.repeat(8), 2_046, false],
+];
+for (const [what, text, length, fits] of bounds) {
+  test(`${what} with values of ${length} characters ${fits ? 'may' : 'may not'} be that long`, () => {
+    const filled = () => issue({ alt_names: text }, 'b'.repeat(length)).alt_names;
+    if (fits) assert.equal(filled(), text.replaceAll(NAME, 'b'.repeat(length)));
+    else assert.throws(filled, UnfitValue);
+  });
+}
+
+test('templates of as many values as fit are filled in at once', async () => {
+  const many = (value: string, count: number): string =>
+    `${value.repeat(count)}${'{{"a"}}'.repeat(Math.floor((4_090 - value.length * count) / 7))}`;
+  const short = many(NAME, 30);
+  const all = { common_name: short, alt_names: short, uri_sans: short };
+  const body = `"${'{{.User.Name}}'.repeat(120)}${'{{"a"}}'.repeat(2_000)}"`;
+  const texts = { a: short, b: short, c: short, d: short };
+  const four = Object.values(texts);
+  const attributes = { username: short, key_id: short, additional_valid_principals: four };
+  await spendsAtMost(30, () => {
+    issue(all, 'b'.repeat(115));
+    ssh({ ...attributes, critical_options: texts, extensions: texts }, 'b'.repeat(115));
+    fillBody(body, named('b'.repeat(500)));
+  });
 });
 
 test('public keys are written as OpenSSH writes them', () => {

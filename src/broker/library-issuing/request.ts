@@ -21,13 +21,24 @@ import {
 /** A person's value that cannot stand where the library has it. */
 export class UnfitValue extends Error {}
 
-function fill(text: string, facts: TemplateFacts, encode: Encode, longest?: number): string {
+/** Longest text, and most characters that it becomes; as long as others unless told. */
+interface Lengths {
+  text?: number | undefined;
+  filled?: number;
+}
+
+function fill(
+  text: string,
+  facts: TemplateFacts,
+  encode: Encode,
+  { text: longest, filled: most = MAX_FILLED_LENGTH }: Lengths = {},
+): string {
   const parsed = parseTemplate(text, longest);
   // It was read when the library was saved; what was saved before there were limits may be longer.
   if (!parsed.valid) throw new UnfitValue(parsed.because);
-  const filled = fillTemplate(parsed.template, facts, encode);
+  const filled = fillTemplate(parsed.template, facts, encode, most);
   if (filled === undefined) {
-    throw new UnfitValue(`a template becomes more than ${MAX_FILLED_LENGTH} characters`);
+    throw new UnfitValue(`a template becomes more than ${most} characters`);
   }
   return filled;
 }
@@ -48,26 +59,24 @@ export function fillPath(text: string, facts: TemplateFacts): string {
  */
 export function fillBody(text: string, facts: TemplateFacts): string {
   const position = new JsonPosition();
-  const encode: Encode = (value, { before }) => {
-    const state = position.moveTo(before);
+  const encode: Encode = (value, { added }) => {
+    const state = position.moveOver(added);
     if (state === 'text') return JSON.stringify(value).slice(1, -1);
     if (state === 'between' && JSON_WORD.test(value)) return value;
     throw new UnfitValue('a value in the body stands in no text, and is none of its own');
   };
-  return fill(text, facts, encode, LONGEST_TEXTS.http_request_body);
+  return fill(text, facts, encode, { text: LONGEST_TEXTS.http_request_body });
 }
 
 const JSON_WORD = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?)$/;
 
 /** Follows a text of JSON as it grows, to tell whether its end lies within one of its texts. */
 class JsonPosition {
-  #at = 0;
   #isInText = false;
   #isEscaped = false;
 
-  moveTo(text: string): 'text' | 'between' | 'escape' {
-    for (; this.#at < text.length; this.#at += 1) {
-      const letter = text[this.#at];
+  moveOver(added: string): 'text' | 'between' | 'escape' {
+    for (const letter of added) {
       if (this.#isEscaped) this.#isEscaped = false;
       else if (letter === '\\') this.#isEscaped = this.#isInText;
       else if (letter === '"') this.#isInText = !this.#isInText;
@@ -93,19 +102,35 @@ const SSH: Fit = { part: isWord, whole: isWord };
  * name of what stands around it. One that somebody lacks is left out.
  */
 function fillName(text: string, facts: TemplateFacts, fit: Fit): string {
-  return fill(text, facts, (value, place) => {
-    if (value === '' || facts === UNKNOWN_FACTS) return value;
-    const { before, isWhole } = placeInList(place);
-    if (isWhole ? fit.whole(value) : fit.part(value, before)) return value;
+  const position = new ListPosition();
+  const encode: Encode = (value, place) => {
+    if (facts === UNKNOWN_FACTS) return value;
+    const { before, isWhole } = position.moveOver(place);
+    if (value === '' || (isWhole ? fit.whole(value) : fit.part(value, before))) return value;
     throw new UnfitValue('a value in a name has characters that cannot stand there');
-  });
+  };
+  return fill(text, facts, encode, { filled: MOST_NAMES });
 }
 
-/** Where a value stands among names with commas between them. */
-function placeInList({ before, after }: Place): { before: string; isWhole: boolean } {
-  const own = before.slice(before.lastIndexOf(',') + 1).trimStart();
-  const rest = after?.trimStart();
-  return { before: own, isWhole: own === '' && (rest === '' || rest?.startsWith(',') === true) };
+/** Characters of names with commas between them once they are filled in, and of one of them up to its last value. */
+const MOST_NAMES = 16_384;
+const LONGEST_NAME = 4_096;
+
+/** Follows names with commas between them as they grow, to tell where in one of them a value stands. */
+class ListPosition {
+  #own = '';
+
+  moveOver({ added, after }: Place): { before: string; isWhole: boolean } {
+    const comma = added.lastIndexOf(',');
+    this.#own = comma < 0 ? this.#own + added : added.slice(comma + 1);
+    if (this.#own.length > LONGEST_NAME) {
+      throw new UnfitValue(`a name becomes more than ${LONGEST_NAME} characters`);
+    }
+    const before = this.#own.trimStart();
+    const rest = after?.trimStart();
+    const isWhole = before === '' && (rest === '' || rest?.startsWith(',') === true);
+    return { before, isWhole };
+  }
 }
 
 /** A name that must be there. */

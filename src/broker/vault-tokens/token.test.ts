@@ -28,7 +28,10 @@ const looked: [change: object, fault: RegExp | undefined][] = [
   [{ period: 2 ** 39 }, undefined],
   [{ period: 1e300 }, /periodic/],
   [{ renewable: false }, /renewable/],
-  [{ accessor: '' }, /accessor/],
+  [{ accessor: '' }, /no accessor/],
+  [{ accessor: 7 }, /no accessor/],
+  [{ accessor: 'a'.repeat(256) }, undefined],
+  [{ accessor: 'a'.repeat(257) }, /an accessor of more than 256 characters/],
 ];
 
 for (const [change, fault] of looked) {

@@ -47,9 +47,19 @@ export function faultOfToken(data: Readonly<Record<string, unknown>>): string | 
     data.orphan === true ? '' : 'vault token is not an orphan token',
     (wholeSeconds(data.period) ?? 0) > 0 ? '' : 'vault token is not a periodic token',
     data.renewable === true ? '' : 'vault token is not renewable',
-    typeof data.accessor === 'string' && data.accessor !== '' ? '' : 'vault token has no accessor',
+    faultOfAccessor(data.accessor),
   ];
   return faults.find((fault) => fault !== '');
+}
+
+/** Characters; those of Vault servers have 24 to 40, and hashing one here takes the longer the longer it is. */
+const LONGEST_ACCESSOR = 256;
+
+function faultOfAccessor(accessor: unknown): string {
+  if (typeof accessor !== 'string' || accessor === '') return 'vault token has no accessor';
+  return accessor.length > LONGEST_ACCESSOR
+    ? `vault token has an accessor of more than ${LONGEST_ACCESSOR} characters`
+    : '';
 }
 
 /** What is missing of {@link NEEDED_CAPABILITIES} in the answer of `sys/capabilities-self`. */
