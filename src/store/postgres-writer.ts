@@ -426,6 +426,8 @@ const PASSING = new Set([
 ]);
 
 const FOREIGN_KEY = '23503'; // foreign_key_violation
+/** program_limit_exceeded: a row of an index, here. */
+const TOO_LARGE = '54000';
 const QUERY_CANCELED = '57014'; // query_canceled: statement_timeout, or an administrator
 
 /** Of one set alone: whatever else was in its batch is written. */
@@ -458,6 +460,8 @@ function refusalOf(error: ServerError, write: Write): Refusal {
         kind: 'conflict',
         message: write.conflict ?? 'something it refers to does not exist any more',
       };
+    case TOO_LARGE:
+      return { kind: 'invalid', message: 'a name or path is too long: at most 2,600 bytes' };
     default:
       return { kind: 'bug', message: `${error.message} (${error.code})` };
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import type { Client } from 'pg';
 import { startCutProxy } from '../../test/support/cut-proxy.ts';
@@ -114,6 +115,23 @@ eachPlace('several nodes', (newPlace, engine) => {
     await store.close();
     await (await place.open('a')).commit([{ audit: '{}' }]);
   });
+
+  for (const [letters, fits] of [
+    [2_600, true],
+    [8_000, false],
+    [40_000, false],
+  ] as const) {
+    test(`a name of ${letters} random letters ${fits ? 'is written' : 'is refused, and others beside it are not'}`, async () => {
+      const store = await (await newPlace()).open('a');
+      const name = randomBytes(letters).toString('base64').slice(0, letters);
+      const write = store.commit([insertSink({ name, seq: 1 })]);
+      const others = [2, 3].map((seq) => store.commit([insertSink({ name: `${seq}`, seq })]));
+      if (fits) await write;
+      else await assert.rejects(write, { kind: 'invalid', message: /at most 2,600 bytes/ });
+      await Promise.all(others);
+      assert.equal(Object.keys(await sinks(store)).length, fits ? 3 : 2);
+    });
+  }
 
   test('of which 64 writers guard the same version: one wins', async () => {
     const place = await newPlace();
