@@ -34,7 +34,8 @@ export function leadBoundary(
   trace.route = route;
   trace.record.route = route?.id ?? '';
   trace.record.operation = operationOf(method, route);
-  trace.record.path = 'refused' in found ? namedPath(path) : (path ?? '').slice('/v1/'.length);
+  const isKept = !('refused' in found) && path !== undefined && !ENCODED.test(path);
+  trace.record.path = isKept ? path.slice('/v1/'.length) : namedPath(path);
   if (!origin.go) throw new Failure('forbidden', 'origin not allowed');
   if ('refused' in found) throw new BareFailure(found.refused);
   if (!route) throw new BareFailure(405);
@@ -47,7 +48,10 @@ function operationOf(method: string, route: BoundaryRoute | undefined): string {
   return known?.[1] ?? '';
 }
 
-/** Of a path that leads nowhere the first word alone: the rest may be anything. */
+/** In a path that is decoded: it was encoded twice, and a token in it would not be known by its form. */
+const ENCODED = /%[\da-f]{2}/i;
+
+/** Of a path that leads nowhere, or was encoded twice, the first word alone: the rest may be anything. */
 function namedPath(path = ''): string {
   const word = /^\/v1\/([a-z-]+)/.exec(path)?.[1] ?? '';
   return typeOfPlural(word) === undefined ? '…' : `${word}…`;

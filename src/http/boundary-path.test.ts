@@ -9,8 +9,7 @@ const rows: [target: string, outcome: string | number, why: string][] = [
   ['/v1/targets', 'list-targets ', 'a collection'],
   ['/v1/targets?scope_id=p_1', 'list-targets ', 'with a query'],
   ['/v1/targets/ttcp_1', 'read-target ttcp_1', 'an item'],
-  ['/v1/targets/a%25', 'read-target a%', 'a percent sign in an id'],
-  ['/v1/targets/100%25of', 'read-target 100%of', 'one before letters'],
+  ['/v1/targets/ttcp_1%252F..', 'read-target ttcp_1%2F..', 'decoded once'],
   ['/v1/targets/a%20b', 'read-target a b', 'a blank in an id'],
   ['/v1/targets/ttcp_1%2Fx', 404, 'an encoded slash is one'],
   ['/v1/targets/..%2Froles', 404, 'no path leads out'],
@@ -39,10 +38,9 @@ for (const [target, outcome, why] of rows) {
   });
 }
 
-test('what cannot be decoded, does not print, or was encoded twice, is no path', () => {
-  const items = ['%', '%00', '%ff', '%0a', 'ttcp_1%252F..', 'hv%2573.x', '100%25%36f'];
-  for (const item of items) {
-    assert.equal(decodeBoundaryPath(`/v1/targets/${item}`), undefined, item);
+test('what cannot be decoded, or does not print, is no path', () => {
+  for (const target of ['/v1/targets/%', '/v1/targets/%00', '/v1/targets/%ff', '/v1/targets/%0a']) {
+    assert.equal(decodeBoundaryPath(target), undefined, target);
   }
 });
 

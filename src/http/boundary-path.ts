@@ -68,13 +68,10 @@ function refusalOf(verb: string): 400 | 405 {
 /** Characters that print, and the blank. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 
-/** What would be decoded again: a token that was encoded twice would not be known by its form. */
-const ENCODED = /%[\da-f]{2}/i;
-
 /**
  * The path of a request target of the broker's API: decoded once, before it is split.
  *
- * @returns undefined when it cannot be decoded, holds what does not print, or was encoded twice
+ * @returns undefined when it cannot be decoded or holds what does not print
  */
 export function decodeBoundaryPath(target: string): string | undefined {
   const mark = target.indexOf('?');
@@ -82,7 +79,7 @@ export function decodeBoundaryPath(target: string): string | undefined {
   if (!written.includes('%')) return PRINTABLE.test(written) ? written : undefined;
   try {
     const path = decodeURIComponent(written);
-    return PRINTABLE.test(path) && !ENCODED.test(path) ? path : undefined;
+    return PRINTABLE.test(path) ? path : undefined;
   } catch {
     return undefined;
   }

@@ -148,6 +148,22 @@ const EARLY: [
     { operation: 'delete', path: '…' },
   ],
   [
+    'a path that was encoded twice, by another method',
+    'PUT',
+    'users/u_1%2532',
+    {},
+    405,
+    { operation: '', path: 'users…' },
+  ],
+  [
+    'one with a percent sign in it',
+    'PUT',
+    'users/u_1%25x',
+    {},
+    405,
+    { operation: '', path: 'users/u_1%x' },
+  ],
+  [
     'a wrong correlation id',
     'DELETE',
     'users/u_1234567890',
