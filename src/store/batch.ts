@@ -11,8 +11,8 @@ export type CommitterOptions =
 export type Batch = readonly (readonly Effect[])[];
 
 /**
- * Why one set was not written. `invalid`: the caller sent what the database cannot take; `unavailable`: the database could not take it, or nobody
- * knows whether it did; `bug`: a statement that can never work.
+ * Why one set was not written. `invalid`: the caller sent what the database cannot take; `unavailable`: the database
+ * could not take it, or nobody knows whether it did; `bug`: a statement that can never work.
  */
 export interface Refusal {
   kind: 'conflict' | 'invalid' | 'unavailable' | 'bug';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { makeCostlyChain } from '../../../test/support/costly-chain.ts';
 import { holdBounds } from '../../../test/support/machine.ts';
+import { makeCostlyChain } from '../../../test/support/made-chains.ts';
 import { longestTurn } from '../../../test/support/turns.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';
 import { DEV_DEFAULTS, devConfig } from '../../config.ts';

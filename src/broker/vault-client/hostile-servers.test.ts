@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { after, test } from 'node:test';
-import { makeCostlyChain } from '../../../test/support/costly-chain.ts';
 import { startApart, startHostile, startHostileTls } from '../../../test/support/hostile-vault.ts';
-import { makeLoopedChain } from '../../../test/support/looped-chain.ts';
+import { makeCostlyChain, makeLoopedChain } from '../../../test/support/made-chains.ts';
 import { withOpenssl } from '../../../test/support/openssl.ts';
 import { holdsNobodyUp } from '../../../test/support/turns.ts';
 import { startFakeVault } from '../../../test/support/vault.ts';

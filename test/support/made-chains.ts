@@ -4,16 +4,19 @@ import { assembleSigned, encodeTbsCertificate } from '../../src/x509/certificate
 import { basicConstraints, subjectAltName } from '../../src/x509/extensions.ts';
 import { encodeSubject } from '../../src/x509/names.ts';
 
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+// Of the keys that are read those that verifying takes longest by.
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-521' });
 const subjectPublicKeyInfo = publicKey.export({ type: 'spki', format: 'der' });
+const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
 let serial = 0;
 
+/** @param dns of a server; absent: of an authority */
 function certificateOf(subject: string, issuer: string, dns?: string): string {
   const names = { dns: dns === undefined ? [] : [dns], email: [], ip: [], uri: [], other: [] };
   serial += 1;
   const tbs = encodeTbsCertificate({
-    serialNumber: Buffer.of(1, serial),
-    signatureAlgorithm: 'ECDSAWithSHA256',
+    serialNumber: Buffer.of(1, serial >> 8, serial & 255),
+    signatureAlgorithm: 'ECDSAWithSHA512',
     issuer: encodeSubject({ common_name: issuer }),
     notBefore: 1_750_000_000,
     notAfter: 4_000_000_000,
@@ -21,13 +24,32 @@ function certificateOf(subject: string, issuer: string, dns?: string): string {
     subjectPublicKeyInfo,
     extensions: [dns === undefined ? basicConstraints({ ca: true }) : subjectAltName(names, false)],
   });
-  const signed = assembleSigned(tbs, 'ECDSAWithSHA256', sign('sha256', tbs, privateKey));
+  const signed = assembleSigned(tbs, 'ECDSAWithSHA512', sign('sha512', tbs, privateKey));
   return encodePem('CERTIFICATE', signed);
+}
+
+/** A server's certificates that take long to verify, and the root that they lead to; PEM. */
+export interface CostlyChain {
+  cert: string;
+  key: string;
+  root: string;
+}
+
+/** @param length certificates beneath the root, the server's own with them */
+export function makeCostlyChain(name: string, length: number): CostlyChain {
+  const nameOf = (at: number): string => `${name} ${Math.min(at, length)}`;
+  const certificateAt = (at: number): string =>
+    certificateOf(nameOf(at), nameOf(at + 1), at === 0 ? name : undefined);
+  return {
+    cert: Array.from({ length }, (_, at) => certificateAt(at)).join('\n'),
+    key,
+    root: certificateAt(length),
+  };
 }
 
 /** What a server shows for a name, its key, and whom is trusted: among these two that have signed each other. */
 export const makeLoopedChain = (name: string): { cert: string; key: string; ca: string } => ({
   cert: [certificateOf(name, 'a', name), certificateOf('a', 'c')].join('\n'),
-  key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  key,
   ca: [certificateOf('a', 'a'), certificateOf('c', 'd'), certificateOf('d', 'c')].join('\n'),
 });
