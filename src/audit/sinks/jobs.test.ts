@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { Store, StoreLog } from '../../store/store.ts';
-import { findCursor } from '../store.ts';
+import { cutChain, findCursor, findHead, saveCursor } from '../store.ts';
 import { createFeeder } from './jobs.ts';
-import { type FedRecord, retryPause, type Sink } from './sink.ts';
+import { type FedRecord, type Reading, retryPause, type Sink } from './sink.ts';
+import { openSocketSink } from './syslog/store.ts';
 
 /** A sink that holds what it was given, and refuses as long as it is told to. */
 function newSink(): Sink & { taken: number[]; broken: boolean; refused: number } {
@@ -26,14 +30,28 @@ function newSink(): Sink & { taken: number[]; broken: boolean; refused: number }
   return sink;
 }
 
-function feederOf(store: Store) {
+/** A sink that takes at once what is read later, or never. */
+function newUnsureSink() {
+  const state = { sure: 0, broken: [] as Error[], does_finish: false };
+  const sink = newSink();
+  const reading: Reading = {
+    sure: () => state.sure,
+    findBreak: () => state.broken.shift(),
+    finish: async () => {
+      if (state.does_finish) state.sure = sink.taken.at(-1) ?? 0;
+    },
+  };
+  return { sink: Object.assign(sink, { reading }), state };
+}
+
+function feederOf(store: Store, now = () => performance.now()) {
   const said: string[] = [];
   const log: StoreLog = {
     info: (_detail, message) => said.push(message),
     warn: (_detail, message) => said.push(message),
     error: (_detail, message) => said.push(message),
   };
-  const feeder = createFeeder({ store, node: 'a', log, pause: async () => setImmediate() });
+  const feeder = createFeeder({ store, node: 'a', log, now, pause: async () => setImmediate() });
   return { feeder, said };
 }
 
@@ -103,6 +121,112 @@ eachEngine('a feeder', (open) => {
     assert.equal(await findCursor(store.db, { name: 'kept', node: 'a' }), undefined);
   });
 });
+
+eachEngine('a feeder of sinks that are not told what was read', (open) => {
+  const cursorOf = (store: Store) => findCursor(store.db, { name: 's', node: 'a' });
+
+  test('goes back to what was surely read when a connection broke, and keeps no more than that', async () => {
+    const store = await open({ node_name: 'a' });
+    await fill(store, 5);
+    const { sink, state } = newUnsureSink();
+    const { feeder } = feederOf(store);
+    feeder.add('s', sink);
+    await until(() => sink.taken.length === 5);
+    state.sure = 2;
+    await until(async () => (await cursorOf(store)) === 2);
+    state.broken.push(new Error('the connection broke'));
+    await until(() => sink.taken.length === 8);
+    assert.deepEqual(sink.taken, [1, 2, 3, 4, 5, 3, 4, 5]);
+    await feeder.close();
+    assert.equal(await cursorOf(store), 2);
+    const later = newUnsureSink();
+    later.state.does_finish = true;
+    const other = feederOf(store);
+    other.feeder.add('s', later.sink);
+    await other.feeder.close();
+    assert.deepEqual(later.sink.taken, [3, 4, 5], 'also after the server was started anew');
+    assert.equal(await cursorOf(store), 5, 'what was read to the end does not come again');
+  });
+
+  test('says once that one is broken until it was well for half a minute', async () => {
+    const store = await open({ node_name: 'a' });
+    await fill(store, 1);
+    const clock = { now: 0 };
+    const { sink, state } = newUnsureSink();
+    const { feeder, said } = feederOf(store, () => clock.now);
+    feeder.add('s', sink);
+    for (let times = 1; times < 5; times++) {
+      await until(() => sink.taken.length === times);
+      clock.now += 29_999;
+      state.broken.push(new Error('nobody listens'));
+    }
+    await until(() => sink.taken.length === 5);
+    assert.deepEqual(said, ['an audit sink takes nothing; records wait for it']);
+    clock.now += 30_000;
+    await until(() => said.length === 2);
+    assert.equal(said[1], 'an audit sink is fed again');
+    await feeder.close();
+  });
+
+  test('says that records are gone which were deleted before they were surely read', async () => {
+    const store = await open({ node_name: 'a' });
+    await fill(store, 5);
+    const head = await findHead(store.db, 'a', 3);
+    assert.ok(head);
+    await store.commit([...cutChain('a', head), saveCursor({ name: 's', node: 'a', seq: 2 })]);
+    const { sink } = newUnsureSink();
+    const { feeder, said } = feederOf(store);
+    feeder.add('s', sink);
+    await feeder.close();
+    assert.deepEqual(sink.taken, [4, 5]);
+    assert.deepEqual(said, ['records were deleted before an audit sink surely had them']);
+  });
+
+  test('a log server that hangs and is then reset gets every record again on its next connection', async (t) => {
+    const store = await open({ node_name: 'a' });
+    const sockets: Socket[] = [];
+    const came = new Set<number>();
+    const server = createServer((socket) => {
+      sockets.push(socket.on('error', () => {}));
+      createInterface({ input: socket }).on('line', (line) => {
+        came.add(Number(/"seq":(\d+)/.exec(line)?.[1]));
+      });
+    }).listen(0, '127.0.0.1');
+    t.after(() => server.close());
+    await once(server, 'listening');
+    const address = server.address();
+    assert.ok(address && typeof address === 'object');
+    const { feeder } = feederOf(store);
+    const sink = openSocketSink({ host: '127.0.0.1', port: address.port });
+    const taken = countTaken(sink);
+    feeder.add('s', sink);
+    await fill(store, 3);
+    await until(() => came.size === 3);
+    const [hung] = sockets;
+    assert.ok(hung);
+    hung.pause();
+    for (const count of [10, 30, 60, 100]) {
+      await fill(store, count - taken.size);
+      await until(() => taken.size === count);
+    }
+    assert.equal(came.size, 3, 'all were taken, and none of them was read');
+    hung.resetAndDestroy();
+    await until(() => came.size === 100);
+    await feeder.close();
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+/** The records that a sink has taken, as they are. */
+function countTaken(sink: Sink): Set<number> {
+  const taken = new Set<number>();
+  const { put } = sink;
+  sink.put = async (records) => {
+    await put(records);
+    for (const { seq } of records) taken.add(seq);
+  };
+  return taken;
+}
 
 eachEngine('removed sinks', (open) => {
   test('are all ended before any of them is waited for, and given nothing that was being read', async () => {

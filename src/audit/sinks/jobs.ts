@@ -7,7 +7,7 @@ import {
   readChainStart,
   saveCursor,
 } from '../store.ts';
-import { retryPause, type Sink } from './sink.ts';
+import { type FedRecord, retryPause, type Sink } from './sink.ts';
 
 /** Records that a sink is given at once. */
 const BATCH = 512;
@@ -17,6 +17,8 @@ const GROUP_TIME = 100;
 const IDLE_TIME = 1_000;
 /** How long the sinks have, when the server stops, to take what is left. */
 const DRAIN_TIME = 3_000;
+/** A sink that takes records before they are read is well again when it has not failed for so long. */
+const STEADY_TIME = 30_000;
 
 export interface FeederOptions {
   store: Pick<Store, 'db' | 'commit'>;
@@ -25,11 +27,13 @@ export interface FeederOptions {
   log: StoreLog;
   /** Resolves after so many milliseconds, or as soon as `signal` is aborted. */
   pause?(milliseconds: number, signal: AbortSignal): Promise<void>;
+  /** Milliseconds of a clock that only goes on. */
+  now?(): number;
 }
 
 /**
  * Feeds the node's chain to its sinks, each at its own pace from where it stopped. Delivered at
- * least once: a record may come again after a crash. Nothing waits for a sink, and none loses a
+ * least once: a record may come again after a crash or when a connection broke. Nothing waits for a sink, and none loses a
  * record: what it has not taken is in the database.
  */
 export interface Feeder {
@@ -63,26 +67,27 @@ export function createFeeder(options: FeederOptions): Feeder {
 
   async function feed(name: string, sink: Sink, entry: Omit<Fed, 'done'>): Promise<void> {
     const step = createStep(options, { name, sink, stopping: entry.stopping.signal });
+    const standing = createStanding(options, { name, sink });
     const ending = AbortSignal.any([entry.stopping.signal, draining.signal]);
-    let failures = 0;
     while (!entry.stopping.signal.aborted) {
       entry.news = new AbortController();
       let more = false;
+      let failed = false;
       try {
-        more = await step();
-        if (failures > 0) options.log.info({ sink: name }, 'an audit sink is fed again');
-        failures = 0;
+        more = await step.take();
+        standing.succeed();
       } catch (error) {
-        failures += 1;
-        if (failures === 1 && !entry.stopping.signal.aborted) {
-          const why = error instanceof Error ? error.message : String(error);
-          options.log.warn({ sink: name, why }, 'an audit sink takes nothing; records wait for it');
-        }
+        failed = true;
+        if (!entry.stopping.signal.aborted) standing.fail(error);
       }
       if (more) continue;
-      if (draining.signal.aborted) return;
+      if (draining.signal.aborted) {
+        // Without it what was read comes again after the start.
+        if (!failed) await step.finish().catch(() => {});
+        return;
+      }
       // News do not make a sink that refused be tried sooner.
-      if (failures > 0) await pauseFor(retryPause(failures), ending);
+      if (failed) await pauseFor(standing.pause(), ending);
       else {
         await pauseFor(IDLE_TIME, AbortSignal.any([entry.news.signal, ending]));
         await pauseFor(GROUP_TIME, ending);
@@ -141,11 +146,41 @@ export function createFeeder(options: FeederOptions): Feeder {
   };
 }
 
-/** One step of feeding: the next records, if there are any. @returns whether there may be more */
+/**
+ * How a sink stands: what it refuses is said once, until it is well again. One that takes records before they are read
+ * seems well after each attempt, also where nobody is.
+ */
+function createStanding(
+  { log, now = () => performance.now() }: FeederOptions,
+  { name, sink }: { name: string; sink: Sink },
+): { succeed(): void; fail(error: unknown): void; pause(): number } {
+  const steady_ms = sink.reading ? STEADY_TIME : 0;
+  let failures = 0;
+  let well_since: number | undefined;
+  return {
+    succeed() {
+      if (failures === 0) return;
+      well_since ??= now();
+      if (now() - well_since < steady_ms) return;
+      failures = 0;
+      log.info({ sink: name }, 'an audit sink is fed again');
+    },
+    fail(error) {
+      failures += 1;
+      well_since = undefined;
+      if (failures > 1) return;
+      const why = error instanceof Error ? error.message : String(error);
+      log.warn({ sink: name, why }, 'an audit sink takes nothing; records wait for it');
+    },
+    pause: () => retryPause(failures),
+  };
+}
+
+/** The steps of feeding a sink from where it stopped. */
 function createStep(
-  { store, node }: FeederOptions,
+  { store, node, log }: FeederOptions,
   { name, sink, stopping }: { name: string; sink: Sink; stopping: AbortSignal },
-): () => Promise<boolean> {
+): { take(): Promise<boolean>; finish(): Promise<void> } {
   let taken: number | undefined;
   let saved: number | undefined;
   const save = async (seq: number): Promise<void> => {
@@ -153,24 +188,55 @@ function createStep(
     await store.commit([saveCursor({ name, node, seq })]);
     saved = seq;
   };
-  return async () => {
-    if (taken === undefined) {
-      saved = await findCursor(store.db, { name, node });
-      // A new sink gets the whole chain, so that what it holds can be verified.
-      taken = saved ?? (await readChainStart(store.db, node)).seq;
-      // Also for one that never takes any, records are kept.
-      await save(taken);
+  /** So far it surely has all: what is kept, so that the rest comes again also after a crash. */
+  const sureOf = (seq: number): number =>
+    sink.reading ? Math.max(saved ?? 0, sink.reading.sure() ?? 0) : seq;
+
+  async function start(): Promise<number> {
+    saved = await findCursor(store.db, { name, node });
+    // A new sink gets the whole chain, so that what it holds can be verified.
+    const begin = (await readChainStart(store.db, node)).seq;
+    const from = sureOf(saved ?? begin);
+    if (saved !== undefined && from < begin) {
+      log.warn(
+        { sink: name, after: from, up_to: begin },
+        'records were deleted before an audit sink surely had them',
+      );
     }
-    const rows = await listRecordsAfter(store.db, { node, seq: taken, limit: BATCH });
-    const last = rows.at(-1);
-    if (last) {
+    // Also for one that never takes any, records are kept.
+    await save(Math.max(from, begin));
+    return Math.max(from, begin);
+  }
+
+  async function put(records: readonly FedRecord[]): Promise<void> {
+    try {
+      const broken = sink.reading?.findBreak();
+      if (broken) throw broken;
+      if (records.length > 0) await sink.put(records);
+    } catch (error) {
+      // What it may not have read is put again.
+      if (sink.reading) taken = undefined;
+      throw error;
+    }
+  }
+
+  return {
+    /** The next records, if there are any. @returns whether there may be more */
+    async take() {
+      taken ??= await start();
+      const rows = await listRecordsAfter(store.db, { node, seq: taken, limit: BATCH });
       // It may have been removed while they were read.
       stopping.throwIfAborted();
-      await sink.put(rows.map((row) => ({ node, ...row })));
-      taken = last.seq;
-    }
-    await save(taken);
-    return rows.length > 0;
+      await put(rows.map((row) => ({ node, ...row })));
+      taken = rows.at(-1)?.seq ?? taken;
+      await save(sureOf(taken));
+      return rows.length > 0;
+    },
+    async finish() {
+      if (taken === undefined) return;
+      await sink.reading?.finish();
+      await save(sureOf(taken));
+    },
   };
 }
 

@@ -21,6 +21,18 @@ export interface Sink {
    * more is put.
    */
   close(): Promise<void>;
+  /** Only of a kind that takes records before they are read, and is not told when they are. */
+  reading?: Reading;
+}
+
+/** What is known of how far a sink was read. */
+export interface Reading {
+  /** The last record that surely was read, of those put; undefined as long as none was. */
+  sure(): number | undefined;
+  /** Why those after it may be lost, told once. They are put again then, as after a `put` that was refused. */
+  findBreak(): Error | undefined;
+  /** Before `close`: lets the other side read all that was put, and looks whether it has, within a second. */
+  finish(): Promise<void>;
 }
 
 /** A sink's name in logs and under which its progress is kept. */

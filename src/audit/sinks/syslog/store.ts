@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { createSocket, type Socket as Datagrams } from 'node:dgram';
-import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import type { NetConnectOpts } from 'node:net';
 import { hostname } from 'node:os';
 import { encodeOmittedLine, encodeSinkLine } from '../../sink-line.ts';
 import type { FedRecord, Sink } from '../sink.ts';
+import { openStream, WRITE_MS } from '../stream/store.ts';
+import { createUnread, ON_ITS_WAY_MS } from '../unread.ts';
 import {
   encodeSyslogDatagram,
   encodeSyslogMessage,
@@ -16,12 +18,7 @@ import {
 const DATAGRAM_LIMIT = 65_507;
 /** Longest message that `logger` is asked to take. */
 const LOCAL_LIMIT = 65_536;
-const CONNECT_MS = 10_000;
 const LOCAL_MS = 30_000;
-/** Bytes that are written at once. */
-const PIECE = 65_536;
-/** A server that has not read one of them for so long is left, and connected to anew. */
-const WRITE_MS = 30_000;
 
 /**
  * A syslog server (RFC 5424), reached as `address` says.
@@ -38,7 +35,7 @@ export function openSyslogSink(
     case 'udp':
       return openUdp(header, address);
     case 'tcp':
-      return openStream(address, write_ms, (records) =>
+      return openStream(address, { write_ms }, (records) =>
         records.map((one) => frameSyslogMessage(encodeSyslogMessage(header, one))).join(''),
       );
     case 'unix':
@@ -48,23 +45,41 @@ export function openSyslogSink(
 
 /** Lines over a TCP or unix stream connection, for a collector that wants no syslog around them. */
 export function openSocketSink(target: NetConnectOpts, write_ms: number = WRITE_MS): Sink {
-  return openStream(target, write_ms, (records) =>
+  return openStream(target, { write_ms }, (records) =>
     records.map((record) => `${encodeSinkLine(record)}\n`).join(''),
   );
 }
 
+/**
+ * Datagrams are not confirmed. That nobody takes them is told by the other system at best, and some time after they
+ * were sent: those of the last seconds are put again then.
+ */
 function openUdp(header: SyslogHeader, { host, port }: { host: string; port: number }): Sink {
   let socket: Datagrams | undefined;
+  let failed: Error | undefined;
+  const unread = createUnread(ON_ITS_WAY_MS);
   const ending = new AbortController();
   const drop = (): void => {
     socket?.close();
     socket = undefined;
+    failed = undefined;
+    unread.forget();
+  };
+  const findBreak = (): Error | undefined => {
+    const found = failed;
+    if (found) drop();
+    return found;
+  };
+  const fail = (error: Error, of: Datagrams): void => {
+    if (socket === of) failed = error;
   };
   return {
     async put(records) {
       ending.signal.throwIfAborted();
-      // Connected, so that a port where nobody listens is noticed at the next datagram.
-      socket ??= await connectDatagrams({ host, port }, ending.signal);
+      const found = findBreak();
+      if (found) throw found;
+      // Connected, so that the system tells where nobody listens.
+      socket ??= await connectDatagrams({ host, port }, { ending: ending.signal, fail });
       const sending = socket;
       try {
         for (const record of records) {
@@ -73,6 +88,7 @@ function openUdp(header: SyslogHeader, { host, port }: { host: string; port: num
           await new Promise<void>((resolve, reject) => {
             sending.send(message, (error) => (error ? reject(error) : resolve()));
           });
+          unread.add(record.seq, message.length);
         }
       } catch (error) {
         drop();
@@ -84,12 +100,21 @@ function openUdp(header: SyslogHeader, { host, port }: { host: string; port: num
       ending.abort();
       drop();
     },
+    reading: {
+      sure: unread.sure,
+      findBreak,
+      // Nothing more could be learnt of them.
+      finish: async () => {
+        if (!failed) unread.settleAll();
+      },
+    },
   };
 }
 
+/** @param fail is told what the system says of a socket between two datagrams, which it says once */
 function connectDatagrams(
   { host, port }: { host: string; port: number },
-  ending: AbortSignal,
+  { ending, fail }: { ending: AbortSignal; fail(error: Error, of: Datagrams): void },
 ): Promise<Datagrams> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
@@ -104,7 +129,7 @@ function connectDatagrams(
     ending.addEventListener('abort', end);
     socket.unref();
     socket.on('error', (error) => {
-      if (isSettled) return;
+      if (isSettled) return fail(error, socket);
       settle(error);
       socket.close();
     });
@@ -115,113 +140,40 @@ function connectDatagrams(
 }
 
 /**
- * A stream has no acknowledgement (RFC 6587 §3.1): when a connection breaks, what was written to
- * it last may be lost, so it is written again to the next.
- */
-function openStream(
-  target: NetConnectOpts,
-  write_ms: number,
-  encode: (records: readonly FedRecord[]) => string,
-): Sink {
-  let socket: Socket | undefined;
-  let last = '';
-  const ending = new AbortController();
-  const drop = (): void => {
-    socket?.destroy();
-    socket = undefined;
-  };
-  const send = async (to: Socket, text: string): Promise<void> => {
-    try {
-      // Piece by piece: a server that is slow, but reads, has as long as it takes.
-      const bytes = Buffer.from(text);
-      for (let at = 0; at < bytes.length; at += PIECE) {
-        await writeStream(to, bytes.subarray(at, at + PIECE), write_ms);
-      }
-    } catch (error) {
-      // The next attempt connects anew.
-      drop();
-      throw error;
-    }
-  };
-  return {
-    async put(records) {
-      ending.signal.throwIfAborted();
-      if (!socket?.writable || socket.readableEnded) {
-        drop();
-        socket = await connectStream(target, ending.signal);
-        if (last !== '') await send(socket, last);
-      }
-      const text = encode(records);
-      await send(socket, text);
-      last = text;
-    },
-    reopen: () => {},
-    close: async () => {
-      ending.abort();
-      drop();
-    },
-  };
-}
-
-/** @param ending destroys the connection, at whatever point it is */
-function connectStream(target: NetConnectOpts, ending: AbortSignal): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ ...target, signal: ending });
-    const timer = setTimeout(() => socket.destroy(new Error('no connection in time')), CONNECT_MS);
-    socket.on('error', (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.setKeepAlive(true, CONNECT_MS);
-      // Nothing is to be read; reading on shows when the other side closes.
-      socket.resume();
-      socket.unref();
-      resolve(socket);
-    });
-  });
-}
-
-function writeStream(socket: Socket, bytes: Uint8Array, write_ms: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const ended = (): void => {
-      clearTimeout(timer);
-      reject(new Error('the connection was closed'));
-    };
-    const timer = setTimeout(() => reject(new Error('what was sent is not read')), write_ms);
-    timer.unref();
-    socket.once('close', ended);
-    socket.write(bytes, (error) => {
-      clearTimeout(timer);
-      socket.off('close', ended);
-      if (error) reject(error);
-      else resolve();
-    });
-  });
-}
-
-/**
  * The machine's own log socket. Node.js speaks unix streams only and most such sockets take
  * datagrams: those are sent by the program `logger` (util-linux), which may wait in our place.
  */
 function openLocal(header: SyslogHeader, path: string, write_ms: number): Sink {
-  const stream = openStream({ path }, write_ms, (records) =>
+  const unread = createUnread();
+  const stream = openStream({ path }, { write_ms, unread }, (records) =>
     records.map((record) => `${encodeSyslogMessage(header, record)}\n`).join(''),
   );
   const ending = new AbortController();
+  const send = async (records: readonly FedRecord[]): Promise<void> => {
+    ending.signal.throwIfAborted();
+    try {
+      const bytes = await runLogger(header, path, { records, ending: ending.signal });
+      unread.add(records.at(-1)?.seq ?? 0, bytes);
+    } catch (error) {
+      // What its queue held went with a log server that is gone.
+      unread.forget();
+      throw error;
+    }
+  };
   return {
+    ...stream,
     async put(records) {
       try {
         await stream.put(records);
       } catch (error) {
         const takesDatagrams = error instanceof Error && 'code' in error;
-        if (!takesDatagrams || error.code !== 'EPROTOTYPE') throw error;
-        ending.signal.throwIfAborted();
-        await runLogger(header, path, { records, ending: ending.signal });
+        if (!takesDatagrams || error.code !== 'EPROTOTYPE') {
+          unread.forget();
+          throw error;
+        }
+        await send(records);
       }
     },
-    reopen: () => {},
     async close() {
       ending.abort();
       await stream.close();
@@ -229,16 +181,18 @@ function openLocal(header: SyslogHeader, path: string, write_ms: number): Sink {
   };
 }
 
+/** @returns the bytes that it was given */
 function runLogger(
   { facility, tag }: SyslogHeader,
   path: string,
   { records, ending }: { records: readonly FedRecord[]; ending: AbortSignal },
-): Promise<void> {
+): Promise<number> {
   const lines = records.map((record) => {
     const line = encodeSinkLine(record);
     return Buffer.byteLength(line) <= LOCAL_LIMIT ? line : encodeOmittedLine(record);
   });
   const flags = ['--rfc5424', '--socket-errors=on', '--id', '--msgid', 'audit'];
+  const text = `${lines.join('\n')}\n`;
   const target = ['--socket', path, '--size', `${LOCAL_LIMIT}`, '--priority', `${facility}.info`];
   return new Promise((resolve, reject) => {
     const child = spawn('logger', [...flags, ...target, '--tag', tag], {
@@ -254,9 +208,9 @@ function runLogger(
     child.stdin.on('error', () => {});
     child.on('close', (code) => {
       // It goes on after a message that was not sent, and only says so.
-      if (code === 0 && said === '') resolve();
+      if (code === 0 && said === '') resolve(Buffer.byteLength(text));
       else reject(new Error(`logger ended with ${code}: ${said.trim()}`));
     });
-    child.stdin.end(`${lines.join('\n')}\n`);
+    child.stdin.end(text);
   });
 }
