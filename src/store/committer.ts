@@ -13,7 +13,7 @@ import type {
 import { BatchSize } from './batch-size.ts';
 import { isHold } from './holding.ts';
 import { BatchPacker } from './packing.ts';
-import { askingOf, type WaitingSet, WaitingSets } from './waiting-sets.ts';
+import { askingOf, refuseForRoom, type WaitingSet, WaitingSets } from './waiting-sets.ts';
 import { type Effect, isAuditEntry } from './write.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
@@ -117,10 +117,7 @@ export class Committer {
     }
     const asking = askingOf(effects, whoAsks());
     if (!this.#waiting.hasRoom(asking)) {
-      const failure = new Failure('unavailable', 'too many writes are waiting for the database', {
-        retry_after: 1,
-      });
-      return Promise.reject(failure);
+      return Promise.reject(refuseForRoom());
     }
     return new Promise((resolve, reject) => {
       requirePortable(effects);

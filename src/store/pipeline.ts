@@ -1,4 +1,4 @@
-import { type Connection, DatabaseError, type Submittable } from 'pg';
+import { type Client, type Connection, DatabaseError, type Submittable } from 'pg';
 import type { Value } from './write.ts';
 
 /** One statement of a pipeline; `$1` takes the first parameter. */
@@ -16,7 +16,7 @@ export interface StepResult {
   value: string | null | undefined;
 }
 
-/** What a server answered; the steps after a failed one were not run. */
+/** What a server answered to a group of steps; those after a failed one were not run. */
 export interface PipelineResult {
   done: StepResult[];
   /** The error of the step `done.length`. */
@@ -49,75 +49,107 @@ const MOST_PARAMETERS = 160;
 export const isKept = ({ parameters }: Pick<Step, 'parameters'>): boolean =>
   parameters.length <= MOST_PARAMETERS;
 
+/** The name of a statement, and which group of steps prepares it until that is known to be done. */
+interface Name {
+  name: string;
+  by: object | undefined;
+}
+
 /** Which statements a connection has prepared, and under what name. */
 export class PreparedNames {
-  readonly #names = new Map<string, string>();
+  readonly #names = new Map<string, Name>();
+  /** Groups that are to prepare something. */
+  readonly #preparing = new Set<object>();
   #counter = 0;
 
-  /** The name to use, and whether the server has still to be told what it stands for. */
-  take(sql: string): { name: string; isNew: boolean; evicted?: string } {
+  /**
+   * The name to use, and whether the server has still to be told what it stands for. What a group has sent for the first
+   * time has no name for the groups behind it: it is not prepared when the group fails before.
+   */
+  take(sql: string, group: object): { name: string; isNew: boolean; evicted?: string } {
     const known = this.#names.get(sql);
-    if (known !== undefined) return { name: known, isNew: false };
+    if (known) {
+      const isPrepared = known.by === undefined || known.by === group;
+      return { name: isPrepared ? known.name : UNNAMED, isNew: !isPrepared };
+    }
     this.#counter += 1;
     const name = `w${this.#counter}`;
-    this.#names.set(sql, name);
+    this.#names.set(sql, { name, by: group });
+    this.#preparing.add(group);
     if (this.#names.size <= STATEMENTS) return { name, isNew: true };
     const [oldest] = this.#names;
     if (oldest === undefined) return { name, isNew: true };
     this.#names.delete(oldest[0]);
-    return { name, isNew: true, evicted: oldest[1] };
+    return { name, isNew: true, evicted: oldest[1].name };
   }
 
-  /** The server did not get as far as preparing it, or may not have. */
-  forget(sql: string): void {
-    this.#names.delete(sql);
+  /** What a group has prepared is for all; where it did not get as far, or may not have, it is forgotten. */
+  settle(group: readonly Step[], done: number): void {
+    if (!this.#preparing.delete(group)) return;
+    for (const [at, { sql }] of group.entries()) {
+      const known = this.#names.get(sql);
+      if (known?.by !== group) continue;
+      if (at < done) known.by = undefined;
+      else this.#names.delete(sql);
+    }
   }
 }
 
 /**
- * Sends several statements at once and waits once: the extended query protocol with one Sync
- * at the end. `pg` waits for each answer before it sends the next statement, or sends a Sync
- * with each.
+ * Sends several statements at once and waits once: the extended query protocol with one Sync at the end of each
+ * group. After a step that fails the rest of its group is left out, and the next group begins. `pg` waits for each
+ * answer before it sends the next statement, or sends a Sync with each.
  */
 export class Pipeline implements Submittable {
-  readonly #steps: readonly Step[];
+  readonly #client: Client;
+  readonly #groups: readonly (readonly Step[])[];
   readonly #names: PreparedNames;
-  readonly #new: string[] = [];
-  readonly #done: StepResult[] = [];
+  readonly #mayGoOn: (error: ServerError) => boolean;
+  readonly #results: PipelineResult[] = [];
+  #isSent = false;
+  #done: StepResult[] = [];
   #value: string | null | undefined;
-  #settle: { resolve(result: PipelineResult): void; reject(error: Error): void };
-  /** Rejects only when the connection is lost; a refusal by the server is in the result. */
-  readonly result: Promise<PipelineResult>;
+  #settle: { resolve(results: PipelineResult[]): void; reject(error: Error): void };
+  /** One for each group. Rejects only when the connection is lost; a refusal by the server is in a result. */
+  readonly results: Promise<PipelineResult[]>;
 
-  constructor(steps: readonly Step[], names: PreparedNames) {
-    this.#steps = steps;
+  /** @param mayGoOn whether the groups after a failed one are worth their time; else the connection is ended */
+  constructor(
+    client: Client,
+    groups: readonly (readonly Step[])[],
+    { names, mayGoOn }: { names: PreparedNames; mayGoOn(error: ServerError): boolean },
+  ) {
+    this.#client = client;
+    this.#groups = groups;
     this.#names = names;
-    const { promise, resolve, reject } = Promise.withResolvers<PipelineResult>();
-    this.result = promise;
+    this.#mayGoOn = mayGoOn;
+    const { promise, resolve, reject } = Promise.withResolvers<PipelineResult[]>();
+    this.results = promise;
     this.#settle = { resolve, reject };
   }
 
   submit(connection: Connection): void {
+    if (this.#isSent) return;
+    this.#isSent = true;
     connection.stream.cork();
-    for (const step of this.#steps) {
-      const statement = isKept(step) ? this.#prepare(connection, step.sql) : UNNAMED;
-      if (statement === UNNAMED)
-        connection.parse({ name: UNNAMED, text: step.sql, types: [] }, true);
-      connection.bind({ statement, values: step.parameters.map(wireValue) }, true);
-      connection.execute(null, true);
+    for (const group of this.#groups) {
+      for (const step of group) {
+        const statement = this.#prepare(connection, step, group);
+        connection.bind({ statement, values: step.parameters.map(wireValue) }, true);
+        connection.execute(null, true);
+      }
+      connection.sync();
     }
-    connection.sync();
     connection.stream.uncork();
   }
 
   /** @returns the name that the server knows the statement by */
-  #prepare(connection: Connection, sql: string): string {
-    const { name, isNew, evicted } = this.#names.take(sql);
+  #prepare(connection: Connection, step: Step, group: object): string {
+    const { name, isNew, evicted } = isKept(step)
+      ? this.#names.take(step.sql, group)
+      : { name: UNNAMED, isNew: true };
     if (evicted !== undefined) connection.close({ type: 'S', name: evicted }, true);
-    if (isNew) {
-      this.#new.push(sql);
-      connection.parse({ name, text: sql, types: [] }, true);
-    }
+    if (isNew) connection.parse({ name, text: step.sql, types: [] }, true);
     return name;
   }
 
@@ -139,17 +171,29 @@ export class Pipeline implements Submittable {
   }
 
   handleReadyForQuery(): void {
-    this.#settle.resolve({ done: this.#done });
+    this.#finishGroup({ done: this.#done });
   }
 
   handleError(error: Error): void {
-    const finished = new Set(this.#steps.slice(0, this.#done.length).map(({ sql }) => sql));
-    for (const sql of this.#new) if (!finished.has(sql)) this.#names.forget(sql);
-    if (isServerError(error) && !endsSession(error)) {
-      this.#settle.resolve({ done: this.#done, error });
+    if (!isServerError(error) || endsSession(error)) {
+      this.#settle.reject(error);
+    } else if (this.#mayGoOn(error) || this.#results.length + 1 === this.#groups.length) {
+      this.#finishGroup({ done: this.#done, error });
     } else {
+      this.#client.connection.stream.destroy();
       this.#settle.reject(error);
     }
+  }
+
+  #finishGroup(result: PipelineResult): void {
+    const group = this.#groups[this.#results.length] ?? [];
+    this.#names.settle(group, result.done.length);
+    this.#results.push(result);
+    this.#done = [];
+    this.#value = undefined;
+    if (this.#results.length === this.#groups.length) this.#settle.resolve(this.#results);
+    // To the client each Sync ends a query: it hands on what the next group is answered when asked again.
+    else this.#client.query(this);
   }
 }
 

@@ -1,7 +1,7 @@
 import { type ChainHead, chainRecord } from '../audit/chain.ts';
 import { type Batch, guardRefusal, type Refusal } from './batch.ts';
 import type { Step, StepResult } from './pipeline.ts';
-import { isAuditEntry, type Write } from './write.ts';
+import { isAuditEntry, type Write, writesOf } from './write.ts';
 
 /** The statements of some write sets, without the transaction around them. */
 export interface Plan {
@@ -23,36 +23,42 @@ const AUDIT_ROWS = [64, 32, 16, 8, 4, 2, 1];
  * which nothing else refers to, in as few statements as will do.
  */
 export function planSteps(node: string, from: ChainHead, batch: Batch): Plan {
-  const writes: Write[] = [];
-  const records: Step['parameters'][] = [];
-  const time_ms = Date.now();
-  let head = from;
-  for (const effect of batch.flat()) {
-    if (!isAuditEntry(effect)) {
-      writes.push(effect);
-      continue;
-    }
-    const next = chainRecord(head, effect.audit);
-    records.push([node, next.seq, time_ms, effect.audit, head.hash, next.hash]);
-    head = next;
-  }
-  const steps: Step[] = [...writes];
-  for (let at = 0; at < records.length; ) {
-    const left = records.length - at;
-    const rows = AUDIT_ROWS.find((count) => count <= left) ?? 1;
-    steps.push({ sql: insertRecords(rows), parameters: records.slice(at, at + rows).flat() });
-    at += rows;
-  }
+  const writes = batch.flatMap(writesOf);
+  const records = planRecords(node, from, batch);
   return {
-    steps,
+    steps: [...writes, ...records.steps],
     writes,
-    head,
+    head: records.head,
     outcomes: batch.map(() => null),
     judge: (done) => {
       const wrong = writes.find(({ rows }, at) => rows !== undefined && done[at]?.rows !== rows);
       return wrong && guardRefusal(wrong.conflict);
     },
   };
+}
+
+/** As {@link planSteps}, of the records alone. */
+export function planRecords(
+  node: string,
+  from: ChainHead,
+  batch: Batch,
+): Pick<Plan, 'steps' | 'head'> {
+  const records: Step['parameters'][] = [];
+  const time_ms = Date.now();
+  let head = from;
+  for (const { audit } of batch.flat().filter(isAuditEntry)) {
+    const next = chainRecord(head, audit);
+    records.push([node, next.seq, time_ms, audit, head.hash, next.hash]);
+    head = next;
+  }
+  const steps: Step[] = [];
+  for (let at = 0; at < records.length; ) {
+    const left = records.length - at;
+    const rows = AUDIT_ROWS.find((count) => count <= left) ?? 1;
+    steps.push({ sql: insertRecords(rows), parameters: records.slice(at, at + rows).flat() });
+    at += rows;
+  }
+  return { steps, head };
 }
 
 function insertRecords(rows: number): string {

@@ -4,7 +4,7 @@ import { Failure } from '../core/failure.ts';
 import type { StoreLog } from './committer.ts';
 import { READ_INCARNATION } from './config-version.ts';
 import { sessionConfig } from './postgres-session.ts';
-import { CONFIG_CHANNEL } from './postgres-writer.ts';
+import { CONFIG_CHANNEL } from './postgres-transaction.ts';
 
 /** How often to look whether a notice was lost. */
 const LOOK_MS = 500;

@@ -5,28 +5,35 @@ import {
   type Batch,
   type BatchResult,
   type BatchWriter,
-  guardRefusal,
   type LogDetail,
-  type Refusal,
   refuseAll,
 } from './batch.ts';
-import { bumpsConfigVersion, READ_CONFIG_VERSION } from './config-version.ts';
-import { isDeletion } from './holding.ts';
-import {
-  Pipeline,
-  type PipelineResult,
-  PreparedNames,
-  type ServerError,
-  type Step,
-} from './pipeline.ts';
+import { bumpsConfigVersion } from './config-version.ts';
+import { PreparedNames, type Step } from './pipeline.ts';
+import { planApart, ROLLBACK_TO } from './postgres-apart.ts';
 import { RecordsLost, readHead, requireKept } from './postgres-head.ts';
 import { migratePostgres } from './postgres-migration.ts';
-import { type Plan, planSteps } from './postgres-plan.ts';
-import { BY_INDEX, isStatementError, lockKey, sessionConfig } from './postgres-session.ts';
-import { isAuditEntry, type Write } from './write.ts';
-
-/** The channel on which nodes tell each other that configuration has changed. */
-export const CONFIG_CHANNEL = 'gatehouse_config';
+import { planRecords, planSteps } from './postgres-plan.ts';
+import {
+  Interrupted,
+  refusalOf,
+  StillReferred,
+  setOf,
+  TOO_LONG,
+  unavailable,
+} from './postgres-refusal.ts';
+import { BY_INDEX, lockKey, sessionConfig } from './postgres-session.ts';
+import {
+  ANNOUNCE,
+  BEGIN,
+  commit,
+  ROLLBACK,
+  rolledBack,
+  run,
+  runGroups,
+  type Session,
+  versionIn,
+} from './postgres-transaction.ts';
 
 /** How long a batch is tried again when other nodes are in its way. */
 const RETRY_MS = 5_000;
@@ -38,9 +45,6 @@ const APART_MS = 45_000;
  * the deletion, and is seen by the next attempt; what is seen and still refers to it will not go.
  */
 const DELETE_ATTEMPTS = 8;
-
-/** Longer than any batch takes; then the connection is given up and its outcome is unknown. */
-const PIPELINE_TIMEOUT_MS = 20_000;
 
 /** How long a node's name may still be held by a process that is just ending. */
 const NAME_WAIT_MS = 2_000;
@@ -65,42 +69,12 @@ const SESSION_SETTINGS = `
   select set_config('synchronous_commit', 'on', false)
     where current_setting('synchronous_commit') = 'off'`;
 
-/** What to do about a batch none of whose sets was written; `apart`: together they took too long. */
-type Next = 'retry' | 'reconnect' | 'apart' | 'give_up';
-
-/** What ended an attempt at a batch, for all of its sets. */
-class Interrupted extends Error {
-  readonly next: Next;
-
-  constructor(next: Next, cause: Error) {
-    super(cause.message, { cause });
-    this.next = next;
-  }
-}
-
-/** A row was not deleted since another node has just made something that refers to it. */
-class StillReferred extends Interrupted {
-  readonly refusal: Refusal;
-
-  constructor(cause: Error, { conflict }: Write) {
-    super('retry', cause);
-    this.refusal = { kind: 'conflict', message: conflict ?? 'something still refers to it' };
-  }
-}
-
-interface Session {
-  client: Client;
-  names: PreparedNames;
-  /** The last record of this node's audit chain that is durable. */
-  head: ChainHead;
-}
-
 type Say = (level: 'info' | 'warn' | 'error', message: string, detail: LogDetail) => void;
 
 /**
  * The one connection of a node that writes. A batch takes two round trips: all of its
  * statements, then the commit. When one of them is refused the batch is rolled back and
- * done again with a savepoint for each set.
+ * done again with a savepoint for each set, in two more.
  */
 export class PostgresWriter implements BatchWriter {
   readonly #url: string;
@@ -108,6 +82,8 @@ export class PostgresWriter implements BatchWriter {
   readonly #say: Say;
   /** Of the batch that is under way. */
   #apartUntil = 0;
+  /** Whether a set of the last batch of several was refused. */
+  #refusedLast = false;
   #session: Session | undefined;
   /** The server's process of the last session, 0 before the first. */
   #pid = 0;
@@ -166,7 +142,9 @@ export class PostgresWriter implements BatchWriter {
         if (error instanceof StillReferred && batch.length === 1 && attempt >= DELETE_ATTEMPTS) {
           if (await rolledBack(session)) return refuseAll(batch, error.refusal);
         }
-        if (next === 'retry' && (await rolledBack(session))) {
+        if (next === 'retry') {
+          // Nothing of it was written, also where the connection was given up.
+          if (!(await rolledBack(session))) this.#disconnect();
           // Fewer locks at once are in fewer others' way.
           if (attempt > 1 && batch.length > 1) return this.#runHalves(deadline, batch);
           await pause(Math.random() * Math.min(5 * 2 ** attempt, 200));
@@ -218,68 +196,45 @@ export class PostgresWriter implements BatchWriter {
 
   /** @throws Interrupted when no set of the batch is known to be durable */
   async #attempt(session: Session, batch: Batch): Promise<BatchResult> {
+    if (this.#refusedLast && batch.length > 1) return this.#attemptApart(session, batch, [BEGIN]);
     const plan = planSteps(this.#node, session.head, batch);
     const bumps = batch.some(bumpsConfigVersion);
     const result = await run(session, [BEGIN, ...plan.steps, ...(bumps ? ANNOUNCE : [])]);
-    if (result.error === undefined && plan.judge(result.done.slice(1)) === undefined) {
+    const { done, error } = result;
+    const refusal = error ? refusalOf(plan.writes, { done, error }, 1) : plan.judge(done.slice(1));
+    if (!refusal) {
       await commit(session);
       this.#durable = session.head = plan.head;
-      return bumps
-        ? { outcomes: plan.outcomes, ...versionIn(result) }
-        : { outcomes: plan.outcomes };
+      return { outcomes: plan.outcomes, ...(bumps && versionIn(result)) };
     }
-    const refusal = this.#refusalOf(plan, result, 1);
+    if (batch.length > 1 && refusal !== TOO_LONG) {
+      return this.#attemptApart(session, batch, [ROLLBACK, BEGIN]);
+    }
     await run(session, [ROLLBACK]);
     if (batch.length === 1) return { outcomes: [refusal] };
-    if (refusal !== TOO_LONG) return this.#attemptEach(session, batch);
-    return this.#runWithout(batch, setOf(batch, result.done.length - 1));
-  }
-
-  /** As {@link #attempt}, a round trip for each set. */
-  async #attemptEach(session: Session, batch: Batch): Promise<BatchResult> {
-    const outcomes: (Refusal | null)[] = [];
-    let head = session.head;
-    let bumps = false;
-    let before: readonly Step[] = [BEGIN];
-    for (const set of batch) {
-      const plan = planSteps(this.#node, head, [set]);
-      const result = await run(session, [...before, SAVEPOINT, ...plan.steps]);
-      const lead = before.length + 1;
-      if (result.error === undefined && plan.judge(result.done.slice(lead)) === undefined) {
-        outcomes.push(null);
-        head = plan.head;
-        bumps ||= bumpsConfigVersion(set);
-        before = [RELEASE];
-      } else {
-        outcomes.push(this.#refusalOf(plan, result, lead));
-        before = [ROLLBACK_TO, RELEASE];
-      }
-    }
-    const last = await run(session, [...before, ...(bumps ? ANNOUNCE : [])]);
-    if (last.error !== undefined) throw new Interrupted('give_up', last.error);
-    await commit(session);
-    this.#durable = session.head = head;
-    return bumps ? { outcomes, ...versionIn(last) } : { outcomes };
+    return this.#runWithout(batch, setOf(batch, done.length - 1));
   }
 
   /**
-   * Why a set was refused.
-   *
-   * @param lead how many steps came before those of the plan
-   * @throws Interrupted when it is not the set that is at fault
+   * As {@link #attempt}, in two round trips however many sets are refused. Whoever has one refused mostly has more:
+   * the next batch begins in this way, until none is.
    */
-  #refusalOf(plan: Plan, result: PipelineResult, lead: number): Refusal {
-    if (result.error === undefined) {
-      return plan.judge(result.done.slice(lead)) ?? guardRefusal(undefined);
-    }
-    const write = plan.writes[result.done.length - lead];
-    if (write !== undefined && result.error.code === QUERY_CANCELED) return TOO_LONG;
-    if (write === undefined || !isStatementError(result.error)) throw interruption(result.error);
-    // Not the caller's mistake: who deletes cannot know what is being made.
-    if (result.error.code === FOREIGN_KEY && isDeletion(write.sql)) {
-      throw new StillReferred(result.error, write);
-    }
-    return refusalOf(result.error, write);
+  async #attemptApart(
+    session: Session,
+    batch: Batch,
+    begin: readonly Step[],
+  ): Promise<BatchResult> {
+    this.#refusedLast = false;
+    const apart = planApart(begin, batch);
+    const outcomes = apart.judge(await runGroups(session, apart.groups));
+    const written = batch.filter((_, at) => outcomes[at] === null);
+    const bumps = written.some(bumpsConfigVersion);
+    const records = planRecords(this.#node, session.head, written);
+    const last = [ROLLBACK_TO, ...records.steps, ...(bumps ? ANNOUNCE : [])];
+    const result = await commit(session, last);
+    this.#durable = session.head = records.head;
+    this.#refusedLast = written.length < batch.length;
+    return { outcomes, ...(bumps && versionIn(result)) };
   }
 
   /** @throws Error when the database cannot be reached; then for a moment without trying */
@@ -358,117 +313,6 @@ export class PostgresWriter implements BatchWriter {
     this.#session = undefined;
     session?.client.end().catch(() => {});
   }
-}
-
-const BEGIN: Step = { sql: 'begin', parameters: [] };
-const COMMIT: Step = { sql: 'commit', parameters: [] };
-const ROLLBACK: Step = { sql: 'rollback', parameters: [] };
-const SAVEPOINT: Step = { sql: 'savepoint write_set', parameters: [] };
-const RELEASE: Step = { sql: 'release write_set', parameters: [] };
-const ROLLBACK_TO: Step = { sql: 'rollback to write_set', parameters: [] };
-
-/** Tells the other nodes at commit, and ourselves the version; the last of a pipeline. */
-const ANNOUNCE: readonly Step[] = [
-  { sql: `select pg_notify('${CONFIG_CHANNEL}', '')`, parameters: [] },
-  { sql: READ_CONFIG_VERSION, parameters: [] },
-];
-
-function versionIn(result: PipelineResult): { config_version: number } {
-  return { config_version: Number(result.done.at(-1)?.value) };
-}
-
-/** @throws Interrupted when the connection is lost or does not answer */
-async function run(session: Session, steps: readonly Step[]): Promise<PipelineResult> {
-  const pipeline = new Pipeline(steps, session.names);
-  let next: Next = 'reconnect';
-  const timer = setTimeout(() => {
-    next = 'apart';
-    session.client.end().catch(() => {});
-  }, PIPELINE_TIMEOUT_MS);
-  try {
-    session.client.query(pipeline);
-    return await pipeline.result;
-  } catch (error) {
-    throw new Interrupted(next, error instanceof Error ? error : new Error(String(error)));
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Leaves the transaction so that the session can be used again. */
-async function rolledBack(session: Session): Promise<boolean> {
-  return run(session, [ROLLBACK]).then(
-    ({ error }) => error === undefined,
-    () => false,
-  );
-}
-
-/**
- * @throws Interrupted that gives up when the connection is lost: once the commit is sent, nobody
- *   knows whether it was done. One that was refused was not done, and may be tried again.
- */
-async function commit(session: Session): Promise<void> {
-  const { done, error } = await run(session, [COMMIT]).catch((lost: Interrupted) => {
-    throw new Interrupted('give_up', lost);
-  });
-  if (error !== undefined) throw interruption(error);
-  // A transaction that has failed answers `ROLLBACK` to a commit, which is no error.
-  if (done[0]?.tag !== 'COMMIT') {
-    throw new Interrupted('give_up', new Error('the transaction was rolled back'));
-  }
-}
-
-/** SQLSTATEs after which the same batch may well succeed. */
-const PASSING = new Set([
-  '40001', // serialization_failure
-  '40P01', // deadlock_detected
-  '55P03', // lock_not_available: lock_timeout
-]);
-
-const FOREIGN_KEY = '23503'; // foreign_key_violation
-/** program_limit_exceeded: a row of an index, here. */
-const TOO_LARGE = '54000';
-const QUERY_CANCELED = '57014'; // query_canceled: statement_timeout, or an administrator
-
-/** Of one set alone: whatever else was in its batch is written. */
-const TOO_LONG: Refusal = unavailable('the database took too long over this write');
-
-/** Which set of a batch a write belongs to, by its place among all of their writes. */
-function setOf(batch: Batch, write: number): number {
-  let before = 0;
-  return batch.findIndex((set) => {
-    before += set.filter((effect) => !isAuditEntry(effect)).length;
-    return write < before;
-  });
-}
-
-function interruption(error: ServerError): Interrupted {
-  return new Interrupted(PASSING.has(error.code) ? 'retry' : 'give_up', error);
-}
-
-function refusalOf(error: ServerError, write: Write): Refusal {
-  switch (error.code) {
-    case '23505': {
-      // `Key (mount_id, name)=(…) already exists.`: the names are for people to read, and
-      // the values stay here.
-      const columns = error.detail?.match(/^Key \(([^)]*)\)=/)?.[1] ?? error.constraint ?? '';
-      const message = write.conflict ?? `it exists already: ${error.table ?? ''} (${columns})`;
-      return { kind: 'conflict', message };
-    }
-    case FOREIGN_KEY:
-      return {
-        kind: 'conflict',
-        message: write.conflict ?? 'something it refers to does not exist any more',
-      };
-    case TOO_LARGE:
-      return { kind: 'invalid', message: 'a name or path is too long: at most 2,600 bytes' };
-    default:
-      return { kind: 'bug', message: `${error.message} (${error.code})` };
-  }
-}
-
-function unavailable(message: string): Refusal {
-  return { kind: 'unavailable', message };
 }
 
 function messageOf(error: unknown): string {

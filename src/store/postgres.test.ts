@@ -9,7 +9,7 @@ import { Failure } from '../core/failure.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import { preparedWrite } from './database.ts';
 import { openStore, type Store } from './store.ts';
-import type { Write } from './write.ts';
+import type { Effect, Write } from './write.ts';
 
 const insertSink = preparedWrite(
   (build, p: { name: string; seq: number }) =>
@@ -33,6 +33,12 @@ const moveOn = preparedWrite(
       .set((row) => ({ seq: row('seq', '+', 1) }))
       .where('name', '=', p.name)
       .where('seq', '=', p.seq),
+  { rows: 1 },
+);
+
+const holdSink = preparedWrite(
+  (build, p: { name: string }) =>
+    build.selectFrom('audit_sink').select('name').where('name', '=', p.name).forShare(),
   { rows: 1 },
 );
 
@@ -69,15 +75,17 @@ function nextVersion(store: Store, wanted: number): Promise<number> {
   );
 }
 
-/** Returns once the committer waits for a lock, or no longer does. */
-async function seeWaiting(client: Client, wanted: boolean): Promise<void> {
+/** Returns once the committer waits for a lock, and its server's process, or no longer does. */
+async function seeWaiting(client: Client, wanted: boolean): Promise<number> {
   for (;;) {
-    const { rowCount } = await client.query(
-      `select from pg_locks join pg_stat_activity using (pid)
+    // A transaction keeps what it has seen of sessions.
+    await client.query('select pg_stat_clear_snapshot()');
+    const { rows } = await client.query<{ pid: number }>(
+      `select pid from pg_locks join pg_stat_activity using (pid)
         where not granted and application_name = 'gatehouse committer a'
           and datname = current_database()`,
     );
-    if ((rowCount !== 0) === wanted) return;
+    if ((rows.length !== 0) === wanted) return rows[0]?.pid ?? 0;
   }
 }
 
@@ -186,6 +194,37 @@ eachPlace('several nodes', (newPlace, engine) => {
     });
     assert.deepEqual(await sinks(store), { x: 15, y0: 0, y1: 1, y2: 2, y3: 3, y4: 4 });
     assert.equal(await chainLength(store, 'a'), 5);
+  });
+
+  test('beside a set that is refused give up soon while somebody holds a row that all of them want', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    await store.commit(['x', 'z'].map((name) => insertSink({ name, seq: 0 })));
+    await beside(place, async (client) => {
+      await client.query("begin; update audit_sink set seq = 10 where name = 'x'");
+      const refused = store.commit([insertSink({ name: 'z', seq: 0 }), { audit: '{}' }]);
+      const isRefused = assert.rejects(refused, { kind: 'conflict' });
+      const written = Promise.all(
+        Array.from({ length: 24 }, (_, i) =>
+          store.commit([
+            insertSink({ name: `y${i}`, seq: i }),
+            count({ name: 'x' }),
+            { audit: '{}' },
+          ]),
+        ),
+      );
+      // Each of them would wait in its turn, and others for what the transaction holds: it gives up before.
+      const pids = new Set<number>();
+      const givesUp = async (): Promise<void> => {
+        while (pids.size < 2) pids.add(await seeWaiting(client, true));
+      };
+      await Promise.race([written, givesUp()]);
+      await client.query('commit');
+      await written;
+      await isRefused;
+    });
+    assert.equal((await sinks(store)).x, 34);
+    assert.equal(await chainLength(store, 'a'), 24);
   });
 
   test('try a commit again that was refused for the sake of another', async () => {
@@ -408,6 +447,58 @@ eachPlace('a connection', (newPlace, engine) => {
       }
     });
   }
+
+  test('is used a few times for a batch, however many sets of it are refused', async () => {
+    const place = await newPlace();
+    const options = place.options('a');
+    assert.ok(options.engine === 'postgres');
+    const proxy = await startCutProxy(options.url);
+    const store = await openStore({ ...options, url: proxy.url });
+    const again = { ...insertSink({ name: 'x', seq: 5 }), conflict: 'the name is taken' };
+    const moved = { ...moveOn({ name: 'x', seq: 99 }), conflict: 'it has moved on' };
+    const mistake: Write = { sql: 'insert into nowhere values ($1)', parameters: [1] };
+    const record = { audit: '{}' };
+    const cases: [set: (name: string) => Effect[], refusal?: string][] = [
+      [(name) => [insertSink({ name, seq: 1 }), record, again], 'the name is taken'],
+      // The server does not come to the last statement here, and first does in the next set.
+      [(name) => [insertSink({ name, seq: 1 }), moved, count({ name })], 'it has moved on'],
+      [(name) => [record, insertSink({ name, seq: 1 }), count({ name })]],
+      [(name) => [record, insertSink({ name, seq: 1 }), mistake], 'nowhere'],
+      [() => [record]],
+      [() => [moveOn({ name: 'x', seq: 7 }), holdSink({ name: 'x' }), bumpConfigVersion()]],
+      [() => [moveOn({ name: 'x', seq: 7 }), record], 'somebody else'],
+      [(name) => [insertSink({ name, seq: 1 }), holdSink({ name: 'z' })], 'somebody else'],
+    ];
+    try {
+      await store.commit([insertSink({ name: 'x', seq: 7 })]);
+      const version = await store.configVersion();
+      for (const round of [1, 2]) {
+        const before = proxy.sends();
+        const outcomes = await Promise.allSettled(
+          Array.from({ length: 64 }, (_, at) => {
+            const [set] = cases[at % cases.length] ?? [];
+            return store.commit(set?.(`${round} ${at}`) ?? []);
+          }),
+        );
+        assert.ok(proxy.sends() - before < 16, `${proxy.sends() - before} times`);
+        for (const [at, outcome] of outcomes.entries()) {
+          const isFirst = round === 1 && at < cases.length;
+          const [, refusal = at % cases.length === 5 && !isFirst ? 'somebody else' : ''] =
+            cases[at % cases.length] ?? [];
+          const message = outcome.status === 'rejected' ? String(outcome.reason) : '';
+          assert.ok(message.includes(refusal) && (message === '') === (refusal === ''), message);
+        }
+      }
+      const left = await sinks(store);
+      assert.equal(left.x, 8);
+      assert.deepEqual(Object.values(left).toSorted(), [...Array(16).fill(2), 8]);
+      assert.equal(await store.configVersion(), version + 1);
+      assert.equal(await chainLength(store, 'a'), 32);
+    } finally {
+      await store.close();
+      await proxy.close();
+    }
+  });
 
   test('that is lost while a set is being sent is made anew, and the set is written once', async () => {
     const place = await newPlace();

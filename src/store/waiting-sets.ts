@@ -1,4 +1,5 @@
 import { type Asking, OWN_WORK } from '../core/asking.ts';
+import { Failure } from '../core/failure.ts';
 import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/party.ts';
 import { Rounds } from './rounds.ts';
 import { type Effect, isAuditEntry } from './write.ts';
@@ -36,6 +37,14 @@ const MOST_WITH_OWN: Amount = { sets: MOST.sets * 1.25, bytes: MOST.bytes * 1.25
 const FEW: Amount = { sets: 500, bytes: 4 << 20 };
 /** A site's part of what other sites leave, and an account's of what its site may have. */
 const HALF = 1 / 2;
+
+const NO_ROOM = 'too many writes are waiting for the database';
+
+export const refuseForRoom = (): Failure => new Failure('unavailable', NO_ROOM, { retry_after: 1 });
+
+/** Whether a write set was refused for those that wait before it: a smaller one would have been as well. */
+export const isForRoom = (error: unknown): boolean =>
+  error instanceof Failure && error.message === NO_ROOM;
 
 /** What waits for one party's one account, first come first. */
 interface Line {

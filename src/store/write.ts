@@ -42,6 +42,11 @@ export function isAuditEntry(effect: Effect): effect is AuditEntry {
   return 'audit' in effect;
 }
 
+/** The statements of a set, without its records. */
+export function writesOf(effects: readonly Effect[]): Write[] {
+  return effects.flatMap((effect) => (isAuditEntry(effect) ? [] : effect));
+}
+
 /** @throws TypeError when it is none of the kinds of {@link Value} */
 export function requireValue(value: unknown): Value {
   switch (typeof value) {

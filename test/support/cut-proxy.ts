@@ -13,6 +13,8 @@ export interface CutProxy {
   cutAt(text: string, pass: boolean): void;
   /** Cuts every connection now, and refuses new ones until told otherwise. */
   block(blocked: boolean): void;
+  /** How often a client has sent something. */
+  sends(): number;
   close(): Promise<void>;
 }
 
@@ -21,6 +23,7 @@ export async function startCutProxy(server: string): Promise<CutProxy> {
   const pairs = new Set<{ client: Socket; upstream: Socket }>();
   let cut: { text: string; pass: boolean } | undefined;
   let blocked = false;
+  let sends = 0;
 
   const listener = createServer((client) => {
     if (blocked) {
@@ -31,6 +34,7 @@ export async function startCutProxy(server: string): Promise<CutProxy> {
     const pair = { client, upstream };
     pairs.add(pair);
     client.on('data', (bytes: Buffer) => {
+      sends += 1;
       if (cut === undefined || !bytes.includes(cut.text)) {
         upstream.write(bytes);
         return;
@@ -73,6 +77,7 @@ export async function startCutProxy(server: string): Promise<CutProxy> {
       blocked = wanted;
       if (blocked) for (const pair of [...pairs]) end(pair);
     },
+    sends: () => sends,
     close: async () => {
       for (const pair of [...pairs]) end(pair);
       listener.close();
