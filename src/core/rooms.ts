@@ -5,7 +5,7 @@ const MiB = 1 << 20;
  * server with a heap of 512 MiB more than half of it.
  */
 export const ROOMS = {
-  tokens: 12 * MiB,
+  tokens: 11 * MiB,
   persons: 6 * MiB,
   /** Of identity groups, by group. */
   group_parents: 1 * MiB,
@@ -31,6 +31,8 @@ export const ROOMS = {
   documents: 8 * MiB,
   /** Of roles, issuers and policies: what each is kept with is little, and what is worked out of it may be much. */
   worked_out: 8 * MiB,
+  /** Of log-ins of the broker, when they were used. */
+  log_in_uses: 1 * MiB,
   /** Of the broker: as they were read, what all users are allowed, and what single ones are besides. */
   broker_roles: 15 * MiB,
   broker_grants: 1 * MiB,

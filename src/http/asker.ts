@@ -8,6 +8,7 @@ import {
 } from '../access/tokens/authentication/operations.ts';
 import { tokenId } from '../access/tokens/minting/operations.ts';
 import type { App } from '../app.ts';
+import { isInUse } from '../broker/identity/operations.ts';
 import { noteAccount } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
@@ -47,17 +48,19 @@ export async function identify(
   const isAsked = !isPublicPath || route?.identify || wrap_ttl !== undefined;
   // Of a path that is open in another method the refusal waits for nobody's token; its record looks for one.
   trace.is_asker_sought = isAsked || route !== undefined;
-  const known =
+  const bearer =
     isAsked && text !== undefined && !app.barrier.sealed
       ? await authenticate(app, text, request.remote_address)
       : undefined;
-  trace.token = known?.token;
+  trace.token = bearer?.token;
+  const inUse = bearer !== undefined && isInUse(app, bearer.token);
+  const known = (inUse instanceof Promise ? await inUse : inUse) ? bearer : undefined;
   if (known) noteAccount(known.token.entity_id || known.token.policies.join());
   const remembering = known && rememberSealer(app, known);
   if (remembering) await remembering;
   if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
     forgetSealer(app, text);
-    trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
+    if (!bearer) trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }
   if (!isPublicPath && !known) throw new Failure('unauthenticated', 'permission denied');
   return { text, known, wrap_ttl };

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { tokenId } from '../../src/access/tokens/minting/operations.ts';
 import { planDeadLogIns, planStrayTokens } from '../../src/broker/auth-tokens/operations.ts';
+import { listTokenRows } from '../../src/broker/auth-tokens/store.ts';
 import { planGroundless } from '../../src/broker/sessions/ending/operations.ts';
 import { endStrays } from '../../src/mounts/remains/operations.ts';
 import { build } from '../../src/store/database.ts';
@@ -20,14 +22,16 @@ const lose = (table: 'resource' | 'mount', id: string): Promise<void> =>
 const isAlive = async (token: string): Promise<boolean> =>
   (await client.call('GET', 'auth/token/lookup-self', undefined, { token })).status === 200;
 
-test('a token whose log-in is not there ends, and no other', async () => {
+test('a token whose log-in is not there is refused, and ends, and no other', async () => {
   const [gone, stays] = [await broker.person([]), await broker.person([])];
   await lose('resource', tokenIdOf(gone.token));
-  assert.ok(await isAlive(gone.token));
-  const page = await planStrayTokens(app, '');
-  assert.equal(page.stray.length, 1);
-  await app.store.commit(page.effects);
   assert.ok(!(await isAlive(gone.token)));
+  const page = await planStrayTokens(app, '');
+  const id = tokenId(app, gone.token);
+  assert.deepEqual(page.stray, [id]);
+  assert.equal((await listTokenRows(app.db, [id])).size, 1);
+  await app.store.commit(page.effects);
+  assert.equal((await listTokenRows(app.db, [id])).size, 0);
   assert.ok(await isAlive(stays.token));
   assert.ok(await isAlive('root'));
 });

@@ -20,13 +20,11 @@ export const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Its time of last use is not written more often than this. */
 const NOTE_MS = 10 * 60 * 1000;
 
+export type UseTimes = Pick<AuthTokenBody, 'expires_ms' | 'last_used_ms'>;
 export type UseVerdict = { alive: true; note: boolean } | { alive: false };
 
 /** Says whether a token can be used now, and whether that is worth noting. */
-export function judgeUse(
-  times: Pick<AuthTokenBody, 'expires_ms' | 'last_used_ms'>,
-  now: number,
-): UseVerdict {
+export function judgeUse(times: UseTimes, now: number): UseVerdict {
   const idle = now - times.last_used_ms;
   if (now >= times.expires_ms || idle >= STALE_MS) return { alive: false };
   return { alive: true, note: idle >= NOTE_MS };

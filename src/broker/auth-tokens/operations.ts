@@ -13,7 +13,13 @@ import { listPlacesById } from '../resources/by-ids/store.ts';
 import { removeResources, takeResources } from '../resources/removals/store.ts';
 import { insertResource } from '../resources/store.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
-import { type AuthTokenBody, isOfLogIn, LIFETIME_MS, planTokenRow } from './auth-token.ts';
+import {
+  type AuthTokenBody,
+  isOfLogIn,
+  judgeUse,
+  LIFETIME_MS,
+  planTokenRow,
+} from './auth-token.ts';
 import {
   type LogInCursor,
   type LogInsOf,
@@ -165,7 +171,7 @@ export interface LogInPage {
 
 /**
  * Finds log-ins that nobody can use any more and that would stay in lists, with their sessions:
- * those that have run out, whose token the other API revoked, or whose account, user, auth method or
+ * those that have run out or were left unused, whose token the other API revoked, or whose account, user, auth method or
  * scope is gone, as older programs could leave them.
  */
 export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogInPage> {
@@ -189,10 +195,10 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
   const owners = new Map(grounds.map(({ id, owner_id }) => [id, owner_id]));
   const now = app.now();
   const dead = logIns.filter((logIn) => {
-    const { token_row, account_id, auth_method_id, expires_ms } = bodyOf(logIn);
+    const { token_row, account_id, auth_method_id, ...times } = bodyOf(logIn);
     const places = [auth_method_id, logIn.owner_id, logIn.scope_id];
     return (
-      now >= expires_ms ||
+      !judgeUse(times, now).alive ||
       !rows.has(token_row) ||
       owners.get(account_id) !== logIn.owner_id ||
       places.some((id) => !owners.has(id))
@@ -216,7 +222,8 @@ const lookedAt = perApp(() => ({ next: OLDEST }));
 
 /**
  * Ends log-ins that nobody can use any more: in every run those that have run out, and of the others
- * as many as it takes a moment to look through, from where the run of before stopped.
+ * as many as it takes a moment to look through, from where the run of before stopped. Those that were
+ * left unused are refused on both APIs in the meantime: the order of use has no index, as it changes often.
  */
 export async function endDeadLogIns(app: App, turn: Turn): Promise<void> {
   const endPage = async (at: LogInCursor): Promise<LogInPage> => {

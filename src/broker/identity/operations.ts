@@ -7,14 +7,23 @@ import {
   authenticateLiving,
 } from '../../access/tokens/authentication/operations.ts';
 import type { Token } from '../../access/tokens/token.ts';
-import type { App } from '../../app.ts';
-import { type AuthTokenBody, isOfLogIn, judgeUse } from '../auth-tokens/auth-token.ts';
+import { type App, perApp } from '../../app.ts';
+import { LastOf } from '../../core/kept.ts';
+import { ROOMS } from '../../core/rooms.ts';
+import type { Soon } from '../../core/steps.ts';
+import {
+  type AuthTokenBody,
+  isOfLogIn,
+  judgeUse,
+  type UseTimes,
+} from '../auth-tokens/auth-token.ts';
 import { touchAuthToken } from '../auth-tokens/store.ts';
 import { readAuthority } from '../authority/operations.ts';
 import { ANONYMOUS_USER, RECOVERY_USER, type Who } from '../caller.ts';
 import { Authority } from '../grants/decision.ts';
 import { acceptRecoveryToken } from '../recovery/operations.ts';
 import { isRecoveryToken } from '../recovery/token.ts';
+import type { Resource } from '../resource.ts';
 import { findResource, findResourceByKey } from '../resources/store.ts';
 
 /** Who a request comes from, on both APIs at once. */
@@ -97,22 +106,55 @@ function recovery(): Identified {
   };
 }
 
-/**
- * Whoever logged in for a token. What a token says of itself is not enough: whoever makes one
- * by the other API chooses its `meta`, so the log-in must name the token, too.
- */
+/** Whoever logged in for a token. */
 async function userOfAuthToken(app: App, token: TokenFacts): Promise<Who | undefined> {
-  const resource = await findResource(app.db, token.meta?.auth_token_id ?? '');
-  if (resource?.type !== 'auth-token') return undefined;
-  if ((resource.body as AuthTokenBody).token_row !== token.id) return undefined;
-  const { account_id, auth_method_id, principals, ...times } = resource.body as AuthTokenBody;
-  const use = judgeUse(times, app.now());
-  if (!use.alive) return undefined;
-  // Its time of last use is approximate: written now and then, never waited for.
-  if (use.note) app.store.commit([touchAuthToken(resource, app.now())]).catch(() => {});
+  const resource = await useLogIn(app, token);
+  if (!resource) return undefined;
+  const { account_id, auth_method_id, principals } = resource.body as AuthTokenBody;
   const user_id = resource.owner_id;
   const authority = await readAuthority(app, { user_id, account_id, principals });
   return { user_id, account_id, auth_method_id, auth_token_id: resource.id, authority };
+}
+
+/** When log-ins were last known to be used, by the ids of their tokens: so long they need not be read. */
+const usesOf = perApp((app) => {
+  const uses = new LastOf<UseTimes>(ROOMS.log_in_uses, () => 0);
+  app.barrier.onLock(() => uses.clear());
+  return uses;
+});
+
+/**
+ * The log-in that a token is of, unless nobody has used it for too long; that it is used is noted. What
+ * a token says of itself is not enough: whoever makes one by the other API chooses its `meta`, so the
+ * log-in must name the token, too.
+ */
+async function useLogIn(app: App, token: TokenFacts): Promise<Resource | undefined> {
+  const resource = await findResource(app.db, token.meta?.auth_token_id ?? '');
+  if (resource?.type !== 'auth-token') return undefined;
+  const { token_row, expires_ms, ...stored } = resource.body as AuthTokenBody;
+  if (token_row !== token.id) return undefined;
+  const now = app.now();
+  const uses = usesOf(app);
+  // What another request has noted at this moment may be on its way.
+  const last_used_ms = Math.max(stored.last_used_ms, uses.find(token.id)?.last_used_ms ?? 0);
+  const use = judgeUse({ expires_ms, last_used_ms }, now);
+  if (!use.alive) return undefined;
+  uses.set(token.id, { expires_ms, last_used_ms: use.note ? now : last_used_ms });
+  // Its time of last use is approximate: written now and then, never waited for.
+  if (use.note) app.store.commit([touchAuthToken(resource, now)]).catch(() => {});
+  return resource;
+}
+
+/**
+ * Says of a good token that comes to the certificate authority's API whether the log-in that it is of, if
+ * it is of one, was not left unused for too long; and counts that as a use of it.
+ */
+export function isInUse(app: App, token: TokenFacts): Soon<boolean> {
+  if (!isOfLogIn(token)) return true;
+  const known = usesOf(app).find(token.id);
+  const use = known && judgeUse(known, app.now());
+  if (use?.alive && !use.note) return true;
+  return useLogIn(app, token).then((logIn) => logIn !== undefined);
 }
 
 /**
