@@ -160,6 +160,7 @@ const SAME: Record<string, unknown[][]> = {
   token_bound_cidrs: BLOCKS,
   secret_id_bound_cidrs: BLOCKS,
   cidr_list: BLOCKS,
+  allowed_ip_sans_cidr: BLOCKS,
   metadata: [],
   display_name: [['ci-job', 'ci job', 'ci/job', 'ci  job!']],
   policy: [[POLICY, Buffer.from(POLICY).toString('base64')]],
@@ -185,7 +186,7 @@ test('whatever is compared in a form of its own has values of which the form is 
 /** Texts and lists of texts that mean what is written, but for the case in which a denial names it. */
 const AS_WRITTEN = new Set([
   // Names and ids of things, and what is looked up by them.
-  'accessor', 'after', 'alias_id', 'alias_mount_accessor', 'alias_name', 'canonical_id',
+  'accessor', 'after', 'alias_id', 'alias_mount_accessor', 'alias_name', 'canonical_id', 'cas',
   'entity_alias', 'entity_ids', 'id', 'lease_id', 'member_entity_ids', 'member_group_ids',
   'mount_accessor', 'mounts', 'name', 'nonce', 'plugin', 'plugin_version', 'role', 'role_id',
   'scope', 'secret_id', 'secret_id_accessor', 'token', 'allowed_entity_aliases',
@@ -199,7 +200,7 @@ const AS_WRITTEN = new Set([
   'permitted_uri_domains', 'postal_code', 'province', 'serial_number', 'street_address',
   'uri_sans', 'user_ids',
   // For people, and secrets.
-  'description', 'input', 'password', 'path_suffix',
+  'description', 'expiration', 'input', 'password', 'path_suffix',
 ]); // biome-ignore format: one table
 
 test('every other text is one that means what is written', () => {

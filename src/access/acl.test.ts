@@ -349,7 +349,11 @@ test('a list keeps to the largest page', () => {
 const readerWith = (...names: string[]): ParameterReader => ({
   knows: (name) => names.includes(name),
   read: (name, value) => (names.includes(name) && value !== '' ? Number(value) : undefined),
-  also: () => [],
+  *walk(name, value) {
+    yield;
+    return this.read(name, value);
+  },
+  also: () => undefined,
   namesOf: (name) => [name],
 });
 

@@ -18,6 +18,7 @@ export function* walkAllowed(
   budget: Comparisons,
   stride: Stride,
 ): Steps<boolean> {
+  if (!(yield* sent.walkRead(budget, stride))) return false;
   const { read, value } = sent;
   const set = sent.named.setOf(allowed, budget);
   if (!set) return false;

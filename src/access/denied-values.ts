@@ -19,7 +19,7 @@ export function* walkDenied(
   budget: Comparisons,
   stride: Stride,
 ): Steps<boolean> {
-  const forms = sent.forms(budget);
+  const forms = yield* sent.walkForms(budget, stride);
   if (!forms) return true;
   for (const each of denied) {
     while (stride.isOver) yield;

@@ -141,9 +141,9 @@ test('what was sent is read once, wherever it is judged', async () => {
   let readings = 0;
   const counting: typeof reader = {
     ...reader,
-    read(name, value) {
+    walk(name, value, ...paid) {
       if (value === people) readings += 1;
-      return reader.read(name, value);
+      return reader.walk(name, value, ...paid);
     },
   };
   const asked = { ...request({ names: people }), reader: counting };

@@ -31,9 +31,9 @@ test('fields are read once, however many rules judge them', async () => {
   let readings = 0;
   const counting: typeof reader = {
     ...reader,
-    read(name, value) {
+    walk(name, value, ...paid) {
       if (value === longField) readings += 1;
-      return reader.read(name, value);
+      return reader.walk(name, value, ...paid);
     },
   };
   const judge = new OwnJudge({ parameters: { policies: longField }, reader: counting });

@@ -20,8 +20,10 @@ export interface ParameterReader {
   knows(name: string): boolean;
   /** What a value comes to; undefined for one that the endpoint refuses. */
   read(name: string, value: unknown): unknown;
-  /** More that a text which was read says. */
-  also(name: string, text: string): readonly string[];
+  /** {@link read}, for whoever lets others go first in between; says nothing once nothing is left. */
+  walk(name: string, value: unknown, budget: Comparisons, stride: Stride): Steps<unknown>;
+  /** What tells more that a text which was read says; undefined for a field whose texts say no more. */
+  also(name: string): ((text: string) => readonly string[]) | undefined;
   /** All names of the field that has this one, itself among them. */
   namesOf(name: string): readonly string[];
 }
@@ -30,7 +32,10 @@ export interface ParameterReader {
 export const NO_READER: ParameterReader = {
   knows: () => false,
   read: () => undefined,
-  also: () => [],
+  *walk() {
+    yield;
+  },
+  also: () => undefined,
   namesOf: (name) => [name],
 };
 
@@ -40,6 +45,8 @@ const ITEM = 8;
 const TEXT_ITEM = 2;
 /** Reading one that looks like an address or a serial number. */
 const VALUE = 20;
+/** Asking what more an item says. */
+const ALSO = 4;
 /** Converting a name in another script, and each of its characters. */
 const CONVERTING = 150;
 const CONVERTING_CHARACTER = 2;
@@ -84,12 +91,19 @@ export class Sent {
     this.named = isKnown ? new NamedValues((named) => reader.read(written, named)) : unknown;
   }
 
-  /** Undefined for what the endpoint does not know or refuses. */
+  /** Undefined for what the endpoint does not know or refuses; {@link walkRead} comes before it. */
   get read(): unknown {
-    this.#read ??= {
-      of: this.#isLong() ? undefined : this.#reader?.read(this.written, this.value),
-    };
-    return this.#read.of;
+    return this.#read?.of;
+  }
+
+  /** Reads it, once for all rules. @returns false when there is more than is paid for */
+  *walkRead(budget: Comparisons, stride: Stride): Steps<boolean> {
+    if (this.#read) return true;
+    const reader = this.#isLong() ? undefined : this.#reader;
+    const of = reader ? yield* reader.walk(this.written, this.value, budget, stride) : undefined;
+    if (budget.left < 0) return false;
+    this.#read = { of };
+    return true;
   }
 
   /** A text of more items than are looked at passes by no list: it need not be read. */
@@ -106,35 +120,44 @@ export class Sent {
   }
 
   /** Undefined when there are more than can be looked at, or than are paid for. */
-  forms(budget: Comparisons): Forms | undefined {
-    this.#forms ??= this.#makeForms(budget);
+  *walkForms(budget: Comparisons, stride: Stride): Steps<Forms | undefined> {
+    this.#forms ??= yield* this.#makeForms(budget, stride);
     return this.#forms;
   }
 
-  #makeForms(budget: Comparisons): Forms | undefined {
+  *#makeForms(budget: Comparisons, stride: Stride): Steps<Forms | undefined> {
+    if (!(yield* this.walkRead(budget, stride))) return undefined;
     const { value, read } = this;
     const forms = new Forms(value, read);
     // Mostly it is read as it was sent.
     for (const whole of value === read ? [value] : [value, read]) {
       const items: Items | undefined = Array.isArray(whole) ? whole : this.itemsIn(whole);
       const count = items?.length ?? 0;
-      budget.left -= 1 + (items instanceof TextItems ? TEXT_ITEM : ITEM) * count;
+      budget.left -= 1 + (items instanceof TextItems ? TEXT_ITEM * count : 0);
       if (count > MAX_ITEMS || budget.left < 0) return undefined;
       forms.add(whole);
       if (items instanceof TextItems) forms.addItems(items);
-      else if (items) for (let at = 0; at < count; at++) forms.add(items.at(at));
+      else if (items) yield* addEach(forms, items, budget, stride);
     }
-    this.#addMore(forms);
-    return forms;
+    yield* this.#addMore(forms, budget, stride);
+    return budget.left < 0 ? undefined : forms;
   }
 
-  #addMore(forms: Forms): void {
+  *#addMore(forms: Forms, budget: Comparisons, stride: Stride): Steps<undefined> {
     const { read } = this;
-    const reader = this.#reader;
-    if (!reader) return;
+    const also = this.#reader?.also(this.written);
+    if (!also) return;
     for (const each of Array.isArray(read) ? read : [read]) {
+      while (stride.isOver) yield;
+      budget.left -= ALSO;
+      if (budget.left < 0) return;
       const text = textOf(each);
-      if (text !== undefined) for (const other of reader.also(this.written, text)) forms.add(other);
+      if (text === undefined) continue;
+      if (FOREIGN.test(text)) yield;
+      for (const other of also(text)) {
+        budget.left -= ITEM;
+        forms.add(other);
+      }
     }
   }
 
@@ -168,6 +191,19 @@ export class Sent {
     const { names, characters } = this.foreign;
     if (!this.#isPaid) budget.left -= CONVERTING * names + CONVERTING_CHARACTER * characters;
     this.#isPaid = true;
+  }
+}
+
+function* addEach(
+  forms: Forms,
+  items: Items,
+  budget: Comparisons,
+  stride: Stride,
+): Steps<undefined> {
+  for (let at = 0; at < items.length && budget.left >= 0; at++) {
+    while (stride.isOver) yield;
+    budget.left -= ITEM;
+    forms.add(items.at(at));
   }
 }
 

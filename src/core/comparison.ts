@@ -7,9 +7,25 @@ import type { Field, FieldKind, FieldWithDefault } from './fields.ts';
  */
 export interface Comparison {
   /** The same for all values read that come to the same; one it can say nothing of stays as it is. */
-  form?(read: unknown): unknown;
+  form?: Form;
   /** More that a text of that form says, by which it can be denied, too. */
-  also?(text: string): readonly string[];
+  also?: (text: string) => readonly string[];
+}
+
+/** What a value read comes to. */
+export interface Form {
+  (read: unknown): unknown;
+  /** How a list comes to it item by item, for whoever lets others go first in between. */
+  readonly ofItems?: ItemForm;
+}
+
+/** {@link Form} of lists, which may have thousands of items. */
+export interface ItemForm {
+  of(item: unknown): unknown;
+  /** The list, of what all its items come to. */
+  gather(items: readonly unknown[]): unknown;
+  /** How many comparisons of texts an item takes as long as. */
+  cost: number;
 }
 
 const comparisons = z.registry<Comparison>();
@@ -38,20 +54,37 @@ export function comparisonOf(field: unknown): Comparison | undefined {
   return undefined;
 }
 
-/** A form of texts: of a text, or of each item of a list. */
-export function eachText(formOf: (text: string) => unknown): (read: unknown) => unknown {
+/** An item that is folded or trimmed takes as long as so many comparisons. */
+const PLAIN_ITEM = 2;
+/** And one that is sorted among the others. */
+const SORTED_ITEM = 10;
+
+/**
+ * A form of texts: of a text, or of each item of a list.
+ *
+ * @param cost how many comparisons of texts one takes as long as
+ */
+export function eachText(formOf: (text: string) => unknown, cost = PLAIN_ITEM): Form {
   const form = (read: unknown): unknown => {
     if (typeof read === 'string') return formOf(read);
     return Array.isArray(read) ? read.map(form) : read;
   };
-  return form;
+  return Object.assign(form, { ofItems: { of: form, gather: asTheyAre, cost } });
 }
 
-/** A form of lists whose items have no order: sorted, each once, none of them empty. */
-export function asSet(formOf: (text: string) => string): (read: unknown) => unknown {
-  return (read) => {
-    if (!Array.isArray(read)) return read;
-    const items = read.map((item) => formOf(String(item))).filter((item) => item !== '');
-    return [...new Set(items)].sort();
-  };
+const asTheyAre = (items: readonly unknown[]): unknown => items;
+
+/**
+ * A form of lists whose items have no order: sorted, each once, none of them empty.
+ *
+ * @param none what a list without items stands for
+ */
+export function asSet(formOf: (text: string) => string, none: readonly string[] = []): Form {
+  const of = (item: unknown): string => formOf(String(item));
+  const gather = (items: readonly unknown[]): unknown =>
+    items.length === 0 ? [...none] : [...new Set(items)].filter((item) => item !== '').sort();
+  return Object.assign(
+    (read: unknown): unknown => (Array.isArray(read) ? gather(read.map(of)) : read),
+    { ofItems: { of, gather, cost: SORTED_ITEM } },
+  );
 }

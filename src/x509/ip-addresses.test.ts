@@ -68,6 +68,12 @@ const masks: [mask: number[], prefix: string | undefined][] = [
   [[254, 1, 0, 0], undefined],
   [[0, 0, 0, 0], '10.0.0.0/0'],
   [[0, 128, 0, 0], undefined],
+  [[255, 255, 255, 255], '10.0.0.0/32'],
+  [[255, 255, 255, 254], '10.0.0.0/31'],
+  [[255, 255, 255, 253], undefined],
+  [[255, 128, 0, 0], '10.0.0.0/9'],
+  [[255, 128, 0, 1], undefined],
+  [[128, 0, 0, 0], '10.0.0.0/1'],
 ];
 for (const [mask, prefix] of masks) {
   test(`the mask ${mask.join('.')} is ${prefix === undefined ? 'no prefix' : 'a prefix'}`, () => {

@@ -1,5 +1,7 @@
 /** IP addresses and ranges between text and the bytes certificates carry (RFC 5280 §4.2.1.6, §4.2.1.10). */
 
+import type { AddressBlock } from '../core/address-blocks.ts';
+
 const OCTET = /^(?:0|[1-9]\d{0,2})$/;
 const GROUP = /^[0-9a-f]{1,4}$/i;
 
@@ -116,24 +118,42 @@ export function parseIpRange(text: string): Uint8Array | undefined {
   const bits = Number(prefix);
   if (!bytes || bits > bytes.length * 8) return undefined;
   const range = new Uint8Array(bytes.length * 2);
-  for (const [at, byte] of bytes.entries()) {
+  for (let at = 0; at < bytes.length; at++) {
     const mask = (0xff00 >> Math.min(8, Math.max(0, bits - at * 8))) & 0xff;
-    range[at] = byte & mask;
+    range[at] = (bytes[at] ?? 0) & mask;
     range[bytes.length + at] = mask;
   }
   return range;
+}
+
+/** A range in CIDR form as the addresses that it holds; undefined when the text is no range. */
+export function parseIpBlock(text: string): AddressBlock | undefined {
+  const range = parseIpRange(text);
+  if (!range) return undefined;
+  const half = range.length / 2;
+  const prefix = prefixLength(range.subarray(half));
+  return prefix === undefined ? undefined : { bytes: range.subarray(0, half), prefix };
 }
 
 /** CIDR form of address and mask; undefined unless 8 or 32 bytes with a mask that is a prefix. */
 export function formatIpRange(range: Uint8Array): string | undefined {
   if (range.length !== 8 && range.length !== 32) return undefined;
   const half = range.length / 2;
-  const mask = range.subarray(half);
-  const binary = Array.from(mask, (byte) => byte.toString(2).padStart(8, '0')).join('');
-  const bits = binary.lastIndexOf('1') + 1;
-  if (binary.slice(0, bits).includes('0')) return undefined;
+  const bits = prefixLength(range.subarray(half));
+  if (bits === undefined) return undefined;
   const address = formatRangeBase(range.subarray(0, half));
   return address && `${address}/${bits}`;
+}
+
+/** How many bits from the first are set; undefined where others are set after them. */
+function prefixLength(mask: Uint8Array): number | undefined {
+  let at = 0;
+  while (mask[at] === 0xff) at++;
+  // As many as the zeros from the first of what is not set.
+  const ones = Math.clz32(~((mask[at] ?? 0) << 24));
+  if (((mask[at] ?? 0) << ones) & 0xff) return undefined;
+  for (let after = at + 1; after < mask.length; after++) if (mask[after] !== 0) return undefined;
+  return at * 8 + ones;
 }
 
 function formatRangeBase(bytes: Uint8Array): string | undefined {

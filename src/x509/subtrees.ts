@@ -4,10 +4,11 @@
  * subtrees takes time in proportion to both together, not to one times the other.
  */
 
+import { type AddressBlock, AddressBlocks } from '../core/address-blocks.ts';
 import { domainInAscii, isConvertible } from '../core/domain-names.ts';
 import { remembered } from '../core/remembered.ts';
 import { GENERAL_NAME_TAG, type OtherName } from './general-names.ts';
-import { parseIpAddress, parseIpRange } from './ip-addresses.ts';
+import { parseIpAddress, parseIpBlock } from './ip-addresses.ts';
 import type { NameConstraints } from './name-constraints.ts';
 import { findHostInSubject, findLabelInSubject } from './subject-hosts.ts';
 
@@ -236,44 +237,23 @@ function findWhole(whole: ReadonlyMap<string, string>, host: string): string | u
   return host.startsWith('.') ? undefined : whole.get(host);
 }
 
-interface MaskedRanges {
-  mask: Uint8Array;
-  /** By masked address, in hex. */
-  ranges: Map<string, string>;
-}
-
 function indexRanges(subtrees: readonly string[]): Lookup {
-  const byMask = new Map<string, MaskedRanges>();
   let unreadable: string | undefined;
+  const blocks: [AddressBlock, string][] = [];
   for (const subtree of subtrees) {
-    const range = parseIpRange(subtree);
-    if (!range) {
-      unreadable ??= subtree;
-      continue;
-    }
-    const mask = range.subarray(range.length / 2);
-    const key = hex(mask);
-    let known = byMask.get(key);
-    if (!known) {
-      known = { mask, ranges: new Map() };
-      byMask.set(key, known);
-    }
-    known.ranges.set(hex(range.subarray(0, mask.length)), subtree);
+    const block = parseIpBlock(subtree);
+    if (block) blocks.push([block, subtree]);
+    else unreadable ??= subtree;
   }
-  const masks = [...byMask.values()];
+  const ranges = new AddressBlocks(blocks);
   return (address) => {
     const bytes = parseIpAddress(address);
     if (!bytes) return { match: 'unclear', subtree: subtrees[0] ?? '' };
-    for (const { mask, ranges } of masks) {
-      if (mask.length !== bytes.length) continue;
-      const subtree = ranges.get(hex(bytes.map((byte, at) => byte & (mask[at] ?? 0))));
-      if (subtree !== undefined) return { match: 'yes', subtree };
-    }
+    const subtree = ranges.find({ bytes, prefix: 8 * bytes.length });
+    if (subtree !== undefined) return { match: 'yes', subtree };
     return unreadable === undefined ? NOWHERE : { match: 'unclear', subtree: unreadable };
   };
 }
-
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 const isDotted = (subtree: string): boolean => subtree.startsWith('.');
 

@@ -43,6 +43,9 @@ const ROLES: Record<string, object> = {
 before(async () => {
   await call('POST', 'sys/mounts/pki', { type: 'pki' });
   await call('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec' });
+  const ranges = { permitted_ip_ranges: PREFIXES, excluded_ip_ranges: PREFIXES.slice(0, -1) };
+  const root = { common_name: 'S', key_type: 'ec', issuer_name: 'ranges', ...ranges };
+  assert.equal((await call('POST', 'pki/root/generate/internal', root)).status, 200);
   for (const [name, fields] of Object.entries(ROLES)) {
     const role = { key_type: 'ec', ttl: '1h', require_cn: false, ...fields };
     assert.equal((await call('POST', `pki/roles/${name}`, role)).status, 200, name);
@@ -63,6 +66,9 @@ function csrOf(dns: string[]): string {
   const signature = signSync(keys.privateKey, 'ECDSAWithSHA256', info);
   return encodePem('CERTIFICATE REQUEST', assembleSigned(info, 'ECDSAWithSHA256', signature));
 }
+
+/** Every length that a prefix of an address can have, none of which is what the last one holds. */
+const PREFIXES = [...many(128, (i) => `8000::/${i + 1}`), '::/0'];
 
 const INSIDE: [what: string, path: string, body: object][] = [
   ['4,900 names under 10,000 domains', 'issue/domains', { alt_names: many(4900, plain).join() }],
@@ -94,6 +100,11 @@ const INSIDE: [what: string, path: string, body: object][] = [
     '250 user ids under 10,000 patterns',
     'issue/ids',
     { common_name: 'a.test', user_ids: many(250, (i) => `svc-${i}-x`) },
+  ],
+  [
+    '1,380 addresses under as many constraints as prefixes have lengths',
+    'issuer/ranges/issue/any',
+    { ip_sans: many(1380, (i) => `::${i.toString(16)}`), ttl: '1h' },
   ],
   ['4,900 addresses', 'issue/any', { ip_sans: many(4900, (i) => `10.0.${i >> 8}.${i & 255}`) }],
 ];

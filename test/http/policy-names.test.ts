@@ -103,3 +103,25 @@ test('an entity has no more by all its groups than by itself', async (t) => {
   assert.ok((await call('POST', 'identity/group/name/half', { policies: others })).status < 300);
   assert.equal((await lookUp()).status, 200);
 });
+
+const conditions: [field: string, harmless: unknown, refused: unknown][] = [
+  ['expiration', '', '2030-01-01T00:00:00Z'],
+  ['ttl', 0, '1h'],
+  ['cas', '', -1],
+  ['cas_required', false, true],
+];
+for (const [field, harmless, refused] of conditions) {
+  for (const path of ['sys/policies/acl/conditional', 'sys/policy/conditional']) {
+    test(`a policy that is to depend on ${field} is refused at ${path}, and written without it`, async (t) => {
+      const { call } = await startTestServer(t);
+      const policy = 'path "a" { capabilities = ["read"] }';
+      const answer = await call('POST', path, { policy, [field]: refused });
+      assert.equal(answer.status, 400, answer.text);
+      assert.match(answer.text, new RegExp(`${field} is not supported`));
+      assert.equal((await call('GET', path)).status, 404);
+      const written = await call('POST', path, { policy, [field]: harmless });
+      assert.ok(written.status < 300, written.text);
+      assert.equal((await call('GET', path)).status, 200);
+    });
+  }
+}

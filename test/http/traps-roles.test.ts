@@ -21,6 +21,7 @@ const fields: Fields = {
   allow_bare_domains: false,
   allow_glob_domains: false,
   allow_ip_sans: true,
+  allowed_ip_sans_cidr: [],
   allow_localhost: true,
   allow_subdomains: false,
   allow_token_displayname: false,

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { App } from '../../app.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
-import { longText, text } from '../../core/fields.ts';
+import { Failure } from '../../core/failure.ts';
+import { duration, flag, longText, text } from '../../core/fields.ts';
 import { listAllKeys } from '../../core/key-list.ts';
 import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { readEscapes, unpackPolicyText } from '../policy.ts';
@@ -18,6 +19,25 @@ const name = text().describe('Name of the policy; upper case counts as lower cas
 const path_forms = { name: /^[^/]+$/ };
 const name_forms = { name: 'lower_case' } as const;
 const anything = z.record(z.string(), z.unknown());
+
+const notHere = 'Not supported: refused, as without it more would be permitted than was meant.';
+
+/** On which a policy, or the writing of it, would depend. */
+const conditions = {
+  expiration: text('').describe(notHere),
+  ttl: duration(0).describe(notHere),
+  cas: text('').describe(notHere),
+  cas_required: flag(false).describe(notHere),
+};
+
+/** @throws Failure `invalid`, naming the first one: what was written without them would hold, and hold on */
+function refuseConditions(sent: Readonly<Record<keyof typeof conditions, unknown>>): void {
+  const [wanted] = Object.entries(sent).find(([, value]) => Boolean(value)) ?? [];
+  if (wanted === undefined) return;
+  throw new Failure('invalid', `${wanted} is not supported for policies`, {
+    fields: { [wanted]: 'leave it out; a path in a policy may have an expiration of its own' },
+  });
+}
 
 /** The same policies as they are addressed now and as they were of old. */
 function routesAt(
@@ -65,18 +85,21 @@ function routesAt(
       access: { capability: 'update' },
       path_forms,
       name_forms,
-      audit: ['name', 'policy', 'rules'],
+      audit: ['name', 'policy', 'rules', ...Object.keys(conditions)],
       old_names: { rules: 'policy' },
       sets_also: alike('policy'),
       input: z.object({
         name,
         policy: policyText('').describe('The rules as HCL or JSON, or base64 of either.'),
         rules: policyText('').describe('Old name of policy.'),
+        ...conditions,
       }),
       output: anything,
       failures: ['invalid'],
-      run: (app, caller, input) =>
-        writePolicy(app, caller, { name: input.name, text: input.policy || input.rules }),
+      run(app, caller, { name, policy, rules, ...sent }) {
+        refuseConditions(sent);
+        return writePolicy(app, caller, { name, text: policy || rules });
+      },
     }),
     vaultRoute({
       id: `${id}-delete-acl-policy`,

@@ -1,49 +1,14 @@
 import { isIP } from 'node:net';
+import { type AddressBlock, AddressBlocks } from '../../core/address-blocks.ts';
 import { Failure } from '../../core/failure.ts';
 import { remembered } from '../../core/remembered.ts';
 import { parseIpAddress } from '../../x509/ip-addresses.ts';
 
-/** Addresses that begin with the same bits; 4 or 16 bytes. */
-interface Block {
-  bytes: Uint8Array;
-  /** How many bits. */
-  prefix: number;
-}
-
-/** Beginnings of addresses, by the bytes of the family and the number of their bits. */
-type Blocks = Record<4 | 16, Map<number, Set<string>>>;
-
 /** Read once for each list: who logs in is held to the same one again and again. */
-const readBlocks = remembered((cidrs: readonly string[]): Blocks => {
-  const blocks: Blocks = { 4: new Map(), 16: new Map() };
-  for (const cidr of cidrs) {
-    const block = parseBlock(cidr);
-    if (!block) continue;
-    const ofFamily = familyOf(blocks, block);
-    const known = ofFamily.get(block.prefix);
-    if (known) known.add(beginningOf(block));
-    else ofFamily.set(block.prefix, new Set([beginningOf(block)]));
-  }
-  return blocks;
+const readBlocks = remembered((cidrs: readonly string[]) => {
+  const blocks = cidrs.flatMap((cidr) => parseBlock(cidr) ?? []);
+  return new AddressBlocks(blocks.map((block) => [block, true]));
 });
-
-const familyOf = (blocks: Blocks, { bytes }: { bytes: Uint8Array }): Map<number, Set<string>> =>
-  blocks[bytes.length === 4 ? 4 : 16];
-
-function beginningOf({ bytes, prefix }: Block): string {
-  const beginning = Buffer.from(bytes.subarray(0, (prefix + 7) >> 3));
-  const last = beginning.length - 1;
-  if (prefix % 8 !== 0) beginning[last] = (beginning[last] ?? 0) & (0xff00 >> (prefix % 8));
-  return beginning.toString('latin1');
-}
-
-/** Looks a block up by each shorter, or equal, length that there is. */
-function isCovered(blocks: Blocks, { bytes, prefix }: Block): boolean {
-  for (const [bits, beginnings] of familyOf(blocks, { bytes })) {
-    if (bits <= prefix && beginnings.has(beginningOf({ bytes, prefix: bits }))) return true;
-  }
-  return false;
-}
 
 /**
  * Says whether an address lies within one of the blocks.
@@ -60,7 +25,7 @@ export function addressesIn(cidrs: readonly string[]): (address: string | undefi
   const blocks = readBlocks(cidrs);
   return (address) => {
     const bytes = parseIpAddress(plainAddress(address) ?? '');
-    return bytes !== undefined && isCovered(blocks, { bytes, prefix: 8 * bytes.length });
+    return bytes !== undefined && blocks.find({ bytes, prefix: 8 * bytes.length }) === true;
   };
 }
 
@@ -82,7 +47,7 @@ export function areWithin(cidrs: readonly string[], outer: readonly string[]): b
   const blocks = readBlocks(outer);
   return cidrs.every((cidr) => {
     const block = parseBlock(cidr);
-    return block !== undefined && isCovered(blocks, block);
+    return block !== undefined && blocks.find(block) === true;
   });
 }
 
@@ -97,7 +62,7 @@ export function requireCidrs(field: string, cidrs: readonly string[]): void {
 }
 
 /** What is written as IPv4 in IPv6 form is a block of IPv4 addresses: `::ffff:10.0.0.0/104`. */
-function parseBlock(cidr: string): Block | undefined {
+function parseBlock(cidr: string): AddressBlock | undefined {
   const [base = '', length, ...more] = cidr.split('/', 3);
   const bytes = parseIpAddress(base);
   if (!bytes || more.length > 0) return undefined;

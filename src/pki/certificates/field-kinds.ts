@@ -65,19 +65,24 @@ export const foldedList: FieldKind<string[]> = comparedBy(list, {
   form: eachText((item) => item.toLowerCase()),
 });
 
+/** How many comparisons of texts reading an item takes as long as. */
+const COST = { other_san: 14, address: 9, range: 24 };
+
 const otherSan = (written: string): string => {
   const parsed = parseOtherSan(written);
   return 'because' in parsed ? written : `${parsed.oid};UTF8:${parsed.value}`;
 };
 
 /** Other names: `;utf-8:` and `; UTF8 :` are `;UTF8:`. */
-export const otherSanList: FieldKind<string[]> = comparedBy(list, { form: eachText(otherSan) });
+export const otherSanList: FieldKind<string[]> = comparedBy(list, {
+  form: eachText(otherSan, COST.other_san),
+});
 
 export const addressList: FieldKind<string[]> = comparedBy(list, {
   form: eachText((written) => {
     const bytes = parseIpAddress(written);
     return (bytes && formatIpAddress(bytes)) ?? written;
-  }),
+  }, COST.address),
 });
 
 /** The prefix with which a range of IPv6 addresses is one of IPv4 addresses. */
@@ -98,7 +103,7 @@ export const rangeList: FieldKind<string[]> = comparedBy(list, {
   form: eachText((written) => {
     const range = parseIpRange(written);
     return (range && formatIpRange(range)) ?? written;
-  }),
+  }, COST.range),
   also: otherFamily,
 });
 

@@ -226,6 +226,28 @@ test('a disallowed alternative name is named in the refusal', () => {
   );
 });
 
+const blocks = ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32'];
+const addresses: [rules: Rules, ip: string, allowed: boolean, why: string][] = [
+  [{ allowed_ip_sans_cidr: blocks }, '10.255.0.1', true, 'in the first block'],
+  [{ allowed_ip_sans_cidr: blocks }, '11.0.0.1', false, 'right after it'],
+  [{ allowed_ip_sans_cidr: blocks }, '192.0.2.7', true, 'the one of a block of one'],
+  [{ allowed_ip_sans_cidr: blocks }, '192.0.2.8', false, 'beside the one'],
+  [{ allowed_ip_sans_cidr: blocks }, '2001:db8:ffff::', true, 'of the other family'],
+  [{ allowed_ip_sans_cidr: blocks }, '2001:db9::', false, 'right after the block of the other'],
+  [{ allowed_ip_sans_cidr: blocks }, '::ffff:10.0.0.1', true, 'the same address, written as IPv6'],
+  [{ allowed_ip_sans_cidr: blocks }, '::ffff:11.0.0.1', false, 'another, written as IPv6'],
+  [{ allowed_ip_sans_cidr: blocks }, '::ffff:b00:1', false, 'another, in hexadecimal'],
+  [{ allowed_ip_sans_cidr: [] }, '11.0.0.1', true, 'no blocks: any'],
+  [{ allowed_ip_sans_cidr: blocks, allow_ip_sans: false }, '10.0.0.1', false, 'none at all'],
+  [{ allowed_ip_sans_cidr: blocks, ...any }, '11.0.0.1', false, 'any name is no any address'],
+];
+for (const [rules, ip, allowed, why] of addresses) {
+  test(`the address ${ip} is ${allowed ? 'let in' : 'kept out'}: ${why}`, () => {
+    assert.equal(judge(rules, { ip: [ip] }) === 'ok', allowed);
+    assert.equal(judge(rules, { ip: ['10.0.0.1', ip] }) === 'ok', allowed, 'after another');
+  });
+}
+
 test('addresses: allowed by default, refused without leave, and refused when they are none', () => {
   assert.equal(judge({}, { ip: ['10.0.0.1', '::1', '2001:db8::1'] }), 'ok');
   assert.match(

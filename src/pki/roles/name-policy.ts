@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { judgeAddress } from '../../access/tokens/addresses.ts';
 import { parseUrl } from '../../core/domain-names.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Budget } from '../../core/pattern-set.ts';
@@ -44,6 +45,7 @@ export type NameRules = Pick<
   | 'allow_any_name'
   | 'enforce_hostnames'
   | 'allow_ip_sans'
+  | 'allowed_ip_sans_cidr'
   | 'allowed_uri_sans'
   | 'allowed_uri_sans_template'
   | 'allowed_other_sans'
@@ -244,10 +246,13 @@ function judgeUserId({ compiled, budget }: Ground, id: string): NameVerdict {
 
 function judgeIp({ rules, source }: Ground, ip: string): NameVerdict {
   if (!isIpAddress(ip)) return refuse(`the value "${show(ip)}" is not a valid IP address`);
-  if (rules.allow_ip_sans) return ALLOWED;
-  return refuse(
-    `IP Subject Alternative Names are not allowed in this role, but was provided via ${source}`,
-  );
+  if (!rules.allow_ip_sans) {
+    return refuse(
+      `IP Subject Alternative Names are not allowed in this role, but was provided via ${source}`,
+    );
+  }
+  if (judgeAddress(rules.allowed_ip_sans_cidr, ip)) return ALLOWED;
+  return refuse(`IP Subject Alternative Name ${ip} is in no block of allowed_ip_sans_cidr`);
 }
 
 /** An IPv4 or IPv6 address; one with a zone (`fe80::1%eth0`) means nothing to others. */

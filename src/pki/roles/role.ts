@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { requireCidrs } from '../../access/tokens/addresses.ts';
+import { blockList } from '../../access/tokens/field-kinds.ts';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import {
@@ -30,10 +32,7 @@ import { parsePolicyIdentifiers, policyIdentifierList } from './policy-identifie
 
 /** None stands for both; their order and case say nothing. */
 const commonNameKinds = comparedBy(list, {
-  form: (read) =>
-    Array.isArray(read) && read.length === 0
-      ? ['email', 'hostname']
-      : asSet((kind) => kind.toLowerCase())(read),
+  form: asSet((kind) => kind.toLowerCase(), ['email', 'hostname']),
 });
 
 /** A word, or a timestamp that is compared by the time it is; none is `permit`. */
@@ -73,6 +72,9 @@ export const roleFields = {
     'Refuse names, and host parts of e-mail addresses, that are not host names.',
   ),
   allow_ip_sans: flag(true).describe('Permit IP addresses as alternative names.'),
+  allowed_ip_sans_cidr: blockList([]).describe(
+    'Address blocks, e.g. 10.0.0.0/8, that all such addresses have to be within; none: any address.',
+  ),
   allowed_uri_sans: list([]).describe(
     'URIs permitted as alternative names; "*" stands for any text, "/" and "@" too: end the host with "/" before it. None by default.',
   ),
@@ -199,6 +201,7 @@ export function planRole(input: Role): PlannedRole {
     );
   }
   for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
+  checkAddressBlocks(input.allowed_ip_sans_cidr);
   checkUsageOids(input.ext_key_usage_oids);
   parsePolicyIdentifiers(input.policy_identifiers);
 
@@ -242,6 +245,16 @@ export function warnOfIssuer(role: Role, known: boolean): string[] {
     : [
         `Issuing Certificate was set to ${role.issuer_ref} but no issuing certificate currently has that name`,
       ];
+}
+
+/** They are read with each request. */
+const MOST_BLOCKS = 1_000;
+
+function checkAddressBlocks(cidrs: readonly string[]): void {
+  if (cidrs.length > MOST_BLOCKS) {
+    throw new Failure('invalid', `allowed_ip_sans_cidr: at most ${MOST_BLOCKS} address blocks`);
+  }
+  requireCidrs('allowed_ip_sans_cidr', cidrs);
 }
 
 function checkNotAfterBound(bound: string): string {
