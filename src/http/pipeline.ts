@@ -240,6 +240,12 @@ function passedHeaders(mount: Mount, request: HttpRequest): Record<string, strin
   return passed;
 }
 
+/**
+ * How long it may take from a change's date until everybody is answered by it: who asks by a date in
+ * that time may have read what was before, and is answered whole.
+ */
+const COMMITTING_MS = 30_000;
+
 function dress(
   caller: Caller,
   route: AnyRoute,
@@ -258,7 +264,8 @@ function dress(
     if (allows('last-modified')) {
       headers['last-modified'] = new Date(result.last_modified).toUTCString();
     }
-    if (result.last_modified < since) return { status: 304, headers, body: undefined };
+    if (result.last_modified + COMMITTING_MS < since)
+      return { status: 304, headers, body: undefined };
   }
   const dressed = dressAnswer(result, {
     id: caller.request_id,

@@ -17,6 +17,7 @@ const locks: (() => void)[] = [];
 const closers: (() => Promise<void> | void)[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
+  log: { warn() {} },
   barrier: { sealed: false, onLock: (listener: () => void) => void locks.push(listener) },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };

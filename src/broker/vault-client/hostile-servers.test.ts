@@ -31,6 +31,7 @@ const closers: (() => Promise<void> | void)[] = [];
 const started: { stop(): Promise<void> }[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
+  log: { warn() {} },
   barrier: { sealed: false, onLock: () => {} },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };

@@ -13,6 +13,7 @@ const closers: (() => Promise<void> | void)[] = [];
 const servers: HostileServer[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
+  log: { warn() {} },
   barrier: { sealed: false, onLock: () => {} },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };

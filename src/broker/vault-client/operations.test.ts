@@ -42,6 +42,7 @@ const lookup = { method: 'GET', path: 'auth/token/lookup-self' } as const;
 const locks: (() => void)[] = [];
 const development = {
   config: devConfig(DEV_DEFAULTS),
+  log: { warn() {} },
   barrier: { sealed: false, onLock: (listener: () => void) => void locks.push(listener) },
   onClose: () => {},
 };

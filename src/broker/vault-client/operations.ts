@@ -79,6 +79,7 @@ function askerOf({ onGone, whose }: VaultRequest): Asker & { site: string } {
 
 /** What of the app a request to a Vault server needs. */
 export type VaultApp = Pick<App, 'config' | 'onClose'> & {
+  log: Pick<App['log'], 'warn'>;
   barrier: Pick<App['barrier'], 'onLock' | 'sealed'>;
 };
 
@@ -168,10 +169,10 @@ export const threadOf = (app: VaultApp): TalkThread => threadsOf(app).current;
  * its end before: what a server makes then is known here, and is given back.
  */
 const threadsOf = remembered((app: VaultApp) => {
-  const threads = { current: newThread() };
+  const threads = { current: newThread(app) };
   const finish = (): Promise<void> => {
     const former = threads.current;
-    threads.current = newThread();
+    threads.current = newThread(app);
     return former.finish();
   };
   app.barrier.onLock(() => void finish());
@@ -179,10 +180,11 @@ const threadsOf = remembered((app: VaultApp) => {
   return threads;
 });
 
-function newThread(): TalkThread {
+function newThread({ log }: VaultApp): TalkThread {
   return new OnDemandThread({
     name: 'vault',
     beside: import.meta.url,
+    log,
     undone: 'the Vault server gave no answer',
     deadline_ms: undefined,
     read: saidIn,

@@ -54,6 +54,7 @@ function makePointed(): string[] {
 const closers: (() => Promise<void> | void)[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
+  log: { warn() {} },
   barrier: { sealed: false, onLock: () => {} },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };
@@ -181,4 +182,24 @@ test('of a store that was written before, certificates that take long are not re
     }
   }
   assert.equal(contexts.made, 1);
+});
+
+test('as much is kept as certificates may take once they are read, 48 times the bytes of their PEM', () => {
+  const stored = connectionTo('https://vault.test');
+  const ROOM = (64 << 20) / 48;
+  const storeOf = (at: number, characters: number) => {
+    const ca_cert = `${honest?.cert}\n${'\n'.repeat(at)}`.padEnd(characters, ' ');
+    return { ...stored, ca_cert };
+  };
+  const contexts = new SecureContexts();
+  const ask = (...numbers: number[]): number => {
+    for (const at of numbers) contexts.get(storeOf(at, Math.floor(ROOM / 5.1)));
+    return contexts.made;
+  };
+  assert.equal(ask(0, 1, 2, 3, 4), 5);
+  assert.equal(ask(0, 1, 2, 3, 4), 5, 'five times a fifth of the room');
+  assert.equal(ask(5, 5), 6, 'one more');
+  assert.equal(ask(0), 7, 'the first one had to go');
+  for (let asked = 0; asked < 2; asked += 1) contexts.get(storeOf(0, Math.floor(ROOM / 2.1)));
+  assert.equal(contexts.made, 8, 'one that takes nearly half of the room');
 });

@@ -43,6 +43,53 @@ export function planClass(authority: Authority, issuer: Issuer): IssuerClass {
   };
 }
 
+/**
+ * The class on whose list a revocation goes.
+ *
+ * @param issuer_id of who issued the certificate: it may be gone, or empty
+ * @returns undefined where there is nobody to have a list
+ */
+export function findClassOf(authority: Authority, issuer_id: string): IssuerClass | undefined {
+  const { issuers, former, defaults } = authority;
+  const known = former.get(issuer_id);
+  const issuer =
+    issuers.get(issuer_id) ??
+    [...issuers.values()].find((one) => classIdOf(one) === known) ??
+    issuers.get(defaults.default_issuer);
+  return issuer && planClass(authority, issuer);
+}
+
+/** What is told of a class whose list nobody may sign, though there is a key: what it has signed before goes on being served. */
+export function warnOfUnsigned(
+  { keys }: Pick<Authority, 'keys'>,
+  { signer, members }: IssuerClass,
+): string[] {
+  if (signer || !members.some(({ key_id }) => keys.has(key_id))) return [];
+  const ids = members.map(({ id }) => id).join(', ');
+  return [
+    `Issuer equivalency set with associated keys lacked an issuer with CRL Signing KeyUsage; refusing to rebuild CRL for this group of issuers: ${ids}`,
+  ];
+}
+
+/** The same of the class of an issuer that becomes another one, or none, where its list could be signed before. */
+export function warnOfChange(
+  authority: Authority,
+  issuer: Issuer,
+  next: Issuer | undefined,
+): string[] {
+  if (!planClass(authority, issuer).signer) return [];
+  const issuers = new Map(authority.issuers);
+  if (next) issuers.set(issuer.id, next);
+  else issuers.delete(issuer.id);
+  const changed = { ...authority, issuers };
+  return warnOfUnsigned(changed, planClass(changed, issuer));
+}
+
+/** As warnings of the answer to a request that has lists built, or would have them built. */
+export function numberWarnings(told: readonly string[]): string[] {
+  return told.map((one, at) => `Warning ${at + 1} during CRL rebuild: ${one}`);
+}
+
 /** Which revocations are on a class's list, as JSON; see `making/job.ts`. */
 export function planScope(
   authority: Authority,

@@ -8,7 +8,13 @@ import { readAuthority } from '../authority/operations.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import { readRevocationState } from '../revocation/store.ts';
 import { crlSeconds } from './config.ts';
-import { type IssuerClass, listBase, planClass } from './issuer-class.ts';
+import {
+  type IssuerClass,
+  listBase,
+  numberWarnings,
+  planClass,
+  warnOfUnsigned,
+} from './issuer-class.ts';
 import {
   buildCrl,
   fetchList,
@@ -138,7 +144,7 @@ export async function rotateCrls(app: App, caller: Caller) {
   await app.commit(caller, []);
   const mount_id = caller.mount.id;
   const authority = await readAuthority(app, mount_id);
-  const warnings: string[] = [];
+  const told: string[] = [];
   const failures: unknown[] = [];
   const done = new Set<Issuer>();
   const breath = new Breath();
@@ -149,17 +155,13 @@ export async function rotateCrls(app: App, caller: Caller) {
     const issuers = planClass(authority, issuer);
     for (const member of issuers.members) done.add(member);
     if (!issuers.signer) {
-      if (issuers.members.some(({ key_id }) => authority.keys.has(key_id))) {
-        warnings.push(
-          `Warning ${warnings.length + 1} during CRL rebuild: Issuer equivalency set with associated keys lacked an issuer with CRL Signing KeyUsage; refusing to rebuild CRL for this group of issuers: ${issuers.members.map(({ id }) => id).join(', ')}`,
-        );
-      }
+      told.push(...warnOfUnsigned(authority, issuers));
       continue;
     }
     await rotateCrl(app, mount_id, issuers).catch((error: unknown) => failures.push(error));
   }
   if (failures.length > 0) throw failures[0];
-  return { data: { success: true }, ...(warnings.length > 0 ? { warnings } : {}) };
+  return { data: { success: true }, warnings: numberWarnings(told) };
 }
 
 /** Has a list published that was begun after now, or that covers as much. */

@@ -14,7 +14,7 @@ import {
 import { CONCERNED, ownPaths, RENAMED } from '../authority/own-paths.ts';
 import { requireRoomForSettings } from '../authority/room.ts';
 import { warnOfTemplates } from '../authority/urls.ts';
-import { classIdOf } from '../crl/issuer-class.ts';
+import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
 import { checkName } from '../keys/key.ts';
 import { deleteAllKeys } from '../keys/store.ts';
 import { touchLists } from '../revocation/store.ts';
@@ -148,6 +148,7 @@ async function changeIssuer(
     };
     const told = warnOfTemplates(settings.enable_aia_url_templating, authority.cluster);
     if (renamed) told.push(...(await warnOfReferences(app, caller, [issuer.name])));
+    told.push(...numberWarnings(warnOfChange(authority, issuer, { ...issuer, settings })));
     return {
       effects: [
         saveIssuer(caller.mount.id, changed),
@@ -231,6 +232,7 @@ export async function removeIssuer(
     }
     const named = [...(wasDefault ? ['default'] : []), issuer.id, issuer.name];
     warnings.push(...(await warnOfReferences(app, caller, named)));
+    warnings.push(...numberWarnings(warnOfChange(authority, issuer, undefined)));
     return {
       effects,
       defaults: wasDefault ? { default_issuer: '' } : {},

@@ -91,6 +91,7 @@ const threadOf = perApp((app) => {
   const thread = new OnDemandThread<Omit<ToPlanThread, 'id'>, FromPlanThread, Planned>({
     name: 'planning',
     beside: import.meta.url,
+    log: app.log,
     undone: 'no certificate was made',
     deadline_ms: DEADLINE_MS,
     read: plannedIn,

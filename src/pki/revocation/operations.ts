@@ -21,7 +21,7 @@ import {
   markRevoked,
   type StoredCertificate,
 } from '../certificates/store.ts';
-import { classIdOf } from '../crl/issuer-class.ts';
+import { classIdOf, findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings/operations.ts';
 import type { Issuer } from '../issuers/issuer.ts';
@@ -217,7 +217,7 @@ async function revoke(app: App, caller: Caller, target: Target) {
   // somebody was quicker, the write set is refused below.
   if (isOver || stored?.revoked_at_ms !== null) {
     const known = await findRevocation(app.db, mount_id, serial);
-    if (known) return answer(known.revoked_at_ms);
+    if (known) return answer(app, mount_id, target, known.revoked_at_ms);
   }
   if (isOver) {
     return {
@@ -234,14 +234,14 @@ async function revoke(app: App, caller: Caller, target: Target) {
     // Whoever asked at the same moment was first; the time that stands is theirs.
     const first = await findRevocation(app.db, mount_id, serial);
     if (error instanceof Failure && error.kind === 'conflict' && first) {
-      return answer(first.revoked_at_ms);
+      return answer(app, mount_id, target, first.revoked_at_ms);
     }
     throw error;
   }
   const config = await readCrlConfig(app, mount_id);
   // The list follows off this path; whoever reads it meanwhile waits until it is there.
   if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
-  return answer(now_ms);
+  return answer(app, mount_id, target, now_ms);
 }
 
 function planRevocation(
@@ -297,13 +297,18 @@ function storedForm({ der, issuer_id }: Target) {
   };
 }
 
-function answer(revoked_at_ms: number) {
+/** With what keeps the revocation from the list, which is served on as it is. */
+async function answer(app: App, mount_id: string, { issuer_id }: Target, revoked_at_ms: number) {
+  const authority = await readAuthority(app, mount_id);
+  const { disable } = await readCrlConfig(app, mount_id);
+  const issuers = disable ? undefined : findClassOf(authority, issuer_id);
   return {
     data: {
       revocation_time: Math.floor(revoked_at_ms / 1000),
       revocation_time_rfc3339: new Date(revoked_at_ms).toISOString(),
       state: 'revoked',
     },
+    warnings: issuers ? numberWarnings(warnOfUnsigned(authority, issuers)) : [],
   };
 }
 

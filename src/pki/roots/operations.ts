@@ -63,7 +63,7 @@ export async function generateRoot(
     const mount = await presentMount(app, caller.mount);
     const root = await signRoot(app, caller, { request, now_ms, mount, authority, key, fresh });
     const named = { id: app.newId(), name: issuer_name, key_id: key.id };
-    const issuer = planIssuer(root, named, now_ms);
+    const issuer = planIssuer(root, named, app.now());
     requireRoomForIssuer(authority, issuer);
     const { serial_number, not_after, warnings } = root;
     Object.assign(caller.record.outcome, { issuer_id: issuer.id, serial_number });
@@ -84,7 +84,7 @@ export async function generateRoot(
         ...effects,
         insertIssuer(mount_id, issuer),
         ...insertCertificate(mount_id, planRow(root, issuer, request), []),
-        ...(becomesDefault ? planDefaultChange(mount_id, authority, issuer.id, now_ms) : []),
+        ...(becomesDefault ? planDefaultChange(mount_id, authority, issuer.id, app.now()) : []),
       ],
       defaults: {
         default_issuer: becomesDefault ? issuer.id : defaults.default_issuer,

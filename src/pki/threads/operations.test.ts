@@ -8,11 +8,15 @@ after(async () => {
   for (const thread of opened) await thread.stop();
 });
 
-function openThread(deadline_ms: number | undefined) {
+function openThread(
+  deadline_ms: number | undefined,
+  log: { warn(told: object): void } = { warn() {} },
+) {
   const thread = new OnDemandThread<Omit<HeldOrder, 'id'>, { id: number }, string>({
     name: 'held',
     beside: new URL('../../../test/support/held-thread/operations.ts', import.meta.url).href,
     undone: 'nothing was done',
+    log,
     deadline_ms,
     read: () => 'done',
   });
@@ -91,4 +95,29 @@ test('a thread that is finished ends, too, where it is stopped before', async ()
   await thread.stop();
   await Promise.all([held, finished]);
   assert.ok(!thread.isRunning);
+});
+
+test('a thread that does not end is told of, whoever ended it, and no other', async (t) => {
+  mockTime(t);
+  const told: object[] = [];
+  const warn = (thread: object): void => void told.push(thread);
+  const replaced = openThread(1000, { warn });
+  const held = assert.rejects(replaced.run({ hold: true }), tooLong);
+  t.mock.timers.tick(1000);
+  await held;
+  t.mock.timers.tick(9_999);
+  assert.equal(told.length, 0);
+  t.mock.timers.tick(1);
+  assert.deepEqual(told, [{ thread: 'held' }]);
+  const stopped = openThread(undefined, { warn });
+  const given = assert.rejects(stopped.run({ hold: true }), /stopping or sealed/);
+  const ends = stopped.stop();
+  t.mock.timers.tick(10_000);
+  await Promise.all([given, ends]);
+  assert.equal(told.length, 2);
+  const ended = openThread(undefined, { warn });
+  assert.equal(await ended.run({ hold: false }), 'done');
+  await ended.stop();
+  t.mock.timers.tick(10_000);
+  assert.equal(told.length, 2);
 });

@@ -1,8 +1,12 @@
 import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
 import { Failure } from '../../core/failure.ts';
 
 /** A thread that has had nothing to do for so long is ended, and its memory given back. */
 const IDLE_MS = 30_000;
+
+/** A thread that is ended goes at once, unless something holds it that nobody can break off: that is told after so long. */
+const ENDING_MS = 10_000;
 
 /** What is asked of a thread, and how its answers are read. */
 export interface ThreadWork<Answer, Result> {
@@ -10,6 +14,7 @@ export interface ThreadWork<Answer, Result> {
   /** URL of the module beside whose `thread` it lies. */
   beside: string;
   data?: unknown;
+  log: Pick<Logger, 'warn'>;
   /** What was not done when the thread is ended, e.g. `no certificate was made`. */
   undone: string;
   /**
@@ -81,7 +86,7 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     const worker = this.#worker;
     this.#worker = undefined;
     this.#giveUp('the server is stopping or sealed');
-    await worker?.terminate();
+    if (worker) await this.#end(worker);
   }
 
   #start(): Worker {
@@ -140,12 +145,20 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
       ?.reject(new Failure('unavailable', `${this.#work.undone}: it takes too long`));
     this.#waiting.delete(first);
     this.#worker = undefined;
-    void held?.terminate();
+    if (held) void this.#end(held);
     if (this.#waiting.size === 0) return;
     const worker = this.#start();
     this.#worker = worker;
     for (const [id, { order }] of this.#waiting) worker.postMessage({ ...order, id });
     this.#watchFirst();
+  }
+
+  async #end(worker: Worker): Promise<void> {
+    const { name, log } = this.#work;
+    const late = setTimeout(() => log.warn({ thread: name }, 'a thread does not end'), ENDING_MS);
+    late.unref();
+    await worker.terminate();
+    clearTimeout(late);
   }
 
   /** The next order gets a new thread. */

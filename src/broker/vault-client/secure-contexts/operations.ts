@@ -16,8 +16,13 @@ const NO_COMPRESSED_CERTIFICATES = 2 ** 33;
 
 /** Of all that are kept. */
 const MOST_BYTES = 64 << 20;
-/** A certificate that was read takes about so many times the bytes of its PEM. */
-const TIMES = 12;
+/** Those of one store take part of it however long they are: without them every credential would read them again. */
+const LARGEST_PART = 1 / 2;
+/**
+ * A certificate that was read takes at most about so many times the bytes of its PEM: 44 measured with thousands of
+ * empty names in it, where a usual one takes 15 to 20.
+ */
+const TIMES = 48;
 
 interface Entry {
   context: SecureContext;
@@ -29,7 +34,7 @@ interface Entry {
  * many milliseconds, and every credential is a connection.
  */
 export class SecureContexts {
-  readonly #kept = new LastOf<Entry>(MOST_BYTES, ({ bytes }) => bytes);
+  readonly #kept = new LastOf<Entry>(MOST_BYTES, ({ bytes }) => bytes, LARGEST_PART);
   /** How many were made. */
   made = 0;
 

@@ -92,6 +92,7 @@ const threadOf = perApp((app) => {
   const thread = new OnDemandThread<Omit<ToListThread, 'id'>, FromListThread, FromListThread>({
     name: 'lists',
     beside: import.meta.url,
+    log: app.log,
     data: app.store.place,
     undone: 'the CRL was not built',
     deadline_ms: DEADLINE_MS,

@@ -116,13 +116,15 @@ export async function buildCrl(app: App, mount_id: string, ground: Ground): Prom
   const { list, signature } = await refusingLong(app, place, job, () =>
     makeSignedList(app, job, { mount_id, key }),
   );
+  // Not from when it was begun: until now whoever asked was given the one before.
+  const modified_at_ms = app.now();
   const crl: StoredCrl & StoredSeal = {
     number,
     revision,
     base: listBase(issuers, scope, config.expiry),
     this_update,
     next_update,
-    modified_at_ms: now_ms,
+    modified_at_ms,
     scope,
     before_entries: frame.before,
     after_entries: frame.after,
@@ -133,7 +135,7 @@ export async function buildCrl(app: App, mount_id: string, ground: Ground): Prom
   try {
     await app.store.commit([
       saveCrl({ mount_id, class: issuers.id, ...crl }),
-      touchLists(mount_id, now_ms),
+      touchLists(mount_id, modified_at_ms),
     ]);
     shelf.put(place, number, { ...content, list });
   } catch (error) {
