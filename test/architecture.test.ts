@@ -146,7 +146,6 @@ test('only the entry acts on import, and nothing imports it', () => {
 
 /** The tables that `on conflict … do update` may write, and why nothing that others did is lost. */
 const UPSERTS: Readonly<Record<string, string>> = {
-  'src/access/cubbyhole/store.ts cubbyhole': 'each write says the whole value',
   'src/access/lockout/store.ts login_failure': 'counts, in the statement',
   'src/access/policies/store.ts policy': 'each write says the whole policy; its version counts',
   'src/audit/store.ts audit_cut': "the job's fence is in the write set",

@@ -344,6 +344,65 @@ function limited(capability: 'create' | 'update', startsWith: 'nothing' | 'a rol
   };
 }
 
+/** What a token with these capabilities on its own storage does to one entry, and what of that is refused. */
+function stored(
+  capabilities: readonly string[],
+  starts: 'empty' | 'full',
+  [one, other]: readonly ['POST', 'POST' | 'DELETE'],
+  refused: readonly number[],
+): ContestCase {
+  return {
+    name: `${one} and ${other} of one entry, which is ${starts}, by a token that may ${capabilities.join(' and ')}`,
+    async setUp({ maker, next }) {
+      const path = `cubbyhole/entry${next()}`;
+      const policy = `stored${next()}`;
+      const list = [...capabilities, 'read'].map((name) => `"${name}"`).join(', ');
+      const text = `path "${path}" { capabilities = [${list}] }`;
+      await must(maker.call('PUT', `sys/policies/acl/${policy}`, { policy: text }));
+      const made = await must(
+        maker.call('POST', 'auth/token/create', { policies: [policy], no_default_policy: true }),
+      );
+      const token = made.textAt('auth.client_token');
+      if (starts === 'full') await fill(maker, { path, policy, text, token });
+      const writes = (method: 'POST' | 'DELETE', value: string) =>
+        method === 'POST' ? { method, path, body: { value }, token } : { method, path, token };
+      const [a, b] = [writes(one, 'a'), writes(other, 'b')];
+      return {
+        one: a,
+        other: b,
+        async judge({ quicker, slower }) {
+          assert.equal(quicker.reply.status, 204, quicker.reply.text);
+          const isRefused = slower.by.method === 'POST' && refused.length > 0;
+          const wanted = isRefused ? refused : [204];
+          assert.ok(wanted.includes(slower.reply.status), slower.reply.text);
+          const last = isRefused ? quicker.by : slower.by;
+          const read = await maker.call('GET', path, undefined, { token });
+          const value = last === a ? 'a' : last.method === 'POST' ? 'b' : undefined;
+          assert.equal(read.field('data.value'), value);
+        },
+      };
+    },
+  };
+}
+
+/** Has a token that may not make an entry have one, as its policy was another one before. */
+async function fill(
+  maker: Bench['maker'],
+  own: { path: string; policy: string; text: string; token: string },
+): Promise<void> {
+  const all = `path "${own.path}" { capabilities = ["create"] }`;
+  const { token } = own;
+  await must(maker.call('PUT', `sys/policies/acl/${own.policy}`, { policy: all }));
+  await must(maker.call('POST', own.path, { value: 'old' }, { token }));
+  await must(maker.call('PUT', `sys/policies/acl/${own.policy}`, { policy: own.text }));
+}
+
+contestAll('what is kept by one token at once', [
+  stored(['create'], 'empty', ['POST', 'POST'], [403]),
+  stored(['create', 'update'], 'empty', ['POST', 'POST'], []),
+  stored(['update'], 'full', ['POST', 'POST'], []),
+  stored(['update', 'delete'], 'full', ['POST', 'DELETE'], [400, 403]),
+]);
 contestAll('what is done to one thing at once', [...approle, ...user, ...tokenRole]);
 contestAll('what is made at once', [
   ...between,

@@ -70,9 +70,11 @@ export async function writeEntry(
       bytes: kept.bytes + sealed.length,
       path_characters: kept.path_characters + path.length,
     });
+    const found = (await findEntry(app.db, token_id, path)) !== undefined;
     return {
-      effects: [saveEntry(token_id, path, sealed), holdWithin({ id: token_id })],
+      effects: [saveEntry({ token_id, path, found }, sealed), holdWithin({ id: token_id })],
       result: {},
+      found,
     };
   });
 }

@@ -32,14 +32,22 @@ export async function listPaths(db: Db, token_id: string, folder: string): Promi
   return rows.map(({ path }) => path);
 }
 
-export function saveEntry(token_id: string, path: string, value_sealed: Uint8Array): Write {
-  return write(
-    build
-      .insertInto('cubbyhole')
-      .values({ token_id, path, value_sealed })
-      .onConflict((clash) => clash.columns(['token_id', 'path']).doUpdateSet({ value_sealed })),
-    { rows: 1, conflict: 'the token was revoked in the meantime' },
-  );
+/** Writes an entry whole: one that was found in its place, or a new one; whichever that is no more refuses the write set. */
+export function saveEntry(
+  { token_id, path, found }: { token_id: string; path: string; found: boolean },
+  value_sealed: Uint8Array,
+): Write {
+  const statement = found
+    ? build
+        .updateTable('cubbyhole')
+        .set({ value_sealed })
+        .where('token_id', '=', token_id)
+        .where('path', '=', path)
+    : build.insertInto('cubbyhole').values({ token_id, path, value_sealed });
+  return write(statement, {
+    rows: 1,
+    conflict: 'the entry was changed, or the token revoked, in the meantime',
+  });
 }
 
 /** What one token may keep; a list shows the characters of all paths at once. */
