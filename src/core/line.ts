@@ -14,15 +14,20 @@ interface Line {
 export class Lines {
   readonly #lines = new Map<string, Line>();
 
-  /** Runs when nobody else is at the same thing any more, however that ended. */
-  async wait<Result>(thing: string, run: () => Promise<Result>): Promise<Result> {
+  /**
+   * Runs when nobody else is at the same thing any more, however that ended.
+   *
+   * @param run is told whether it had to wait: what was read of the thing before may be outdated then
+   */
+  async wait<Result>(thing: string, run: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
     const line = this.#lines.get(thing) ?? { place: new AskingPlaces(1), present: 0 };
     this.#lines.set(thing, line);
     line.present += 1;
     try {
-      if (!line.place.tryTake()) await line.place.wait();
+      const waits = !line.place.tryTake();
+      if (waits) await line.place.wait();
       try {
-        return await doShared(run);
+        return await doShared(() => run(waits));
       } finally {
         line.place.giveBack();
       }

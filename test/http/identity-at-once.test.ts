@@ -28,6 +28,7 @@ interface Place {
 
 interface Plan {
   requests: readonly [Request, Request];
+  in_line?: boolean;
   judge(answers: { quicker: Answered; slower: Answered }): Promise<void>;
 }
 
@@ -69,13 +70,13 @@ function contest(name: string, plan: (at: Place) => Promise<Plan>): ContestCase[
   return (['root', 'somebody'] as const).map((who) => ({
     name: `${name} (${who})`,
     async setUp(bench) {
-      const { requests, judge } = await plan(placeIn(bench));
+      const { requests, in_line = false, judge } = await plan(placeIn(bench));
       const as = await tokenOf(bench, who);
       const [one, other] = requests.map(([method, path, body]): Contender => {
         return { method, path: `identity/${path}`, ...(body ? { body } : {}), ...as };
       });
       assert.ok(one && other);
-      return { one, other, judge };
+      return { one, other, in_line, judge };
     },
   }));
 }
@@ -90,11 +91,16 @@ const refused = ({ reply }: Answered, because: RegExp): void => {
 /** Two changes of different fields of one thing, of which neither is lost. */
 function both(
   name: string,
-  start: (at: Place) => Promise<{ path: string; changes: readonly [object, object] }>,
+  start: (at: Place) => Promise<{
+    path: string;
+    changes: readonly [object, object];
+    in_line?: boolean;
+  }>,
 ): ContestCase[] {
   return contest(`${name}: both are kept`, async (at) => {
-    const { path, changes } = await start(at);
+    const { path, changes, in_line = false } = await start(at);
     return {
+      in_line,
       requests: [
         ['POST', path, changes[0]],
         ['POST', path, changes[1]],
@@ -112,12 +118,18 @@ function both(
 /** A change of a thing, and its removal. */
 function removed(
   name: string,
-  start: (at: Place) => Promise<{ path: string; change: object; remove?: Request }>,
+  start: (at: Place) => Promise<{
+    path: string;
+    change: object;
+    remove?: Request;
+    in_line?: boolean;
+  }>,
   because: RegExp,
 ): ContestCase[] {
   return contest(`${name} and its removal: it stays removed`, async (at) => {
-    const { path, change, remove = ['DELETE', path] } = await start(at);
+    const { path, change, remove = ['DELETE', path], in_line = false } = await start(at);
     return {
+      in_line,
       requests: [['POST', path, change], remove],
       async judge({ slower }) {
         if (slower.by.body === change) refused(slower, because);
@@ -316,6 +328,7 @@ const aliases = ({ path, of }: AliasKind): ContestCase[] => [
     return {
       path: `${path}/id/${id}`,
       changes: [{ name: named('bob') }, { canonical_id: await make(...of) }],
+      in_line: path === 'entity-alias',
     };
   }),
   ...removed(
@@ -324,7 +337,8 @@ const aliases = ({ path, of }: AliasKind): ContestCase[] => [
       const mount_accessor = await newAccessor();
       const canonical_id = await make(...of);
       const id = await make(path, { name: named('ann'), mount_accessor, canonical_id });
-      return { path: `${path}/id/${id}`, change: { name: named('bob') } };
+      const change = { name: named('bob') };
+      return { path: `${path}/id/${id}`, change, in_line: path === 'entity-alias' };
     },
     /id: there is no/,
   ),

@@ -1,115 +1,128 @@
-// However much leads to what is removed, no write set takes more of it than one request could have named.
+// However many things a group, a role or host sets lead to, no write set of their removal takes many links away, and
+// whoever is permitted by one of these links may do it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { compiled } from '../../src/store/database.ts';
-import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';
 import { countAll, rowsOf, SetSizes } from '../support/set-sizes.ts';
 
-/** Links of one write set, at most. */
 const LINKS = 2_000;
-const STATIC = { type: 'static' };
+const COUNT = 2 * LINKS + 7;
 
-/** What is removed, and what leads to it or to what it contains: from some resources, by a kind. */
+/** What leads to something that is copied, and what is removed with it. */
 interface Linked {
+  from_ids: readonly string[];
+  to_id: string;
   path: string;
-  to: string;
-  from: string;
-  kind: string;
-  /** Copies of either, each of which is linked to each. */
-  copies: { from: number; to: number };
 }
 
-const target = ({ make, project }: Broker): Promise<string> =>
-  make('targets', {
-    type: 'tcp',
-    scope_id: project,
-    name: 'first',
-    attributes: { default_port: 22 },
-  });
-
-async function credential({ make, project }: Broker): Promise<[store: string, id: string]> {
-  const store = await make('credential-stores', { scope_id: project, ...STATIC });
-  const attributes = { username: 'u', password: 'p' };
-  const of = { credential_store_id: store, type: 'username_password', attributes };
-  return [store, await make('credentials', of)];
+async function must(broker: Broker, path: string, body: object): Promise<void> {
+  const reply = await broker.admin('POST', path, body);
+  assert.equal(reply.status, 200, reply.text);
 }
 
-const CASES: [what: string, make: (broker: Broker) => Promise<Linked>][] = [
+async function sets(broker: Broker, count: number): Promise<Omit<Linked, 'path'> & { in: string }> {
+  const { make, project: scope_id } = broker;
+  const host_catalog_id = await make('host-catalogs', { scope_id, type: 'static' });
+  const attributes = { address: '10.1.1.1' };
+  const to_id = await make('hosts', { host_catalog_id, type: 'static', attributes });
+  const from_ids: string[] = [];
+  for (let at = 0; at < count; at++) {
+    const id = await make('host-sets', { host_catalog_id, type: 'static' });
+    await must(broker, `host-sets/${id}:add-hosts`, { version: 1, host_ids: [to_id] });
+    from_ids.push(id);
+  }
+  return { from_ids, to_id, in: host_catalog_id };
+}
+
+const KINDS: [what: string, make: (broker: Broker) => Promise<Linked>][] = [
   [
-    'a credential of many targets',
+    'members of a group',
     async (broker) => {
-      const [, to] = await credential(broker);
-      const copies = { from: 5_000, to: 0 };
-      const from = await target(broker);
-      return { path: `credentials/${to}`, to, from, kind: 'target-brokered', copies };
+      const to_id = await broker.make('users', { scope_id: 'global' });
+      const id = await broker.make('groups', { scope_id: 'global' });
+      await must(broker, `groups/${id}:add-members`, { version: 1, member_ids: [to_id] });
+      return { from_ids: [id], to_id, path: `groups/${id}` };
     },
   ],
   [
-    'a store of credentials of many targets',
+    'principals of a role',
     async (broker) => {
-      const [store, to] = await credential(broker);
-      const copies = { from: 200, to: 29 };
-      const from = await target(broker);
-      return { path: `credential-stores/${store}`, to, from, kind: 'target-brokered', copies };
+      const to_id = await broker.make('users', { scope_id: 'global' });
+      const id = await broker.make('roles', { scope_id: 'global' });
+      await must(broker, `roles/${id}:add-principals`, { version: 1, principal_ids: [to_id] });
+      return { from_ids: [id], to_id, path: `roles/${id}` };
     },
   ],
   [
-    'a host set of many targets',
+    'hosts of a set',
     async (broker) => {
-      const { make, project } = broker;
-      const host_catalog_id = await make('host-catalogs', { scope_id: project, ...STATIC });
-      const to = await make('host-sets', { host_catalog_id, ...STATIC });
-      const copies = { from: 5_000, to: 0 };
-      const from = await target(broker);
-      return { path: `host-sets/${to}`, to, from, kind: 'target-host-source', copies };
+      const { from_ids, to_id } = await sets(broker, 1);
+      return { from_ids, to_id, path: `host-sets/${from_ids[0]}` };
     },
   ],
   [
-    'a scope with users in many groups elsewhere',
-    async ({ make }) => {
-      const scope_id = await make('scopes', { scope_id: 'global' });
-      const to = await make('users', { scope_id });
-      const from = await make('groups', { scope_id: 'global' });
-      const copies = { from: 10, to: 520 };
-      return { path: `scopes/${scope_id}`, to, from, kind: 'group-member', copies };
+    'hosts of the sets of a catalog',
+    async (broker) => {
+      const { from_ids, to_id, in: catalog } = await sets(broker, 3);
+      return { from_ids, to_id, path: `host-catalogs/${catalog}` };
     },
   ],
 ];
 
-eachPlace('a removal of what much leads to', (newPlace) => {
-  for (const [what, make] of CASES) {
-    test(`${what}: takes some at a time, and leaves none`, async (t) => {
-      const sizes = new SetSizes();
-      const broker = await startBroker(t, { place: await newPlace(), store: sizes.watch });
-      const { store, db } = broker.client.running.app;
-      const { path, to, from, kind, copies } = await make(broker);
-      for (const [id, count] of [
-        [from, copies.from],
-        [to, copies.to],
-      ] as const) {
-        if (count === 0) continue;
-        const changes = { id: numbered('id'), name: sql`null`, unique_key: sql`null` };
-        await copyRow(store, 'resource', { of: { id }, copies: count, changes });
-      }
-      const like = (id: string) => sql`like ${`%${id}`}`;
-      const insert = sql`insert into resource_link (from_id, kind, to_id)
-        select f.id, ${kind}, t.id from resource f, resource t
-        where f.id ${like(from)} and t.id ${like(to)}`;
-      const all = (copies.from + 1) * (copies.to + 1);
-      await store.commit([write(compiled(insert), { rows: all })]);
-      const links = rowsOf('resource_link', sql`to_id ${like(to)} and kind = ${kind}`);
-      assert.deepEqual(await countAll(db, { links }), { links: all });
-      sizes.begin({ links });
-      const removed = await broker.admin('DELETE', path);
-      assert.equal(removed.status, 204, removed.text);
-      assert.deepEqual(await countAll(db, { links }), { links: 0 });
-      const { most, sets } = sizes.of('links');
-      assert.ok(most <= LINKS && sets >= 3, `${most} in one of ${sets}`);
+/** Has something lead to as many others as are copies of what it leads to. */
+async function copyLinks({ client }: Broker, { from_ids, to_id }: Omit<Linked, 'path'>) {
+  const { store } = client.running.app;
+  const changes = { id: numbered('id'), name: sql`null`, unique_key: sql`null` };
+  await copyRow(store, 'resource', { of: { id: to_id }, copies: COUNT, changes });
+  for (const from_id of from_ids) {
+    const of = { from_id, to_id };
+    await copyRow(store, 'resource_link', {
+      of,
+      copies: COUNT,
+      changes: { to_id: numbered('to_id') },
     });
   }
+}
+
+eachPlace('a removal of what leads to many', (newPlace) => {
+  for (const [what, make] of KINDS) {
+    test(`${what}: few are taken away by one write set, and none is left`, async (t) => {
+      const sizes = new SetSizes();
+      const broker = await startBroker(t, { place: await newPlace(), store: sizes.watch });
+      const linked = await make(broker);
+      await copyLinks(broker, linked);
+      const { from_ids, path } = linked;
+      const counts = { links: rowsOf('resource_link', sql`from_id in (${sql.join(from_ids)})`) };
+      sizes.begin(counts);
+      const removed = await broker.admin('DELETE', path);
+      assert.equal(removed.status, 204, removed.text);
+      const { db } = broker.client.running.app;
+      assert.deepEqual(await countAll(db, counts), { links: 0 });
+      const { most } = sizes.of('links');
+      // Hosts go in pages, and their links with them: of each set one to each host of the page.
+      assert.ok(most <= LINKS, `${most} in one`);
+    });
+  }
+
+  test('who is permitted by the role itself removes it, whether a user or a group is its principal', async (t) => {
+    const broker = await startBroker(t, { place: await newPlace() });
+    for (const by of ['user', 'group'] as const) {
+      const { call, user_id, role_id } = await broker.person(['ids=*;type=role;actions=*']);
+      const to_id = await broker.make('users', { scope_id: 'global' });
+      let principal_ids = [user_id, to_id];
+      if (by === 'group') {
+        const id = await broker.make('groups', { scope_id: 'global' });
+        await must(broker, `groups/${id}:add-members`, { version: 1, member_ids: [user_id] });
+        principal_ids = [id, to_id];
+      }
+      await must(broker, `roles/${role_id}:set-principals`, { version: 4, principal_ids });
+      await copyLinks(broker, { from_ids: [role_id], to_id });
+      const removed = await call('DELETE', `roles/${role_id}`);
+      assert.equal(removed.status, 204, removed.text);
+    }
+  });
 });

@@ -171,6 +171,9 @@ eachPlace('many log-ins', (newPlace) => {
       sizes.begin(counts);
       assert.equal(await end(served), 204);
       assert.deepEqual(await countAll(client.running.app.db, counts), { left: 0, others: COUNT });
+      // What a request may take is not left to the jobs, of no page.
+      const rows = rowsOf('token', sql`alias_id = ${gone.alias_id}`);
+      assert.deepEqual(await countAll(client.running.app.db, { rows }), { rows: 0 });
       const { most, sets } = sizes.of('left');
       assert.ok(most <= MOST && sets > 3, `${most} in one of ${sets}`);
       const self = await client.call('GET', 'auth/token/lookup-self', undefined, {

@@ -210,16 +210,33 @@ async function between(
   return asked;
 }
 
-/** What the last record of refusals at a path says that had ended before. */
-async function recordedAt({ broker }: World, path: string): Promise<unknown> {
+/** The records of requests at a path, the last one first. */
+async function recordsAt({ broker }: World, path: string) {
   const { db } = broker.client.running.app;
   const rows = await db.selectFrom('audit_entry').select('record').orderBy('seq', 'desc').execute();
   const records = rows.map((row) => JSON.parse(String(row.record)));
-  const found = records.find(
-    (one) => one.request?.path === path && one.response.status === 'refused',
-  );
+  return records.filter((one) => one.request?.path === path);
+}
+
+/** What the last record of refusals at a path says that had ended before. */
+async function recordedAt(world: World, path: string): Promise<unknown> {
+  const records = await recordsAt(world, path);
+  const found = records.find((one) => one.response.status === 'refused');
   assert.ok(found, 'the refusal has a record');
   return found.response.ended_before;
+}
+
+/** Asks several times at once, and looks that no page was ended by more than one of them. */
+async function endsOnce(world: World, path: string, ask: () => Promise<Reply>): Promise<void> {
+  const replies = await Promise.all(Array.from({ length: 6 }, ask));
+  const statuses = replies.map(({ status }) => status).sort();
+  assert.ok(
+    statuses.every((status) => [200, 204, 404].includes(status)),
+    statuses.join(),
+  );
+  assert.notEqual(statuses[0], 404);
+  const pages = (await recordsAt(world, path)).filter(({ response }) => response.ending);
+  assert.equal(pages.length, 2);
 }
 
 function toldBy(reply: Reply): string | undefined {
@@ -279,6 +296,15 @@ eachPlace('told what has ended', (newPlace) => {
         await must(admin(change.method, path, body));
       });
     }
+  }
+
+  for (const [what, make] of Object.entries({ ...CHANGED, ...REMOVED })) {
+    test(`${what}: asked for many times at once ends its pages once`, async () => {
+      const { admin } = world.broker;
+      const change = await make(world);
+      const body = change.body && { ...change.body, version: await versionOf(world, change) };
+      await endsOnce(world, pathOf(change), () => admin(change.method, pathOf(change), body));
+    });
   }
 
   test('the address of a target: with a name that another has got, it is told beside the usual words', async () => {
@@ -389,6 +415,14 @@ eachPlace('told what has ended', (newPlace) => {
       SESSIONS,
     ],
   ];
+
+  for (const [at, [what, make]] of AUTHORITY.entries()) {
+    test(`${what}: asked for many times at once ends its pages once`, async () => {
+      const { call } = world.broker.client;
+      const { method, path, body } = await make(`somebody-${at}-at-once`);
+      await endsOnce(world, path, () => call(method, path, body));
+    });
+  }
 
   for (const pages of [1, 0] as const) {
     const what_of = pages === 1 ? 'is told what has ended' : 'is told of nothing where nothing has';

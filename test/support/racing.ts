@@ -156,6 +156,8 @@ export interface Contest {
   other: Contender;
   /** Whoever comes too late is answered with 500, as clients know it of what is not there. */
   unresolved?: true;
+  /** On one server the second waits for the first: what they end is ended by one of them. */
+  in_line?: boolean;
   /** Reads what is there once both were answered. */
   judge(answers: { quicker: Answered; slower: Answered }): Promise<void>;
 }
@@ -180,8 +182,9 @@ export function contestAll(name: string, cases: readonly ContestCase[]): void {
       for (const late of ['one', 'other'] as const) {
         const slower = late === 'one' ? 'the first' : 'the second';
         testOn(`${name}: ${slower} is slower`, async (bench) => {
-          const { one, other, unresolved, judge } = await ready(bench, setUp);
-          const answers = await contend(bench, late === 'one' ? [one, other] : [other, one]);
+          const { one, other, unresolved, in_line, judge } = await ready(bench, setUp);
+          const run = in_line && engine === 'sqlite' ? standInLine : contend;
+          const answers = await run(bench, late === 'one' ? [one, other] : [other, one]);
           refuseMistake(answers, unresolved);
           await judge(answers);
         });
@@ -273,15 +276,37 @@ function refuseMistake(
   assert.ok(unresolved || slower.reply.status !== 500, slower.reply.text);
 }
 
-/** Lets one request decide, then the other one be done, then the first one write. */
-async function contend(
-  { maker, remover, holder }: Bench,
-  [late, early]: readonly [Contender, Contender],
-): Promise<{ quicker: Answered; slower: Answered }> {
+/** Lets a request decide, and come to where it writes. */
+async function heldAtWrite({ maker, holder }: Bench, late: Contender) {
   const held = holder.hold(late.path);
   const writing = send(maker, late);
   const reply = await Promise.race([held.reached, writing]);
   assert.equal(reply, undefined, `was to write: ${reply?.text}`);
+  return { writing, letGo: held.letGo };
+}
+
+/** Lets one request decide, then the other one come and wait for it, then the first one write. */
+async function standInLine(
+  bench: Bench,
+  [first, next]: readonly [Contender, Contender],
+): Promise<{ quicker: Answered; slower: Answered }> {
+  const { writing, letGo } = await heldAtWrite(bench, first);
+  const waiting = watched(send(bench.remover, next));
+  await delay(QUICK_MS);
+  assert.equal(waiting.isDone(), false, 'did not wait');
+  letGo();
+  const [quicker, slower] = await Promise.all([writing, waiting.result]);
+  return { quicker: { by: first, reply: quicker }, slower: { by: next, reply: slower } };
+}
+
+/** Lets one request decide, then the other one be done, then the first one write. */
+async function contend(
+  bench: Bench,
+  [late, early]: readonly [Contender, Contender],
+): Promise<{ quicker: Answered; slower: Answered }> {
+  const { remover } = bench;
+  const held = await heldAtWrite(bench, late);
+  const { writing } = held;
   const done = await send(remover, early).finally(held.letGo);
   return { quicker: { by: early, reply: done }, slower: { by: late, reply: await writing } };
 }

@@ -1,4 +1,5 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import { ChangesInTurn } from '../../core/changes-in-turn.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
@@ -24,6 +25,7 @@ import {
   listApproles,
   listIdsLike,
   listIdsOfRole,
+  measureApprole,
   type RoleKey,
   type StoredApprole,
   saveApprole,
@@ -54,7 +56,7 @@ export async function isApprole(
   params: Readonly<Record<string, string>>,
 ): Promise<boolean> {
   const key = keyOf(caller, { role_name: params.role_name ?? '' });
-  return (await findApprole(app.db, key)) !== undefined;
+  return (await measureApprole(app.db, key)) > 0;
 }
 
 export async function readApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
@@ -74,7 +76,7 @@ export async function writeApprole(
   const { role_name: _name, role_id, policies, ...sent } = input;
   const token_policies = sent.token_policies ?? policies;
   const newId = app.newId();
-  return commitEnding(app, caller, async () => {
+  return commitEnding(app, caller, input, async () => {
     const existing = await findApprole(app.db, keyOf(caller, input));
     const rules = mergePatch(existing?.rules ?? storedApprole.parse({}), {
       ...sent,
@@ -89,7 +91,7 @@ export async function writeApprole(
 
 export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
   const key = keyOf(caller, input);
-  return commitEnding(app, caller, async () => {
+  return commitEnding(app, caller, input, async () => {
     const existing = await findApprole(app.db, key);
     if (!existing) return { effects: [], result: {} };
     const namesake = await planNamesake(app, caller, { existing, next: undefined });
@@ -113,13 +115,29 @@ async function deleteSecretIdsBeforehand(app: App, caller: Caller, key: RoleKey)
   }
 }
 
-/** As {@link commitPlanned}, where log-ins may end by it. */
+const changesOf = perApp(() => new ChangesInTurn());
+
+/** As {@link commitPlanned}, of a plan that reads a role: whoever waits for a long one holds nothing of it. */
+export async function commitInTurn<Result>(
+  app: App,
+  caller: Caller,
+  input: RoleName,
+  plan: () => Promise<Planned<Result>>,
+): Promise<Result> {
+  const key = keyOf(caller, input);
+  const bytes = await measureApprole(app.db, key);
+  const change = () => commitPlanned(app, caller, plan);
+  return changesOf(app).run(`${key.mount_id}/${key.name}`, bytes, change);
+}
+
+/** As {@link commitInTurn}, where log-ins may end by it. */
 async function commitEnding(
   app: App,
   caller: Caller,
+  input: RoleName,
   plan: () => Promise<Planned<Answer>>,
 ): Promise<Answer> {
-  const answer = await commitPlanned(app, caller, plan);
+  const answer = await commitInTurn(app, caller, input, plan);
   await removeLogInsAfterCommit(app, caller);
   return answer;
 }
@@ -136,7 +154,7 @@ export async function writeRoleId(
 ): Promise<Answer> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const { role_id } = input;
-  return commitEnding(app, caller, async () => {
+  return commitEnding(app, caller, input, async () => {
     const existing = await requireRole(app, caller, input);
     const wanted = { existing, role_id, rules: existing.rules };
     return { ...(await planRole(app, caller, input, wanted)), result: {} };

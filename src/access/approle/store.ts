@@ -1,5 +1,6 @@
 import { deleteAsRead, holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { aside } from '../../store/aside.ts';
+import { bodyLength } from '../../store/body-length.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { keyPages } from '../../store/key-page.ts';
@@ -79,6 +80,9 @@ export async function listIdsLike(db: Db, key: RoleKey, role_id_key: string): Pr
     .execute();
   return rows.map((row) => row.role_id);
 }
+
+/** How many bytes a role has as it is kept; none where there is none. */
+export const measureApprole = bodyLength('approle_role', ['mount_id', 'name']);
 
 /** Names of a mount's roles, a page of them. */
 export const listApproles = keyPages('approle_role', 'name', ['mount_id']);

@@ -285,6 +285,7 @@ export async function endLogInsBeforehand(
     }
     const others = await app.planDependants(app, ended);
     await work.commit([...deleteTreesByIds(token_ids), ...others], { log_ins: token_ids.length });
+    noteEnding(work, 'token_ids', token_ids);
   }
   await loosenBeforehand(app, work, of);
   await app.endDependants(app, work, { alias_ids: of });

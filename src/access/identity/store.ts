@@ -137,6 +137,21 @@ export async function findGroupByName(db: Db, name: string): Promise<Group | und
   return row && groupOf(row);
 }
 
+/** Which group goes by an id or a name, and how many bytes it has as it is kept. */
+export async function measureGroup(
+  db: Db,
+  by: { id: string } | { name: string },
+): Promise<{ id: string; bytes: number } | undefined> {
+  const [column, key] =
+    'id' in by ? (['id', by.id] as const) : (['name_key', nameKey(by.name)] as const);
+  const row = await db
+    .selectFrom('identity_group')
+    .select((group) => ['id', group.fn<number | bigint>('octet_length', ['body']).as('bytes')])
+    .where(column, '=', key)
+    .executeTakeFirst();
+  return row && { id: row.id, bytes: Number(row.bytes) };
+}
+
 /** Groups read at once, each with a hundred kilobytes at most. */
 const GROUPS_AT_ONCE = 32;
 

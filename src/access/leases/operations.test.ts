@@ -5,6 +5,7 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { endDue } from '../../../test/support/job-work.ts';
 import { ISSUED_AT, leaseOf } from '../../../test/support/leases.ts';
 import type { App } from '../../app.ts';
+import { refuseForRoom } from '../../store/waiting-sets.ts';
 import { prepareRootToken } from '../tokens/minting/operations.ts';
 import type { LeaseKind } from './lease.ts';
 import { planLease, tidyLeases } from './operations.ts';
@@ -76,4 +77,43 @@ eachEngine('leases', (open) => {
       assert.equal(await count(), 0);
     });
   }
+
+  test('what is due is ended once for all who tidy at the same time', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const ids = Array.from({ length: 60 }, (_, at) => `a/${at}`);
+    await app.store.commit(ids.map((id) => insertLease(leaseOf(id))));
+    clock.now += 60;
+    const planned: string[] = [];
+    const planEnd: LeaseKind['planEnd'] = async (_app, { id }) => {
+      planned.push(id);
+      return { effects: [] };
+    };
+    const noting: App = { ...app, leaseKinds: { test: { planEnd } } };
+    const mount = await requireTestMount(app, 'sys/');
+    const answers = await Promise.all(ids.map(() => tidyLeases(noting, testCaller(mount))));
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([202]));
+    assert.deepEqual(planned.toSorted(), ids.toSorted());
+  });
+
+  test('where there is no room for writes the run is over, and no lease has failed', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const ids = Array.from({ length: 60 }, (_, at) => `a/${at}`);
+    await app.store.commit(ids.map((id) => insertLease(leaseOf(id))));
+    clock.now += 60;
+    let asked = 0;
+    const full: App = {
+      ...app,
+      leaseKinds: { test: { planEnd: async () => ({ effects: [] }) } },
+      async commit(caller, effects) {
+        if (effects.length === 0) return app.commit(caller, effects);
+        asked += 1;
+        throw refuseForRoom();
+      },
+    };
+    const caller = testCaller(await requireTestMount(app, 'sys/'));
+    await assert.rejects(tidyLeases(full, caller), /too many writes/);
+    assert.ok(asked < ids.length, `${asked} asked for`);
+    await endDue({ ...app, leaseKinds: full.leaseKinds });
+    assert.equal((await app.db.selectFrom('lease').select('id').execute()).length, 0);
+  });
 });

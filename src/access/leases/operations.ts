@@ -1,6 +1,7 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { type KeyPage, listKeys } from '../../core/key-list.ts';
+import { SharedRuns } from '../../core/shared-runs.ts';
 import type { ReadPage } from '../../core/walk.ts';
 import type { Answer } from '../../http/route.ts';
 import { fullPath } from '../../mounts/mount.ts';
@@ -8,7 +9,7 @@ import { findMountById } from '../../mounts/operations.ts';
 import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';
-import { refuseDenied } from '../standing/operations.ts';
+import { endInTurn, refuseDenied } from '../standing/operations.ts';
 import { requirePresented } from '../tokens/authentication/operations.ts';
 import { nowSeconds } from '../tokens/minting/operations.ts';
 import { startFilling } from '../walks/operations.ts';
@@ -187,7 +188,10 @@ export async function revokePrefix(
   if (!input.sync) return { status: 202 };
   const next = (last: Lease | undefined) =>
     listRange(app.db, range, { after: last?.id ?? '', limit: PAGE });
-  const failed = await endPages(app, work, next, { force });
+  // By force nobody waits for whom one that cannot be ended keeps.
+  const failed = await endInTurn(app, `${force} ${range.from}`, () =>
+    endPages(app, work, next, { force }),
+  );
   if (failed > 0) {
     throw new Failure(
       'unavailable',
@@ -253,10 +257,12 @@ export async function readLeaseCount(app: App): Promise<Answer> {
   return { data: { lease_count, counts: Object.fromEntries(counts) } };
 }
 
+const tidyingOf = perApp(() => new SharedRuns());
+
 /** Ends what is due now instead of with the next run of the job, also what that would not try again so soon. */
 export async function tidyLeases(app: App, caller: Caller): Promise<Answer> {
   // Many are ended at once: the request's own record says first whether the caller may.
   await app.commit(caller, []);
-  await endDueLeases(app, workOf(app, caller), () => true);
+  await tidyingOf(app).run(() => endDueLeases(app, workOf(app, caller), () => true));
   return { status: 202, warnings: ['Leases that are due have been ended.'] };
 }

@@ -73,6 +73,11 @@ export function goFirst<Result>(
   });
 }
 
+/** Whether the work under way goes first, and others wait for it. */
+export function goesFirst(store: Store): boolean {
+  return precedenceOf(store).here.isMine;
+}
+
 /** Tells the other nodes that some go first here, and once that is over. Those who go together are told of once. */
 function tell(ground: Ground, hold: Hold): Promise<void> {
   const { store } = ground;

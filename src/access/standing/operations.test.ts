@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import { countCommitting } from '../../../test/support/committing.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app.ts';
+import { doFor } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import type { Store } from '../../store/store.ts';
@@ -212,6 +214,27 @@ eachEngine('what has come or gone since the request was permitted', (open) => {
       if (may === 'make') await assert.rejects(done, /permission denied/);
       else await done;
       assert.deepEqual(ended, may === 'make' ? [] : ['of a']);
+    });
+  }
+
+  for (const [ends, networks, most] of [
+    [true, 1, 3],
+    [true, 12, 4],
+    [false, 1, 12],
+  ] as const) {
+    const who = networks === 1 ? 'one network' : 'many networks';
+    test(`${most} of 12 that ${ends ? 'end something' : 'end nothing'} are written at once, of ${who}`, async () => {
+      const { app, caller } = await openBench(open);
+      const { counting, most: counted } = countCommitting(app);
+      const change = async (at: number): Promise<void> => {
+        const record = { ...caller.record, path: `thing-${at}` };
+        const address = `192.0.${networks === 1 ? 2 : at}.1`;
+        const beforehand = ends ? async () => {} : undefined;
+        const plan = async () => ({ effects: [], result: null, beforehand });
+        await doFor(address, () => commitPlanned(counting, { ...caller, record }, plan));
+      };
+      await Promise.all(Array.from({ length: 12 }, (_, at) => change(at)));
+      assert.equal(counted(), most);
     });
   }
 

@@ -1,6 +1,7 @@
 import { type App, perApp } from '../../app.ts';
 import { addEnded, type EndedCounts } from '../../core/ended-counts.ts';
 import { Failure } from '../../core/failure.ts';
+import { FewInTurn } from '../../core/few-in-turn.ts';
 import { Lines } from '../../core/line.ts';
 import type { Hold } from '../../core/right-of-way.ts';
 import type { Soon } from '../../core/steps.ts';
@@ -13,7 +14,7 @@ import type { Caller } from '../caller.ts';
 import type { OwnPath } from '../name-form.ts';
 import { OwnJudge } from '../own-judge.ts';
 import type { ParameterReader } from '../parameter-forms.ts';
-import { type Ground, goFirst, letFirst } from '../precedence/operations.ts';
+import { type Ground, goesFirst, goFirst, letFirst } from '../precedence/operations.ts';
 import type { Footing, Standing } from './standing.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
@@ -213,8 +214,37 @@ export async function commitPage(
 ): Promise<void> {
   const { record } = caller;
   const outcome = { ...record.outcome, ending: true };
-  await app.commit({ ...caller, record: { ...record, outcome } }, effects);
+  const commit = () => app.commit({ ...caller, record: { ...record, outcome } }, effects);
+  // Who goes first has others wait for it, and those who have a place may be among them.
+  await (goesFirst(app.store) ? commit() : pagesInTurn(app).run(commit));
   addEnded(record.ended_before, ended);
+}
+
+/** A page is much for the database: of one network one at a time, however much its requests end. */
+const pagesInTurn = perApp(() => new FewInTurn(2));
+
+/** What ends with a thing is less than a page of each kind: of one network a few are written at once. */
+const lastPagesInTurn = perApp(() => new FewInTurn(4));
+
+/** Commits what ends a thing, with what is left to end with it. */
+export function commitEnd(app: App, commit: () => Promise<void>): Promise<void> {
+  return goesFirst(app.store) ? commit() : lastPagesInTurn(app).run(commit);
+}
+
+const endingsOf = perApp(() => new Lines());
+
+/**
+ * Ends a thing, or what stands on it, once nobody else is at that: whoever waited finds what is left of it, and
+ * does not end the same page by page once more.
+ *
+ * @param run is told whether it had to wait, and looks again then whether the thing is there
+ */
+export function endInTurn<Result>(
+  app: App,
+  thing: string,
+  run: (hasWaited: boolean) => Promise<Result>,
+): Promise<Result> {
+  return endingsOf(app).wait(thing, run);
 }
 
 /** What a request would do, by what it has read. */
@@ -348,13 +378,33 @@ export async function commitPlanned<Result>(
   caller: Caller,
   plan: () => Promise<Planned<Result>>,
 ): Promise<Result> {
-  let wasThere = caller.found ?? false;
   const noted = { ...caller.record.outcome };
-  const patience = new Patience(PLANS);
-  const attempt = async (): Promise<Tried<Result>> => {
+  const planAnew = async (): Promise<Planned<Result>> => {
     // What an attempt before has noted has not come to pass.
     caller.record.outcome = { ...noted };
-    const { effects, result, found, outcome, beforehand } = await plan();
+    return plan();
+  };
+  const first = await plan();
+  if (!first.beforehand) return commitByPlans(app, caller, planAnew, [first]);
+  // Not within what follows: there it may go first, and who has this turn would wait for that.
+  return endInTurn(app, thingOf(caller), (hasWaited) =>
+    commitByPlans(app, caller, planAnew, hasWaited ? [] : [first]),
+  );
+}
+
+const thingOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;
+
+/** @param made a plan that there is already; it is taken from here, so that nothing of it is held for longer */
+async function commitByPlans<Result>(
+  app: App,
+  caller: Caller,
+  planAnew: () => Promise<Planned<Result>>,
+  made: Planned<Result>[],
+): Promise<Result> {
+  let wasThere = caller.found ?? false;
+  const patience = new Patience(PLANS);
+  const attempt = async (): Promise<Tried<Result>> => {
+    const { effects, result, found, outcome, beforehand } = made.pop() ?? (await planAnew());
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
     // Who may make a thing may perhaps not change one that has come meanwhile.
@@ -362,7 +412,8 @@ export async function commitPlanned<Result>(
     if (outcome) Object.assign(caller.record.outcome, outcome);
     try {
       await beforehand?.();
-      await app.commitOnce(caller, effects);
+      const commit = () => app.commitOnce(caller, effects);
+      await (beforehand ? commitEnd(app, commit) : commit());
       return { done: result };
     } catch (error) {
       patience.bear(error);
@@ -375,9 +426,7 @@ export async function commitPlanned<Result>(
     tried = await tryAgain(app, caller, attempt, patience);
   if (tried) return tried.done;
   // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
-  return linesOf(app).wait(`${caller.mount.id} ${caller.record.path}`, () =>
-    tryOn(app, caller, attempt, patience),
-  );
+  return linesOf(app).wait(thingOf(caller), () => tryOn(app, caller, attempt, patience));
 }
 
 const linesOf = perApp(() => new Lines());

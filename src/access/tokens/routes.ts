@@ -3,7 +3,7 @@ import { duration, flag, integer, optional, stringMap, text } from '../../core/f
 import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../http/route.ts';
 import { workOf } from '../leases/ending/operations.ts';
 import type { TokenWish } from './creation.ts';
-import { tidyTokens } from './ending/operations.ts';
+import { tidyTokensOnce } from './ending/operations.ts';
 import { displayText, policyList, tokenTypeText } from './field-kinds.ts';
 import {
   createToken,
@@ -251,7 +251,7 @@ export const tokenRoutes: AnyRoute[] = [
     run: async (app, caller) => {
       // Pages follow each other: the request's own record says first whether the caller may.
       await app.commit(caller, []);
-      await tidyTokens(app, workOf(app, caller));
+      await tidyTokensOnce(app, workOf(app, caller));
       return { status: 202, warnings: ['Tokens that have run out are deleted.'] };
     },
   }),

@@ -1,4 +1,5 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import { ChangesInTurn } from '../../core/changes-in-turn.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
@@ -10,7 +11,7 @@ import type { Caller } from '../caller.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
 import { removeLogInsAfterCommit } from '../leases/ending/operations.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
-import { commitPlanned } from '../standing/operations.ts';
+import { commitEnd, commitPlanned, endInTurn, type Planned } from '../standing/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
 import { logInIfFound, type SucceededLogIn } from '../tokens/log-in/operations.ts';
 import { checkTokenSettings, type TokenSettings } from '../tokens/settings.ts';
@@ -19,10 +20,12 @@ import { hashInTurn } from '../turns/operations.ts';
 import { hashPassword, NO_PASSWORD, SALT_LENGTH, verifyPassword } from './password.ts';
 import {
   deleteUser,
+  findPasswordHash,
   findStoredUser,
   findUser,
   holdUser,
   listUserNames,
+  measureUser,
   parseUser,
   type StoredUser,
   saveUser,
@@ -40,8 +43,8 @@ export async function isUser(
   caller: Caller,
   params: Readonly<Record<string, string>>,
 ): Promise<boolean> {
-  const { mount_id, name } = keyOf(caller, { username: params.username ?? '' });
-  return (await findUser(app.db, mount_id, name)) !== undefined;
+  const key = keyOf(caller, { username: params.username ?? '' });
+  return (await measureUser(app.db, key)) > 0;
 }
 
 export async function readUser(
@@ -95,6 +98,8 @@ function requireUser(stored: StoredUser | undefined): void {
 const replaced = (): Failure =>
   new Failure('conflict', 'the user, or the password, is another one by now: try again');
 
+const changesOf = perApp(() => new ChangesInTurn());
+
 /** @param check whether it may be done to what is there */
 async function changeUser(
   app: App,
@@ -106,14 +111,13 @@ async function changeUser(
   const key = keyOf(caller, input);
   const { password } = input;
   let hashed: string | undefined;
-  let first: StoredUser | undefined;
   const hash = () => hashPassword(password, app.randomBytes(SALT_LENGTH));
-  return commitPlanned<Answer>(app, caller, async () => {
+  const first = password === '' ? undefined : await findPasswordHash(app.db, key);
+  const plan = async (): Promise<Planned<Answer>> => {
     const stored = await findStoredUser(app.db, key.mount_id, key.name);
     check(stored);
-    first ??= stored;
     // Somebody else of that name, perhaps, and no password is given to whom it was not meant for.
-    if (password !== '' && first?.password_hash !== stored?.password_hash) throw replaced();
+    if (password !== '' && first !== stored?.password_hash) throw replaced();
     const before = stored ? parseUser(stored) : storedUser.parse({});
     const user = mergePatch(before, sent);
     checkTokenSettings(user, before);
@@ -123,7 +127,10 @@ async function changeUser(
     if (password_hash === undefined) throw new Failure('invalid', 'missing password');
     const effects = [saveUser(key, stored, { user, password_hash })];
     return { effects, result: {}, found: stored !== undefined };
-  });
+  };
+  const bytes = await measureUser(app.db, key);
+  const change = () => commitPlanned(app, caller, plan);
+  return changesOf(app).run(`${key.mount_id}/${key.name}`, bytes, change);
 }
 
 export async function removeUser(
@@ -135,12 +142,12 @@ export async function removeUser(
   // Whoever is given the name later is not who had it: what it stood for goes with the user, and so
   // does whatever logged in with it.
   const at = { mount_accessor: caller.mount.accessor, name: key.name };
-  await endLogInsBeforehand(app, caller, at);
-  await app.commit(caller, [
-    deleteUser(key),
-    ...(await planAliasRemoval(app, at)),
-    ...bumpPermissionVersion(),
-  ]);
+  await endInTurn(app, `${key.mount_id} ${key.name}`, async () => {
+    await endLogInsBeforehand(app, caller, at);
+    const removed = await planAliasRemoval(app, at);
+    const effects = [deleteUser(key), ...removed, ...bumpPermissionVersion()];
+    await commitEnd(app, () => app.commit(caller, effects));
+  });
   await removeLogInsAfterCommit(app, caller);
   return {};
 }

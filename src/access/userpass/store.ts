@@ -1,4 +1,5 @@
 import { holdAsRead, saveAsRead } from '../../store/as-read.ts';
+import { bodyLength } from '../../store/body-length.ts';
 import { build, type Db } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
 import { type Write, write } from '../../store/write.ts';
@@ -38,6 +39,20 @@ export async function findStoredUser(
     .executeTakeFirst();
 }
 
+/** What whoever changes a password goes by: undefined where there is no such user. */
+export async function findPasswordHash(
+  db: Db,
+  { mount_id, name }: { mount_id: string; name: string },
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('userpass_user')
+    .select('password_hash')
+    .where('mount_id', '=', mount_id)
+    .where('name', '=', name)
+    .executeTakeFirst();
+  return row?.password_hash;
+}
+
 export function parseUser({ body }: StoredUser): User {
   return storedUser.parse(JSON.parse(body));
 }
@@ -49,6 +64,9 @@ export function holdUser(
 ): Write {
   return holdAsRead('userpass_user', { key, read: { password_hash, body_tag } });
 }
+
+/** How many bytes a user has as it is kept; none where there is none. */
+export const measureUser = bodyLength('userpass_user', ['mount_id', 'name']);
 
 /** Names of a mount's users, a page of them. */
 export const listUserNames = keyPages('userpass_user', 'name', ['mount_id']);

@@ -1,4 +1,5 @@
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import { ChangesInTurn } from '../../core/changes-in-turn.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
@@ -9,9 +10,10 @@ import type { Beforehand } from '../removal/page.ts';
 import type { Resource } from '../resource.ts';
 import { holdResources } from '../resources/holds/store.ts';
 import { commitChange, planInTime, requireVersion } from '../resources/operations.ts';
+import { findVersion } from '../resources/store.ts';
 import { faultOfTotal } from './fields.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
-import { deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
+import { countLinksFrom, deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
 
 /** A change of what a resource refers to, as a verb asks for it. */
 export interface LinkRequest {
@@ -45,8 +47,33 @@ export interface LinkRequest {
 type LossByLinks = Pick<Beforehand, 'end'> &
   Partial<Pick<Beforehand, 'grounds'>> & { effects: readonly Effect[] };
 
+/** What a link takes, one that is there or is asked for, as it is read and compared with the others. */
+const BYTES_EACH = 100;
+/** More are not counted: they are large, however many there are. */
+const MOST_COUNTED = 2_000;
+
+const changesOf = perApp(() => new ChangesInTurn());
+
 /** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
 export async function changeLinks(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: LinkRequest,
+): Promise<Resource> {
+  const { resource, version, kind } = request;
+  requireVersion(definition, resource, version);
+  const count = await countLinksFrom(app.db, { from_id: resource.id, kind, most: MOST_COUNTED });
+  const bytes = (count + request.ids.length) * BYTES_EACH;
+  return changesOf(app).run(resource.id, bytes, async () => {
+    // Whoever has waited comes too late, unless nothing came of the change before.
+    const now = (await findVersion(app.db, resource.id)) ?? -1;
+    requireVersion(definition, { id: resource.id, version: now }, version);
+    return changeNow(app, caller, definition, request);
+  });
+}
+
+async function changeNow(
   app: App,
   caller: BrokerCaller,
   definition: Definition,
@@ -54,7 +81,6 @@ export async function changeLinks(
   isAgain = false,
 ): Promise<Resource> {
   const { resource, version, kind, inside } = request;
-  requireVersion(definition, resource, version);
   const plan = await planInTime(app, definition, resource.id, version, () =>
     planChange(app, request),
   );
@@ -78,7 +104,7 @@ export async function changeLinks(
     await planChange(app, request);
     if (isAgain) throw error;
     // Or something that was linked went away, and its link with it: what is asked for is done without.
-    return changeLinks(app, caller, definition, request, true);
+    return changeNow(app, caller, definition, request, true);
   }
 }
 

@@ -32,15 +32,16 @@ import { listSubtree } from '../tree/tree.ts';
 import { type EndingWork, PAGE } from './page.ts';
 import {
   type Left,
+  type LinkEnd,
   listAmong,
   listContainedIds,
   listInScopes,
   listLinksInScopes,
-  listLinksToSome,
+  listLinksOfSome,
   listLogInsOf,
   listProjects,
   unlink,
-  unlinkTo,
+  unlinkAt,
 } from './store.ts';
 
 // A removal ends all that stands on what it removes in its own write set, by statements that find
@@ -100,7 +101,9 @@ export async function endLogInsBeforehand(
       await noteTokens(app, work, ids);
       return left;
     }
+    const tokens = work.ending ? await listTokensOf(app.db, ids) : [];
     await work.commit(await endLogIns(app, { ids }), left);
+    noteEnding(work, 'token_ids', tokens);
   }
 }
 
@@ -135,7 +138,8 @@ async function removeBeforehand(
     const ids = await list(PAGE);
     if (ids.length === 0) return;
     const { effects, ended } = await endsOf(app, work, type)(ids);
-    await unlinkThoseTo(app, work, ids);
+    await unlinkThoseAt(app, work, 'to_id', { ids });
+    await unlinkThoseAt(app, work, 'from_id', { ids });
     if (ids.length < PAGE) return;
     const removal = removeResources({ ids }, app.now());
     const judged = permits ? bumpPermissionVersion() : [];
@@ -227,7 +231,12 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
       return sessions({ host_ids: [id] });
     case 'host-set':
       await sessions({ of_host_sets: [id] });
-      return unlinkThoseTo(app, work, [id]);
+      await unlinkThoseAt(app, work, 'to_id', { ids: [id] });
+      return unlinkThoseAt(app, work, 'from_id', { ids: [id] });
+    case 'group':
+    case 'role':
+      // Without those by whom whoever removes it is permitted to.
+      return unlinkThoseAt(app, work, 'from_id', { ids: [id], but: await findOwn(app, caller) });
     case 'auth-token':
       await noteTokens(app, work, [id]);
       return sessions({ log_in_ids: [id] });
@@ -239,7 +248,7 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'credential':
     case 'credential-library':
       await endSourcesBeforehand(app, work, [id]);
-      return unlinkThoseTo(app, work, [id]);
+      return unlinkThoseAt(app, work, 'to_id', { ids: [id] });
     case 'credential-store':
       return contained('credential', 'credential-library');
     case 'host-catalog':
@@ -301,13 +310,19 @@ async function unlinkBeforehand(
   }
 }
 
-/** A single one of these may be what a thousand groups, or any number of targets, lead to. */
-async function unlinkThoseTo(app: App, work: EndingWork, ids: readonly string[]): Promise<void> {
+/** What a thousand groups, or any number of targets, lead to may be one of these, or what leads to as many. */
+async function unlinkThoseAt(
+  app: App,
+  work: EndingWork,
+  end: LinkEnd,
+  { ids, but }: { ids: readonly string[]; but?: Left },
+): Promise<void> {
+  const page = { limit: LINKS, ...(but && { but }) };
   for (;;) {
-    const links = await listLinksToSome(app.db, ids, LINKS);
+    const links = await listLinksOfSome(app.db, end, ids, page);
     if (links.length < LINKS) return;
     const ended = { links: links.length };
-    await work.commit([...unlinkTo(links), ...bumpPermissionVersion()], ended);
+    await work.commit([...unlinkAt(end, links), ...bumpPermissionVersion()], ended);
   }
 }
 

@@ -164,30 +164,40 @@ export function unlink(
   );
 }
 
-/** What leads to some resources. Log-ins are no part of it: by their accounts they are found, and they end. */
-export async function listLinksToSome(
-  db: Db,
-  ids: readonly string[],
-  limit: number,
-): Promise<{ from_id: string; kind: string; to_id: string }[]> {
-  const links = db.selectFrom('resource_link').selectAll().where('to_id', 'in', ids);
-  return links
-    .where('kind', '<>', 'log-in-account' satisfies LinkKind)
-    .limit(limit)
-    .execute();
+/** A link, as it is kept. */
+export interface StoredLink {
+  from_id: string;
+  kind: string;
+  to_id: string;
 }
 
-/** As {@link unlink}, of what leads to the same. */
-export function unlinkTo(
-  links: readonly { from_id: string; kind: string; to_id: string }[],
-): Write[] {
-  const byTo = Map.groupBy(links, ({ to_id, kind }) => `${kind} ${to_id}`);
-  return [...byTo.values()].flatMap((some) => {
+/** Which end of links is meant. */
+export type LinkEnd = 'from_id' | 'to_id';
+
+/** What leads to some resources, or from them. Log-ins are no part of it: by their accounts they are found, and they end. */
+export async function listLinksOfSome(
+  db: Db,
+  end: LinkEnd,
+  ids: readonly string[],
+  { but, limit }: { but?: Left; limit: number },
+): Promise<StoredLink[]> {
+  const links = db.selectFrom('resource_link').selectAll().where(end, 'in', ids);
+  const ended = links.where('kind', '<>', 'log-in-account' satisfies LinkKind);
+  const others = but
+    ? ended.where('to_id', 'not in', but.ids).where('to_id', 'not in', groupsOf(but.member_id))
+    : ended;
+  return others.limit(limit).execute();
+}
+
+/** As {@link unlink}, of what leads to the same, or from it. */
+export function unlinkAt(end: LinkEnd, links: readonly StoredLink[]): Write[] {
+  const other = end === 'to_id' ? 'from_id' : 'to_id';
+  const byEnd = Map.groupBy(links, (link) => `${link.kind} ${link[end]}`);
+  return [...byEnd.values()].flatMap((some) => {
     const [first] = some;
     if (!first) return [];
-    const { to_id, kind } = first;
-    const from_ids = some.map(({ from_id }) => from_id);
-    const one = build.deleteFrom('resource_link').where('to_id', '=', to_id);
-    return write(one.where('kind', '=', kind).where('from_id', 'in', from_ids));
+    const others = some.map((link) => link[other]);
+    const one = build.deleteFrom('resource_link').where(end, '=', first[end]);
+    return write(one.where('kind', '=', first.kind).where(other, 'in', others));
   });
 }

@@ -1,4 +1,5 @@
 import { removeLogInsAfterCommit } from '../../access/leases/ending/operations.ts';
+import { commitEnd, endInTurn } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -188,21 +189,28 @@ export async function commitChange(
     updated_ms: Math.max(app.now(), resource.updated_ms + 1),
   };
   caller.record.outcome.resource_id = resource.id;
-  try {
-    if (beforehand) {
-      const grounds = [...groundsOf(resource, expected, row), ...beforehand.grounds];
-      await beforehand.end(await workOf(app, caller, grounds));
-    }
-    await app.commit(caller, [
+  const requirePresent = async (): Promise<void> => {
+    const present = await findResource(app.db, resource.id);
+    requireVersion(definition, present ?? { ...resource, version: -1 }, expected);
+  };
+  const commit = () =>
+    app.commit(caller, [
       changeResource(resource.id, expected, { ...row, updated_ms: next.updated_ms }),
       ...effects,
       ...configChange(definition, 'changed'),
     ]);
+  const endAndCommit = async (hasWaited: boolean): Promise<void> => {
+    if (hasWaited) await requirePresent();
+    const grounds = [...groundsOf(resource, expected, row), ...(beforehand?.grounds ?? [])];
+    await beforehand?.end(await workOf(app, caller, grounds));
+    await commitEnd(app, commit);
+  };
+  try {
+    await (beforehand ? endInTurn(app, resource.id, endAndCommit) : commit());
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
     // Refused by a guard or by a key: the present version tells which.
-    const present = await findResource(app.db, resource.id);
-    requireVersion(definition, present ?? { ...resource, version: -1 }, expected);
+    await requirePresent();
     throw error;
   }
   return next;
@@ -257,16 +265,21 @@ export async function deleteResource(
   definition: Definition,
   resource: Resource,
 ): Promise<void> {
-  const more = (await definition.planRemoval?.(app, caller, resource)) ?? [];
-  await endBeforehand(app, caller, resource);
-  caller.record.outcome.resource_id = resource.id;
-  await app.commit(caller, [
-    // First of all: what is being made of it is waited for, and ends as well.
-    ...takeResources({ id: resource.id }),
-    ...more,
-    ...removeResources({ id: resource.id }, app.now()),
-    ...configChange(definition, 'changed'),
-  ]);
+  const { id } = resource;
+  await endInTurn(app, id, async (hasWaited) => {
+    if (hasWaited) await requireResource(app, definition, id);
+    const more = (await definition.planRemoval?.(app, caller, resource)) ?? [];
+    await endBeforehand(app, caller, resource);
+    caller.record.outcome.resource_id = id;
+    const effects = [
+      // First of all: what is being made of it is waited for, and ends as well.
+      ...takeResources({ id }),
+      ...more,
+      ...removeResources({ id }, app.now()),
+      ...configChange(definition, 'changed'),
+    ];
+    await commitEnd(app, () => app.commit(caller, effects));
+  });
   // Tokens were made from those of log-ins, and leases for them: they go with them.
   await removeLogInsAfterCommit(app, caller);
 }

@@ -18,6 +18,15 @@ export async function findResource(db: Db, id: string): Promise<Resource | undef
   return row && resourceOf(row);
 }
 
+const versionById = prepared<{ id: string }, Pick<ResourceRow, 'version'>>((from, { id }) =>
+  from.selectFrom('resource').select('version').where('id', '=', id),
+);
+
+/** @returns undefined for what is not there */
+export async function findVersion(db: Db, id: string): Promise<number | undefined> {
+  return (await versionById.first(db, { id }))?.version;
+}
+
 const byKey = prepared<{ type: string; key: string }, ResourceRow>((from, { type, key }) =>
   from.selectFrom('resource').selectAll().where('type', '=', type).where('unique_key', '=', key),
 );

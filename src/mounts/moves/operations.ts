@@ -2,7 +2,12 @@ import type { Caller } from '../../access/caller.ts';
 import { expireOfMountBeforehand } from '../../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../../access/leases/store.ts';
 import { readerOfFields } from '../../access/parameter-reader.ts';
-import { commitPlanned, refuseDenied, refuseMadeNow } from '../../access/standing/operations.ts';
+import {
+  commitPlanned,
+  endInTurn,
+  refuseDenied,
+  refuseMadeNow,
+} from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
@@ -31,7 +36,8 @@ export async function remount(
   // It goes from the one path and comes at the other: neither may be denied by itself.
   await refuseDenied(caller, [...pathsOfMount(input.from), ...pathsOfMount(input.to)]);
   const { source: moved } = await planMove(app, caller, input);
-  await expireOfMountBeforehand(app, pagesOf(app, caller), moved.id);
+  const pages = pagesOf(app, caller);
+  await endInTurn(app, moved.id, () => expireOfMountBeforehand(app, pages, moved.id));
   return commitPlanned<Answer>(app, caller, async () => {
     const { stored, source, next } = await planMove(app, caller, input);
     const id = app.newId();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
+import { countCommitting } from '../../../test/support/committing.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
 import type { App } from '../../app.ts';
@@ -84,24 +85,11 @@ async function countChanges(app: App, ou: string[], names: readonly string[]): P
   for (const name of new Set(names)) {
     await writeRole(app, testCaller(mount), { name, ...roleWith({ ou }) });
   }
-  let present = 0;
-  let most = 0;
-  const counting: App = {
-    ...app,
-    async commitOnce(caller, effects) {
-      present += 1;
-      most = Math.max(most, present);
-      // Until all that would come have come.
-      for (let turn = 0; turn < 100; turn++) await new Promise((next) => setImmediate(next));
-      await app.commitOnce(caller, effects).finally(() => {
-        present -= 1;
-      });
-    },
-  };
+  const { counting, most } = countCommitting(app);
   const change = (name: string, at: number) =>
     updateRole(counting, testCaller(mount), { name, ttl: at });
   await Promise.all(names.map(change));
-  return most;
+  return most();
 }
 
 const SAME = Array<string>(12).fill('r');

@@ -1,11 +1,10 @@
 import type { Caller } from '../../access/caller.ts';
 import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
+import { ChangesInTurn } from '../../core/changes-in-turn.ts';
 import { Failure } from '../../core/failure.ts';
-import { FewBySize } from '../../core/few-in-turn.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
-import { Lines } from '../../core/line.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Answer } from '../../http/route.ts';
 import { findIssuer } from '../authority/authority.ts';
@@ -105,24 +104,7 @@ export async function updateRole(
   });
 }
 
-/** A longer role is changed in a place for few: it is held several times over until the change is durable. */
-const LONG = 16 << 10;
-const LARGE = 128 << 10;
-const placesOf = perApp(() => new FewBySize());
-/** Those who change the same long role would each read it only to come too late. */
-const linesOf = perApp(() => new Lines());
-
-/** Changes a role; whoever waits to change a long one holds nothing of it. */
-async function changeInTurn<Result>(
-  app: App,
-  { mount_id, name }: { mount_id: string; name: string },
-  change: () => Promise<Result>,
-): Promise<Result> {
-  const bytes = await measureRole(app.db, mount_id, name);
-  if (bytes <= LONG) return change();
-  const place = placesOf(app).of(bytes > LARGE);
-  return linesOf(app).wait(`${mount_id}/${name}`, () => place.run(change));
-}
+const changesOf = perApp(() => new ChangesInTurn());
 
 /**
  * @param named.issuer_ref as it was sent
@@ -147,7 +129,8 @@ async function keepRole(
       const effects = saveRole(mount_id, name, { read, role: planned.role });
       return { effects, result: planned, found: read !== undefined };
     });
-  const { role, warnings } = await changeInTurn(app, { mount_id, name }, change);
+  const bytes = await measureRole(app.db, { mount_id, name });
+  const { role, warnings } = await changesOf(app).run(`${mount_id}/${name}`, bytes, change);
   const known = findIssuer(await readAuthority(app, mount_id), role.issuer_ref) !== undefined;
   return { data: describeRole(role), warnings: [...warnings, ...warnOfIssuer(role, known)] };
 }

@@ -1,4 +1,5 @@
 import { saveAsRead } from '../../store/as-read.ts';
+import { bodyLength } from '../../store/body-length.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build, type Db } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
@@ -34,15 +35,7 @@ export async function findStoredRole(
 }
 
 /** How many bytes a role has as it is kept; none where there is none. */
-export async function measureRole(db: Db, mount_id: string, name: string): Promise<number> {
-  const row = await db
-    .selectFrom('pki_role')
-    .select((role) => role.fn<number | bigint>('octet_length', ['body']).as('bytes'))
-    .where('mount_id', '=', mount_id)
-    .where('name', '=', name)
-    .executeTakeFirst();
-  return Number(row?.bytes ?? 0);
-}
+export const measureRole = bodyLength('pki_role', ['mount_id', 'name']);
 
 /** More are not counted: who reads the number has to look at them one by one. */
 export const MOST_COUNTED = 10_000;

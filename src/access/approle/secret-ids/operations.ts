@@ -5,10 +5,9 @@ import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts'
 import type { Answer } from '../../../http/route.ts';
 import type { Turn } from '../../../jobs.ts';
 import type { Caller } from '../../caller.ts';
-import { commitPlanned } from '../../standing/operations.ts';
 import { nowSeconds } from '../../tokens/minting/operations.ts';
 import { startFilling } from '../../walks/operations.ts';
-import { keyOf, type RoleName, requireRole } from '../operations.ts';
+import { commitInTurn, keyOf, type RoleName, requireRole } from '../operations.ts';
 import {
   describeSecretId,
   isUsable,
@@ -51,7 +50,7 @@ export async function createSecretId(
     accessor: app.newId(),
     mount_id: key.mount_id,
   };
-  const body = await commitPlanned<SecretIdBody>(app, caller, async () => {
+  const body = await commitInTurn<SecretIdBody>(app, caller, input, async () => {
     const role = await requireRole(app, caller, input);
     const planned = planSecretId(role.rules, input, now);
     const expires_at = planned.ttl > 0 ? now + planned.ttl : undefined;

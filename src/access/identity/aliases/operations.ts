@@ -29,9 +29,9 @@ import {
   type AliasKey,
   findAlias,
   findAliasById,
+  hasOtherAlias,
   holdAlias,
   insertAlias,
-  listAliases,
   listAliasesById,
   listAliasKeys,
   takeAliases,
@@ -148,11 +148,9 @@ async function planAlias(
   before?: string,
 ): Promise<Planned<Answer>> {
   const { id, entity_id, mount_accessor } = alias;
-  const clashes = [
-    await findAlias(app.db, mount_accessor, alias.name),
-    ...(await listAliases(app.db, entity_id)),
-  ].filter((other) => other && other.id !== id && other.mount_accessor === mount_accessor);
-  if (clashes.length > 0) throw new Failure('conflict', ALIAS_TAKEN);
+  const namesake = await findAlias(app.db, mount_accessor, alias.name);
+  const isTaken = namesake !== undefined && namesake.id !== id;
+  if (isTaken || (await hasOtherAlias(app.db, alias))) throw new Failure('conflict', ALIAS_TAKEN);
   return {
     effects: [holdAccessor({ mount_accessor }), ...writes, ...bumpPermissionVersion()],
     result: { data: { id, canonical_id: entity_id } },

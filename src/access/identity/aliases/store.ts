@@ -53,6 +53,20 @@ export async function findAliasById(db: Db, id: string): Promise<Alias | undefin
   return row && aliasOf(row);
 }
 
+/** Whether a mount calls the entity of an alias something else as well. */
+export async function hasOtherAlias(
+  db: Db,
+  { id, entity_id, mount_accessor }: Pick<Alias, 'id' | 'entity_id' | 'mount_accessor'>,
+): Promise<boolean> {
+  const other = db
+    .selectFrom('identity_alias')
+    .select('id')
+    .where('entity_id', '=', entity_id)
+    .where('mount_accessor', '=', mount_accessor)
+    .where('id', '!=', id);
+  return (await other.limit(1).execute()).length > 0;
+}
+
 const ofEntity = prepared<OfEntity, IdentityAliasRow>((from, p) =>
   from
     .selectFrom('identity_alias')

@@ -140,14 +140,13 @@ async function planChange(
   // Its log-ins are refused until it is enabled again; what goes on without being asked for ends.
   const disabled = { disabled_entity_id: next.id };
   const ended = next.disabled ? await app.planDependants(app, disabled) : [];
-  const beforehand = async (): Promise<void> => {
-    if (next.disabled) await app.endDependants(app, await pagesOf(app, caller), disabled);
-  };
+  const beforehand = async (): Promise<void> =>
+    app.endDependants(app, await pagesOf(app, caller), disabled);
   return {
     effects: [updateEntity(next), ...ended, ...bumpPermissionVersion()],
     result: {},
     outcome: { entity_id: next.id },
-    beforehand,
+    beforehand: next.disabled ? beforehand : undefined,
   };
 }
 

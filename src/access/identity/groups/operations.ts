@@ -1,4 +1,5 @@
-import type { App } from '../../../app.ts';
+import { type App, perApp } from '../../../app.ts';
+import { ChangesInTurn } from '../../../core/changes-in-turn.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import { listThings, listTold } from '../../../core/key-list.ts';
@@ -6,14 +7,24 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Caller } from '../../caller.ts';
 import type { OwnPath } from '../../name-form.ts';
-import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
+import {
+  commitPlanned,
+  type Planned,
+  refuseDenied,
+  refuseDeniedNow,
+} from '../../standing/operations.ts';
 import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
 import { describeGroup, type Group, type GroupSettings } from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';
 import { type Lookup, type LookupInput, parseLookup } from '../lookup.ts';
 import { requireFewBeneath } from '../memberships/beneath/operations.ts';
 import { requireFewPolicies, withMemberships } from '../memberships/operations.ts';
-import { countEntityMembers, countParents, deleteMemberships } from '../memberships/store.ts';
+import {
+  countEntityMembers,
+  countMembers,
+  countParents,
+  deleteMemberships,
+} from '../memberships/store.ts';
 import { randomName } from '../operations.ts';
 import { aliasPaths, JOINED, LOOKED_UP, otherPaths, ownPaths, pathsInBody } from '../own-paths.ts';
 import {
@@ -25,6 +36,7 @@ import {
   findGroupByName,
   insertGroup,
   listGroupNames,
+  measureGroup,
   type Named,
   updateGroup,
 } from '../store.ts';
@@ -42,7 +54,7 @@ interface SentGroup extends SentMembers {
 export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<Answer> {
   checkName('name', input.name);
   await refuseDenied(caller, listNamed(caller, input));
-  return commitPlanned<Answer>(app, caller, async () => {
+  const plan = async (): Promise<Planned<Answer>> => {
     // What is above the group, and in it, is looked up among what is cached.
     await app.store.refreshConfig();
     const existing = await findExisting(app, input);
@@ -67,7 +79,32 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
       outcome: { group_id: group.id },
       found: existing !== undefined,
     };
-  });
+  };
+  const { thing, bytes } = await measureChange(app, input);
+  return changesOf(app).run(thing, bytes, () => commitPlanned(app, caller, plan));
+}
+
+const changesOf = perApp(() => new ChangesInTurn());
+
+/** What a member takes, one that is there or is to be: all that come or leave are judged by their paths. */
+const BYTES_EACH = 400;
+/** More are not counted: they are large, however many there are. */
+const MOST_COUNTED = 500;
+
+/** How much a change of a group holds at most, which group that is, or is to be. */
+async function measureChange(
+  app: App,
+  { id, name, member_entity_ids, member_group_ids }: SentGroup,
+): Promise<{ thing: string; bytes: number }> {
+  const group = await measureGroup(app.db, id === '' ? { name } : { id });
+  const sent = (member_entity_ids?.length ?? 0) + (member_group_ids?.length ?? 0);
+  const isOfMembers = member_entity_ids !== undefined || member_group_ids !== undefined;
+  const most = MOST_COUNTED;
+  const present = group && isOfMembers ? await countMembers(app.db, group.id, most) : 0;
+  return {
+    thing: group?.id ?? `name ${name}`,
+    bytes: (group?.bytes ?? 0) + (sent + present) * BYTES_EACH,
+  };
 }
 
 /** Paths of the group and of its members, as far as the request says them. */

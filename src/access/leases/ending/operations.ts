@@ -3,9 +3,11 @@ import { Breath } from '../../../core/breath.ts';
 import { Failure } from '../../../core/failure.ts';
 import { GrowingWaits } from '../../../core/growing-waits.ts';
 import type { Outcome, Piece, Whose } from '../../../core/shared-work.ts';
+import { isForRoom } from '../../../store/waiting-sets.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import type { EndingPages } from '../../ended.ts';
+import { commitEnd } from '../../standing/operations.ts';
 import { removeEnded, removeEndedOfMount } from '../../tokens/ending/operations.ts';
 import type { Asked, Lease } from '../lease.ts';
 import { shareWork } from '../sharing/operations.ts';
@@ -130,7 +132,10 @@ async function goThrough(
   }
 }
 
-/** @returns those that could not be ended */
+/**
+ * @returns those that could not be ended
+ * @throws Failure `unavailable` where the database has no room for more writes: each of the others would be refused, too
+ */
 async function endEach(
   app: App,
   work: EndingWork,
@@ -144,6 +149,7 @@ async function endEach(
     for (const [at, end] of ends.entries()) {
       const lease = part[at];
       if (end.status === 'fulfilled' || !lease) continue;
+      if (isForRoom(end.reason)) throw end.reason;
       failed.push(lease);
       noteFailure(app, lease.id, end.reason);
     }
@@ -168,7 +174,8 @@ export async function expireInPages(app: App, work: EndingWork, range: IdRange):
   for (let { from } = range; ; ) {
     // It begins the next page; so far nothing before it is alive.
     const next = await findNthInRange(app.db, { ...range, from }, { after: '', nth: MADE_DUE + 1 });
-    await work.commit([expireRange({ from, to: next ?? range.to }, now)]);
+    const page = expireRange({ from, to: next ?? range.to }, now);
+    await commitEnd(app, () => work.commit([page]));
     if (next === undefined) return;
     from = next;
   }

@@ -8,13 +8,14 @@ import { Failure } from '../../../core/failure.ts';
 import { compiled } from '../../../store/database.ts';
 import { BY_INDEX } from '../../../store/postgres-session.ts';
 import type { Store } from '../../../store/store.ts';
+import { refuseForRoom } from '../../../store/waiting-sets.ts';
 import { type Effect, type Write, write } from '../../../store/write.ts';
 import { authenticate } from '../authentication/operations.ts';
 import { createRootToken, tokenId } from '../minting/operations.ts';
 import { listTokenAccessors, lookUpAccessor } from '../operations.ts';
 import { revokeByText } from '../revocation/operations.ts';
 import { listDead } from '../store.ts';
-import { type RemovalWork, tidyTokens } from './operations.ts';
+import { type RemovalWork, tidyTokens, tidyTokensOnce } from './operations.ts';
 import { removePage } from './store.ts';
 
 /** More children than a request removes; each has one of its own, and as much hangs on the token. */
@@ -201,6 +202,42 @@ eachPlace('a token with more beneath it than a request removes', (newPlace, engi
     await tidyTokens(app, weak);
     assert.equal(largest, 25);
     assert.equal(await countRows(app), 0);
+  });
+
+  test('is not tried in smaller sets where there is no room for any: the run is over', async () => {
+    const { app } = await openWorld(await (await newPlace()).open(), 300);
+    await app.store.commit([raw(sql`update token set expires_at = 1799999999`)]);
+    let sets = 0;
+    const full: RemovalWork = {
+      stopping: false,
+      async commit() {
+        sets += 1;
+        throw refuseForRoom();
+      },
+    };
+    await assert.rejects(tidyTokens(app, full), /too many writes/);
+    assert.equal(sets, 1);
+  });
+
+  test('is removed once for all who ask for it', async () => {
+    const { app } = await openWorld(await (await newPlace()).open(), 500);
+    await app.store.commit([raw(sql`update token set expires_at = 1799999999`)]);
+    const alone = workOn(app);
+    let present = 0;
+    const works = Array.from({ length: 20 }, (): RemovalWork => {
+      return {
+        stopping: false,
+        async commit(effects) {
+          present += 1;
+          assert.equal(present, 1, 'one run at a time');
+          await alone.work.commit(effects);
+          present -= 1;
+        },
+      };
+    });
+    await Promise.all(works.map((work) => tidyTokensOnce(app, work)));
+    assert.equal(await countRows(app), 0);
+    assert.ok(!alone.gone.includes(0), `${alone.gone}`);
   });
 
   if (engine !== 'postgres') return;

@@ -1,6 +1,9 @@
-import type { App } from '../../../app.ts';
+import { type App, perApp } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
+import { SharedRuns } from '../../../core/shared-runs.ts';
+import { isForRoom } from '../../../store/waiting-sets.ts';
 import type { Effect } from '../../../store/write.ts';
+import { commitEnd } from '../../standing/operations.ts';
 import { nowSeconds } from '../minting/operations.ts';
 import {
   endTokensOfMount,
@@ -54,7 +57,8 @@ export async function removeEnded(
     await beforehand?.(some);
     const loose = await listLaden(app.db, page);
     await endBeforehand(app, app.store, page);
-    await app.store.commit(await planPage(app, page));
+    const effects = await planPage(app, page);
+    await commitEnd(app, () => app.store.commit(effects));
     queue = [...(await listThere(app.db, some, now)), ...loose, ...queue.slice(PAGE)];
   }
   return left;
@@ -113,6 +117,13 @@ export async function tidyTokens(app: App, work: RemovalWork): Promise<void> {
   for (const [id, err] of failed) app.log.error({ err, token: id }, 'a token could not be removed');
 }
 
+const runsOf = perApp(() => new SharedRuns());
+
+/** As {@link tidyTokens}, for a request: those that come while it is done for another share what comes after. */
+export function tidyTokensOnce(app: App, work: RemovalWork): Promise<void> {
+  return runsOf(app).run(() => tidyTokens(app, work));
+}
+
 async function tidyOnce(
   app: App,
   work: RemovalWork,
@@ -152,7 +163,7 @@ async function removeAll(
     await (isOne ? inHalves(commit) : commit(PAGE));
     left = await listThere(app.db, ids, now);
   } catch (error) {
-    if (!isUnavailable(error)) throw error;
+    if (!isTooMuch(error)) throw error;
     if (isOne) return giveUp(failed, only, error);
   }
   if (isOne) return;
@@ -173,11 +184,12 @@ async function inHalves(commit: (limit: number) => Promise<void>): Promise<void>
     try {
       return await commit(limit);
     } catch (error) {
-      if (!isUnavailable(error) || limit === 1) throw error;
+      if (!isTooMuch(error) || limit === 1) throw error;
     }
   }
 }
 
-function isUnavailable(error: unknown): boolean {
-  return error instanceof Failure && error.kind === 'unavailable';
+/** Whether fewer rows may be taken where these were not. */
+function isTooMuch(error: unknown): boolean {
+  return error instanceof Failure && error.kind === 'unavailable' && !isForRoom(error);
 }

@@ -5,6 +5,7 @@ import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { pagesOf } from '../../identity/operations.ts';
 import { removeTokensAfterCommit } from '../../leases/ending/operations.ts';
+import { commitEnd, endInTurn } from '../../standing/operations.ts';
 import { isLiving } from '../authentication/operations.ts';
 import { deleteBare } from '../ending/store.ts';
 import { openBatchToken, tokenId } from '../minting/operations.ts';
@@ -59,8 +60,12 @@ async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): P
   noteToken(caller, token ?? { id });
   const stands = (token?.entity_id ?? '') !== '';
   const of = { token_ids: [id], ended_by: ENDED };
-  if (stands) await app.endDependants(app, await pagesOf(app, caller), of);
-  await app.commit(caller, await planRevocation(app, id, marks));
+  await endInTurn(app, id, async () => {
+    if (stands) await app.endDependants(app, await pagesOf(app, caller), of);
+    const effects = await planRevocation(app, id, marks);
+    const commit = () => app.commit(caller, effects);
+    await (stands ? commitEnd(app, commit) : commit());
+  });
   await removeTokensAfterCommit(app, caller, { token_ids: [id] });
   return {};
 }

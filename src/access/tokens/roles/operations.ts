@@ -1,4 +1,5 @@
-import type { App } from '../../../app.ts';
+import { type App, perApp } from '../../../app.ts';
+import { ChangesInTurn } from '../../../core/changes-in-turn.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import { listKeys } from '../../../core/key-list.ts';
@@ -11,6 +12,7 @@ import {
   findStoredTokenRole,
   findTokenRole,
   listTokenRoles,
+  measureTokenRole,
   type StoredTokenRole,
   saveTokenRole,
 } from './store.ts';
@@ -37,12 +39,14 @@ export async function isTokenRole(
   _caller: Caller,
   params: Readonly<Record<string, string>>,
 ): Promise<boolean> {
-  return (await findTokenRole(app.db, params.role_name ?? '')) !== undefined;
+  return (await measureTokenRole(app.db, { name: params.role_name ?? '' })) > 0;
 }
 
 export async function listTokenRoleNames(app: App): Promise<Answer> {
   return listKeys((page) => listTokenRoles(app.db, page), {});
 }
+
+const changesOf = perApp(() => new ChangesInTurn());
 
 /** Writes a role; what is left out stays as it was. */
 export async function writeTokenRole(
@@ -51,13 +55,16 @@ export async function writeTokenRole(
   input: { role_name: string } & { [Name in keyof TokenRole]?: TokenRole[Name] | undefined },
 ): Promise<Answer> {
   const { role_name, ...sent } = input;
-  return commitPlanned<Answer>(app, caller, async () => {
-    const existing = await findStoredTokenRole(app.db, role_name);
-    const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
-    checkTokenRole(role);
-    const effects = [saveTokenRole(role_name, existing, role)];
-    return { effects, result: {}, found: existing !== undefined };
-  });
+  const change = () =>
+    commitPlanned<Answer>(app, caller, async () => {
+      const existing = await findStoredTokenRole(app.db, role_name);
+      const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
+      checkTokenRole(role);
+      const effects = [saveTokenRole(role_name, existing, role)];
+      return { effects, result: {}, found: existing !== undefined };
+    });
+  const bytes = await measureTokenRole(app.db, { name: role_name });
+  return changesOf(app).run(role_name, bytes, change);
 }
 
 export async function removeTokenRole(

@@ -1,4 +1,5 @@
 import { holdAsRead, saveAsRead } from '../../../store/as-read.ts';
+import { bodyLength } from '../../../store/body-length.ts';
 import { build, type Db } from '../../../store/database.ts';
 import { keyPages } from '../../../store/key-page.ts';
 import { type Write, write } from '../../../store/write.ts';
@@ -32,6 +33,9 @@ export async function findStoredTokenRole(
     .executeTakeFirst();
   return row && { rules: storedTokenRole.parse(JSON.parse(row.body)), body_tag: row.body_tag };
 }
+
+/** How many bytes a role has as it is kept; none where there is none. */
+export const measureTokenRole = bodyLength('token_role', ['name']);
 
 /** Names of roles, a page of them. */
 export const listTokenRoles = keyPages('token_role', 'name');
