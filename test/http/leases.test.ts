@@ -77,6 +77,7 @@ test('a role without generate_lease gives no lease, and no_store wins over it', 
   await call('POST', 'pki/roles/unkept', {
     allow_any_name: true,
     key_type: 'ed25519',
+    ttl: '1h',
     generate_lease: true,
     no_store: true,
   });
@@ -154,6 +155,7 @@ test('leases are listed by segments, counted, and revoked beneath a prefix and n
   await call('POST', 'pki/roles/web2', {
     allow_any_name: true,
     key_type: 'ed25519',
+    ttl: '1h',
     generate_lease: true,
   });
   const [first, second] = [await issue(), await issue()];
