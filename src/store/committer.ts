@@ -14,7 +14,7 @@ import { BatchSize } from './batch-size.ts';
 import { isHold } from './holding.ts';
 import { BatchPacker } from './packing.ts';
 import { askingOf, refuseForRoom, type WaitingSet, WaitingSets } from './waiting-sets.ts';
-import { type Effect, isAuditEntry } from './write.ts';
+import { type Effect, isAuditEntry, requirePortable, writesOf } from './write.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
 export interface StoreLog {
@@ -120,7 +120,7 @@ export class Committer {
       return Promise.reject(refuseForRoom());
     }
     return new Promise((resolve, reject) => {
-      requirePortable(effects);
+      for (const { parameters } of writesOf(effects)) requirePortable(parameters);
       const bytes = weigh(effects);
       this.#waiting.add({ effects, bytes, asking, resolve, reject });
       this.#schedule();
@@ -313,19 +313,4 @@ function errorOf(refusal: Refusal | undefined): Error {
   if (refusal === undefined) return new Error('the committer gave no outcome for a write set');
   if (refusal.kind === 'bug') return new Error(`a statement failed: ${refusal.message}`);
   return new Failure(refusal.kind, refusal.message);
-}
-
-/**
- * @throws Failure `invalid` for text with a zero character, which PostgreSQL cannot store and
- *   which ends a name early in too many other programs
- */
-function requirePortable(effects: readonly Effect[]): void {
-  for (const effect of effects) {
-    if (isAuditEntry(effect)) continue;
-    for (const value of effect.parameters) {
-      if (typeof value === 'string' && value.includes('\0')) {
-        throw new Failure('invalid', 'text must not contain the character U+0000');
-      }
-    }
-  }
 }

@@ -162,6 +162,18 @@ eachEngine('values', (open) => {
     }
   });
 
+  test('text with a zero character is not asked for', async () => {
+    const { db } = await open();
+    const refused = { kind: 'invalid', message: /U\+0000/ };
+    await assert.rejects(findLease.first(db, { name: 'a\0' }), refused);
+    await assert.rejects(findLease.all(db, { name: '\0' }), refused);
+    await assert.rejects(findLease.some(db, { name: '\0' }, 'holder'), refused);
+    await assert.rejects(
+      db.selectFrom('job_lease').selectAll().where('name', '=', '\0').execute(),
+      refused,
+    );
+  });
+
   test('text with a zero character is refused, in a key and elsewhere', async () => {
     const { commit } = await open();
     await assert.rejects(commit([insertLease({ name: 'a\0b', holder: 'me', fence: 1 })]), {

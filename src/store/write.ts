@@ -1,4 +1,5 @@
 import type { Compilable } from 'kysely';
+import { Failure } from '../core/failure.ts';
 
 /** What a statement can carry: the three column types of `tables.ts`, and nothing. */
 export type Value = string | number | bigint | Uint8Array | null;
@@ -61,6 +62,20 @@ export function requireValue(value: unknown): Value {
       throw new TypeError(
         `a statement takes text, whole numbers, bytes and null, not ${describe(value)}`,
       );
+  }
+}
+
+/**
+ * For reads as well as writes, on either engine: PostgreSQL refuses a statement that is only asked for such a text.
+ *
+ * @throws Failure `invalid` for text with a zero character, which PostgreSQL cannot store and
+ *   which ends a name early in too many other programs
+ */
+export function requirePortable(parameters: readonly Value[]): void {
+  for (const value of parameters) {
+    if (typeof value === 'string' && value.includes('\0')) {
+      throw new Failure('invalid', 'text must not contain the character U+0000');
+    }
   }
 }
 
