@@ -55,18 +55,28 @@ interface Name {
   by: object | undefined;
 }
 
+/** A name that a step of a group has the server forget. */
+interface Evicted {
+  at: number;
+  name: string;
+}
+
 /** Which statements a connection has prepared, and under what name. */
 export class PreparedNames {
   readonly #names = new Map<string, Name>();
-  /** Groups that are to prepare something. */
-  readonly #preparing = new Set<object>();
+  /** Groups that are to prepare something, and what they have forgotten for that. */
+  readonly #preparing = new Map<object, Evicted[]>();
+  /** What the server may know and nobody uses any more: names outlive a rollback, and each keeps kilobytes there. */
+  #strays: string[] = [];
   #counter = 0;
 
   /**
    * The name to use, and whether the server has still to be told what it stands for. What a group has sent for the first
    * time has no name for the groups behind it: it is not prepared when the group fails before.
+   *
+   * @param at which step of the group it is for
    */
-  take(sql: string, group: object): { name: string; isNew: boolean; evicted?: string } {
+  take(sql: string, group: object, at: number): { name: string; isNew: boolean; evicted?: string } {
     const known = this.#names.get(sql);
     if (known) {
       const isPrepared = known.by === undefined || known.by === group;
@@ -75,23 +85,40 @@ export class PreparedNames {
     this.#counter += 1;
     const name = `w${this.#counter}`;
     this.#names.set(sql, { name, by: group });
-    this.#preparing.add(group);
+    const ofGroup = this.#preparing.get(group) ?? [];
+    this.#preparing.set(group, ofGroup);
     if (this.#names.size <= STATEMENTS) return { name, isNew: true };
     const [oldest] = this.#names;
     if (oldest === undefined) return { name, isNew: true };
     this.#names.delete(oldest[0]);
+    ofGroup.push({ at, name: oldest[1].name });
     return { name, isNew: true, evicted: oldest[1].name };
   }
 
   /** What a group has prepared is for all; where it did not get as far, or may not have, it is forgotten. */
   settle(group: readonly Step[], done: number): void {
-    if (!this.#preparing.delete(group)) return;
+    const evicted = this.#preparing.get(group);
+    if (!evicted) return;
+    this.#preparing.delete(group);
+    // The server has read nothing more of the group since the step that failed.
+    for (const { at, name } of evicted) if (at > done) this.#strays.push(name);
     for (const [at, { sql }] of group.entries()) {
       const known = this.#names.get(sql);
       if (known?.by !== group) continue;
       if (at < done) known.by = undefined;
-      else this.#names.delete(sql);
+      else {
+        this.#names.delete(sql);
+        // Whether it failed before or after it was prepared is not known.
+        if (at === done) this.#strays.push(known.name);
+      }
     }
+  }
+
+  /** Names that the server is to forget, each told once; one that it does not know is no error. */
+  takeStrays(): string[] {
+    const strays = this.#strays;
+    this.#strays = [];
+    return strays;
   }
 }
 
@@ -132,9 +159,10 @@ export class Pipeline implements Submittable {
     if (this.#isSent) return;
     this.#isSent = true;
     connection.stream.cork();
+    for (const name of this.#names.takeStrays()) connection.close({ type: 'S', name }, true);
     for (const group of this.#groups) {
-      for (const step of group) {
-        const statement = this.#prepare(connection, step, group);
+      for (const [at, step] of group.entries()) {
+        const statement = this.#prepare(connection, group, at, step);
         connection.bind({ statement, values: step.parameters.map(wireValue) }, true);
         connection.execute(null, true);
       }
@@ -144,9 +172,9 @@ export class Pipeline implements Submittable {
   }
 
   /** @returns the name that the server knows the statement by */
-  #prepare(connection: Connection, step: Step, group: object): string {
+  #prepare(connection: Connection, group: object, at: number, step: Step): string {
     const { name, isNew, evicted } = isKept(step)
-      ? this.#names.take(step.sql, group)
+      ? this.#names.take(step.sql, group, at)
       : { name: UNNAMED, isNew: true };
     if (evicted !== undefined) connection.close({ type: 'S', name: evicted }, true);
     if (isNew) connection.parse({ name, text: step.sql, types: [] }, true);
