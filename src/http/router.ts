@@ -1,5 +1,6 @@
 import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way';
 import type { FormedSegment } from '../access/name-form.ts';
+import { remembered } from '../core/remembered.ts';
 import type { Mount } from '../mounts/mount.ts';
 import type { AnyRoute, Method } from './route.ts';
 
@@ -125,6 +126,11 @@ export interface MountHit {
   rest: string;
 }
 
+/** Looked up alone where a mount can end: each look-up reads all of the path before it, which may have 4,000 slashes. */
+const lengthsOf = remembered(
+  (mounts: ReadonlyMap<string, Mount>) => new Set(Array.from(mounts.keys(), (path) => path.length)),
+);
+
 /**
  * Finds the mount that a path belongs to. Mounts never nest, so the first that fits is the one.
  *
@@ -132,7 +138,9 @@ export interface MountHit {
  * @param path canonical, after `/v1/`
  */
 export function findMount(mounts: ReadonlyMap<string, Mount>, path: string): MountHit | undefined {
+  const lengths = lengthsOf(mounts);
   for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) {
+    if (!lengths.has(slash + 1)) continue;
     const mount = mounts.get(path.slice(0, slash + 1));
     if (mount) return { mount, rest: path.slice(slash) };
   }
