@@ -39,6 +39,24 @@ for (const [bytes, things, most, why] of [
   });
 }
 
+test('whoever has much to change elsewhere keeps nobody of another network from what both change', async () => {
+  const changes = new ChangesInTurn();
+  const done: string[] = [];
+  const change = (address: string, thing: string) =>
+    doFor(address, () =>
+      changes.run(thing, 200 * KiB, async () => {
+        for (let turn = 0; turn < 20; turn++) await new Promise((next) => setImmediate(next));
+        done.push(`${address} ${thing}`);
+      }),
+    );
+  await Promise.all([
+    ...OTHERS.map((thing) => change('192.0.2.7', thing)),
+    change('192.0.2.7', 'shared'),
+    change('198.51.100.7', 'shared'),
+  ]);
+  assert.ok(done.indexOf('198.51.100.7 shared') <= 1, done.join());
+});
+
 test('a change that fails gives back its place and its turn', async () => {
   const changes = new ChangesInTurn();
   const failing = [1, 2, 3].map(() =>

@@ -21,7 +21,7 @@ export class ChangesInTurn {
    */
   async run<Result>(thing: string, bytes: number, change: () => Promise<Result>): Promise<Result> {
     if (bytes <= LONG) return change();
-    const place = this.#places.of(bytes > LARGE);
-    return this.#lines.wait(thing, () => place.run(change));
+    // The line within the place: who waits for a place, behind much of their own perhaps, keeps nobody from the thing.
+    return this.#places.of(bytes > LARGE).run(() => this.#lines.wait(thing, change));
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
+import { doFor } from './asking.ts';
 import { atMostOf, Kept, LastOf } from './kept.ts';
 
 test('values are kept up to so many bytes, a new one under a known key in the place of the old', () => {
@@ -156,3 +157,29 @@ for (const [how, ask] of waits) {
       await Promise.all(all);
     }));
 }
+
+const NETWORKS = ['192.0.2.1', '198.51.100.1', '203.0.113.1'] as const;
+
+test('what one network waits for is loaded once more for the others, and what is there first serves all', async () => {
+  const kept = new Kept<string>(10_000, () => 0);
+  const begun: { by: string; end: (value: string) => void; fail: (error: Error) => void }[] = [];
+  const ask = (address: string) =>
+    doFor(address, () =>
+      kept.get('a', async () => {
+        const { promise, resolve, reject } = Promise.withResolvers<string>();
+        begun.push({ by: address, end: resolve, fail: reject });
+        return promise;
+      }),
+    );
+  const [mine, theirs, others] = NETWORKS;
+  const asked = [mine, mine, theirs, theirs, others, mine].map(ask);
+  assert.deepEqual(
+    begun.map(({ by }) => by),
+    [mine, theirs],
+  );
+  begun[1]?.end('theirs');
+  assert.deepEqual(await Promise.all(asked.slice(2)), Array(4).fill('theirs'));
+  assert.equal(kept.find('a'), 'theirs');
+  begun[0]?.fail(new Error('no'));
+  for (const first of asked.slice(0, 2)) await assert.rejects(first, /no/);
+});

@@ -1,4 +1,4 @@
-import { doShared } from './asking.ts';
+import { doShared, whoAsks } from './asking.ts';
 import { afterOthers } from './breath.ts';
 
 /** What an entry takes besides the characters of its key and its value: about as many bytes. */
@@ -97,10 +97,19 @@ export function jsonBytes(value: unknown): number {
   return textBytes(JSON.stringify(value) ?? '');
 }
 
+/** What is being loaded. */
+interface Loading<Value> {
+  value: Promise<Value>;
+  /** In whose turns. */
+  party: string;
+  /** The same once more, for all others. */
+  beside?: Promise<Value>;
+}
+
 /** Values that are loaded once while they are kept, of at most so many bytes as {@link LastOf}. */
 export class Kept<Value> {
   readonly #loaded: LastOf<Value>;
-  readonly #loading = new Map<string, Promise<Value>>();
+  readonly #loading = new Map<string, Loading<Value>>();
 
   /** As of {@link LastOf}. */
   constructor(most_bytes: number, weigh: (value: Value) => number, largest_part?: number) {
@@ -118,28 +127,47 @@ export class Kept<Value> {
   }
 
   /**
-   * Those who ask at the same time wait for one loading, and go on in turns: they may be hundreds. A failed one is not
-   * kept.
+   * Those who ask at the same time wait for one loading, and go on in turns: they may be hundreds. It goes by the turns of
+   * the network that asked first, which may have much else to read: for all other networks it is begun once more, and
+   * whichever is there first serves them. A failed one is not kept.
    */
   async get(key: string, load: () => Promise<Value>): Promise<Value> {
     const known = this.#loaded.find(key);
     if (known !== undefined) return known;
-    const begun = this.#loading.get(key);
-    return begun ? afterOthers(begun) : this.#load(key, load);
+    const loading = this.#load(key, load);
+    return loading.isBegun ? afterOthers(loading.value) : loading.value;
   }
 
-  async #load(key: string, load: () => Promise<Value>): Promise<Value> {
+  #load(key: string, load: () => Promise<Value>): { value: Promise<Value>; isBegun: boolean } {
+    const { party } = whoAsks();
     const begun = this.#loading.get(key);
-    if (begun) return begun;
-    const loading = doShared(load);
-    this.#loading.set(key, loading);
+    if (!begun) return { value: this.#begin(key, party, load), isBegun: false };
+    if (begun.party === party && !begun.beside) return { value: begun.value, isBegun: true };
+    begun.beside ??= this.#run(key, load);
+    const first = Promise.any([begun.value, begun.beside]).catch(() => begun.value);
+    return { value: first, isBegun: true };
+  }
+
+  async #begin(key: string, party: string, load: () => Promise<Value>): Promise<Value> {
+    const value = this.#run(key, load);
+    this.#loading.set(key, { value, party });
     try {
-      const value = await loading;
-      this.#loaded.set(key, value);
-      return value;
+      return await value;
     } finally {
       this.#loading.delete(key);
     }
+  }
+
+  async #run(key: string, load: () => Promise<Value>): Promise<Value> {
+    const value = await doShared(load);
+    this.#loaded.set(key, value);
+    return value;
+  }
+
+  /** Whether a value is being loaded, also for whoever asks now. */
+  #isLoading(key: string): boolean {
+    const begun = this.#loading.get(key);
+    return begun !== undefined && (begun.beside !== undefined || begun.party === whoAsks().party);
   }
 
   /**
@@ -152,10 +180,11 @@ export class Kept<Value> {
     load: (missing: readonly string[]) => Promise<(key: string) => Value>,
   ): Promise<Value[]> {
     const isBegun = keys.some((key) => this.#loading.has(key));
-    const missing = keys.filter((key) => this.find(key) === undefined && !this.#loading.has(key));
+    const missing = keys.filter((key) => this.find(key) === undefined && !this.#isLoading(key));
     const loading = missing.length > 0 ? doShared(() => load(missing)) : undefined;
     const all = keys.map((key) => {
-      return this.find(key) ?? this.#load(key, async () => (await (loading ?? load([key])))(key));
+      const found = this.find(key);
+      return found ?? this.#load(key, async () => (await (loading ?? load([key])))(key)).value;
     });
     return isBegun ? afterOthers(Promise.all(all)) : Promise.all(all);
   }

@@ -11,12 +11,14 @@ import { findLiving } from '../tokens/authentication/operations.ts';
 import { deleteBare } from '../tokens/ending/store.ts';
 import { mintToken, nowSeconds } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
+import type { Token } from '../tokens/token.ts';
 import { MOST_COMPARISONS } from '../value-set.ts';
 import {
   deleteRanOut,
   findLivingWrappedBy,
   findWrapped,
   findWrappedBy,
+  findWrapping,
   holdWrappedWithin,
   insertWrapped,
   takeWrapped,
@@ -113,7 +115,7 @@ function planWrapping(
 
 const placeOf = (row: string) => ({ table: 'wrapped_answer', column: 'answer_sealed', row });
 
-function creationTime({ created_at_ms }: Wrapping): string {
+function creationTime({ created_at_ms }: Pick<Wrapping, 'created_at_ms'>): string {
   return new Date(created_at_ms).toISOString();
 }
 
@@ -122,10 +124,16 @@ async function requireWrapped(
   app: App,
   text: string,
 ): Promise<WrappedAnswerRow & { mount_id: string; accessor: string }> {
-  const token = text === '' ? undefined : await findLiving(app, text);
-  const row = token && isWrappingToken(token) ? await findWrapped(app.db, token.id) : undefined;
-  if (!token || !row) throw unusable();
+  const token = await requireWrappingToken(app, text);
+  const row = await findWrapped(app.db, token.id);
+  if (!row) throw unusable();
   return { ...row, mount_id: token.mount_id, accessor: token.accessor };
+}
+
+async function requireWrappingToken(app: App, text: string): Promise<Token> {
+  const token = text === '' ? undefined : await findLiving(app, text);
+  if (!token || !isWrappingToken(token)) throw unusable();
+  return token;
 }
 
 function unusable(): Failure {
@@ -226,7 +234,9 @@ export async function lookUpWrapping(
   input: { token: string },
 ): Promise<Answer> {
   await refuseForbidden(caller);
-  const row = await requireWrapped(app, input.token);
+  const { id } = await requireWrappingToken(app, input.token);
+  const row = await findWrapping(app.db, id);
+  if (!row) throw unusable();
   return {
     flat: true,
     data: {

@@ -15,6 +15,21 @@ export function findWrapped(db: Db, token_id: string): Promise<WrappedAnswerRow 
   return byToken.first(db, { token_id });
 }
 
+const toldByToken = prepared((sql, p: { token_id: string }) =>
+  sql
+    .selectFrom('wrapped_answer')
+    .select(['creation_path', 'created_at_ms', 'ttl'])
+    .where('token_id', '=', p.token_id),
+);
+
+/** What is told of an answer, which may have megabytes itself. */
+export function findWrapping(
+  db: Db,
+  token_id: string,
+): Promise<Pick<WrappedAnswerRow, 'creation_path' | 'created_at_ms' | 'ttl'> | undefined> {
+  return toldByToken.first(db, { token_id });
+}
+
 export function insertWrapped(row: WrappedAnswerRow): Write {
   return write(build.insertInto('wrapped_answer').values(row), { rows: 1 });
 }
