@@ -37,6 +37,11 @@ export class Lines {
     }
   }
 
+  /** Whether somebody is at a thing, or waits for it. */
+  has(thing: string): boolean {
+    return this.#lines.has(thing);
+  }
+
   /** Things that somebody is at, or waits for. */
   get size(): number {
     return this.#lines.size;

@@ -41,13 +41,13 @@ const mount = (id: string, type: string): string =>
      values ('${id}', 'secret', '${id}/', '${type}', '${id}', '{}')`;
 /** A row of the mount `p`; `'x'` is a byte. */
 const OF_PKI: readonly [table: string, subject: string, insert: string][] = [
-  ['pki_authority', 'pki/p', "insert into pki_authority values ('p', 1, '', '', 0)"],
+  ['pki_authority', 'pki/p', "insert into pki_authority values ('p', 1, '', '', 0, 0)"],
   ['pki_config', 'pki/p', "insert into pki_config values ('p', 'crl', '{}')"],
   ['pki_key', 'pki/p', "insert into pki_key values ('p', 'k', '', 'ec', 256, 'x', 'x')"],
   [
     'pki_issuer',
     'pki/p',
-    "insert into pki_issuer values ('p', 'i', '', '', 'x', '{}', null, 0, 0)",
+    "insert into pki_issuer values ('p', 'i', '', '', 'x', '{}', null, 0, 0, 0)",
   ],
   [
     'pki_role',

@@ -49,6 +49,7 @@ import { sameVaultTokens } from './migrations/0069-same-vault-tokens.ts';
 import { vaultTokenOwners } from './migrations/0070-vault-token-owners.ts';
 import { leaseTurns } from './migrations/0071-lease-turns.ts';
 import { incarnation } from './migrations/0072-incarnation.ts';
+import { issuingVersions } from './migrations/0073-issuing-versions.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -108,6 +109,7 @@ export const MIGRATIONS: readonly Migration[] = [
   vaultTokenOwners,
   leaseTurns,
   incarnation,
+  issuingVersions,
 ];
 
 /**

@@ -191,6 +191,8 @@ export interface PkiAuthorityRow {
   default_issuer: string;
   default_key: string;
   follows_latest: 0 | 1;
+  /** Grows with what certificates rest on besides their issuer and its key: the default issuer and the URLs. */
+  issuing_version: number;
 }
 
 /** One configuration record of a mount (`urls`, `cluster`, …) as JSON. */
@@ -225,6 +227,8 @@ export interface PkiIssuerRow {
   revoked_at_ms: number | null;
   modified_at_ms: number;
   created_at_ms: number;
+  /** Grows with every change but that of `modified_at_ms`. */
+  version: number;
 }
 
 export interface PkiRoleRow {

@@ -334,10 +334,17 @@ async function tryOn<Result>(...how: Parameters<typeof tryAgain<Result>>): Promi
   }
 }
 
+/** Where those wait for each other that others were quicker than again and again: what they rest on changes by this line. */
+export interface ChangeLine {
+  app: App;
+  thing: string;
+}
+
 /**
  * Tries again what a conflict has ended: what plans anew, and commits by `commitOnce`.
  *
  * @param plans how often at most, not counting those by which the request was judged again
+ * @param line of those who change what is planned by
  * @throws Failure `conflict` after so many
  */
 export async function settle<Result>(
@@ -345,6 +352,7 @@ export async function settle<Result>(
   caller: Caller,
   attempt: () => Promise<Result>,
   plans: number,
+  line?: ChangeLine,
 ): Promise<Result> {
   const patience = new Patience(plans);
   // Nearly always the only attempt: it is in the way of every certificate.
@@ -361,7 +369,12 @@ export async function settle<Result>(
       return undefined;
     }
   };
-  return tryOn(ground, caller, tryOnce, patience);
+  while (line && !(patience.isBehind && patience.isWorn)) {
+    const tried = await tryAgain(ground, caller, tryOnce, patience);
+    if (tried) return tried.done;
+  }
+  const goOn = () => tryOn(ground, caller, tryOnce, patience);
+  return line ? linesOf(line.app).wait(line.thing, goOn) : goOn();
 }
 
 /**
@@ -371,12 +384,15 @@ export async function settle<Result>(
  *
  * @param plan reads what it rests on from the database, whenever it is called; costly parts that
  *   rest on nothing, such as the hash of a password, are made once
+ * @param line what is changed, where that is more than the request's own path: whoever comes while others stand in
+ *   line for it stands in line as well
  * @throws Failure `conflict` after some attempts, or when what was to be changed was removed
  */
 export async function commitPlanned<Result>(
   app: App,
   caller: Caller,
   plan: () => Promise<Planned<Result>>,
+  line?: string,
 ): Promise<Result> {
   const noted = { ...caller.record.outcome };
   const planAnew = async (): Promise<Planned<Result>> => {
@@ -384,22 +400,25 @@ export async function commitPlanned<Result>(
     caller.record.outcome = { ...noted };
     return plan();
   };
+  if (line !== undefined && linesOf(app).has(line)) {
+    return commitByPlans(app, caller, planAnew, { made: [], line });
+  }
   const first = await plan();
-  if (!first.beforehand) return commitByPlans(app, caller, planAnew, [first]);
+  if (!first.beforehand) return commitByPlans(app, caller, planAnew, { made: [first], line });
   // Not within what follows: there it may go first, and who has this turn would wait for that.
   return endInTurn(app, thingOf(caller), (hasWaited) =>
-    commitByPlans(app, caller, planAnew, hasWaited ? [] : [first]),
+    commitByPlans(app, caller, planAnew, { made: hasWaited ? [] : [first], line }),
   );
 }
 
 const thingOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;
 
-/** @param made a plan that there is already; it is taken from here, so that nothing of it is held for longer */
+/** @param how.made a plan that there is already; it is taken from here, so that nothing of it is held for longer */
 async function commitByPlans<Result>(
   app: App,
   caller: Caller,
   planAnew: () => Promise<Planned<Result>>,
-  made: Planned<Result>[],
+  { made, line = thingOf(caller) }: { made: Planned<Result>[]; line: string | undefined },
 ): Promise<Result> {
   let wasThere = caller.found ?? false;
   const patience = new Patience(PLANS);
@@ -420,13 +439,16 @@ async function commitByPlans<Result>(
       return undefined;
     }
   };
+  const lines = linesOf(app);
+  const goOn = () => tryOn(app, caller, attempt, patience);
+  if (made.length === 0 && lines.has(line)) return lines.wait(line, goOn);
   let tried = await attempt();
   // Those that are only judged anew are in nobody's way, unless they change what is permitted.
   while (!tried && !patience.isBehind && !patience.changes)
     tried = await tryAgain(app, caller, attempt, patience);
   if (tried) return tried.done;
   // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
-  return linesOf(app).wait(thingOf(caller), () => tryOn(app, caller, attempt, patience));
+  return lines.wait(line, goOn);
 }
 
 const linesOf = perApp(() => new Lines());

@@ -11,6 +11,8 @@ export interface Defaults {
   default_issuer: string;
   default_key: string;
   default_follows_latest_issuer: boolean;
+  /** Grows with what certificates rest on besides their issuer and its key: the default issuer and the URLs. */
+  issuing_version: number;
 }
 
 export const NO_DEFAULTS: Defaults = {
@@ -18,6 +20,7 @@ export const NO_DEFAULTS: Defaults = {
   default_issuer: '',
   default_key: '',
   default_follows_latest_issuer: false,
+  issuing_version: 0,
 };
 
 /** All that signing in one mount depends on, as it was at one moment. */

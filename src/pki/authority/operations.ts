@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Caller } from '../../access/caller.ts';
-import { commitPlanned } from '../../access/standing/operations.ts';
+import { commitPlanned, type Planned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Kept, LastOf } from '../../core/kept.ts';
@@ -202,7 +202,12 @@ async function readCurrent(app: App, mount_id: string): Promise<Authority> {
 /** What {@link changeAuthority} shall do: nothing of it is done unless all of it is. */
 export interface AuthorityChange<Result> {
   effects: readonly Effect[];
-  defaults?: Partial<Omit<Defaults, 'version'>>;
+  defaults?: Partial<Omit<Defaults, 'version' | 'issuing_version'>>;
+  /**
+   * Whether certificates that are being made may stand: they have their issuer and its key held, and are refused by
+   * another default issuer.
+   */
+  spares_issuing?: boolean;
   result: Result;
 }
 
@@ -219,14 +224,22 @@ export async function changeAuthority<Result>(
   decide: (authority: Authority) => Promise<AuthorityChange<Result>> | AuthorityChange<Result>,
 ): Promise<Result> {
   const mount_id = caller.mount.id;
-  return commitPlanned<Result>(app, caller, async () => {
+  const plan = async (): Promise<Planned<Result>> => {
     const authority = await readCurrent(app, mount_id);
-    const { effects, defaults, result } = await decide(authority);
+    const { effects, defaults, spares_issuing, result } = await decide(authority);
     if (effects.length === 0 && defaults === undefined) return { effects, result };
-    const saved = saveDefaults(mount_id, { ...authority.defaults, ...defaults });
+    const before = authority.defaults;
+    const next = { ...before, ...defaults };
+    const isSpared = spares_issuing && next.default_issuer === before.default_issuer;
+    const issuing_version = before.issuing_version + (isSpared ? 0 : 1);
+    const saved = saveDefaults(mount_id, { ...next, issuing_version });
     return { effects: [...saved, ...effects], result };
-  });
+  };
+  return commitPlanned(app, caller, plan, lineOfAuthority(mount_id));
 }
+
+/** All changes of a mount's issuers, keys and defaults refuse each other, whatever their paths. */
+export const lineOfAuthority = (mount_id: string): string => `authority ${mount_id}`;
 
 /**
  * The URLs that certificates by an issuer carry: its own if it has any, otherwise the mount's.

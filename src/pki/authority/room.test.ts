@@ -28,6 +28,7 @@ function issuerOf(length: number, settings: IssuerSettings = DEFAULT_SETTINGS): 
     revoked_at_ms: undefined,
     modified_at_ms: 0,
     created_at_ms: 0,
+    version: 0,
     chain: [],
   };
 }

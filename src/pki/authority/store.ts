@@ -16,6 +16,7 @@ export async function readDefaults(db: Db, mount_id: string): Promise<Defaults> 
     default_issuer: row.default_issuer,
     default_key: row.default_key,
     default_follows_latest_issuer: row.follows_latest === 1,
+    issuing_version: row.issuing_version,
   };
 }
 
@@ -31,6 +32,7 @@ export function saveDefaults(mount_id: string, defaults: Defaults): Write[] {
     default_key: defaults.default_key,
     follows_latest: defaults.default_follows_latest_issuer ? (1 as const) : (0 as const),
     version: defaults.version + 1,
+    issuing_version: defaults.issuing_version,
   };
   const save = write(
     build

@@ -68,6 +68,7 @@ async function chooseDefaultIssuer(
     return {
       effects: planDefaultChange(caller.mount.id, authority, issuer.id, app.now()),
       defaults: { default_issuer: issuer.id, default_follows_latest_issuer: follows },
+      spares_issuing: true,
       result: {
         data: { default: issuer.id, default_follows_latest_issuer: follows },
         warnings,
@@ -104,6 +105,7 @@ export async function writeKeysConfig(
     return {
       effects: [],
       defaults: { default_key: key.id },
+      spares_issuing: true,
       result: { data: { default: key.id } },
     };
   });

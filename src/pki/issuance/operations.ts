@@ -16,7 +16,7 @@ import type { Effect, Write } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { resolveSigningIssuer } from '../authority/authority.ts';
-import { chooseUrls, readAuthority } from '../authority/operations.ts';
+import { chooseUrls, lineOfAuthority, readAuthority } from '../authority/operations.ts';
 import { encodeIssued, type HandedOutKey, type IssuedAnswer } from '../certificates/answer.ts';
 import { namesOfCsr } from '../certificates/csr-fields.ts';
 import { requireCsr } from '../certificates/csr-rules.ts';
@@ -66,11 +66,12 @@ export async function issueCertificate(
     caller,
     async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
     ATTEMPTS,
+    { app, thing: lineOfAuthority(caller.mount.id) },
   );
 }
 
 /** What is changed while a certificate is being made makes another one necessary. */
-const ATTEMPTS = 4;
+const ATTEMPTS = 8;
 
 /** Signs a CSR within the bounds of a role. */
 export async function signCsr(
@@ -90,6 +91,7 @@ export async function signCsr(
       return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
     },
     ATTEMPTS,
+    { app, thing: lineOfAuthority(caller.mount.id) },
   );
 }
 
@@ -164,11 +166,20 @@ async function readGround(app: App, caller: Caller, target: Target): Promise<Gro
   const { role, body_tag } = await requireRole(app, caller, target.role);
   const authority = await readAuthority(app, mount_id);
   const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
-  const { version } = authority.defaults;
+  const { issuing_version } = authority.defaults;
   const mount_tag = settingsTagOf(mount) ?? '';
   const told = readIdentity(app, caller, role);
   const identity = told instanceof Promise ? await told : told;
-  const held = holdGround({ mount_id, role: target.role, role_tag: body_tag, version, mount_tag });
+  const held = holdGround({
+    mount_id,
+    role: target.role,
+    role_tag: body_tag,
+    issuing_version,
+    issuer_id: issuer.id,
+    issuer_version: issuer.version,
+    key_id: key.id,
+    mount_tag,
+  });
   return {
     role,
     held,

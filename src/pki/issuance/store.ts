@@ -1,27 +1,36 @@
 import { preparedHold } from '../../store/held.ts';
 
 /**
- * Refuses its write set unless the role and the mount's settings are what they were, and the mount's
- * issuers, keys and defaults are those that the certificate was decided on.
+ * Refuses its write set unless the role and the mount's settings are what they were, and the issuer, its key, the
+ * mount's default and its URLs are those that the certificate was decided on. Other issuers and keys of the mount may
+ * change: whoever may rename one of them would have everybody's certificates be refused.
  */
 export const holdGround = preparedHold<{
   mount_id: string;
   role: string;
   /** Of the role's text. */
   role_tag: string;
-  version: number;
+  issuing_version: number;
+  issuer_id: string;
+  issuer_version: number;
+  key_id: string;
   /** Of the mount's text. */
   mount_tag: string;
 }>(
   (from, p) =>
     from
-      .selectFrom(['pki_role', 'pki_authority', 'mount'])
+      .selectFrom(['pki_role', 'pki_authority', 'pki_issuer', 'pki_key', 'mount'])
       .select('pki_role.name')
       .where('pki_role.mount_id', '=', p.mount_id)
       .where('pki_role.name', '=', p.role)
       .where('pki_role.body_tag', '=', p.role_tag)
       .where('pki_authority.mount_id', '=', p.mount_id)
-      .where('pki_authority.version', '=', p.version)
+      .where('pki_authority.issuing_version', '=', p.issuing_version)
+      .where('pki_issuer.mount_id', '=', p.mount_id)
+      .where('pki_issuer.id', '=', p.issuer_id)
+      .where('pki_issuer.version', '=', p.issuer_version)
+      .where('pki_key.mount_id', '=', p.mount_id)
+      .where('pki_key.id', '=', p.key_id)
       .where('mount.id', '=', p.mount_id)
       .where('mount.body_tag', '=', p.mount_tag)
       .forShare(),

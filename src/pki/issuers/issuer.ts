@@ -57,6 +57,8 @@ export interface IssuerRecord {
   revoked_at_ms: number | undefined;
   modified_at_ms: number;
   created_at_ms: number;
+  /** Grows with every change of it, but for that of `modified_at_ms` alone. */
+  version: number;
 }
 
 /** An issuer as operations use it: parsed once, with its chain worked out. */

@@ -41,6 +41,7 @@ function issuerOf(chain: Certificate[], settings: Partial<IssuerSettings> = {}):
     revoked_at_ms: undefined,
     modified_at_ms: 0,
     created_at_ms: 0,
+    version: 0,
   };
 }
 

@@ -155,6 +155,7 @@ async function changeIssuer(
         // The list's addresses may go by the name.
         ...(renamed ? [touchLists(caller.mount.id, now_ms)] : []),
       ],
+      spares_issuing: true,
       result: { id: issuer.id, warnings: told },
     };
   });
@@ -235,6 +236,7 @@ export async function removeIssuer(
     warnings.push(...numberWarnings(warnOfChange(authority, issuer, undefined)));
     return {
       effects,
+      spares_issuing: true,
       defaults: wasDefault ? { default_issuer: '' } : {},
       result: { data: null, warnings },
     };

@@ -40,6 +40,7 @@ function recordOf(row: PkiIssuerRow): IssuerRecord {
     revoked_at_ms: row.revoked_at_ms ?? undefined,
     modified_at_ms: row.modified_at_ms,
     created_at_ms: row.created_at_ms,
+    version: row.version,
   };
 }
 
@@ -50,13 +51,13 @@ export function insertIssuer(mount_id: string, issuer: IssuerRecord): Write {
   });
 }
 
-/** Replaces all of a stored issuer but its certificate. */
+/** Replaces all of a stored issuer but its certificate. @param issuer with the version that was read */
 export function saveIssuer(mount_id: string, issuer: IssuerRecord): Write {
-  const { certificate: _, id: __, created_at_ms: ___, ...changeable } = columnsOf(issuer);
+  const { certificate: _, id: __, created_at_ms: ___, version, ...changeable } = columnsOf(issuer);
   return write(
     build
       .updateTable('pki_issuer')
-      .set(changeable)
+      .set({ ...changeable, version: version + 1 })
       .where('mount_id', '=', mount_id)
       .where('id', '=', issuer.id),
     { rows: 1, conflict: 'issuer name already in use' },

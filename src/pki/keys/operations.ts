@@ -272,6 +272,7 @@ export async function updateKey(
       name === '' ? [`key name "${key.name}" was cleared: refer to the key by its id`] : [];
     return {
       effects: [saveKeyName(caller.mount.id, key.id, name)],
+      spares_issuing: true,
       result: { data: describeKey({ ...key, name }), warnings },
     };
   });
@@ -297,9 +298,10 @@ export async function removeKey(
       );
     }
     const effects = [deleteKey(caller.mount.id, key.id)];
-    if (key.id !== authority.defaults.default_key) return { effects, defaults: {}, result: {} };
+    const gone = { effects, spares_issuing: true };
+    if (key.id !== authority.defaults.default_key) return { ...gone, defaults: {}, result: {} };
     return {
-      effects,
+      ...gone,
       defaults: { default_key: '' },
       result: {
         warnings: [
@@ -334,6 +336,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
     caller.record.outcome.key_id = key.id;
     return {
       effects: [insert],
+      spares_issuing: true,
       defaults: authority.keys.size === 0 ? { default_key: key.id } : {},
       result: {
         data: {

@@ -86,6 +86,7 @@ export async function generateRoot(
         ...insertCertificate(mount_id, planRow(root, issuer, request), []),
         ...(becomesDefault ? planDefaultChange(mount_id, authority, issuer.id, app.now()) : []),
       ],
+      spares_issuing: true,
       defaults: {
         default_issuer: becomesDefault ? issuer.id : defaults.default_issuer,
         default_key: defaults.default_key === '' ? key.id : defaults.default_key,
@@ -174,6 +175,7 @@ const planIssuer = (
   revoked_at_ms: undefined,
   modified_at_ms: now_ms,
   created_at_ms: now_ms,
+  version: 0,
 });
 
 /** The certificate as it is kept among those of the mount. */

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import type { Caller } from '../../access/caller.ts';
+import type { App } from '../../app.ts';
+import { insertMount } from '../../mounts/store.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import type { Store } from '../../store/store.ts';
+import { issueSchema } from '../certificates/request.ts';
+import { writeIssuersConfig, writeKeysConfig, writeUrls } from '../config/operations.ts';
+import { removeIssuer, updateIssuer } from '../issuers/operations.ts';
+import { rootFields } from '../issuers/root.ts';
+import { generateStoredKey, removeKey, updateKey } from '../keys/operations.ts';
+import { deleteKey } from '../keys/store.ts';
+import { writeRole } from '../roles/operations.ts';
+import { roleFields } from '../roles/role.ts';
+import { generateRoot } from '../roots/operations.ts';
+import { issueCertificate, planIssuance } from './operations.ts';
+
+const rootSchema = z.object({ exported: z.string(), ...rootFields });
+const roleSchema = z.object({ name: z.string(), ...roleFields });
+
+interface Made {
+  app: App;
+  caller: Caller;
+  /** Of the issuer by which is issued. */
+  key_id: string;
+}
+
+const makeRoot = (app: App, caller: Caller, issuer_name: string, key_name: string) =>
+  generateRoot(
+    app,
+    caller,
+    rootSchema.parse({
+      exported: 'internal',
+      common_name: issuer_name,
+      key_type: 'ec',
+      ttl: '700h',
+      issuer_name,
+      key_name,
+    }),
+  );
+
+const makeRole = (app: App, caller: Caller, name: string, fields: object = {}) =>
+  writeRole(
+    app,
+    caller,
+    roleSchema.parse({ name, key_type: 'ec', allow_any_name: true, ttl: '1h', ...fields }),
+  );
+
+/** A mount whose role `web` issues by `used`, the default, and that has an issuer `other` and a key `spare` as well. */
+async function make(store: Store): Promise<Made> {
+  const { app } = await openTestApp(store);
+  const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
+  const caller = testCaller(mount);
+  await store.commit([insertMount(mount), bumpConfigVersion()]);
+  const { data } = await makeRoot(app, caller, 'used', 'used');
+  await makeRoot(app, caller, 'other', 'other');
+  await makeKey(app, caller, 'spare');
+  await makeRole(app, caller, 'web');
+  return { app, caller, key_id: data.key_id };
+}
+
+const makeKey = (app: App, caller: Caller, key_name: string) =>
+  generateStoredKey(app, caller, { exported: 'internal', key_name, key_type: 'ec', key_bits: 0 });
+
+const request = { ...issueSchema.parse({ common_name: 'a.example' }), role: 'web' };
+
+type Change = (made: Made) => Promise<unknown>;
+
+const SPARING: [what: string, change: Change][] = [
+  [
+    'another key is renamed',
+    ({ app, caller }) => updateKey(app, caller, { key_ref: 'spare', key_name: 'x' }),
+  ],
+  [
+    'its own key is renamed',
+    ({ app, caller }) => updateKey(app, caller, { key_ref: 'used', key_name: 'x' }),
+  ],
+  ['a key is made', ({ app, caller }) => makeKey(app, caller, 'new')],
+  ['another key is removed', ({ app, caller }) => removeKey(app, caller, { key_ref: 'spare' })],
+  [
+    'another key is the default',
+    ({ app, caller }) => writeKeysConfig(app, caller, { default: 'spare' }),
+  ],
+  [
+    'another issuer is renamed',
+    ({ app, caller }) => updateIssuer(app, caller, { issuer_ref: 'other', issuer_name: 'x' }),
+  ],
+  [
+    'another issuer is removed',
+    ({ app, caller }) => removeIssuer(app, caller, { issuer_ref: 'other' }),
+  ],
+  ['a root is made', ({ app, caller }) => makeRoot(app, caller, 'new', 'new')],
+  [
+    'the default issuer is chosen once more',
+    ({ app, caller }) => writeIssuersConfig(app, caller, { default: 'used' }),
+  ],
+  ['another role is changed', ({ app, caller }) => makeRole(app, caller, 'mail')],
+];
+
+const REFUSING: [what: string, change: Change][] = [
+  [
+    'its issuer is renamed',
+    ({ app, caller }) => updateIssuer(app, caller, { issuer_ref: 'used', issuer_name: 'x' }),
+  ],
+  [
+    'its issuer may not issue any more',
+    ({ app, caller }) => updateIssuer(app, caller, { issuer_ref: 'used', usage: ['read-only'] }),
+  ],
+  ['its issuer is removed', ({ app, caller }) => removeIssuer(app, caller, { issuer_ref: 'used' })],
+  [
+    'its key is gone',
+    ({ app, caller, key_id }) => app.store.commit([deleteKey(caller.mount.id, key_id)]),
+  ],
+  [
+    'another issuer is the default',
+    ({ app, caller }) => writeIssuersConfig(app, caller, { default: 'other' }),
+  ],
+  [
+    'the URLs of the mount are others',
+    ({ app, caller }) => writeUrls(app, caller, { ocsp_servers: ['http://o.test'] }),
+  ],
+  ['its role is changed', ({ app, caller }) => makeRole(app, caller, 'web', { ttl: '2h' })],
+];
+
+eachEngine('a certificate that is being made', (open) => {
+  for (const [what, change] of SPARING) {
+    test(`stands when ${what} meanwhile`, async () => {
+      const made = await make(await open());
+      const { effects } = await planIssuance(made.app, made.caller, request);
+      await change(made);
+      await made.app.store.commit(effects);
+    });
+  }
+
+  for (const [what, change] of REFUSING) {
+    test(`is refused when ${what} meanwhile`, async () => {
+      const made = await make(await open());
+      const { effects } = await planIssuance(made.app, made.caller, request);
+      await change(made);
+      await assert.rejects(made.app.store.commit(effects), {
+        kind: 'conflict',
+        message: /what the certificate rests on was changed meanwhile/,
+      });
+    });
+  }
+
+  test('is made although its own issuer changes again and again, and changes of the mount refuse none of each other', async () => {
+    const { app, caller } = await make(await open());
+    let isOver = false;
+    const changeOn = async (change: (at: number) => Promise<unknown>): Promise<void> => {
+      for (let at = 0; !isOver; at++) await change(at);
+    };
+    const behaviors = ['truncate', 'permit'] as const;
+    const changing = ['used', 'other'].map((issuer_ref) =>
+      changeOn((at) =>
+        updateIssuer(app, caller, { issuer_ref, leaf_not_after_behavior: behaviors[at % 2] }),
+      ),
+    );
+    try {
+      for (let at = 0; at < 15; at++) await issueCertificate(app, caller, request);
+      await Promise.all([...'abcdefgh'].map((name) => makeKey(app, caller, name)));
+    } finally {
+      isOver = true;
+    }
+    await Promise.all(changing);
+  });
+});
