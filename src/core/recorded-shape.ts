@@ -11,6 +11,9 @@ export function recordedAs<Schema extends z.ZodType>(schema: Schema, as: z.ZodTy
   return schema;
 }
 
+/** No field takes a longer list. */
+const MOST_ITEMS = 10_000;
+
 /** In the place of what is not as declared: whoever nests one thing too deep may have nested a secret. */
 export const NOT_RECORDED = '(not recorded)';
 
@@ -26,7 +29,8 @@ export function recordable(schemas: readonly z.ZodType[], value: unknown): unkno
     const read = schema.safeParse(value);
     if (read.success) return read.data;
   }
-  const isPlain = closed.length === 0 && Array.isArray(value) && !value.some(isNested);
+  const isList = Array.isArray(value) && value.length <= MOST_ITEMS;
+  const isPlain = closed.length === 0 && isList && !value.some(isNested);
   return isPlain ? value : NOT_RECORDED;
 }
 

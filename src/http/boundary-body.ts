@@ -63,13 +63,17 @@ function renameCamel(
 ): Record<string, unknown> {
   const named: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body)) {
-    const snake = Object.hasOwn(shape, name) || name.length > MAX_REFERENCE ? name : snakeOf(name);
+    const isNone = Object.hasOwn(shape, name) || name.length > LONGEST_NAME;
+    const snake = isNone ? name : snakeOf(name);
     const key = Object.hasOwn(shape, snake) ? snake : name;
     if (Object.hasOwn(named, key)) refuseField(key, TWICE, IN_REQUEST);
     named[key] = value;
   }
   return named;
 }
+
+/** Of a field in its other spelling; there are none as long. */
+const LONGEST_NAME = 64;
 
 const snakeOf = (name: string): string =>
   name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

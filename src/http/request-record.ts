@@ -5,6 +5,7 @@ import type { App } from '../app.ts';
 import { concealSegments } from '../audit/conceal.ts';
 import { hashSecret } from '../audit/operations.ts';
 import type { RecordedEnd } from '../audit/record.ts';
+import { Hashes, UNTOLD } from '../audit/told.ts';
 import { tellEnded } from '../core/ended-counts.ts';
 import { Failure } from '../core/failure.ts';
 import { mayHaveUser } from '../core/place.ts';
@@ -226,12 +227,13 @@ function concealMistaken(app: App, { concealing, record }: Trace): void {
 
 /** Texts of refused fields that may let somebody in; the refusal's words are without them, too. */
 function concealPlaces(app: App, { route, record }: Trace, end: RecordedEnd): RecordedEnd {
-  const hashes = new Map<string, string>();
+  const hashes = new Hashes((text) => hashSecret(app, text));
+  const stands = new Map<string, string>();
   const conceal = (value: unknown, isApart: boolean): unknown => {
     if (typeof value === 'string') {
       if (isApart && !mayHaveUser(value)) return value;
-      const hash = hashSecret(app, value);
-      if (value !== '') hashes.set(value, hash);
+      const hash = hashes.find(value) ?? UNTOLD;
+      if (value !== '') stands.set(value, hash);
       return hash;
     }
     if (Array.isArray(value)) {
@@ -248,7 +250,9 @@ function concealPlaces(app: App, { route, record }: Trace, end: RecordedEnd): Re
     if (sent !== undefined) record.request[name] = conceal(sent, true);
   }
   const { error } = end;
-  return error === undefined ? end : { ...end, error: concealTexts(error, hashes) };
+  const further = Array.from(stands).flatMap(([text, hash]) => (hash === UNTOLD ? text : []));
+  if (further.length > 0) record.request.further_places = hashes.ofAll(further);
+  return error === undefined ? end : { ...end, error: concealTexts(error, stands) };
 }
 
 function isRead({ method, body }: RecordedRoute): boolean {

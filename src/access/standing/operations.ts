@@ -270,6 +270,7 @@ class Patience {
   readonly #of: number;
   #plans: number;
   #all = ATTEMPTS;
+  #judged = 0;
   #changes = false;
 
   constructor(plans: number) {
@@ -277,9 +278,14 @@ class Patience {
     this.#plans = plans;
   }
 
-  /** Whether a request that goes on has to go first. */
+  /** Whether a request that goes on has to go first: changes of what is permitted have been quicker again and again. */
   get isWorn(): boolean {
-    return this.#all <= ATTEMPTS - LOSSES;
+    return this.#judged >= LOSSES;
+  }
+
+  /** Whether others have been quicker again and again with what is planned. */
+  get isFarBehind(): boolean {
+    return this.#plans <= this.#of - LOSSES;
   }
 
   /** Whether others were quicker with what is planned. */
@@ -295,8 +301,10 @@ class Patience {
   bear(error: unknown): void {
     if (!isConflict(error)) throw error;
     this.#all -= 1;
-    if (error instanceof JudgedAnew) this.#changes ||= error.changes;
-    else this.#plans -= 1;
+    if (error instanceof JudgedAnew) {
+      this.#judged += 1;
+      this.#changes ||= error.changes;
+    } else this.#plans -= 1;
     if (this.#plans === 0 || this.#all === 0) throw error;
   }
 }
@@ -369,7 +377,7 @@ export async function settle<Result>(
       return undefined;
     }
   };
-  while (line && !(patience.isBehind && patience.isWorn)) {
+  while (line && !patience.isFarBehind) {
     const tried = await tryAgain(ground, caller, tryOnce, patience);
     if (tried) return tried.done;
   }
