@@ -9,7 +9,7 @@ import { Failure } from '../../core/failure.ts';
 import { findMountById } from '../../mounts/operations.ts';
 import { holdMount } from '../../mounts/store.ts';
 import { issueSchema } from '../../pki/certificates/request.ts';
-import { planIssuance } from '../../pki/issuance/operations.ts';
+import { planIssuance, takeBackNames, writeNames } from '../../pki/issuance/operations.ts';
 import { base62, TOKEN_RANDOMNESS } from '../../seal/token-format.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
@@ -156,6 +156,7 @@ async function issueFromAuthority(
   // Several libraries of one target issue at once: what each has made is its own.
   const record = { ...caller.record, outcome: {} };
   const leaf = await planIssuance(app, { ...caller, mount, record }, input);
+  const { names } = leaf;
   if (leaf.role.no_store) {
     throw new Failure(
       'unresolved',
@@ -176,6 +177,7 @@ async function issueFromAuthority(
     renewable: false,
   });
   const credential = { ...leaf.answer };
+  await writeNames(app, names);
   return {
     found: { source: sourceOf(library), secret: credential, credential },
     weight: 0,
@@ -187,8 +189,8 @@ async function issueFromAuthority(
       ...leaf.effects,
       lease,
     ],
-    // Nobody has seen it: uncommitted, it is nothing.
-    giveBack: async () => {},
+    // Nobody has seen it: uncommitted, it is nothing but some names.
+    giveBack: () => takeBackNames(app, names),
   };
 }
 

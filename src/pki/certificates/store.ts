@@ -76,9 +76,17 @@ const insertSomeNames = (count: number) =>
 const insertName = insertSomeNames(1);
 const insertNames = insertSomeNames(NAMES_AT_ONCE);
 
+/** Which certificate names are of. */
+interface Named {
+  mount_id: string;
+  serial: string;
+}
+
 /** Rows of the names that a certificate is found by, in the order of their index: its pages are each taken once. */
-function insertAllNames(of: { mount_id: string; serial: string }, names: Set<string>): Write[] {
-  const reversed = [...names].sort();
+function insertAllNames(of: Named, names: Iterable<string>): Write[] {
+  const reversed = [...new Set(Array.from(names, reverseName))]
+    .filter((name) => name !== '')
+    .sort();
   const writes: Write[] = [];
   let at = 0;
   for (; reversed.length - at >= NAMES_AT_ONCE; at += NAMES_AT_ONCE) {
@@ -87,6 +95,43 @@ function insertAllNames(of: { mount_id: string; serial: string }, names: Set<str
   }
   for (const name of reversed.slice(at)) writes.push(insertName({ ...of, name_0: name }));
   return writes;
+}
+
+function deleteSomeNames({ mount_id, serial }: Named, names: readonly string[]): Write {
+  const some = build
+    .deleteFrom('pki_certificate_name')
+    .where('mount_id', '=', mount_id)
+    .where('serial', '=', serial);
+  return write(some.where('reversed', 'in', names.map(reverseName)));
+}
+
+/** So many names are written with their certificate at most: those of five thousand would keep others' writes waiting. */
+const MOST_WITH_IT = 100;
+
+/** Names of a certificate, written before it is there or taken back. */
+interface NamePage {
+  insert: Write[];
+  remove: Write;
+}
+
+/**
+ * Which names of a certificate are written with it, and which before it, page by page: nothing is found by these until
+ * it is there.
+ */
+export function planNames(
+  of: Named,
+  names: readonly string[],
+): { own: readonly string[]; pages: readonly NamePage[] } {
+  if (names.length <= MOST_WITH_IT) return { own: names, pages: [] };
+  const byEnd = names.map((name) => ({ name, end: reverseName(name) }));
+  byEnd.sort((a, b) => (a.end < b.end ? -1 : 1));
+  const sorted = byEnd.map(({ name }) => name);
+  const pages: NamePage[] = [];
+  for (let at = MOST_WITH_IT; at < sorted.length; at += MOST_WITH_IT) {
+    const some = sorted.slice(at, at + MOST_WITH_IT);
+    pages.push({ insert: insertAllNames(of, some), remove: deleteSomeNames(of, some) });
+  }
+  return { own: sorted.slice(0, MOST_WITH_IT), pages };
 }
 
 const countOne = preparedWrite(
@@ -102,18 +147,20 @@ const countOne = preparedWrite(
   { rows: 1 },
 );
 
-/** The rows of a new certificate: itself, the names it can be found by, the count. */
+/**
+ * The rows of a new certificate: itself, the names it can be found by, the count.
+ *
+ * @param names besides that of the subject, those that {@link planNames} has written with it
+ */
 export function insertCertificate(
   mount_id: string,
   certificate: Omit<StoredCertificate, 'revoked_at_ms' | 'revocation_reason'>,
   names: Iterable<string>,
 ): Write[] {
   const { serial } = certificate;
-  const reversed = new Set([certificate.subject_cn, ...names].map(reverseName));
-  reversed.delete('');
   return [
     insertRow({ mount_id, revoked_at_ms: null, revocation_reason: null, ...certificate }),
-    ...insertAllNames({ mount_id, serial }, reversed),
+    ...insertAllNames({ mount_id, serial }, [certificate.subject_cn, ...names]),
     countOne({ mount_id, name: NAME_OF_COUNT }),
   ];
 }

@@ -11,7 +11,7 @@ import type { Soon } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
-import { settingsTagOf } from '../../mounts/store.ts';
+import { holdMount, settingsTagOf } from '../../mounts/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
@@ -23,7 +23,7 @@ import { requireCsr } from '../certificates/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
 import { planCertificate } from '../certificates/plan.ts';
 import type { IssueRequest, SignRequest } from '../certificates/request.ts';
-import { insertCertificate } from '../certificates/store.ts';
+import { insertCertificate, planNames } from '../certificates/store.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import { describeIssuing } from '../issuers/issuing.ts';
 import type { Key } from '../keys/key.ts';
@@ -223,6 +223,8 @@ export interface SignedLeaf {
   serial: string;
   /** Unix seconds. */
   not_after: number;
+  /** Are written before those, where there are many: {@link writeNames}. */
+  names: { mount_id: string; pages: ReturnType<typeof planNames>['pages'] };
   /** Belong into the write set that hands the certificate out; nothing is stored with `no_store`. */
   effects: Effect[];
   role: Role;
@@ -301,8 +303,9 @@ async function planSigned(
     not_after: tbs.notAfter,
     der,
   };
-  const all = [...names.dns, ...names.email, ...names.ip, ...names.uri];
-  const effects = [held, ...(role.no_store ? [] : insertCertificate(mount_id, row, all))];
+  const stored = role.no_store ? [] : [...names.dns, ...names.email, ...names.ip, ...names.uri];
+  const { own, pages } = planNames({ mount_id, serial }, stored);
+  const effects = [held, ...(role.no_store ? [] : insertCertificate(mount_id, row, own))];
   const answer = encodeIssued({
     der,
     facts: {
@@ -314,22 +317,62 @@ async function planSigned(
     ...(subject.private_key && { private_key: subject.private_key }),
     request: input,
   });
-  return { answer, warnings: plan.warnings, serial, not_after: tbs.notAfter, effects, role };
+  const { warnings } = plan;
+  return {
+    answer,
+    warnings,
+    serial,
+    not_after: tbs.notAfter,
+    names: { mount_id, pages },
+    effects,
+    role,
+  };
 }
+
+/**
+ * Has the names of a certificate that are too many for its own write set written before it. They tell nobody anything
+ * until it is there, so that they need no record.
+ */
+export async function writeNames(app: App, names: SignedLeaf['names']): Promise<void> {
+  try {
+    for (const { insert } of names.pages) {
+      await app.store.commit([holdMount({ id: names.mount_id }), ...insert]);
+    }
+  } catch (error) {
+    await takeBackNames(app, names);
+    throw error;
+  }
+}
+
+/** Takes them back where there will be no certificate. What stays, as when the server is killed, is found by nobody. */
+export async function takeBackNames(app: App, { pages }: SignedLeaf['names']): Promise<void> {
+  for (const { remove } of pages) await app.store.commit([remove]).catch(() => {});
+}
+
+/** Whether a write set surely was not written. */
+const isRefused = (error: unknown): boolean =>
+  !(error instanceof Failure) || error.kind !== 'unavailable';
 
 async function commitSigned(
   app: App,
   caller: Caller,
-  { answer, warnings, serial, not_after, effects, role }: SignedLeaf,
+  leaf: SignedLeaf,
 ): Promise<Answer<IssuedAnswer>> {
   // The row is durable before the certificate leaves the process: a crash in between loses a
   // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
   // the record of the request still comes first.
-  const leased = leaseOf(app, caller, role, { serial, not_after });
-  const all = [...effects, ...(leased?.effects ?? [])];
-  // Names may have been granted to who the caller was.
-  if (isTemplated(role)) await app.commitOnce(caller, all);
-  else await app.commit(caller, all);
+  const { answer, warnings, role, names } = leaf;
+  const leased = leaseOf(app, caller, role, leaf);
+  const all = [...leaf.effects, ...(leased?.effects ?? [])];
+  await writeNames(app, names);
+  try {
+    // Names may have been granted to who the caller was.
+    if (isTemplated(role)) await app.commitOnce(caller, all);
+    else await app.commit(caller, all);
+  } catch (error) {
+    if (isRefused(error)) await takeBackNames(app, names);
+    throw error;
+  }
   return { data: answer, warnings, ...(leased && { lease: leased.lease }) };
 }
 

@@ -5,9 +5,11 @@ import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { Caller } from '../../access/caller.ts';
 import type { App } from '../../app.ts';
-import { insertMount } from '../../mounts/store.ts';
+import { Failure } from '../../core/failure.ts';
+import { deleteMount, insertMount } from '../../mounts/store.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Store } from '../../store/store.ts';
+import { type Effect, writesOf } from '../../store/write.ts';
 import { issueSchema } from '../certificates/request.ts';
 import { writeIssuersConfig, writeKeysConfig, writeUrls } from '../config/operations.ts';
 import { removeIssuer, updateIssuer } from '../issuers/operations.ts';
@@ -17,7 +19,7 @@ import { deleteKey } from '../keys/store.ts';
 import { writeRole } from '../roles/operations.ts';
 import { roleFields } from '../roles/role.ts';
 import { generateRoot } from '../roots/operations.ts';
-import { issueCertificate, planIssuance } from './operations.ts';
+import { issueCertificate, planIssuance, writeNames } from './operations.ts';
 
 const rootSchema = z.object({ exported: z.string(), ...rootFields });
 const roleSchema = z.object({ name: z.string(), ...roleFields });
@@ -167,5 +169,71 @@ eachEngine('a certificate that is being made', (open) => {
       isOver = true;
     }
     await Promise.all(changing);
+  });
+});
+
+const countNames = async (store: Store): Promise<number> => {
+  const rows = await store.db.selectFrom('pki_certificate_name').select('reversed').execute();
+  return rows.length;
+};
+
+/** An app whose write sets are looked at: how many names the one with the most has. */
+function watchSets(app: App): { watched: App; most(): number } {
+  let most = 0;
+  const look = (effects: readonly Effect[]): void => {
+    const names = writesOf(effects).filter(({ sql }) => sql.includes('pki_certificate_name'));
+    most = Math.max(
+      most,
+      names.reduce((sum, { parameters }) => sum + parameters.length / 3, 0),
+    );
+  };
+  const watched: App = {
+    ...app,
+    commit: (caller, effects) => {
+      look(effects);
+      return app.commit(caller, effects);
+    },
+    store: new Proxy(app.store, {
+      get: (store, key) =>
+        key === 'commit'
+          ? (effects: readonly Effect[]) => {
+              look(effects);
+              return store.commit(effects);
+            }
+          : Reflect.get(store, key, store),
+    }),
+  };
+  return { watched, most: () => most };
+}
+
+eachEngine('a certificate with many names', (open) => {
+  const many = Array.from({ length: 450 }, (_, at) => `n${at}.example`);
+  const long = {
+    ...request,
+    ...issueSchema.parse({ common_name: 'a.example', alt_names: many.join() }),
+  };
+
+  test('has all of them kept, by write sets that none of is long', async () => {
+    const { app, caller } = await make(await open());
+    const { watched, most } = watchSets(app);
+    const before = await countNames(app.store);
+    await issueCertificate(watched, caller, long);
+    assert.equal(await countNames(app.store), before + many.length + 1);
+    assert.ok(most() <= 101, `${most()}`);
+  });
+
+  test('that is refused leaves none of them, and one whose mount is gone either', async () => {
+    const { app, caller } = await make(await open());
+    const before = await countNames(app.store);
+    const refusing: App = {
+      ...app,
+      commit: () => Promise.reject(new Failure('forbidden', 'permission denied')),
+    };
+    await assert.rejects(issueCertificate(refusing, caller, long), { kind: 'forbidden' });
+    assert.equal(await countNames(app.store), before);
+    const { names } = await planIssuance(app, caller, long);
+    await app.store.commit([deleteMount(caller.mount)]);
+    await assert.rejects(writeNames(app, names), { kind: 'conflict' });
+    assert.equal(await countNames(app.store), before);
   });
 });
