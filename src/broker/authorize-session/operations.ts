@@ -84,7 +84,7 @@ function scopeNamed(scopes: ReadonlyMap<string, Scope>, name: string): string {
 }
 
 /** A target that changed between reading and writing is read again this often. */
-const ATTEMPTS = 4;
+const ATTEMPTS = 8;
 /** 9999-12-31T23:59:59Z, the last instant that a certificate can name (RFC 5280 §4.1.2.5). */
 const LAST_MS = 253_402_300_799_000;
 

@@ -84,16 +84,23 @@ async function logInAccount(
     principals: readonly string[];
   },
 ): Promise<BoundaryAnswer> {
-  try {
-    return await tryLogIn(app, caller, login);
-  } catch (error) {
-    // Somebody's first log-in twice at once: the other one has made what both wanted to make. Or
-    // what the log-in stands on has changed.
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    const account = await requireUnchanged(app, login);
-    return tryLogIn(app, caller, { ...login, account });
+  let { account } = login;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await tryLogIn(app, caller, { ...login, account });
+    } catch (error) {
+      // Somebody's first log-in twice at once: the other one has made what both wanted to make. Or
+      // what the log-in stands on has changed.
+      if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+      account = await requireUnchanged(app, login);
+      if (attempt < ATTEMPTS) continue;
+      throw new Failure('unavailable', 'the account is being changed, try again', { cause: error });
+    }
   }
 }
+
+/** What is changed while somebody logs in has it tried again. */
+const ATTEMPTS = 8;
 
 /** After a refused commit: the account as it is now, if what was proved still holds. */
 async function requireUnchanged(
