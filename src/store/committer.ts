@@ -14,7 +14,7 @@ import { BatchSize } from './batch-size.ts';
 import { isHold } from './holding.ts';
 import { BatchPacker } from './packing.ts';
 import { askingOf, refuseForRoom, type WaitingSet, WaitingSets } from './waiting-sets.ts';
-import { type Effect, isAuditEntry, requirePortable, writesOf } from './write.ts';
+import { type Effect, isAuditEntry, isPortable, refuseUnportable } from './write.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
 export interface StoreLog {
@@ -120,7 +120,9 @@ export class Committer {
       return Promise.reject(refuseForRoom());
     }
     return new Promise((resolve, reject) => {
-      for (const { parameters } of writesOf(effects)) requirePortable(parameters);
+      if (!effects.every((effect) => isAuditEntry(effect) || isPortable(effect.parameters))) {
+        throw refuseUnportable();
+      }
       const bytes = weigh(effects);
       this.#waiting.add({ effects, bytes, asking, resolve, reject });
       this.#schedule();

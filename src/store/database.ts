@@ -12,7 +12,14 @@ import {
 } from 'kysely';
 import type { ReadonlyKysely } from 'kysely/readonly';
 import type { Tables } from './tables.ts';
-import { type Guard, requireValue, type Value, type Write } from './write.ts';
+import {
+  type Guard,
+  isPortable,
+  refuseUnportable,
+  requireValue,
+  type Value,
+  type Write,
+} from './write.ts';
 
 /**
  * The database as store functions read it. It refuses to write, in its type and in its
@@ -59,11 +66,24 @@ export interface Some<Row> {
 const readers = new WeakMap<object, Reader>();
 
 /** Wraps an engine's reader for queries written with Kysely. */
-export function createDb(reader: Reader): Db {
+export function createDb(engine: Reader): Db {
+  const reader = onlyPortable(engine);
   const kysely = new Kysely<Tables>({ dialect: dialectOver(() => new ReaderDriver(reader)) });
   readers.set(kysely, reader);
   // The library's own way to narrow it: the read-only type is not a supertype of the full one.
   return kysely as never;
+}
+
+/** PostgreSQL refuses texts that SQLite takes: what is asked of either is the same. */
+function onlyPortable(reader: Reader): Reader {
+  const refuse = () => Promise.reject(refuseUnportable());
+  return {
+    all: (sql, asked) => (isPortable(asked) ? reader.all(sql, asked) : refuse()),
+    first: (sql, asked) => (isPortable(asked) ? reader.first(sql, asked) : refuse()),
+    some: (sql, asked, columns) =>
+      isPortable(asked) ? reader.some(sql, asked, columns) : refuse(),
+    close: () => reader.close(),
+  };
 }
 
 /**

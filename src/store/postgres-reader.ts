@@ -10,7 +10,7 @@ import { LongOfLate } from './long-of-late.ts';
 import { noteLong } from './long-reads.ts';
 import { isKept, isServerError } from './pipeline.ts';
 import { BY_INDEX, CONNECT_TIMEOUT_MS, clientOf, isStatementError } from './postgres-session.ts';
-import { requirePortable, type Value } from './write.ts';
+import type { Value } from './write.ts';
 
 /** Texts that are prepared by name on each connection; those that come later are not. */
 const STATEMENTS = 500;
@@ -57,7 +57,6 @@ export class PostgresReader implements Reader {
   }
 
   async #read(sql: string, parameters: readonly Value[]) {
-    requirePortable(parameters);
     const giveBackFew = this.#longOfLate.has(sql) ? await this.#fewPlaces.take() : undefined;
     // Whose turn comes is given the connection of whoever is through.
     const giveBack = await this.#places.take();

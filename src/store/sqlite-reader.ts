@@ -4,7 +4,7 @@ import { Failure } from '../core/failure.ts';
 import { LoopTurns } from '../core/loop-turns.ts';
 import { MOST_BYTES, type Reader, type Some } from './database.ts';
 import { noteLong } from './long-reads.ts';
-import { requirePortable, type Value } from './write.ts';
+import type { Value } from './write.ts';
 
 /** How long a connection waits for a lock that another one holds for a moment. */
 export const BUSY_TIMEOUT_MS = 5_000;
@@ -68,7 +68,6 @@ export class SqliteReader implements Reader {
   }
 
   async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
-    requirePortable(parameters);
     if (this.#turns.isOver) await this.#turns.next();
     try {
       const { statement, columns } = this.#statements.get(sql);
@@ -80,7 +79,6 @@ export class SqliteReader implements Reader {
   }
 
   async first(sql: string, parameters: readonly Value[]): Promise<unknown> {
-    requirePortable(parameters);
     if (this.#turns.isOver) await this.#turns.next();
     try {
       const { statement, columns } = this.#statements.get(sql);
@@ -98,7 +96,6 @@ export class SqliteReader implements Reader {
     parameters: readonly Value[],
     long: readonly string[],
   ): Promise<Some<unknown>> {
-    requirePortable(parameters);
     if (this.#turns.isOver) await this.#turns.next();
     try {
       const { statement, columns } = this.#statements.get(sql);

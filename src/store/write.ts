@@ -66,17 +66,15 @@ export function requireValue(value: unknown): Value {
 }
 
 /**
- * For reads as well as writes, on either engine: PostgreSQL refuses a statement that is only asked for such a text.
- *
- * @throws Failure `invalid` for text with a zero character, which PostgreSQL cannot store and
- *   which ends a name early in too many other programs
+ * Whether a statement may be given these, to read or to write, on either engine: text with a zero character PostgreSQL
+ * neither stores nor asks for, and it ends a name early in too many other programs.
  */
-export function requirePortable(parameters: readonly Value[]): void {
-  for (const value of parameters) {
-    if (typeof value === 'string' && value.includes('\0')) {
-      throw new Failure('invalid', 'text must not contain the character U+0000');
-    }
-  }
+export function isPortable(parameters: readonly Value[]): boolean {
+  return !parameters.some((value) => typeof value === 'string' && value.includes('\0'));
+}
+
+export function refuseUnportable(): Failure {
+  return new Failure('invalid', 'text must not contain the character U+0000');
 }
 
 function describe(value: unknown): string {

@@ -54,7 +54,7 @@ async function changeAtOnce(
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, (_, at) => change(at)));
   const counts = new Set<number>();
   for (const { id: from_id } of made) {
-    counts.add(await countLinksFrom(store.db, { from_id, kind, most: MANY }));
+    counts.add(await countLinksFrom(store.db, { from_id, kind }, MANY));
   }
   const done = ends.filter(({ status }) => status === 'fulfilled').length;
   return { most: most(), done, counts: [...counts] };

@@ -63,7 +63,7 @@ export async function changeLinks(
 ): Promise<Resource> {
   const { resource, version, kind } = request;
   requireVersion(definition, resource, version);
-  const count = await countLinksFrom(app.db, { from_id: resource.id, kind, most: MOST_COUNTED });
+  const count = await countLinksFrom(app.db, { from_id: resource.id, kind }, MOST_COUNTED);
   const bytes = (count + request.ids.length) * BYTES_EACH;
   return changesOf(app).run(resource.id, bytes, async () => {
     // Whoever has waited comes too late, unless nothing came of the change before.

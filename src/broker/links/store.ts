@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { aside } from '../../store/aside.ts';
+import { countSome } from '../../store/count-some.ts';
 import { build, compiled, type Db, prepared } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
 import { namedIn } from '../../store/named-in.ts';
@@ -22,30 +23,8 @@ export async function listLinksFrom(db: Db, from_id: string, kind: LinkKind): Pr
   return (await linksFrom.all(db, { from_id, kind })).map((row) => row.to_id);
 }
 
-const counted = prepared<
-  { from_id: string; kind: string; most: number },
-  { count: number | bigint }
->((from, { from_id, kind, most }) =>
-  from
-    .selectFrom(
-      from
-        .selectFrom('resource_link')
-        .select('to_id')
-        .where('from_id', '=', from_id)
-        .where('kind', '=', kind)
-        .limit(most)
-        .as('some'),
-    )
-    .select(({ fn }) => fn.countAll<number | bigint>().as('count')),
-);
-
 /** How many links of a kind a resource has; more than `most` are not counted. */
-export async function countLinksFrom(
-  db: Db,
-  of: { from_id: string; kind: LinkKind; most: number },
-): Promise<number> {
-  return Number((await counted.first(db, of))?.count ?? 0);
-}
+export const countLinksFrom = countSome('resource_link', ['from_id', 'kind']);
 
 const someLinksFrom = prepared<
   { from_id: string; kind: string; after: string; limit: number },

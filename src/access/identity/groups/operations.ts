@@ -100,7 +100,8 @@ async function measureChange(
   const sent = (member_entity_ids?.length ?? 0) + (member_group_ids?.length ?? 0);
   const isOfMembers = member_entity_ids !== undefined || member_group_ids !== undefined;
   const most = MOST_COUNTED;
-  const present = group && isOfMembers ? await countMembers(app.db, group.id, most) : 0;
+  const present =
+    group && isOfMembers ? await countMembers(app.db, { group_id: group.id }, most) : 0;
   return {
     thing: group?.id ?? `name ${name}`,
     bytes: (group?.bytes ?? 0) + (sent + present) * BYTES_EACH,

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { countSome } from '../../../store/count-some.ts';
 import { build, type Db } from '../../../store/database.ts';
 import { preparedHold } from '../../../store/held.ts';
 import { compareIds } from '../../../store/in-blocks.ts';
@@ -35,19 +36,7 @@ export const countEntityMembers = (
   countBy(db, 'group_id', { ids: group_ids, kind: 'entity', at_once: COUNTED_AT_ONCE });
 
 /** How many members a group has; more than `most` are not counted. */
-export async function countMembers(db: Db, group_id: string, most: number): Promise<number> {
-  const some = build
-    .selectFrom('identity_group_member')
-    .select('member_id')
-    .where('group_id', '=', group_id)
-    .limit(most)
-    .as('some');
-  const row = await db
-    .selectFrom(some)
-    .select(({ fn }) => fn.countAll<number | bigint>().as('count'))
-    .executeTakeFirst();
-  return Number(row?.count ?? 0);
-}
+export const countMembers = countSome('identity_group_member', ['group_id']);
 
 /** How many groups each of some groups is itself a member of; those in none are left out. */
 export const countParents = (

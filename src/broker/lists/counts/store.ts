@@ -1,3 +1,4 @@
+import { countSome } from '../../../store/count-some.ts';
 import { type Db, prepared } from '../../../store/database.ts';
 import type { ResourceTypeName } from '../../resource-types.ts';
 
@@ -60,22 +61,7 @@ export async function countPage(
   return { counted: Number(row?.counted ?? 0) };
 }
 
-const inContainer = prepared<
-  { type: string; container_id: string; limit: number },
-  { counted: number }
->((from, { type, container_id, limit }) =>
-  from
-    .selectFrom((inner) =>
-      inner
-        .selectFrom('resource')
-        .select('id')
-        .where('container_id', '=', container_id)
-        .where('type', '=', type)
-        .limit(limit)
-        .as('some'),
-    )
-    .select((row) => row.fn.countAll<number>().as('counted')),
-);
+const countInContainer = countSome('resource', ['container_id', 'type']);
 
 /** How many there are of a type in a container, as far as a page goes. */
 export async function countContained(
@@ -83,6 +69,5 @@ export async function countContained(
   type: ResourceTypeName,
   container_id: string,
 ): Promise<number> {
-  const row = await inContainer.first(db, { type, container_id, limit: PAGE });
-  return Number(row?.counted ?? 0);
+  return countInContainer(db, { container_id, type }, PAGE);
 }
