@@ -6,6 +6,7 @@ import { NOT_RECORDED, recordable, recordedAs } from './recorded-shape.ts';
 const S = { password: 'hunter2' };
 const tags = recordedAs(z.unknown().optional(), z.record(z.string(), z.array(z.string())));
 const text = z.string().optional();
+const withDefault = z.string().prefault('');
 const arguments_ = z.strictObject({ host_id: z.string().nullish() }).optional();
 
 const cases: [what: string, schemas: z.ZodType[], value: unknown, recorded: unknown][] = [
@@ -13,6 +14,8 @@ const cases: [what: string, schemas: z.ZodType[], value: unknown, recorded: unkn
   ['a number where a text is declared', [text], 5, 5],
   ['an object where a text is declared', [text], S, NOT_RECORDED],
   ['a list where a text is declared', [text], ['hunter2'], NOT_RECORDED],
+  ['a list where a text with a default is declared', [withDefault], ['hunter2'], NOT_RECORDED],
+  ['a text where one with a default is declared', [withDefault], 'a', 'a'],
   [
     'an object where a number is declared',
     [z.string().transform(Number).pipe(z.number()).optional()],

@@ -38,9 +38,7 @@ const isNested = (value: unknown): boolean => typeof value === 'object' && value
 
 /** Whether a schema says all that a value may hold. */
 function isClosed(schema: z.core.$ZodType): boolean {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
-    return isClosed(schema.def.innerType);
-  }
+  if (isWrapper(schema)) return isClosed(schema.def.innerType);
   if (schema instanceof z.ZodPipe) return isClosed(schema.def.out);
   if (schema instanceof z.ZodArray) return isClosed(schema.def.element);
   if (schema instanceof z.ZodRecord) return isClosed(schema.def.valueType);
@@ -52,5 +50,9 @@ function isClosed(schema: z.core.$ZodType): boolean {
   }
   return SCALARS.some((kind) => schema instanceof kind);
 }
+
+const WRAPPERS = [z.ZodOptional, z.ZodNullable, z.ZodDefault, z.ZodPrefault] as const;
+const isWrapper = (schema: z.core.$ZodType): schema is InstanceType<(typeof WRAPPERS)[number]> =>
+  WRAPPERS.some((kind) => schema instanceof kind);
 
 const SCALARS = [z.ZodString, z.ZodNumber, z.ZodBoolean, z.ZodEnum, z.ZodLiteral] as const;
