@@ -115,6 +115,9 @@ async function deleteSecretIdsBeforehand(app: App, caller: Caller, key: RoleKey)
   }
 }
 
+/** In which a role is changed. */
+export const lineOfApprole = ({ mount_id, name }: RoleKey): string => `approle ${mount_id} ${name}`;
+
 const changesOf = perApp(() => new ChangesInTurn());
 
 /** As {@link commitPlanned}, of a plan that reads a role: whoever waits for a long one holds nothing of it. */
@@ -126,8 +129,8 @@ export async function commitInTurn<Result>(
 ): Promise<Result> {
   const key = keyOf(caller, input);
   const bytes = await measureApprole(app.db, key);
-  const change = () => commitPlanned(app, caller, plan);
-  return changesOf(app).run(`${key.mount_id}/${key.name}`, bytes, change);
+  const line = lineOfApprole(key);
+  return changesOf(app).run(line, bytes, () => commitPlanned(app, caller, plan, line));
 }
 
 /** As {@link commitInTurn}, where log-ins may end by it. */

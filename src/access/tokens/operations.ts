@@ -10,14 +10,14 @@ import type { Caller, TokenFacts } from '../caller.ts';
 import { maySudo } from '../grants.ts';
 import { listEntityPolicies } from '../identity/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
-import { commitPlanned } from '../standing/operations.ts';
+import { commitPlanned, type Planned } from '../standing/operations.ts';
 import { startFilling } from '../walks/operations.ts';
 import { describeAuth, describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
 import { type MintedToken, mintToken, nowSeconds, tokenId } from './minting/operations.ts';
 import { noteToken } from './recorded.ts';
-import { requireTokenRole } from './roles/operations.ts';
+import { lineOfTokenRole, requireTokenRole } from './roles/operations.ts';
 import { holdTokenRole } from './roles/store.ts';
 import {
   findTokenByAccessor,
@@ -36,7 +36,7 @@ export async function createToken(
 ): Promise<Answer> {
   const { role_name, wish } = input;
   const path = `${fullPath(caller.mount)}${creationPath(input)}`;
-  const { minted, warnings } = await commitPlanned(app, caller, async () => {
+  const plan = async (): Promise<Planned<{ minted: MintedToken; warnings: string[] }>> => {
     const { token: parent, acl } = requireAuthenticated(caller);
     const role =
       role_name === undefined
@@ -59,7 +59,9 @@ export async function createToken(
     const held = [...holdSettings(mount), ...(role ? [holdTokenRole(role)] : [])];
     const effects = [...held, ...minted.effects];
     return { effects, result: { minted, warnings } };
-  });
+  };
+  const line = role_name === undefined ? undefined : lineOfTokenRole(role_name);
+  const { minted, warnings } = await commitPlanned(app, caller, plan, line);
   const unknown = await listUnknownPolicies(app, minted.token.policies);
   return answerMinted(app, minted, [
     ...warnings,

@@ -98,6 +98,9 @@ function requireUser(stored: StoredUser | undefined): void {
 const replaced = (): Failure =>
   new Failure('conflict', 'the user, or the password, is another one by now: try again');
 
+const lineOf = (key: { mount_id: string; name: string }): string =>
+  `user ${key.mount_id} ${key.name}`;
+
 const changesOf = perApp(() => new ChangesInTurn());
 
 /** @param check whether it may be done to what is there */
@@ -132,8 +135,8 @@ async function changeUser(
   const bytes = await measureUser(app.db, key);
   // Who waits to have a password hashed, behind others of their address, holds no place that a long user takes.
   if (bytes > 0 && password !== '') hashed = await hash();
-  const change = () => commitPlanned(app, caller, plan);
-  return changesOf(app).run(`${key.mount_id}/${key.name}`, bytes, change);
+  const line = lineOf(key);
+  return changesOf(app).run(line, bytes, () => commitPlanned(app, caller, plan, line));
 }
 
 export async function removeUser(
@@ -214,6 +217,7 @@ function finderOf(
       display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
       meta: { username: name },
       alias: name,
+      line: lineOf({ mount_id, name }),
       effects: [...proved.effects, holdUser({ mount_id, name }, stored)],
     };
   };

@@ -6,6 +6,7 @@ import type { Caller } from '../../caller.ts';
 import { areWithin, judgeAddress } from '../../tokens/addresses.ts';
 import { logInIfFound, type SucceededLogIn } from '../../tokens/log-in/operations.ts';
 import { nowSeconds } from '../../tokens/minting/operations.ts';
+import { lineOfApprole } from '../operations.ts';
 import { storedApprole } from '../role.ts';
 import { isUsable } from '../secret-id.ts';
 import { secretKey } from '../secret-ids/operations.ts';
@@ -80,6 +81,7 @@ async function checkMachine(
     display_name: 'approle',
     meta: { role_name: name },
     alias: role_id,
+    line: lineOfApprole({ mount_id, name }),
   };
   if (!known || !isFromNear) return undefined;
   const held = holdApprole({ mount_id, name }, known);

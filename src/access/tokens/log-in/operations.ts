@@ -14,32 +14,13 @@ import { answerMinted } from '../operations.ts';
 import { noteToken } from '../recorded.ts';
 import { type LogIn, planLogIn } from '../settings.ts';
 
-/**
- * Makes the token of a log-in that has succeeded, together with the effects it had. It stands
- * for the entity that the mount means by `alias`; whoever comes for the first time gets one.
- */
-export async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
-  // Another first log-in of the same name may make its entity in the meantime, somebody may change the
-  // entity, or tune the mount.
-  return settle(
-    app,
-    caller,
-    async () => {
-      const person = await ensureEntityForAlias(app, caller.mount, input.alias);
-      // Whoever has more policies than are read gets no token that could not be used. Who is new has
-      // none, and is not to be remembered as somebody who is not there.
-      if (!person.is_new) await listEntityPolicies(app, person.entity.id);
-      return logInAs(app, caller, input, person);
-    },
-    LOG_INS,
-  );
-}
-
-const LOG_INS = 3;
+/** What is changed while somebody logs in has it tried again. */
+const ATTEMPTS = 8;
 
 /**
- * As {@link logIn}, of somebody who is found again when what lets them in was changed by somebody else
- * meanwhile: nobody who came rightly is told that they did not.
+ * Makes the token of a log-in that has succeeded, together with the effects it had. It stands for the entity that the
+ * mount means by `alias`; whoever comes for the first time gets one. Who logs in is found again when what lets them in
+ * was changed by somebody else meanwhile: nobody who came rightly is told that they did not.
  *
  * @param find reads what lets them in whenever it is called; undefined: nothing does
  * @returns undefined when nothing lets them in, or whom it stands for may not come in
@@ -50,24 +31,44 @@ export async function logInIfFound(
   caller: Caller,
   find: () => Promise<SucceededLogIn | undefined>,
 ): Promise<Answer | undefined> {
-  for (let left = LOG_INS; left > 0; left -= 1) {
+  // Who it is, and so where that is changed, is known once it was found.
+  const line = { app, thing: '' };
+  const attempt = async (): Promise<Answer | undefined> => {
     const found = await find();
     if (!found) return undefined;
+    line.thing = found.line;
     try {
       return await logIn(app, caller, found);
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      if (error.kind === 'forbidden') return undefined;
-      if (error.kind !== 'conflict') throw error;
+      if (error instanceof Failure && error.kind === 'forbidden') return undefined;
+      throw error;
     }
+  };
+  try {
+    return await settle(app, caller, attempt, ATTEMPTS, line);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    throw new Failure('unavailable', 'what this log-in rests on is being changed; try again', {
+      cause: error,
+    });
   }
-  throw new Failure('unavailable', 'what this log-in rests on is being changed; try again');
+}
+
+/** @throws Failure `forbidden` for whoever it stands for */
+async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
+  const person = await ensureEntityForAlias(app, caller.mount, input.alias);
+  // Whoever has more policies than are read gets no token that could not be used. Who is new has
+  // none, and is not to be remembered as somebody who is not there.
+  if (!person.is_new) await listEntityPolicies(app, person.entity.id);
+  return logInAs(app, caller, input, person);
 }
 
 /** Somebody who has proved to be who they say. */
 export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
   /** What the mount calls whoever logs in. */
   alias: string;
+  /** In which what lets them in is changed. */
+  line: string;
   effects?: readonly Effect[];
 }
 

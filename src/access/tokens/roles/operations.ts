@@ -5,7 +5,7 @@ import { mergePatch } from '../../../core/fields.ts';
 import { listKeys } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import type { Caller } from '../../caller.ts';
-import { commitPlanned } from '../../standing/operations.ts';
+import { commitPlanned, type Planned } from '../../standing/operations.ts';
 import { checkTokenRole, describeTokenRole, type TokenRole, tokenRoleSchema } from './role.ts';
 import {
   deleteTokenRole,
@@ -46,6 +46,9 @@ export async function listTokenRoleNames(app: App): Promise<Answer> {
   return listKeys((page) => listTokenRoles(app.db, page), {});
 }
 
+/** In which a role is changed, and those are made tokens by it that came too late for a change. */
+export const lineOfTokenRole = (role_name: string): string => `token role ${role_name}`;
+
 const changesOf = perApp(() => new ChangesInTurn());
 
 /** Writes a role; what is left out stays as it was. */
@@ -55,16 +58,16 @@ export async function writeTokenRole(
   input: { role_name: string } & { [Name in keyof TokenRole]?: TokenRole[Name] | undefined },
 ): Promise<Answer> {
   const { role_name, ...sent } = input;
-  const change = () =>
-    commitPlanned<Answer>(app, caller, async () => {
-      const existing = await findStoredTokenRole(app.db, role_name);
-      const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
-      checkTokenRole(role);
-      const effects = [saveTokenRole(role_name, existing, role)];
-      return { effects, result: {}, found: existing !== undefined };
-    });
+  const plan = async (): Promise<Planned<Answer>> => {
+    const existing = await findStoredTokenRole(app.db, role_name);
+    const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
+    checkTokenRole(role);
+    const effects = [saveTokenRole(role_name, existing, role)];
+    return { effects, result: {}, found: existing !== undefined };
+  };
   const bytes = await measureTokenRole(app.db, { name: role_name });
-  return changesOf(app).run(role_name, bytes, change);
+  const line = lineOfTokenRole(role_name);
+  return changesOf(app).run(line, bytes, () => commitPlanned(app, caller, plan, line));
 }
 
 export async function removeTokenRole(
