@@ -231,6 +231,19 @@ const entities: ContestCase[] = [
     changes: [{ disabled: true }, { metadata: { a: 'b' } }],
   })),
   ...removed(
+    'one entity is disabled by its name',
+    async ({ make, named }) => {
+      const id = await make('entity', { name: named('off') });
+      return {
+        path: `entity/name/${named('off')}`,
+        change: { disabled: true },
+        remove: ['DELETE', `entity/id/${id}`],
+        in_line: true,
+      };
+    },
+    /was removed/,
+  ),
+  ...removed(
     'a change of one of many entities',
     async ({ make }) => {
       const entity_ids = [await make('entity', MADE), await make('entity', MADE)];
@@ -348,6 +361,7 @@ const aliases = ({ path, of }: AliasKind): ContestCase[] => [
       const common = { name: at.named('ann'), mount_accessor: await at.newAccessor() };
       const id = await at.make(path, { ...common, canonical_id: await at.make(...of) });
       return {
+        in_line: path === 'entity-alias',
         requests: [
           ['POST', path, { ...common, canonical_id: await at.make(...of) }],
           ['DELETE', `${path}/id/${id}`],

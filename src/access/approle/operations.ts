@@ -12,7 +12,7 @@ import { findAlias } from '../identity/aliases/store.ts';
 import { nameKey } from '../identity/entity.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
 import { removeLogInsAfterCommit } from '../leases/ending/operations.ts';
-import { commitPage, commitPlanned, type Planned } from '../standing/operations.ts';
+import { commitPage, commitPlanned, type Planned, type PlansLine } from '../standing/operations.ts';
 import type { TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
 import { type Approle, checkApprole, describeApprole, storedApprole } from './role.ts';
@@ -98,9 +98,12 @@ export async function removeApprole(app: App, caller: Caller, input: RoleName): 
     return {
       effects: [deleteApprole(key, existing), ...namesake.effects],
       result: {},
-      beforehand: async () => {
-        await deleteSecretIdsBeforehand(app, caller, key);
-        await namesake.beforehand?.();
+      beforehand: {
+        of: lineOfApprole(key),
+        async end() {
+          await deleteSecretIdsBeforehand(app, caller, key);
+          await namesake.beforehand?.end();
+        },
       },
     };
   });
@@ -120,17 +123,23 @@ export const lineOfApprole = ({ mount_id, name }: RoleKey): string => `approle $
 
 const changesOf = perApp(() => new ChangesInTurn());
 
-/** As {@link commitPlanned}, of a plan that reads a role: whoever waits for a long one holds nothing of it. */
+/**
+ * As {@link commitPlanned}, of a plan that reads a role: whoever waits for a long one holds nothing of it.
+ *
+ * @param changes whether it changes the role
+ */
 export async function commitInTurn<Result>(
   app: App,
   caller: Caller,
   input: RoleName,
   plan: () => Promise<Planned<Result>>,
+  { changes }: Pick<PlansLine, 'changes'>,
 ): Promise<Result> {
   const key = keyOf(caller, input);
   const bytes = await measureApprole(app.db, key);
-  const line = lineOfApprole(key);
-  return changesOf(app).run(line, bytes, () => commitPlanned(app, caller, plan, line));
+  const thing = lineOfApprole(key);
+  const change = () => commitPlanned(app, caller, plan, { thing, changes });
+  return changesOf(app).run(thing, bytes, change);
 }
 
 /** As {@link commitInTurn}, where log-ins may end by it. */
@@ -140,7 +149,7 @@ async function commitEnding(
   input: RoleName,
   plan: () => Promise<Planned<Answer>>,
 ): Promise<Answer> {
-  const answer = await commitInTurn(app, caller, input, plan);
+  const answer = await commitInTurn(app, caller, input, plan, { changes: true });
   await removeLogInsAfterCommit(app, caller);
   return answer;
 }
@@ -224,7 +233,10 @@ async function planNamesake(
   const at = { mount_accessor: caller.mount.accessor, name: existing.role_id };
   return {
     effects: [...(await planAliasRemoval(app, at)), ...bumpPermissionVersion()],
-    beforehand: () => endLogInsBeforehand(app, caller, at),
+    beforehand: {
+      of: lineOfApprole({ mount_id: caller.mount.id, name: existing.name }),
+      end: () => endLogInsBeforehand(app, caller, at),
+    },
   };
 }
 

@@ -119,6 +119,36 @@ eachEngine('a request that merges what it has read with what it was sent', (open
     assert.ok(Math.max(...attempts) <= 4, `${attempts}`);
   });
 
+  test('has those who change the same wait once it does, and nobody who only goes by it', async () => {
+    const { app, caller } = await openBench(open);
+    const [isInLine, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const line = { thing: 'a role', changes: true };
+    let attempts = 0;
+    const late = commitPlanned(
+      app,
+      caller,
+      async () => {
+        attempts += 1;
+        if (attempts === 1) return { effects: [save('never read', 'a')], result: null };
+        isInLine.resolve();
+        await goOn.promise;
+        return { effects: [save(undefined, 'a')], result: null };
+      },
+      line,
+    );
+    await isInLine.promise;
+    const plan = async (): Promise<Planned<null>> => ({ effects: [], result: null });
+    let isDone = false;
+    const change = commitPlanned(app, caller, plan, line).then(() => {
+      isDone = true;
+    });
+    await commitPlanned(app, caller, plan, { thing: 'a role', changes: false });
+    await commitPlanned(app, caller, plan);
+    assert.equal(isDone, false, 'waited');
+    goOn.resolve();
+    await Promise.all([late, change]);
+  });
+
   test('is refused by the error of its new plan', async () => {
     const { app, caller } = await openBench(open);
     const plan = async (): Promise<Planned<null>> => {
@@ -207,8 +237,11 @@ eachEngine('what has come or gone since the request was permitted', (open) => {
         effects: [save('a', 'b')],
         result: null,
         found: true,
-        beforehand: async () => {
-          ended.push(`of ${await bodyIn(app)}`);
+        beforehand: {
+          of: 'a thing',
+          end: async () => {
+            ended.push(`of ${await bodyIn(app)}`);
+          },
         },
       }));
       if (may === 'make') await assert.rejects(done, /permission denied/);
@@ -229,7 +262,7 @@ eachEngine('what has come or gone since the request was permitted', (open) => {
       const change = async (at: number): Promise<void> => {
         const record = { ...caller.record, path: `thing-${at}` };
         const address = `192.0.${networks === 1 ? 2 : at}.1`;
-        const beforehand = ends ? async () => {} : undefined;
+        const beforehand = ends ? { of: record.path, end: async () => {} } : undefined;
         const plan = async () => ({ effects: [], result: null, beforehand });
         await doFor(address, () => commitPlanned(counting, { ...caller, record }, plan));
       };

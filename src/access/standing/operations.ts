@@ -247,6 +247,13 @@ export function endInTurn<Result>(
   return endingsOf(app).wait(thing, run);
 }
 
+/** Ends what would be much for one write set, page by page, once nothing but a change by others can refuse the plan. */
+export interface Beforehand {
+  /** What it is of, whatever paths lead to that: it is ended once at a time. */
+  of: string;
+  end(): Promise<void>;
+}
+
 /** What a request would do, by what it has read. */
 export interface Planned<Result> {
   effects: readonly Effect[];
@@ -255,8 +262,7 @@ export interface Planned<Result> {
   outcome?: Readonly<Record<string, unknown>>;
   /** Whether what it writes is there, where it would be made otherwise. */
   found?: boolean;
-  /** Ends what would be much for one write set, page by page, once nothing but a change by others can refuse the plan. */
-  beforehand?: (() => Promise<void>) | undefined;
+  beforehand?: Beforehand | undefined;
 }
 
 /** Each but the last means that somebody else's change of what was read was durable. */
@@ -363,12 +369,6 @@ export async function settle<Result>(
   line?: ChangeLine,
 ): Promise<Result> {
   const patience = new Patience(plans);
-  // Nearly always the only attempt: it is in the way of every certificate.
-  try {
-    return await attempt();
-  } catch (error) {
-    patience.bear(error);
-  }
   const tryOnce = async (): Promise<Tried<Result>> => {
     try {
       return { done: await attempt() };
@@ -377,11 +377,25 @@ export async function settle<Result>(
       return undefined;
     }
   };
-  while (line && !patience.isFarBehind) {
-    const tried = await tryAgain(ground, caller, tryOnce, patience);
-    if (tried) return tried.done;
-  }
-  const goOn = () => tryOn(ground, caller, tryOnce, patience);
+  return tryInLine(ground, caller, tryOnce, patience, {
+    line,
+    mayStayOut: () => line !== undefined && !patience.isFarBehind,
+  });
+}
+
+/** Until it is done: in a line, if there is one, once it may stay out of it no longer. */
+async function tryInLine<Result>(
+  ground: Ground,
+  caller: Caller,
+  attempt: () => Promise<Tried<Result>>,
+  patience: Patience,
+  { line, mayStayOut }: { line: ChangeLine | undefined; mayStayOut(): boolean },
+): Promise<Result> {
+  // Nearly always the only attempt: it is in the way of every certificate.
+  let tried = await attempt();
+  while (!tried && mayStayOut()) tried = await tryAgain(ground, caller, attempt, patience);
+  if (tried) return tried.done;
+  const goOn = () => tryOn(ground, caller, attempt, patience);
   return line ? linesOf(line.app).wait(line.thing, goOn) : goOn();
 }
 
@@ -392,15 +406,14 @@ export async function settle<Result>(
  *
  * @param plan reads what it rests on from the database, whenever it is called; costly parts that
  *   rest on nothing, such as the hash of a password, are made once
- * @param line what is changed, where that is more than the request's own path: whoever comes while others stand in
- *   line for it stands in line as well
+ * @param line where those wait that others were quicker than, where that is not the request's own path
  * @throws Failure `conflict` after some attempts, or when what was to be changed was removed
  */
 export async function commitPlanned<Result>(
   app: App,
   caller: Caller,
   plan: () => Promise<Planned<Result>>,
-  line?: string,
+  line?: PlansLine,
 ): Promise<Result> {
   const noted = { ...caller.record.outcome };
   const planAnew = async (): Promise<Planned<Result>> => {
@@ -408,27 +421,47 @@ export async function commitPlanned<Result>(
     caller.record.outcome = { ...noted };
     return plan();
   };
-  if (line !== undefined && linesOf(app).has(line)) {
-    return commitByPlans(app, caller, planAnew, { made: [], line });
-  }
-  const first = await plan();
-  if (!first.beforehand) return commitByPlans(app, caller, planAnew, { made: [first], line });
+  const thing = line?.thing ?? thingOf(caller);
+  const isAwaited = line?.changes === true && linesOf(app).has(thing);
+  const made = isAwaited ? [] : [await plan()];
+  const wasThere = caller.found === true || made[0]?.found === true;
+  const how = { made, thing, wasThere };
+  const of = made[0]?.beforehand?.of;
+  if (of === undefined) return commitByPlans(app, caller, planAnew, how);
+  // Who waits plans anew, and holds nothing of this plan meanwhile.
+  if (endingsOf(app).has(of)) made.length = 0;
   // Not within what follows: there it may go first, and who has this turn would wait for that.
-  return endInTurn(app, thingOf(caller), (hasWaited) =>
-    commitByPlans(app, caller, planAnew, { made: hasWaited ? [] : [first], line }),
-  );
+  return endInTurn(app, of, () => commitByPlans(app, caller, planAnew, how));
+}
+
+/** Where those wait that plan by a thing. */
+export interface PlansLine {
+  thing: string;
+  /**
+   * Whether it is the thing that is changed: then whoever comes while others stand in line stands in it as well.
+   * Others are in nobody's way.
+   */
+  changes: boolean;
 }
 
 const thingOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;
 
-/** @param how.made a plan that there is already; it is taken from here, so that nothing of it is held for longer */
+/** How a write set is planned and tried. */
+interface Planning<Result> {
+  /** A plan that there is already; it is taken from here, so that nothing of it is held for longer. */
+  made: Planned<Result>[];
+  thing: string;
+  /** Whether what is changed is known to have been there. */
+  wasThere: boolean;
+}
+
 async function commitByPlans<Result>(
   app: App,
   caller: Caller,
   planAnew: () => Promise<Planned<Result>>,
-  { made, line = thingOf(caller) }: { made: Planned<Result>[]; line: string | undefined },
+  { made, thing, ...known }: Planning<Result>,
 ): Promise<Result> {
-  let wasThere = caller.found ?? false;
+  let { wasThere } = known;
   const patience = new Patience(PLANS);
   const attempt = async (): Promise<Tried<Result>> => {
     const { effects, result, found, outcome, beforehand } = made.pop() ?? (await planAnew());
@@ -438,7 +471,7 @@ async function commitByPlans<Result>(
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     if (outcome) Object.assign(caller.record.outcome, outcome);
     try {
-      await beforehand?.();
+      await beforehand?.end();
       const commit = () => app.commitOnce(caller, effects);
       await (beforehand ? commitEnd(app, commit) : commit());
       return { done: result };
@@ -448,15 +481,15 @@ async function commitByPlans<Result>(
     }
   };
   const lines = linesOf(app);
-  const goOn = () => tryOn(app, caller, attempt, patience);
-  if (made.length === 0 && lines.has(line)) return lines.wait(line, goOn);
-  let tried = await attempt();
-  // Those that are only judged anew are in nobody's way, unless they change what is permitted.
-  while (!tried && !patience.isBehind && !patience.changes)
-    tried = await tryAgain(app, caller, attempt, patience);
-  if (tried) return tried.done;
-  // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
-  return lines.wait(line, goOn);
+  if (made.length === 0 && lines.has(thing)) {
+    return lines.wait(thing, () => tryOn(app, caller, attempt, patience));
+  }
+  return tryInLine(app, caller, attempt, patience, {
+    // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
+    line: { app, thing },
+    // Those that are only judged anew are in nobody's way, unless they change what is permitted.
+    mayStayOut: () => !patience.isBehind && !patience.changes,
+  });
 }
 
 const linesOf = perApp(() => new Lines());

@@ -60,7 +60,8 @@ export async function createToken(
     const effects = [...held, ...minted.effects];
     return { effects, result: { minted, warnings } };
   };
-  const line = role_name === undefined ? undefined : lineOfTokenRole(role_name);
+  const line =
+    role_name === undefined ? undefined : { thing: lineOfTokenRole(role_name), changes: false };
   const { minted, warnings } = await commitPlanned(app, caller, plan, line);
   const unknown = await listUnknownPolicies(app, minted.token.policies);
   return answerMinted(app, minted, [

@@ -135,8 +135,9 @@ async function changeUser(
   const bytes = await measureUser(app.db, key);
   // Who waits to have a password hashed, behind others of their address, holds no place that a long user takes.
   if (bytes > 0 && password !== '') hashed = await hash();
-  const line = lineOf(key);
-  return changesOf(app).run(line, bytes, () => commitPlanned(app, caller, plan, line));
+  const thing = lineOf(key);
+  const change = () => commitPlanned(app, caller, plan, { thing, changes: true });
+  return changesOf(app).run(thing, bytes, change);
 }
 
 export async function removeUser(
@@ -148,7 +149,7 @@ export async function removeUser(
   // Whoever is given the name later is not who had it: what it stood for goes with the user, and so
   // does whatever logged in with it.
   const at = { mount_accessor: caller.mount.accessor, name: key.name };
-  await endInTurn(app, `${key.mount_id} ${key.name}`, async () => {
+  await endInTurn(app, lineOf(key), async () => {
     await endLogInsBeforehand(app, caller, at);
     const removed = await planAliasRemoval(app, at);
     const effects = [deleteUser(key), ...removed, ...bumpPermissionVersion()];

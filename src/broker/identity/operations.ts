@@ -131,15 +131,17 @@ const usesOf = perApp((app) => {
 async function useLogIn(app: App, token: TokenFacts): Promise<Resource | undefined> {
   const resource = await findResource(app.db, token.meta?.auth_token_id ?? '');
   if (resource?.type !== 'auth-token') return undefined;
-  const { token_row, expires_ms, ...stored } = resource.body as AuthTokenBody;
+  const { token_row, expires_ms, last_used_ms: stored_ms } = resource.body as AuthTokenBody;
   if (token_row !== token.id) return undefined;
   const now = app.now();
   const uses = usesOf(app);
   // What another request has noted at this moment may be on its way.
-  const last_used_ms = Math.max(stored.last_used_ms, uses.find(token.id)?.last_used_ms ?? 0);
+  const known = uses.find(token.id);
+  const last_used_ms = Math.max(stored_ms, known?.last_used_ms ?? 0);
   const use = judgeUse({ expires_ms, last_used_ms }, now);
   if (!use.alive) return undefined;
-  uses.set(token.id, { expires_ms, last_used_ms: use.note ? now : last_used_ms });
+  if (use.note) uses.set(token.id, { expires_ms, last_used_ms: now });
+  else if (known?.last_used_ms !== last_used_ms) uses.set(token.id, { expires_ms, last_used_ms });
   // Its time of last use is approximate: written now and then, never waited for.
   if (use.note) app.store.commit([touchAuthToken(resource, now)]).catch(() => {});
   return resource;

@@ -65,10 +65,12 @@ export async function changeLinks(
   requireVersion(definition, resource, version);
   const count = await countLinksFrom(app.db, { from_id: resource.id, kind }, MOST_COUNTED);
   const bytes = (count + request.ids.length) * BYTES_EACH;
-  return changesOf(app).run(resource.id, bytes, async () => {
-    // Whoever has waited comes too late, unless nothing came of the change before.
-    const now = (await findVersion(app.db, resource.id)) ?? -1;
-    requireVersion(definition, { id: resource.id, version: now }, version);
+  return changesOf(app).run(resource.id, bytes, async (mayHaveWaited) => {
+    if (mayHaveWaited) {
+      // Whoever has waited comes too late, unless nothing came of the change before.
+      const now = (await findVersion(app.db, resource.id)) ?? -1;
+      requireVersion(definition, { id: resource.id, version: now }, version);
+    }
     return changeNow(app, caller, definition, request);
   });
 }

@@ -3,6 +3,7 @@ import type { Alias, Entity } from '../../access/identity/entity.ts';
 import { ensureEntityForAlias } from '../../access/identity/operations.ts';
 import { findEntityById, holdEntity } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
+import { settle } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { hashSecret } from '../../audit/operations.ts';
 import { Failure } from '../../core/failure.ts';
@@ -85,17 +86,20 @@ async function logInAccount(
   },
 ): Promise<BoundaryAnswer> {
   let { account } = login;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await tryLogIn(app, caller, { ...login, account });
-    } catch (error) {
-      // Somebody's first log-in twice at once: the other one has made what both wanted to make. Or
-      // what the log-in stands on has changed.
-      if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-      account = await requireUnchanged(app, login);
-      if (attempt < ATTEMPTS) continue;
-      throw new Failure('unavailable', 'the account is being changed, try again', { cause: error });
-    }
+  let isFirst = true;
+  const attempt = async (): Promise<BoundaryAnswer> => {
+    // Somebody's first log-in twice at once: the other one has made what both wanted to make. Or
+    // what the log-in stands on has changed.
+    if (!isFirst) account = await requireUnchanged(app, login);
+    isFirst = false;
+    return tryLogIn(app, caller, { ...login, account });
+  };
+  try {
+    return await settle(app, caller, attempt, ATTEMPTS);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    await requireUnchanged(app, login);
+    throw new Failure('unavailable', 'the account is being changed, try again', { cause: error });
   }
 }
 
@@ -138,7 +142,7 @@ async function tryLogIn(
   });
   caller.record.outcome.user_id = user.id;
   caller.record.outcome.auth_token_id = made.resource.id;
-  await app.commit(caller, [
+  await app.commitOnce(caller, [
     ...login.effects,
     ...effects,
     // What a removal takes away with its log-ins.

@@ -27,10 +27,13 @@ export async function disableMount(app: App, caller: Caller, input: Place): Prom
     return {
       effects: await planRemoval(app, mount),
       result: mount,
-      beforehand: async () => {
-        if (mount.kind !== 'auth') return;
-        await app.endDependants(app, pagesOf(app, caller), { auth_mount: mount });
-        noteEnding(caller, 'lease_ids', await listLeasesByBatch(app, mount));
+      beforehand: {
+        of: mount.id,
+        async end() {
+          if (mount.kind !== 'auth') return;
+          await app.endDependants(app, pagesOf(app, caller), { auth_mount: mount });
+          noteEnding(caller, 'lease_ids', await listLeasesByBatch(app, mount));
+        },
       },
     };
   });

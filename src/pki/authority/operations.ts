@@ -235,7 +235,7 @@ export async function changeAuthority<Result>(
     const saved = saveDefaults(mount_id, { ...next, issuing_version });
     return { effects: [...saved, ...effects], result };
   };
-  return commitPlanned(app, caller, plan, lineOfAuthority(mount_id));
+  return commitPlanned(app, caller, plan, { thing: lineOfAuthority(mount_id), changes: true });
 }
 
 /** All changes of a mount's issuers, keys and defaults refuse each other, whatever their paths. */

@@ -82,11 +82,12 @@ interface Named {
   serial: string;
 }
 
-/** Rows of the names that a certificate is found by, in the order of their index: its pages are each taken once. */
-function insertAllNames(of: Named, names: Iterable<string>): Write[] {
-  const reversed = [...new Set(Array.from(names, reverseName))]
-    .filter((name) => name !== '')
-    .sort();
+/** Names as a certificate is found by them, in the order of their index: its pages are each taken once. */
+const reverseAll = (names: Iterable<string>): string[] =>
+  [...new Set(Array.from(names, reverseName))].filter((name) => name !== '').sort();
+
+/** @param reversed as {@link reverseAll} has them */
+function insertAllNames(of: Named, reversed: readonly string[]): Write[] {
   const writes: Write[] = [];
   let at = 0;
   for (; reversed.length - at >= NAMES_AT_ONCE; at += NAMES_AT_ONCE) {
@@ -97,12 +98,19 @@ function insertAllNames(of: Named, names: Iterable<string>): Write[] {
   return writes;
 }
 
-function deleteSomeNames({ mount_id, serial }: Named, names: readonly string[]): Write {
-  const some = build
-    .deleteFrom('pki_certificate_name')
+/** Names of no certificate: of one that is there nothing is taken, whatever is known of the set it was written by. */
+function deleteStrayNames({ mount_id, serial }: Named, reversed: readonly string[]): Write {
+  const certificate = build
+    .selectFrom('pki_certificate')
+    .select('serial')
     .where('mount_id', '=', mount_id)
     .where('serial', '=', serial);
-  return write(some.where('reversed', 'in', names.map(reverseName)));
+  const names = build
+    .deleteFrom('pki_certificate_name')
+    .where('mount_id', '=', mount_id)
+    .where('serial', '=', serial)
+    .where('reversed', 'in', reversed);
+  return write(names.where(({ not, exists }) => not(exists(certificate))));
 }
 
 /** So many names are written with their certificate at most: those of five thousand would keep others' writes waiting. */
@@ -111,7 +119,7 @@ const MOST_WITH_IT = 100;
 /** Names of a certificate, written before it is there or taken back. */
 interface NamePage {
   insert: Write[];
-  remove: Write;
+  remove(): Write;
 }
 
 /**
@@ -123,15 +131,13 @@ export function planNames(
   names: readonly string[],
 ): { own: readonly string[]; pages: readonly NamePage[] } {
   if (names.length <= MOST_WITH_IT) return { own: names, pages: [] };
-  const byEnd = names.map((name) => ({ name, end: reverseName(name) }));
-  byEnd.sort((a, b) => (a.end < b.end ? -1 : 1));
-  const sorted = byEnd.map(({ name }) => name);
+  const before = reverseAll(names.slice(MOST_WITH_IT));
   const pages: NamePage[] = [];
-  for (let at = MOST_WITH_IT; at < sorted.length; at += MOST_WITH_IT) {
-    const some = sorted.slice(at, at + MOST_WITH_IT);
-    pages.push({ insert: insertAllNames(of, some), remove: deleteSomeNames(of, some) });
+  for (let at = 0; at < before.length; at += MOST_WITH_IT) {
+    const some = before.slice(at, at + MOST_WITH_IT);
+    pages.push({ insert: insertAllNames(of, some), remove: () => deleteStrayNames(of, some) });
   }
-  return { own: sorted.slice(0, MOST_WITH_IT), pages };
+  return { own: names.slice(0, MOST_WITH_IT), pages };
 }
 
 const countOne = preparedWrite(
@@ -160,7 +166,7 @@ export function insertCertificate(
   const { serial } = certificate;
   return [
     insertRow({ mount_id, revoked_at_ms: null, revocation_reason: null, ...certificate }),
-    ...insertAllNames({ mount_id, serial }, [certificate.subject_cn, ...names]),
+    ...insertAllNames({ mount_id, serial }, reverseAll([certificate.subject_cn, ...names])),
     countOne({ mount_id, name: NAME_OF_COUNT }),
   ];
 }

@@ -5,13 +5,16 @@ import { planLease } from '../../access/leases/operations.ts';
 import { judgeAgainWith, settle } from '../../access/standing/operations.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { doFor } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
+import { OWN_PARTY } from '../../core/party.ts';
 import type { Soon } from '../../core/steps.ts';
 import type { Answer } from '../../http/route.ts';
 import { effectiveLeaseTtls, fullPath, type Mount } from '../../mounts/mount.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { holdMount, settingsTagOf } from '../../mounts/store.ts';
+import { isForRoom } from '../../store/waiting-sets.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
@@ -344,14 +347,19 @@ export async function writeNames(app: App, names: SignedLeaf['names']): Promise<
   }
 }
 
-/** Takes them back where there will be no certificate. What stays, as when the server is killed, is found by nobody. */
-export async function takeBackNames(app: App, { pages }: SignedLeaf['names']): Promise<void> {
-  for (const { remove } of pages) await app.store.commit([remove]).catch(() => {});
+/**
+ * Takes them back where there will be no certificate, in the server's own name: whoever has no room for more writes
+ * leaves none behind. What stays, as when the server is killed, leads to no certificate.
+ */
+export function takeBackNames(app: App, { pages }: SignedLeaf['names']): Promise<void> {
+  return doFor(OWN_PARTY, async () => {
+    for (const { remove } of pages) await app.store.commit([remove()]).catch(() => {});
+  });
 }
 
 /** Whether a write set surely was not written. */
 const isRefused = (error: unknown): boolean =>
-  !(error instanceof Failure) || error.kind !== 'unavailable';
+  isForRoom(error) || !(error instanceof Failure) || error.kind !== 'unavailable';
 
 async function commitSigned(
   app: App,

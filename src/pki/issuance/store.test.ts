@@ -9,6 +9,7 @@ import { Failure } from '../../core/failure.ts';
 import { deleteMount, insertMount } from '../../mounts/store.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Store } from '../../store/store.ts';
+import { refuseForRoom } from '../../store/waiting-sets.ts';
 import { type Effect, writesOf } from '../../store/write.ts';
 import { issueSchema } from '../certificates/request.ts';
 import { writeIssuersConfig, writeKeysConfig, writeUrls } from '../config/operations.ts';
@@ -19,7 +20,7 @@ import { deleteKey } from '../keys/store.ts';
 import { writeRole } from '../roles/operations.ts';
 import { roleFields } from '../roles/role.ts';
 import { generateRoot } from '../roots/operations.ts';
-import { issueCertificate, planIssuance, writeNames } from './operations.ts';
+import { issueCertificate, planIssuance, takeBackNames, writeNames } from './operations.ts';
 
 const rootSchema = z.object({ exported: z.string(), ...rootFields });
 const roleSchema = z.object({ name: z.string(), ...roleFields });
@@ -220,6 +221,24 @@ eachEngine('a certificate with many names', (open) => {
     await issueCertificate(watched, caller, long);
     assert.equal(await countNames(app.store), before + many.length + 1);
     assert.ok(most() <= 101, `${most()}`);
+  });
+
+  test('leaves none of them where there is no room for its own write set', async () => {
+    const { app, caller } = await make(await open());
+    const before = await countNames(app.store);
+    const full: App = { ...app, commit: () => Promise.reject(refuseForRoom()) };
+    await assert.rejects(issueCertificate(full, caller, long), { kind: 'unavailable' });
+    assert.equal(await countNames(app.store), before);
+  });
+
+  test('keeps them whoever takes names back once it is there', async () => {
+    const { app, caller } = await make(await open());
+    const before = await countNames(app.store);
+    const { names, effects } = await planIssuance(app, caller, long);
+    await writeNames(app, names);
+    await app.store.commit(effects);
+    await takeBackNames(app, names);
+    assert.equal(await countNames(app.store), before + many.length + 1);
   });
 
   test('that is refused leaves none of them, and one whose mount is gone either', async () => {

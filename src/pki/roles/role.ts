@@ -247,7 +247,7 @@ export function warnOfIssuer(role: Role, known: boolean): string[] {
       ];
 }
 
-/** They are read with each request. */
+/** They are read once for as long as a role is kept, and anew with each request that is planned on a thread. */
 const MOST_BLOCKS = 1_000;
 
 function checkAddressBlocks(cidrs: readonly string[]): void {

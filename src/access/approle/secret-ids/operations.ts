@@ -5,6 +5,7 @@ import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts'
 import type { Answer } from '../../../http/route.ts';
 import type { Turn } from '../../../jobs.ts';
 import type { Caller } from '../../caller.ts';
+import type { Planned } from '../../standing/operations.ts';
 import { nowSeconds } from '../../tokens/minting/operations.ts';
 import { startFilling } from '../../walks/operations.ts';
 import { commitInTurn, keyOf, type RoleName, requireRole } from '../operations.ts';
@@ -50,7 +51,7 @@ export async function createSecretId(
     accessor: app.newId(),
     mount_id: key.mount_id,
   };
-  const body = await commitInTurn<SecretIdBody>(app, caller, input, async () => {
+  const plan = async (): Promise<Planned<SecretIdBody>> => {
     const role = await requireRole(app, caller, input);
     const planned = planSecretId(role.rules, input, now);
     const expires_at = planned.ttl > 0 ? now + planned.ttl : undefined;
@@ -64,7 +65,8 @@ export async function createSecretId(
     ];
     const outcome = { secret_id_accessor: named.accessor };
     return { effects, result: planned, outcome };
-  });
+  };
+  const body = await commitInTurn(app, caller, input, plan, { changes: false });
   return {
     data: {
       secret_id,

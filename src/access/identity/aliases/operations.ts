@@ -8,6 +8,7 @@ import type { Effect, Write } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import { removeLogInsAfterCommit } from '../../leases/ending/operations.ts';
 import {
+  type Beforehand,
   commitPlanned,
   type Planned,
   refuseDenied,
@@ -114,7 +115,15 @@ async function planChange(
   const { id } = existing;
   return {
     ...plan,
-    beforehand: () => endLogInsBeforehand(app, caller, { id }, [holdAlias(existing)]),
+    beforehand: endingOf(app, caller, id, [holdAlias(existing)]),
+  };
+}
+
+/** Log-ins by an alias end with it, or before somebody else is called by it. */
+function endingOf(app: App, caller: Caller, id: string, held: readonly Write[]): Beforehand {
+  return {
+    of: `alias ${id}`,
+    end: () => endLogInsBeforehand(app, caller, { id }, held),
   };
 }
 
@@ -209,7 +218,7 @@ export async function removeAlias(
     return {
       effects: [...held, ...(await planAliasRemoval(app, { id })), ...bumpPermissionVersion()],
       result: {},
-      beforehand: () => endLogInsBeforehand(app, caller, { id }, held),
+      beforehand: endingOf(app, caller, id, held),
     };
   });
   await removeLogInsAfterCommit(app, caller);

@@ -140,8 +140,10 @@ async function planChange(
   // Its log-ins are refused until it is enabled again; what goes on without being asked for ends.
   const disabled = { disabled_entity_id: next.id };
   const ended = next.disabled ? await app.planDependants(app, disabled) : [];
-  const beforehand = async (): Promise<void> =>
-    app.endDependants(app, await pagesOf(app, caller), disabled);
+  const beforehand = {
+    of: `entity ${next.id}`,
+    end: async () => app.endDependants(app, await pagesOf(app, caller), disabled),
+  };
   return {
     effects: [updateEntity(next), ...ended, ...bumpPermissionVersion()],
     result: {},
@@ -287,7 +289,11 @@ async function commitRemoval(
   return commitPlanned<number>(app, caller, async () => {
     const found = (await find()).flatMap((entity) => entity ?? []);
     if (found.length === 0) return { effects: [], result: 0 };
-    const beforehand = (): Promise<void> => endBeforehand(app, caller, idsOf(found));
+    const ids = idsOf(found);
+    const beforehand = {
+      of: `entity ${ids.join()}`,
+      end: () => endBeforehand(app, caller, ids),
+    };
     return { effects: await planRemoval(app, found), result: found.length, beforehand };
   });
 }

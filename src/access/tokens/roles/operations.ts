@@ -66,8 +66,9 @@ export async function writeTokenRole(
     return { effects, result: {}, found: existing !== undefined };
   };
   const bytes = await measureTokenRole(app.db, { name: role_name });
-  const line = lineOfTokenRole(role_name);
-  return changesOf(app).run(line, bytes, () => commitPlanned(app, caller, plan, line));
+  const thing = lineOfTokenRole(role_name);
+  const change = () => commitPlanned(app, caller, plan, { thing, changes: true });
+  return changesOf(app).run(thing, bytes, change);
 }
 
 export async function removeTokenRole(
