@@ -83,6 +83,14 @@ for (const [method, open] of Object.entries(methods)) {
     assert.equal(refused[0]?.status, 400);
     assert.equal(refused[1]?.status, 400);
     assert.deepEqual(refused[0]?.field('errors'), refused[1]?.field('errors'));
+    if (method === 'userpass') {
+      // A lock that does not come would tell as much.
+      for (let at = 0; at < 4; at += 1) await right();
+      const { text } = await ok(call('GET', 'sys/locked-users'));
+      assert.match(text, /"off"/, text);
+      const accessor = (await ok(call('GET', 'sys/auth/up'))).textAt('data.accessor');
+      await ok(call('POST', `sys/locked-users/${accessor}/unlock/off`));
+    }
     await ok(call('POST', `identity/entity/id/${id}`, { disabled: false }));
     assert.equal((await right()).status, 200);
   });

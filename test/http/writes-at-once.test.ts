@@ -16,6 +16,8 @@ interface Act extends Contender {
   name: string;
   /** Absent for a removal: then the thing is not there. */
   shows?: () => Promise<boolean>;
+  /** Ends log-ins: what ends the same ones waits for it. */
+  ends?: true;
 }
 
 interface Thing {
@@ -37,6 +39,7 @@ function contests(what: string, make: (bench: Bench) => Promise<Thing>, names: s
           return {
             one,
             other,
+            in_line: one.ends === true && other.ends === true,
             judge: async ({ quicker, slower }) => {
               const read = await bench.remover.call('GET', path);
               const [early, late] = quicker.by === one ? [one, other] : [other, one];
@@ -106,6 +109,7 @@ const approle = contests(
           method: 'POST',
           path: `${path}/role-id`,
           body: { role_id: id },
+          ends: true,
           shows: reads(bench, `${path}/role-id`, 'role_id', id),
         },
         {
@@ -118,7 +122,7 @@ const approle = contests(
             return Array.isArray(list.field('data.keys'));
           },
         },
-        { name: 'its removal', method: 'DELETE', path },
+        { name: 'its removal', method: 'DELETE', path, ends: true },
       ],
     };
   },

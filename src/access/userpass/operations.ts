@@ -13,7 +13,7 @@ import { removeLogInsAfterCommit } from '../leases/ending/operations.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { commitEnd, commitPlanned, endInTurn, type Planned } from '../standing/operations.ts';
 import { judgeAddress } from '../tokens/addresses.ts';
-import { logInIfFound, type SucceededLogIn } from '../tokens/log-in/operations.ts';
+import { logInIfFound, mayComeIn, type SucceededLogIn } from '../tokens/log-in/operations.ts';
 import { checkTokenSettings, type TokenSettings } from '../tokens/settings.ts';
 import type { Token } from '../tokens/token.ts';
 import { hashInTurn } from '../turns/operations.ts';
@@ -202,8 +202,9 @@ function finderOf(
   const prove = () =>
     attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
       const stored = await findUser();
+      const isLetIn = await mayComeIn(app, caller.mount, name);
       const matches = await verifyPassword(input.password, stored?.password_hash ?? NO_PASSWORD);
-      return stored && matches && isNear(stored) ? stored : undefined;
+      return stored && matches && isNear(stored) && isLetIn ? stored : undefined;
     });
   let proved: Awaited<ReturnType<typeof prove>>;
   return async () => {

@@ -44,7 +44,7 @@ export async function logInByPassword(
   const checked = await attemptLogIn(app, caller, name, () =>
     findAccount(app, caller, { method, login_name, password }),
   );
-  if (!checked) throw new Failure('unauthenticated', 'Unable to authenticate.');
+  if (!checked) throw refused();
   return logInAccount(app, caller, {
     method,
     account: checked.found,
@@ -64,9 +64,30 @@ async function findAccount(
   // A name that nobody has may be a password in the wrong field.
   caller.record.outcome.login_name = account ? login_name : hashSecret(app, login_name);
   const { password_hash = '' } = (account?.body ?? {}) as Partial<AccountBody>;
+  const isIn = account !== undefined && (await isLetIn(app, method, account));
   const right = await verifyPassword(password, password_hash || NO_PASSWORD);
-  return right && password_hash !== '' ? account : undefined;
+  return right && password_hash !== '' && isIn ? account : undefined;
 }
+
+/**
+ * Whether who proves to be an account's owner is let in. It belongs to the proof, and is asked before it, whether or not
+ * that succeeds: a refusal of its own would tell that a password is right, and count for no failure.
+ */
+async function isLetIn(app: App, method: Resource, account: Resource): Promise<boolean> {
+  const user = account.owner_id === '' ? undefined : await findResource(app.db, account.owner_id);
+  if (!user) return (await findPrimaryScope(app, method)) !== undefined;
+  const entity = await findEntityById(app.db, (user.body as UserBody).entity_id);
+  return !entity?.disabled;
+}
+
+/** The scope that an auth method is the primary one of; as it is now, not as it is cached: what is held is what was judged. */
+async function findPrimaryScope(app: App, method: Resource): Promise<Resource | undefined> {
+  const scope = await findResource(app.db, method.scope_id);
+  const { primary_auth_method_id } = (scope?.body ?? {}) as Partial<ScopeBody>;
+  return scope?.type === 'scope' && primary_auth_method_id === method.id ? scope : undefined;
+}
+
+const refused = (): Failure => new Failure('unauthenticated', 'Unable to authenticate.');
 
 /**
  * Hands a token to whoever has proved to be an account's owner, by whatever kind of auth method.
@@ -116,11 +137,14 @@ async function requireUnchanged(
     findResource(app.db, method.id),
   ]);
   if (!present) throw new Failure('not_found', 'Resource not found.');
-  const { password_hash } = (account?.body ?? {}) as Partial<AccountBody>;
-  if (!account || password_hash !== (before.body as Partial<AccountBody>).password_hash) {
-    throw new Failure('unauthenticated', 'Unable to authenticate.');
-  }
+  if (!account || !isStill(account, before)) throw refused();
   return account;
+}
+
+/** Whether an account is let in by the same name and password. */
+function isStill(account: Resource, before: Resource): boolean {
+  const [now, then] = [account, before].map(({ body }) => body as Partial<AccountBody>);
+  return account.unique_key === before.unique_key && now?.password_hash === then?.password_hash;
 }
 
 async function tryLogIn(
@@ -164,7 +188,7 @@ async function userOf(
     // when the account has another password.
     const held = setOwner(account.id, { from: known.id, to: known.id }, account.version);
     const own = await findEntityById(app.db, (known.body as UserBody).entity_id);
-    if (own?.disabled) throw new Failure('unauthenticated', 'Unable to authenticate.');
+    if (own?.disabled) throw refused();
     const alias = own && (await findAliasOfUser(app, own, known.id));
     if (alias) return { user: known, effects: [held, holdEntity(own), holdAlias(alias)] };
     const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), known.id);
@@ -176,12 +200,8 @@ async function userOf(
       effects: [held, ...effects, saveResource(user, known.version), bumpConfigVersion()],
     };
   }
-  // As it is now, not as it is cached: what is held is what was judged.
-  const scope = await findResource(app.db, method.scope_id);
-  const { primary_auth_method_id } = (scope?.body ?? {}) as Partial<ScopeBody>;
-  if (scope?.type !== 'scope' || primary_auth_method_id !== method.id) {
-    throw new Failure('not_found', 'Resource not found.');
-  }
+  const scope = await findPrimaryScope(app, method);
+  if (!scope) throw refused();
   const id = newResourceId('u', app.randomBytes(32));
   const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), id);
   const now = app.now();

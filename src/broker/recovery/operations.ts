@@ -1,5 +1,6 @@
 import { systemCaller } from '../../access/system-caller.ts';
-import type { App } from '../../app.ts';
+import { type App, perApp } from '../../app.ts';
+import { RefusalTally } from '../../audit/refusal-tally.ts';
 import { Failure } from '../../core/failure.ts';
 import { deleteNoncesBefore, insertNonce } from './store.ts';
 import { judgeRecoveryToken, VALID_MS } from './token.ts';
@@ -20,7 +21,7 @@ export async function acceptRecoveryToken(
   const now = app.now();
   const verdict = judgeRecoveryToken(text, recovery_key, now);
   if ('refused' in verdict) {
-    app.log.warn({ why: verdict.refused, remote_address }, 'a recovery token was refused');
+    tellRefused(app, verdict.refused, remote_address);
     return false;
   }
   const caller = systemCaller(app.newId(), 'use-recovery-token');
@@ -34,7 +35,18 @@ export async function acceptRecoveryToken(
     return true;
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    app.log.warn({ why: error.message, remote_address }, 'a recovery token was refused');
+    tellRefused(app, error.message, remote_address);
     return false;
   }
+}
+
+/** Strangers fill no log: what is told one by one has the bounds that records of refusals have. */
+const refusalsOf = perApp(() => new RefusalTally());
+
+function tellRefused(app: App, why: string, remote_address: string): void {
+  const refusals = refusalsOf(app);
+  if (!refusals.take(app.now(), { remote_address, kind: 'other', route: '' })) return;
+  const untold = refusals.drain().reduce((sum, { requests }) => sum + requests, 0);
+  const more = untold > 0 ? { refused_before: untold } : {};
+  app.log.warn({ why, remote_address, ...more }, 'a recovery token was refused');
 }

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Answer } from '../../../http/route.ts';
-import { effectiveLeaseTtls } from '../../../mounts/mount.ts';
+import { effectiveLeaseTtls, type Mount } from '../../../mounts/mount.ts';
 import { presentMount } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -52,6 +52,15 @@ export async function logInIfFound(
       cause: error,
     });
   }
+}
+
+/**
+ * Whether whom a mount means by a name may come in. It belongs to the proof, and is asked before it, whether or not that
+ * succeeds: a refusal of its own would tell that a password is right, and count for no failure.
+ */
+export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<boolean> {
+  const { entity } = await ensureEntityForAlias(app, mount, alias);
+  return !entity.disabled;
 }
 
 /** @throws Failure `forbidden` for whoever it stands for */
