@@ -170,7 +170,7 @@ async function newcomer(bench: Bench): Promise<Person> {
 const newcomers: RaceCase[] = [
   {
     name: 'a log-in that makes its user and the primary method of the scope',
-    refused: [404],
+    refused: [401],
     async setUp(bench) {
       const person = await newcomer(bench);
       const path = `scopes/${person.org}`;

@@ -91,11 +91,13 @@ const LAST_MS = 253_402_300_799_000;
 /**
  * Authorizes a session: chooses endpoint and workers, obtains the credentials and makes the
  * session, all durable before the answer.
+ *
+ * @param request.name by which the target was found; empty: by its id
  */
 export async function authorizeSession(
   app: App,
   caller: BrokerCaller,
-  request: { target: Resource; scope: Scope; host_id: string },
+  request: { target: Resource; scope: Scope; name: string; host_id: string },
 ): Promise<Record<string, unknown>> {
   if (!hasLogIn(caller)) throw new Failure('forbidden', 'Forbidden.');
   // With it the session would end at once.
@@ -110,6 +112,10 @@ export async function authorizeSession(
       caller,
       async () => {
         if (!isFirst) target = await requireUnchangedPlace(app, caller, target);
+        // Somebody else's may be called so by now.
+        if (request.name !== '' && target.name !== request.name) {
+          throw new Failure('not_found', 'Resource not found.');
+        }
         isFirst = false;
         const session = await planSession(app, caller, { ...request, target });
         return commitSession(app, caller, { ...request, target }, session);

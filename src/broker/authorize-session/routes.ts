@@ -42,10 +42,9 @@ export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
     run: async (app, caller, { item }, located) => {
       const target = resourceAt(located);
       if (!located) throw new TypeError('a session is for a target');
-      const { host_id } = wantedOf(item);
-      return {
-        body: await authorizeSession(app, caller, { target, scope: located.scope, host_id }),
-      };
+      const { name, host_id } = wantedOf(item);
+      const { scope } = located;
+      return { body: await authorizeSession(app, caller, { target, scope, name, host_id }) };
     },
   }),
 ];
