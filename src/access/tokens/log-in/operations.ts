@@ -55,7 +55,7 @@ export async function logInIfFound(
 }
 
 /**
- * Whether whom a mount means by a name may come in. It belongs to the proof, and is asked before it, whether or not that
+ * Whether whom a mount means by a name may come in. It belongs to the proof, and is asked whether or not that
  * succeeds: a refusal of its own would tell that a password is right, and count for no failure.
  */
 export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<boolean> {
