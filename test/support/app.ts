@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
+import { commitFor } from '../../src/access/attempts/operations.ts';
 import type { Caller } from '../../src/access/caller.ts';
 import { Ending } from '../../src/access/ended.ts';
-import { commitFor, commitOnceFor } from '../../src/access/standing/operations.ts';
+import { commitOnceFor } from '../../src/access/standing/operations.ts';
 import type { App } from '../../src/app.ts';
 import { createTrail, hashSecret } from '../../src/audit/operations.ts';
 import { DEV_DEFAULTS, devConfig } from '../../src/config.ts';

@@ -11,10 +11,10 @@ import type { Effect, Write } from '../../store/write.ts';
 import { type Acl, boundAcl } from '../acl.ts';
 import type { Caller } from '../caller.ts';
 import { type EndingPages, noteEnding } from '../ended.ts';
+import { commitPage } from '../endings/operations.ts';
 import { listLeasesOfAliases, loosenLeases, loosenSome } from '../leases/store.ts';
 import { readAcl } from '../policies/sets/operations.ts';
 import { judgeBoundRules } from '../policy-limits.ts';
-import { commitPage } from '../standing/operations.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
 import {

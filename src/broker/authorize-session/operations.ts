@@ -1,5 +1,5 @@
+import { settle } from '../../access/attempts/operations.ts';
 import { listOwnTokens } from '../../access/identity/operations.ts';
-import { settle } from '../../access/standing/operations.ts';
 import { requirePresented } from '../../access/tokens/authentication/operations.ts';
 import { giveWay } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';

@@ -1,9 +1,9 @@
+import { settle } from '../../access/attempts/operations.ts';
 import { holdAlias, listAliases } from '../../access/identity/aliases/store.ts';
 import type { Alias, Entity } from '../../access/identity/entity.ts';
 import { ensureEntityForAlias } from '../../access/identity/operations.ts';
 import { findEntityById, holdEntity } from '../../access/identity/store.ts';
 import { attemptLogIn } from '../../access/lockout/operations.ts';
-import { settle } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { hashSecret } from '../../audit/operations.ts';
 import { Failure } from '../../core/failure.ts';

@@ -1,6 +1,6 @@
 import { noteEnding } from '../../access/ended.ts';
+import { commitPage } from '../../access/endings/operations.ts';
 import { listOwnTokens } from '../../access/identity/operations.ts';
-import { commitPage } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import type { EndedCounts } from '../../core/ended-counts.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';

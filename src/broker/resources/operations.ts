@@ -1,5 +1,5 @@
+import { commitEnd, endInTurn } from '../../access/endings/operations.ts';
 import { removeLogInsAfterCommit } from '../../access/leases/ending/operations.ts';
-import { commitEnd, endInTurn } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';

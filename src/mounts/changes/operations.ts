@@ -1,6 +1,6 @@
+import { commitPlanned } from '../../access/attempts/operations.ts';
 import type { Caller } from '../../access/caller.ts';
 import { maySudo } from '../../access/grants.ts';
-import { commitPlanned } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { isSmallMap } from '../../core/fields.ts';

@@ -1,13 +1,10 @@
+import { commitPlanned } from '../../access/attempts/operations.ts';
 import type { Caller } from '../../access/caller.ts';
+import { endInTurn } from '../../access/endings/operations.ts';
 import { expireOfMountBeforehand } from '../../access/leases/ending/operations.ts';
 import { expireLeasesOfMount } from '../../access/leases/store.ts';
 import { readerOfFields } from '../../access/parameter-reader.ts';
-import {
-  commitPlanned,
-  endInTurn,
-  refuseDenied,
-  refuseMadeNow,
-} from '../../access/standing/operations.ts';
+import { refuseDenied, refuseMadeNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';

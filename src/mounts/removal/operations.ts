@@ -1,12 +1,13 @@
+import { commitPlanned } from '../../access/attempts/operations.ts';
 import type { Caller } from '../../access/caller.ts';
 import { type EndingPages, MOST_NOTED, noteEnding } from '../../access/ended.ts';
+import { commitPage } from '../../access/endings/operations.ts';
 import { listAliasIdsOfMount } from '../../access/identity/aliases/store.ts';
 import {
   removeLogInsAfterCommit,
   removeTokensAfterCommit,
 } from '../../access/leases/ending/operations.ts';
 import { listLeasesOfAliases } from '../../access/leases/store.ts';
-import { commitPage, commitPlanned } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { commitPlanned, type Planned } from '../../access/attempts/operations.ts';
 import type { Caller } from '../../access/caller.ts';
-import { commitPlanned, type Planned } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Kept, LastOf } from '../../core/kept.ts';

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { settle } from '../../access/attempts/operations.ts';
 import type { Caller } from '../../access/caller.ts';
 import { tellKeptFacts } from '../../access/identity/facts/operations.ts';
 import { planLease } from '../../access/leases/operations.ts';
-import { judgeAgainWith, settle } from '../../access/standing/operations.ts';
+import { judgeAgainWith } from '../../access/standing/operations.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
 import { doFor } from '../../core/asking.ts';

@@ -1,5 +1,6 @@
+import { commitPlanned } from '../../access/attempts/operations.ts';
 import type { Caller } from '../../access/caller.ts';
-import { commitPlanned, refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
+import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app.ts';
 import { ChangesInTurn } from '../../core/changes-in-turn.ts';
 import { Failure } from '../../core/failure.ts';

@@ -5,15 +5,10 @@ import type { Answer } from '../../../http/route.ts';
 import { holdAccessor } from '../../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect, Write } from '../../../store/write.ts';
+import { type Beforehand, commitPlanned, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import { removeLogInsAfterCommit } from '../../leases/ending/operations.ts';
-import {
-  type Beforehand,
-  commitPlanned,
-  type Planned,
-  refuseDenied,
-  refuseDeniedNow,
-} from '../../standing/operations.ts';
+import { refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from '../entity.ts';
 import {
   endLogInsBeforehand,

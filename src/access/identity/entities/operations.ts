@@ -10,15 +10,10 @@ import type { Answer } from '../../../http/route.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Effect } from '../../../store/write.ts';
+import { commitPlanned, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import { removeLogInsAfterCommit } from '../../leases/ending/operations.ts';
-import {
-  commitPlanned,
-  type Planned,
-  refuseDenied,
-  refuseDeniedNow,
-  requireAtNow,
-} from '../../standing/operations.ts';
+import { refuseDenied, refuseDeniedNow, requireAtNow } from '../../standing/operations.ts';
 import {
   countAliases,
   findAlias,

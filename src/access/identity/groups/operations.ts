@@ -5,14 +5,10 @@ import { mergePatch } from '../../../core/fields.ts';
 import { listThings, listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
+import { commitPlanned, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import type { OwnPath } from '../../name-form.ts';
-import {
-  commitPlanned,
-  type Planned,
-  refuseDenied,
-  refuseDeniedNow,
-} from '../../standing/operations.ts';
+import { refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
 import { checkMetadata, checkName, requireIdentityPolicies } from '../entity.ts';
 import { describeGroup, type Group, type GroupSettings } from '../group.ts';
 import { describeGroupAlias } from '../group-aliases/operations.ts';

@@ -7,7 +7,7 @@ import { isForRoom } from '../../../store/waiting-sets.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { Caller } from '../../caller.ts';
 import type { EndingPages } from '../../ended.ts';
-import { commitEnd } from '../../standing/operations.ts';
+import { commitEnd } from '../../endings/operations.ts';
 import { removeEnded, removeEndedOfMount } from '../../tokens/ending/operations.ts';
 import type { Asked, Lease } from '../lease.ts';
 import { shareWork } from '../sharing/operations.ts';

@@ -3,7 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/shared-runs.ts';
 import { isForRoom } from '../../../store/waiting-sets.ts';
 import type { Effect } from '../../../store/write.ts';
-import { commitEnd } from '../../standing/operations.ts';
+import { commitEnd } from '../../endings/operations.ts';
 import { nowSeconds } from '../minting/operations.ts';
 import {
   endTokensOfMount,

@@ -4,8 +4,8 @@ import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import { listKeys } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
+import { commitPlanned, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
-import { commitPlanned, type Planned } from '../../standing/operations.ts';
 import { checkTokenRole, describeTokenRole, type TokenRole, tokenRoleSchema } from './role.ts';
 import {
   deleteTokenRole,

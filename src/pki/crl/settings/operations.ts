@@ -1,5 +1,5 @@
+import { commitPlanned } from '../../../access/attempts/operations.ts';
 import type { Caller } from '../../../access/caller.ts';
-import { commitPlanned } from '../../../access/standing/operations.ts';
 import type { App } from '../../../app.ts';
 import { findConfig, saveConfigAsRead } from '../../authority/store.ts';
 import {

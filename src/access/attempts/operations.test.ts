@@ -9,9 +9,9 @@ import { Failure } from '../../core/failure.ts';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import type { Store } from '../../store/store.ts';
 import type { Write } from '../../store/write.ts';
+import { commitPlanned, type Planned } from '../attempts/operations.ts';
 import type { Caller } from '../caller.ts';
-import { commitPlanned, type Planned } from './operations.ts';
-import type { Standing } from './standing.ts';
+import type { Standing } from '../standing/standing.ts';
 
 const key = { name: 'web' };
 

@@ -1,0 +1,57 @@
+import { type App, perApp } from '../../app.ts';
+import { addEnded, type EndedCounts } from '../../core/ended-counts.ts';
+import { FewInTurn } from '../../core/few-in-turn.ts';
+import { Lines } from '../../core/line.ts';
+import type { Effect } from '../../store/write.ts';
+import type { Caller } from '../caller.ts';
+import { goesFirst } from '../precedence/operations.ts';
+
+/**
+ * Commits a page of what a request ends before it is done itself: with a record that says so. Should the request come
+ * to nothing then, it is told what its pages have ended.
+ */
+export async function commitPage(
+  app: App,
+  caller: Caller,
+  effects: readonly Effect[],
+  ended: EndedCounts,
+): Promise<void> {
+  const { record } = caller;
+  const outcome = { ...record.outcome, ending: true };
+  const commit = () => app.commit({ ...caller, record: { ...record, outcome } }, effects);
+  // Who goes first has others wait for it, and those who have a place may be among them.
+  await (goesFirst(app.store) ? commit() : pagesInTurn(app).run(commit));
+  addEnded(record.ended_before, ended);
+}
+
+/** A page is much for the database: of one network one at a time, however much its requests end. */
+const pagesInTurn = perApp(() => new FewInTurn(2));
+
+/** What ends with a thing is less than a page of each kind: of one network a few are written at once. */
+const lastPagesInTurn = perApp(() => new FewInTurn(4));
+
+/** Commits what ends a thing, with what is left to end with it. */
+export function commitEnd(app: App, commit: () => Promise<void>): Promise<void> {
+  return goesFirst(app.store) ? commit() : lastPagesInTurn(app).run(commit);
+}
+
+const endingsOf = perApp(() => new Lines());
+
+/** Whether somebody is at ending a thing: whoever comes for it now waits. */
+export function isBeingEnded(app: App, thing: string): boolean {
+  return endingsOf(app).has(thing);
+}
+
+/**
+ * Ends a thing, or what stands on it, once nobody else is at that: whoever waited finds what is left of it, and
+ * does not end the same page by page once more.
+ *
+ * @param run is told whether it had to wait, and looks again then whether the thing is there
+ */
+export function endInTurn<Result>(
+  app: App,
+  thing: string,
+  run: (hasWaited: boolean) => Promise<Result>,
+): Promise<Result> {
+  return endingsOf(app).wait(thing, run);
+}
