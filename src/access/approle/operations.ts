@@ -1,5 +1,4 @@
-import { type App, perApp } from '../../app.ts';
-import { ChangesInTurn } from '../../core/changes-in-turn.ts';
+import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
@@ -7,7 +6,7 @@ import { listKeys } from '../../core/key-list.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
-import { commitPlanned, type Planned, type PlansLine } from '../attempts/operations.ts';
+import { commitInTurn, type Planned } from '../attempts/operations.ts';
 import type { Caller } from '../caller.ts';
 import { commitPage } from '../endings/operations.ts';
 import { findAlias } from '../identity/aliases/store.ts';
@@ -122,35 +121,17 @@ async function deleteSecretIdsBeforehand(app: App, caller: Caller, key: RoleKey)
 /** In which a role is changed. */
 export const lineOfApprole = ({ mount_id, name }: RoleKey): string => `approle ${mount_id} ${name}`;
 
-const changesOf = perApp(() => new ChangesInTurn());
-
-/**
- * As {@link commitPlanned}, of a plan that reads a role: whoever waits for a long one holds nothing of it.
- *
- * @param changes whether it changes the role
- */
-export async function commitInTurn<Result>(
-  app: App,
-  caller: Caller,
-  input: RoleName,
-  plan: () => Promise<Planned<Result>>,
-  { changes }: Pick<PlansLine, 'changes'>,
-): Promise<Result> {
-  const key = keyOf(caller, input);
-  const bytes = await measureApprole(app.db, key);
-  const thing = lineOfApprole(key);
-  const change = () => commitPlanned(app, caller, plan, { thing, changes });
-  return changesOf(app).run(thing, bytes, change);
-}
-
-/** As {@link commitInTurn}, where log-ins may end by it. */
+/** Changes a role, where log-ins may end by it. */
 async function commitEnding(
   app: App,
   caller: Caller,
   input: RoleName,
   plan: () => Promise<Planned<Answer>>,
 ): Promise<Answer> {
-  const answer = await commitInTurn(app, caller, input, plan, { changes: true });
+  const key = keyOf(caller, input);
+  const bytes = await measureApprole(app.db, key);
+  const thing = lineOfApprole(key);
+  const answer = await commitInTurn(app, caller, plan, { thing, changes: true, bytes });
   await removeLogInsAfterCommit(app, caller);
   return answer;
 }

@@ -1,4 +1,5 @@
 import { type App, perApp } from '../../app.ts';
+import { ChangesInTurn } from '../../core/changes-in-turn.ts';
 import { Failure } from '../../core/failure.ts';
 import { Lines } from '../../core/line.ts';
 import type { Hold } from '../../core/right-of-way.ts';
@@ -223,6 +224,23 @@ export interface PlansLine {
    * Others are in nobody's way.
    */
   changes: boolean;
+}
+
+const changesOf = perApp(() => new ChangesInTurn());
+
+/**
+ * As {@link commitPlanned}, of a plan that reads what may be long: such a thing is changed by few at once, and whoever
+ * waits for that holds nothing of it.
+ *
+ * @param how.bytes of the thing before the change, as far as they are known
+ */
+export function commitInTurn<Result>(
+  app: App,
+  caller: Caller,
+  plan: () => Promise<Planned<Result>>,
+  { bytes, ...line }: PlansLine & { bytes: number },
+): Promise<Result> {
+  return changesOf(app).run(line.thing, bytes, () => commitPlanned(app, caller, plan, line));
 }
 
 const thingOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;

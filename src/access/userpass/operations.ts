@@ -1,5 +1,4 @@
-import { type App, perApp } from '../../app.ts';
-import { ChangesInTurn } from '../../core/changes-in-turn.ts';
+import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
@@ -7,7 +6,7 @@ import { listKeys } from '../../core/key-list.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
-import { commitPlanned, type Planned } from '../attempts/operations.ts';
+import { commitInTurn, type Planned } from '../attempts/operations.ts';
 import type { Caller } from '../caller.ts';
 import { commitEnd, endInTurn } from '../endings/operations.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../identity/operations.ts';
@@ -102,8 +101,6 @@ const replaced = (): Failure =>
 const lineOf = (key: { mount_id: string; name: string }): string =>
   `user ${key.mount_id} ${key.name}`;
 
-const changesOf = perApp(() => new ChangesInTurn());
-
 /** @param check whether it may be done to what is there */
 async function changeUser(
   app: App,
@@ -136,9 +133,7 @@ async function changeUser(
   const bytes = await measureUser(app.db, key);
   // Who waits to have a password hashed, behind others of their address, holds no place that a long user takes.
   if (bytes > 0 && password !== '') hashed = await hash();
-  const thing = lineOf(key);
-  const change = () => commitPlanned(app, caller, plan, { thing, changes: true });
-  return changesOf(app).run(thing, bytes, change);
+  return commitInTurn(app, caller, plan, { thing: lineOf(key), changes: true, bytes });
 }
 
 export async function removeUser(

@@ -1,8 +1,7 @@
-import { commitPlanned } from '../../access/attempts/operations.ts';
+import { commitInTurn, type Planned } from '../../access/attempts/operations.ts';
 import type { Caller } from '../../access/caller.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
-import { type App, perApp } from '../../app.ts';
-import { ChangesInTurn } from '../../core/changes-in-turn.ts';
+import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
@@ -105,8 +104,6 @@ export async function updateRole(
   });
 }
 
-const changesOf = perApp(() => new ChangesInTurn());
-
 /**
  * @param named.issuer_ref as it was sent
  * @param plan is told what there is now; called anew when that was changed before it is written
@@ -120,18 +117,22 @@ async function keepRole(
   const mount_id = caller.mount.id;
   const ref = namesIssuer(issuer_ref) ? issuer_ref : '';
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
-  const change = () =>
-    commitPlanned<PlannedRole>(app, caller, async () => {
-      const issuer = findIssuer(await readAuthority(app, mount_id), ref);
-      await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
-      const read = await findStoredRole(app.db, mount_id, name);
-      const planned = plan(read?.role);
-      requireRoom(read?.role, planned.role);
-      const effects = saveRole(mount_id, name, { read, role: planned.role });
-      return { effects, result: planned, found: read !== undefined };
-    });
+  const planNow = async (): Promise<Planned<PlannedRole>> => {
+    const issuer = findIssuer(await readAuthority(app, mount_id), ref);
+    await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
+    const read = await findStoredRole(app.db, mount_id, name);
+    const planned = plan(read?.role);
+    requireRoom(read?.role, planned.role);
+    const effects = saveRole(mount_id, name, { read, role: planned.role });
+    return { effects, result: planned, found: read !== undefined };
+  };
+  const thing = `role ${mount_id} ${name}`;
   const bytes = await measureRole(app.db, { mount_id, name });
-  const { role, warnings } = await changesOf(app).run(`${mount_id}/${name}`, bytes, change);
+  const { role, warnings } = await commitInTurn(app, caller, planNow, {
+    thing,
+    changes: true,
+    bytes,
+  });
   const known = findIssuer(await readAuthority(app, mount_id), role.issuer_ref) !== undefined;
   return { data: describeRole(role), warnings: [...warnings, ...warnOfIssuer(role, known)] };
 }

@@ -4,11 +4,11 @@ import { Failure } from '../../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import type { Turn } from '../../../jobs.ts';
-import type { Planned } from '../../attempts/operations.ts';
+import { commitInTurn, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import { nowSeconds } from '../../tokens/minting/operations.ts';
 import { startFilling } from '../../walks/operations.ts';
-import { commitInTurn, keyOf, type RoleName, requireRole } from '../operations.ts';
+import { keyOf, lineOfApprole, type RoleName, requireRole } from '../operations.ts';
 import {
   describeSecretId,
   isUsable,
@@ -27,6 +27,7 @@ import {
   insertSecretId,
   listExpiredSecretIds,
   listSecretIds,
+  measureApprole,
 } from '../store.ts';
 
 type BySecretId = RoleName & { secret_id: string };
@@ -66,7 +67,9 @@ export async function createSecretId(
     const outcome = { secret_id_accessor: named.accessor };
     return { effects, result: planned, outcome };
   };
-  const body = await commitInTurn(app, caller, input, plan, { changes: false });
+  const thing = lineOfApprole(key);
+  const bytes = await measureApprole(app.db, key);
+  const body = await commitInTurn(app, caller, plan, { thing, changes: false, bytes });
   return {
     data: {
       secret_id,

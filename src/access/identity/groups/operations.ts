@@ -1,11 +1,10 @@
-import { type App, perApp } from '../../../app.ts';
-import { ChangesInTurn } from '../../../core/changes-in-turn.ts';
+import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import { listThings, listTold } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
-import { commitPlanned, type Planned } from '../../attempts/operations.ts';
+import { commitInTurn, commitPlanned, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import type { OwnPath } from '../../name-form.ts';
 import { refuseDenied, refuseDeniedNow } from '../../standing/operations.ts';
@@ -77,10 +76,8 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
     };
   };
   const { thing, bytes } = await measureChange(app, input);
-  return changesOf(app).run(thing, bytes, () => commitPlanned(app, caller, plan));
+  return commitInTurn(app, caller, plan, { thing, changes: true, bytes });
 }
-
-const changesOf = perApp(() => new ChangesInTurn());
 
 /** What a member takes, one that is there or is to be: all that come or leave are judged by their paths. */
 const BYTES_EACH = 400;
@@ -99,7 +96,7 @@ async function measureChange(
   const present =
     group && isOfMembers ? await countMembers(app.db, { group_id: group.id }, most) : 0;
   return {
-    thing: group?.id ?? `name ${name}`,
+    thing: group ? `group ${group.id}` : `group named ${name}`,
     bytes: (group?.bytes ?? 0) + (sent + present) * BYTES_EACH,
   };
 }

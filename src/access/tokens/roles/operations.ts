@@ -1,10 +1,9 @@
-import { type App, perApp } from '../../../app.ts';
-import { ChangesInTurn } from '../../../core/changes-in-turn.ts';
+import type { App } from '../../../app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { mergePatch } from '../../../core/fields.ts';
 import { listKeys } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
-import { commitPlanned, type Planned } from '../../attempts/operations.ts';
+import { commitInTurn, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import { checkTokenRole, describeTokenRole, type TokenRole, tokenRoleSchema } from './role.ts';
 import {
@@ -49,8 +48,6 @@ export async function listTokenRoleNames(app: App): Promise<Answer> {
 /** In which a role is changed, and those are made tokens by it that came too late for a change. */
 export const lineOfTokenRole = (role_name: string): string => `token role ${role_name}`;
 
-const changesOf = perApp(() => new ChangesInTurn());
-
 /** Writes a role; what is left out stays as it was. */
 export async function writeTokenRole(
   app: App,
@@ -67,8 +64,7 @@ export async function writeTokenRole(
   };
   const bytes = await measureTokenRole(app.db, { name: role_name });
   const thing = lineOfTokenRole(role_name);
-  const change = () => commitPlanned(app, caller, plan, { thing, changes: true });
-  return changesOf(app).run(thing, bytes, change);
+  return commitInTurn(app, caller, plan, { thing, changes: true, bytes });
 }
 
 export async function removeTokenRole(
