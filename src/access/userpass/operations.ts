@@ -198,7 +198,7 @@ function finderOf(
   const prove = () =>
     attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
       const stored = await findUser();
-      // Beside the hash, which takes longer: what is read of somebody who is there takes no time of its own.
+      // Beside the hash, which takes longer.
       const [isLetIn, matches] = await Promise.all([
         mayComeIn(app, caller.mount, name),
         verifyPassword(input.password, stored?.password_hash ?? NO_PASSWORD),

@@ -64,23 +64,34 @@ async function findAccount(
   // A name that nobody has may be a password in the wrong field.
   caller.record.outcome.login_name = account ? login_name : hashSecret(app, login_name);
   const { password_hash = '' } = (account?.body ?? {}) as Partial<AccountBody>;
-  // Beside the hash, which takes longer: what is read of somebody who is there takes no time of its own.
+  // Beside the hash, which takes longer.
   const [isIn, right] = await Promise.all([
-    account !== undefined && isLetIn(app, method, account),
+    isLetIn(app, method, account),
     verifyPassword(password, password_hash || NO_PASSWORD),
   ]);
   return right && password_hash !== '' && isIn ? account : undefined;
 }
 
+/** The id of nothing: it is looked for as long as one that is there. */
+const NOBODY = '';
+
 /**
  * Whether who proves to be an account's owner is let in. It belongs to the proof, and is asked whether or not
  * that succeeds: a refusal of its own would tell that a password is right, and count for no failure.
+ * Whoever is there, the same is read: no time tells that they are.
  */
-async function isLetIn(app: App, method: Resource, account: Resource): Promise<boolean> {
-  const user = account.owner_id === '' ? undefined : await findResource(app.db, account.owner_id);
-  if (!user) return (await findPrimaryScope(app, method)) !== undefined;
-  const entity = await findEntityById(app.db, (user.body as UserBody).entity_id);
-  return !entity?.disabled;
+async function isLetIn(
+  app: App,
+  method: Resource,
+  account: Resource | undefined,
+): Promise<boolean> {
+  const [user, scope] = await Promise.all([
+    findResource(app.db, account?.owner_id ?? NOBODY),
+    findPrimaryScope(app, method),
+  ]);
+  const entity_id = user ? (user.body as UserBody).entity_id : NOBODY;
+  const entity = await findEntityById(app.db, entity_id);
+  return user ? !entity?.disabled : account !== undefined && scope !== undefined;
 }
 
 /** The scope that an auth method is the primary one of; as it is now, not as it is cached: what is held is what was judged. */

@@ -7,8 +7,10 @@ import { holdSettings } from '../../../mounts/store.ts';
 import type { Effect } from '../../../store/write.ts';
 import { settle } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
+import { findAlias } from '../../identity/aliases/store.ts';
 import { nameKey } from '../../identity/entity.ts';
 import { ensureEntityForAlias, listEntityPolicies } from '../../identity/operations.ts';
+import { findEntityById } from '../../identity/store.ts';
 import { mintToken, nowSeconds } from '../minting/operations.ts';
 import { answerMinted } from '../operations.ts';
 import { noteToken } from '../recorded.ts';
@@ -56,12 +58,17 @@ export async function logInIfFound(
 
 /**
  * Whether whom a mount means by a name may come in. It belongs to the proof, and is asked whether or not that
- * succeeds: a refusal of its own would tell that a password is right, and count for no failure.
+ * succeeds: a refusal of its own would tell that a password is right, and count for no failure. Whether or not there is
+ * anybody, as much is read: no time tells that there is.
  */
 export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<boolean> {
-  const { entity } = await ensureEntityForAlias(app, mount, alias);
-  return !entity.disabled;
+  const known = await findAlias(app.db, mount.accessor, alias);
+  const entity = await findEntityById(app.db, known?.entity_id ?? NOBODY);
+  return !entity?.disabled;
 }
+
+/** The id of nothing. */
+const NOBODY = '';
 
 /** @throws Failure `forbidden` for whoever it stands for */
 async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
