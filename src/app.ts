@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import type { Caller } from './access/caller.ts';
-import type { EndDependants, PlanDependants } from './access/ended.ts';
-import type { LeaseKinds } from './access/leases/lease.ts';
+import type { Ended, EndingPages } from './access/ended.ts';
+import type { Asked, Lease, LeaseEnd } from './access/leases/lease.ts';
 import type { AuditTrail } from './audit/trail.ts';
 import type { Config } from './config.ts';
+import type { Whose } from './core/shared-work.ts';
 import type { Barrier } from './seal/barrier.ts';
-import type { MountSubject, Subject } from './store/config-subject.ts';
+import type { ConfigCache } from './store/config-cache.ts';
 import type { Db } from './store/database.ts';
 import type { Store } from './store/store.ts';
 import type { Effect } from './store/write.ts';
@@ -15,7 +16,7 @@ import type { Effect } from './store/write.ts';
  * Everything that is neither a value nor a pure function comes from here, so a test can
  * give an operation another clock, another chance or another database.
  */
-export interface App {
+export interface App extends ConfigCache {
   readonly config: Config;
   readonly store: Store;
   /** Reads only; every write is a value given to {@link App.commit}. */
@@ -47,18 +48,6 @@ export interface App {
    * that was changed meanwhile and the caller may go on, it is a `conflict`, to be planned anew.
    */
   commitOnce(caller: Caller, effects: readonly Effect[]): Promise<void>;
-  /**
-   * Configuration that the hot path needs, loaded once and forgotten when any node changes
-   * configuration (`config_version`). Never for anything that must be exact at each request.
-   *
-   * @param subjects all that is read: given them, only a change of one of them has it loaded anew
-   */
-  cached<T>(key: string, load: () => Promise<T>, subjects?: readonly Subject[]): Promise<T>;
-  /**
-   * The number that grows with each change of what a mount is configured with, for what is kept by it;
-   * undefined for a mount that is not there. It is asked for before anything else is read of it.
-   */
-  versionOf(subject: MountSubject): Promise<number | undefined>;
   /** Registers work to be done, in reverse order of registration, when the server stops. */
   onClose(close: () => Promise<void> | void): void;
 }
@@ -77,3 +66,34 @@ export function perApp<T>(make: (app: App) => T): (app: App) => T {
     return fresh;
   };
 }
+
+/**
+ * As {@link PlanDependants}, before that: ends page by page what ends with something, until a write set
+ * that ends the rest is short. Others write in between.
+ */
+export type EndDependants = (app: App, work: EndingPages, ended: Ended) => Promise<void>;
+
+/**
+ * Plans what ends with something. In the write set it follows the statement that takes the rows of
+ * what ends, which waits for whatever is being made by them; their rows are to be there yet.
+ */
+export type PlanDependants = (app: App, ended: Ended) => Promise<Effect[]>;
+
+/** What is to be done at the end of leases of one kind. */
+export interface LeaseKind {
+  /**
+   * Works out how to end what a lease stands for. No effects when there is nothing left to
+   * end. Called again after a conflict.
+   *
+   * @param asked where it is shared out who is asked
+   */
+  planEnd(app: App, lease: Lease, asked?: Asked): Promise<LeaseEnd>;
+  /**
+   * Of kinds that ask somebody else. Made for one run of a job: tells for a lease who is asked, and for whom;
+   * undefined where nobody needs to be.
+   */
+  tellWhose?(app: App): (lease: Lease) => Promise<Whose | undefined>;
+}
+
+/** Every kind of lease by its name. */
+export type LeaseKinds = Readonly<Record<string, LeaseKind>>;

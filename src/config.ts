@@ -1,16 +1,16 @@
 import { requireCidrs } from './access/tokens/addresses.ts';
 import { judgePath } from './audit/sinks/file/place.ts';
-import { sinkName } from './audit/sinks/sink.ts';
-import { parseSyslogAddress, SYSLOG_FACILITIES } from './audit/sinks/syslog/message.ts';
 import { parseRecoveryKey } from './broker/recovery/key.ts';
 import { checkSeed, type SeedSettings } from './broker/seed/settings.ts';
 import type { ReachRules } from './broker/vault-client/reach.ts';
+import { type AuditSinkConfig, sinkName } from './config/audit-sink.ts';
 import {
   CONNECTION_DEFAULTS,
   CONNECTION_KEYS,
   type ConnectionLimits,
   connectionsOf,
 } from './config/connections.ts';
+import { parseSyslogAddress, SYSLOG_FACILITIES } from './config/syslog.ts';
 import {
   choiceOf,
   countOf,
@@ -74,11 +74,6 @@ export interface Config {
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-
-export type AuditSinkConfig =
-  | { type: 'file'; path: string }
-  | { type: 'stdout' }
-  | { type: 'syslog'; address: string; facility: string; tag: string };
 
 /** When failed log-ins under one name lock it. Times in seconds. */
 export interface UserLockout {

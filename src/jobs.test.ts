@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { openTestApp } from '../test/support/app.ts';
 import { eachEngine } from '../test/support/engines.ts';
 import type { App } from './app.ts';
-import { type Job, LEASE_MS, runIfFree } from './jobs.ts';
+import type { Job } from './job.ts';
+import { LEASE_MS } from './job.ts';
+import { runIfFree } from './jobs.ts';
 import { acquireLease, findHolder } from './store/lease.ts';
 
 /** Keeps the lease as another node does. */

@@ -1,15 +1,14 @@
 import { approleRoutes } from './access/approle/routes.ts';
 import { capabilityRoutes } from './access/capabilities/routes.ts';
 import { cubbyholeRoutes } from './access/cubbyhole/routes.ts';
-import type { EndDependants, PlanDependants } from './access/ended.ts';
 import { identityRoutes } from './access/identity/routes.ts';
-import type { LeaseKinds } from './access/leases/lease.ts';
 import { leaseRoutes } from './access/leases/routes.ts';
 import { policyRoutes } from './access/policies/routes.ts';
 import { tokenRoutes } from './access/tokens/routes.ts';
 import { unavailableRoutes } from './access/unavailable/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
+import type { EndDependants, LeaseKinds, PlanDependants } from './app.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
 import { endBeforehand, planEnded } from './broker/auth-tokens/ending/operations.ts';
 import { lockedUserRoutes } from './broker/locked-users/routes.ts';

@@ -6,8 +6,6 @@ import type { AccessRequest, Acl } from './acl.ts';
 import type { Ending } from './ended.ts';
 import type { OwnJudge } from './own-judge.ts';
 import type { Standing } from './standing/standing.ts';
-import type { TokenBounds } from './tokens/bounds.ts';
-import type { LogInAlias } from './tokens/token.ts';
 
 /** A token as the request's checks saw it; the token itself is not kept. */
 export interface TokenFacts {
@@ -108,4 +106,34 @@ export interface Caller {
   readonly ending: Ending;
   /** Set once a write set carried the record, so that the pipeline adds no second one. */
   recorded: boolean;
+}
+
+/** Policies, and for whom their templates are filled: an entity, or empty for nobody. */
+export interface PolicySet {
+  policies: readonly string[];
+  entity_id: string;
+}
+
+/**
+ * What those may do who made a token, and its makers, out of theirs: what is handed on is never more
+ * than what whoever hands it on has. Policies go by their names, so that what they say later counts.
+ */
+export interface TokenBounds {
+  /** What makers had as their own, the nearest first. */
+  ceilings: readonly PolicySet[];
+  /**
+   * Of an orphan: what the entity that it comes from, and its groups, had when it was made. A token
+   * that stands for an entity has of it what that has now.
+   */
+  entity_policies: readonly string[];
+}
+
+/** By what somebody came who logged in: the token stands for their entity as long as that has it. */
+export interface LogInAlias {
+  id: string;
+  mount_accessor: string;
+  /** As names are compared. */
+  name_key: string;
+  /** How often it had become another one by then; absent for never. */
+  moves?: number;
 }

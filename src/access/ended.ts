@@ -1,5 +1,4 @@
 import type { Expression } from 'kysely';
-import type { App } from '../app.ts';
 import type { EndedCounts } from '../core/ended-counts.ts';
 import type { Effect } from '../store/write.ts';
 
@@ -59,15 +58,3 @@ export function noteEnding(
   if (!noted) return;
   for (const id of ids.slice(0, MOST_NOTED[kind] - noted.size)) noted.add(id);
 }
-
-/**
- * As {@link PlanDependants}, before that: ends page by page what ends with something, until a write set
- * that ends the rest is short. Others write in between.
- */
-export type EndDependants = (app: App, work: EndingPages, ended: Ended) => Promise<void>;
-
-/**
- * Plans what ends with something. In the write set it follows the statement that takes the rows of
- * what ends, which waits for whatever is being made by them; their rows are to be there yet.
- */
-export type PlanDependants = (app: App, ended: Ended) => Promise<Effect[]>;

@@ -1,16 +1,10 @@
-import type { Caller, TokenFacts } from '../access/caller.ts';
+import type { TokenFacts } from '../access/caller.ts';
 import { remembered } from '../core/remembered.ts';
 import { formatMilliseconds } from '../core/timestamps.ts';
 import type { CallerCount } from './caller-tally.ts';
 import type { RefusalCount } from './refusal-tally.ts';
 import { UNTOLD } from './told.ts';
-
-/** How a request ended, as far as its record goes. */
-export interface RecordedEnd {
-  status: 'done' | 'refused' | 'failed';
-  /** The refusal's own words; they never carry a secret. */
-  error?: string;
-}
+import type { RecordedEnd, RecordedRequest } from './trail.ts';
 
 /** How a keyed hash is written, here and in the answers of `sys/audit-hash`. */
 export function hashText(hash: Uint8Array): string {
@@ -48,13 +42,6 @@ export function nameToken(token: TokenFacts): NamedToken {
     entity_id: token.entity_id || undefined,
   };
 }
-
-/** What a record needs to know of a request. */
-export type RecordedRequest = Pick<Caller, 'request_id' | 'record' | 'mount'> &
-  Partial<Pick<Caller, 'token'>> & {
-    /** Keyed hash of a token that came with the request and is not one of ours. */
-    unknown_token?: Uint8Array | undefined;
-  };
 
 /**
  * Builds the audit record of one request, from an allow-list of facts only: nothing that a

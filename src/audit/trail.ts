@@ -1,6 +1,5 @@
 import type { Caller, TokenFacts } from '../access/caller.ts';
 import type { AuditEntry } from '../store/write.ts';
-import type { RecordedEnd, RecordedRequest } from './record.ts';
 
 /**
  * Where records of requests go. A request with an effect has its record in the write set of
@@ -37,3 +36,17 @@ export interface AuditTrail {
   /** Writes what is waiting. */
   close(): Promise<void>;
 }
+
+/** How a request ended, as far as its record goes. */
+export interface RecordedEnd {
+  status: 'done' | 'refused' | 'failed';
+  /** The refusal's own words; they never carry a secret. */
+  error?: string;
+}
+
+/** What a record needs to know of a request. */
+export type RecordedRequest = Pick<Caller, 'request_id' | 'record' | 'mount'> &
+  Partial<Pick<Caller, 'token'>> & {
+    /** Keyed hash of a token that came with the request and is not one of ours. */
+    unknown_token?: Uint8Array | undefined;
+  };

@@ -1,4 +1,5 @@
 import { Failure } from '../core/failure.ts';
+import { MAX_NAME_LENGTH } from '../core/fields.ts';
 
 /** Fields and descriptions may be the caller's own words: an answer does not repeat all of them. */
 const MAX_FIELDS = 100;
@@ -98,8 +99,6 @@ export function checkChanged(item: CommonFields, errors: FieldErrors): void {
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 const PRINTABLE_TEXT = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\s]*$/u;
 
-/** Names are keys of the database, which takes so many of the longest characters. */
-export const MAX_NAME_LENGTH = 512;
 /** Pages of lists hold a thousand of them, and are made in memory. */
 const MAX_DESCRIPTION_LENGTH = 1024;
 

@@ -438,3 +438,6 @@ function convertStringMap(value: unknown): Record<string, string> | undefined {
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Names are keys of the database, which takes so many of the longest characters. */
+export const MAX_NAME_LENGTH = 512;

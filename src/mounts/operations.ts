@@ -1,8 +1,12 @@
 import { type App, perApp } from '../app.ts';
 import { Breath } from '../core/breath.ts';
 import { Failure } from '../core/failure.ts';
+import { bumpConfigVersion } from '../store/config-version.ts';
+import type { Effect } from '../store/write.ts';
+import type { MountKind } from './mount.ts';
 import { fullPath, type Mount } from './mount.ts';
-import { listMounts } from './store.ts';
+import { EMPTY_CONFIG } from './rules.ts';
+import { insertMount, listMounts } from './store.ts';
 
 /** All mounts by the path that clients write, and what each engine's data is deleted with. */
 export function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
@@ -57,4 +61,49 @@ export async function requireSystemMount(app: App): Promise<Mount> {
   const mount = (await readMounts(app)).get('sys/');
   if (!mount) throw new Failure('unavailable', 'the server is not initialised');
   return mount;
+}
+
+/** The mounts every server has from its first start: the write set of `sys/init` holds them. */
+export function planFirstMounts(app: App): Effect[] {
+  const first = (kind: MountKind, path: string, type: string, description: string): Mount => ({
+    id: app.newId(),
+    kind,
+    path,
+    type,
+    accessor: accessorOf(app, { kind, type }),
+    description,
+    local: path === 'cubbyhole/',
+    seal_wrap: path === 'sys/',
+    external_entropy_access: false,
+    options: null,
+    config: {
+      ...EMPTY_CONFIG,
+      passthrough_request_headers:
+        path === 'sys/' ? ['Accept'] : path === 'identity/' ? ['Authorization'] : [],
+    },
+  });
+  return [
+    insertMount(
+      first('secret', 'sys/', 'system', 'system endpoints used for control, policy and debugging'),
+    ),
+    insertMount(first('secret', 'identity/', 'identity', 'identity store')),
+    insertMount(first('secret', 'cubbyhole/', 'cubbyhole', 'per-token private secret storage')),
+    insertMount(first('auth', 'token/', 'token', 'token based credentials')),
+    // So that the commands a development server prints work when pasted. Not `pki/`, which
+    // people and test suites mount themselves.
+    ...(app.config.mode === 'dev'
+      ? [
+          insertMount({
+            ...first('secret', 'demo/', 'pki', 'a first authority to try'),
+            options: {},
+          }),
+        ]
+      : []),
+    bumpConfigVersion(),
+  ];
+}
+
+export function accessorOf(app: App, mount: { kind: MountKind; type: string }): string {
+  const suffix = Buffer.from(app.randomBytes(4)).toString('hex');
+  return `${mount.kind === 'auth' ? 'auth_' : ''}${mount.type}_${suffix}`;
 }

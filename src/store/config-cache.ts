@@ -1,9 +1,29 @@
-import type { App } from '../app.ts';
 import { doFor } from '../core/asking.ts';
 import { afterOthers } from '../core/breath.ts';
 import { SHARED_PARTY } from '../core/party.ts';
-import { findSubjectVersion, listSubjectVersions, type Subject } from './config-subject.ts';
+import {
+  findSubjectVersion,
+  listSubjectVersions,
+  type MountSubject,
+  type Subject,
+} from './config-subject.ts';
 import type { Store } from './store.ts';
+
+/** What is kept of configuration, and told of its versions. */
+export interface ConfigCache {
+  /**
+   * Configuration that the hot path needs, loaded once and forgotten when any node changes
+   * configuration (`config_version`). Never for anything that must be exact at each request.
+   *
+   * @param subjects all that is read: given them, only a change of one of them has it loaded anew
+   */
+  cached<T>(key: string, load: () => Promise<T>, subjects?: readonly Subject[]): Promise<T>;
+  /**
+   * The number that grows with each change of what a mount is configured with, for what is kept by it;
+   * undefined for a mount that is not there. It is asked for before anything else is read of it.
+   */
+  versionOf(subject: MountSubject): Promise<number | undefined>;
+}
 
 /** A value that stays as long as its subjects do not change. */
 interface Lasting {
@@ -19,7 +39,7 @@ interface Lasting {
 export function cacheConfig(
   store: Pick<Store, 'engine' | 'db' | 'configVersion' | 'onConfigChange'>,
   barrier: { onLock(listener: () => void): void },
-): Pick<App, 'cached' | 'versionOf'> {
+): ConfigCache {
   let values = new Map<string, Promise<unknown>>();
   let lasting = new Map<string, Lasting>();
   let version: number | undefined;
@@ -55,7 +75,7 @@ export function cacheConfig(
     if (known) return loadings.has(known) ? afterOthers(known) : known;
     return keep(key, subjects ? () => findLasting(key, load, subjects) : load);
   };
-  const versionOf: App['versionOf'] = (subject) =>
+  const versionOf: ConfigCache['versionOf'] = (subject) =>
     find(`version of ${subject}`, () => findSubjectVersion(store.db, subject));
   const findLasting = async <T>(
     key: string,

@@ -4,7 +4,7 @@ import { tokenId } from '../../src/access/tokens/minting/operations.ts';
 import { deleteTree } from '../../src/access/tokens/store.ts';
 import { authTokenJobs } from '../../src/broker/auth-tokens/jobs.ts';
 import { sessionJobs } from '../../src/broker/sessions/jobs.ts';
-import type { Job } from '../../src/jobs.ts';
+import type { Job } from '../../src/job.ts';
 import type { Effect } from '../../src/store/write.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { startBroker, tokenIdOf } from '../support/seeded-broker.ts';

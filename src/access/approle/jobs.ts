@@ -1,4 +1,4 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../job.ts';
 import { tidySecretIds } from './secret-ids/operations.ts';
 
 export const approleJobs: readonly Job[] = [

@@ -9,7 +9,7 @@ import { fullPath, type Mount } from '../../mounts/mount.ts';
 import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { type Acl, boundAcl } from '../acl.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller, LogInAlias } from '../caller.ts';
 import { type EndingPages, noteEnding } from '../ended.ts';
 import { commitPage } from '../endings/operations.ts';
 import { listLeasesOfAliases, loosenLeases, loosenSome } from '../leases/store.ts';
@@ -25,7 +25,6 @@ import {
   listTokensOfAliases,
   type OfLine,
 } from '../tokens/store.ts';
-import type { LogInAlias } from '../tokens/token.ts';
 import {
   type AliasesAt,
   aliasIds,

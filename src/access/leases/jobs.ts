@@ -1,4 +1,4 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../job.ts';
 import { endDueAlone, endDueByAsking } from './ending/operations.ts';
 
 export const leaseJobs: readonly Job[] = [

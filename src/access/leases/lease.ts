@@ -1,4 +1,3 @@
-import type { App } from '../../app.ts';
 import { withoutTrailing } from '../../core/edges.ts';
 import type { Whose } from '../../core/shared-work.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
@@ -16,7 +15,7 @@ export interface Lease {
   source_id?: string | undefined;
   /** Empty for what belongs to no mount. */
   mount_id: string;
-  /** A name in {@link LeaseKinds}. */
+  /** A name in {@link App.leaseKinds}. */
   kind: string;
   /** What the kind needs to end it. A secret in here is sealed by the kind. */
   data: Readonly<Record<string, unknown>>;
@@ -42,25 +41,6 @@ export interface Asked {
   whose?: Whose;
   hurry?: boolean;
 }
-
-/** What is to be done at the end of leases of one kind. */
-export interface LeaseKind {
-  /**
-   * Works out how to end what a lease stands for. No effects when there is nothing left to
-   * end. Called again after a conflict.
-   *
-   * @param asked where it is shared out who is asked
-   */
-  planEnd(app: App, lease: Lease, asked?: Asked): Promise<LeaseEnd>;
-  /**
-   * Of kinds that ask somebody else. Made for one run of a job: tells for a lease who is asked, and for whom;
-   * undefined where nobody needs to be.
-   */
-  tellWhose?(app: App): (lease: Lease) => Promise<Whose | undefined>;
-}
-
-/** Every kind of lease by its name. */
-export type LeaseKinds = Readonly<Record<string, LeaseKind>>;
 
 /** What a look-up tells of a lease. */
 export function describeLease(lease: Lease, now: number): Record<string, unknown> {

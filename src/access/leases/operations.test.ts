@@ -4,10 +4,9 @@ import { openTestApp, requireTestMount, testCaller } from '../../../test/support
 import { eachEngine } from '../../../test/support/engines.ts';
 import { endDue } from '../../../test/support/job-work.ts';
 import { ISSUED_AT, leaseOf } from '../../../test/support/leases.ts';
-import type { App } from '../../app.ts';
+import type { App, LeaseKind } from '../../app.ts';
 import { refuseForRoom } from '../../store/waiting-sets.ts';
 import { prepareRootToken } from '../tokens/minting/operations.ts';
-import type { LeaseKind } from './lease.ts';
 import { planLease, tidyLeases } from './operations.ts';
 import { insertLease } from './store.ts';
 

@@ -1,4 +1,4 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../job.ts';
 import { tidyFailures } from './operations.ts';
 
 export const lockoutJobs: readonly Job[] = [

@@ -2,7 +2,7 @@ import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { GrowingWaits } from '../../core/growing-waits.ts';
 import { networkOf } from '../../core/party.ts';
-import type { Turn } from '../../jobs.ts';
+import type { Turn } from '../../job.ts';
 import { compareIds } from '../../store/in-blocks.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Caller } from '../caller.ts';

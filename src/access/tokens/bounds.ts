@@ -1,26 +1,6 @@
 import { Failure } from '../../core/failure.ts';
+import type { LogInAlias, PolicySet, TokenBounds } from '../caller.ts';
 import { canonicalPolicies } from './policy-names.ts';
-import type { LogInAlias } from './token.ts';
-
-/** Policies, and for whom their templates are filled: an entity, or empty for nobody. */
-export interface PolicySet {
-  policies: readonly string[];
-  entity_id: string;
-}
-
-/**
- * What those may do who made a token, and its makers, out of theirs: what is handed on is never more
- * than what whoever hands it on has. Policies go by their names, so that what they say later counts.
- */
-export interface TokenBounds {
-  /** What makers had as their own, the nearest first. */
-  ceilings: readonly PolicySet[];
-  /**
-   * Of an orphan: what the entity that it comes from, and its groups, had when it was made. A token
-   * that stands for an entity has of it what that has now.
-   */
-  entity_policies: readonly string[];
-}
 
 /** A token as far as it decides what it may do. */
 export interface BoundedToken {

@@ -1,17 +1,6 @@
-import type { TokenFacts } from '../caller.ts';
-import type { TokenBounds } from './bounds.ts';
+import type { LogInAlias, TokenBounds, TokenFacts } from '../caller.ts';
 
 export type TokenType = 'service' | 'batch';
-
-/** By what somebody came who logged in: the token stands for their entity as long as that has it. */
-export interface LogInAlias {
-  id: string;
-  mount_accessor: string;
-  /** As names are compared. */
-  name_key: string;
-  /** How often it had become another one by then; absent for never. */
-  moves?: number;
-}
 
 /** What is fixed when a token is made. */
 export interface TokenBody {

@@ -1,10 +1,6 @@
+import { parseSyslogAddress, SYSLOG_FACILITIES, type SyslogAddress } from '../../config/syslog.ts';
 import { Failure } from '../../core/failure.ts';
 import { mayHaveUser } from '../../core/place.ts';
-import {
-  parseSyslogAddress,
-  SYSLOG_FACILITIES,
-  type SyslogAddress,
-} from '../sinks/syslog/message.ts';
 
 /** A sink that was enabled over the API, on every node. */
 export interface Device {

@@ -1,4 +1,4 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../job.ts';
 import { cutOldRecords } from './operations.ts';
 
 export const auditJobs: readonly Job[] = [

@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts';
 import { eachApart } from '../../core/each-apart.ts';
-import type { Turn } from '../../jobs.ts';
+import type { Turn } from '../../job.ts';
 import type { ChainHead } from '../chain.ts';
 import {
   cutChain,

@@ -1,4 +1,4 @@
-import type { AuditSinkConfig, Config } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import type { SinkLine } from '../sink-line.ts';
 
 /** A record on its way to a sink. */
@@ -33,18 +33,6 @@ export interface Reading {
   findBreak(): Error | undefined;
   /** Before `close`: lets the other side read all that was put, and looks whether it has, within a second. */
   finish(): Promise<void>;
-}
-
-/** A sink's name in logs and under which its progress is kept. */
-export function sinkName(sink: AuditSinkConfig): string {
-  switch (sink.type) {
-    case 'file':
-      return `file:${sink.path}`;
-    case 'syslog':
-      return `syslog:${sink.address}`;
-    case 'stdout':
-      return 'stdout';
-  }
 }
 
 /** Folders of the server's own, which no sink may write into. */

@@ -1,9 +1,9 @@
 import { attemptLogIn } from '../../access/lockout/operations.ts';
 import { hashInTurn } from '../../access/turns/operations.ts';
 import type { App } from '../../app.ts';
+import { faultOfLoginName, type PasswordMethodBody } from '../../config/password-method.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
-import type { PasswordMethodBody } from '../auth-methods/auth-method.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
@@ -12,7 +12,7 @@ import type { Resource } from '../resource.ts';
 import { parseId } from '../resource-types.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
 import { findResource } from '../resources/store.ts';
-import { type AccountBody, accountAttributes, faultOfLoginName, loginKey } from './account.ts';
+import { type AccountBody, accountAttributes, loginKey } from './account.ts';
 import { hashPassword, SALT_LENGTH, verifyPassword } from './password.ts';
 
 export const accountDefinition: Definition = {

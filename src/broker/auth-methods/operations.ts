@@ -1,3 +1,4 @@
+import { PASSWORD_DEFAULTS, type PasswordMethodBody } from '../../config/password-method.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import type { Definition, Item } from '../definition.ts';
@@ -5,12 +6,7 @@ import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { isIdOf } from '../resource-types.ts';
 import { clearPrimary } from '../scopes/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
-import {
-  AUTH_METHOD_TYPES,
-  authMethodAttributes,
-  PASSWORD_DEFAULTS,
-  type PasswordMethodBody,
-} from './auth-method.ts';
+import { AUTH_METHOD_TYPES, authMethodAttributes } from './auth-method.ts';
 
 export const authMethodDefinition: Definition = {
   type: 'auth-method',

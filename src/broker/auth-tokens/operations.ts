@@ -2,7 +2,7 @@ import { mintToken, nowSeconds } from '../../access/tokens/minting/operations.ts
 import { deleteTree, deleteTreesOf, listUnmountedTokens } from '../../access/tokens/store.ts';
 import { type App, perApp } from '../../app.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
-import type { Turn } from '../../jobs.ts';
+import type { Turn } from '../../job.ts';
 import type { Effect } from '../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';

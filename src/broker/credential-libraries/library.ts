@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { TokenBounds } from '../../access/tokens/bounds.ts';
-import type { LogInAlias } from '../../access/tokens/token.ts';
+import type { LogInAlias, TokenBounds } from '../../access/caller.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { recordedAs } from '../../core/recorded-shape.ts';
 import type { Item } from '../definition.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { MAX_NAME_LENGTH } from '../../core/fields.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Definition, Item } from '../definition.ts';
-import { type FieldErrors, IN_REQUEST, MAX_NAME_LENGTH, refuseField } from '../field-errors.ts';
+import { type FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
 import { parseExpression } from '../filter/expression.ts';
 import { isIdOf } from '../resource-types.ts';
 

@@ -1,6 +1,5 @@
+import { faultOfLoginName, PASSWORD_DEFAULTS } from '../../config/password-method.ts';
 import { Failure } from '../../core/failure.ts';
-import { faultOfLoginName } from '../accounts/account.ts';
-import { PASSWORD_DEFAULTS } from '../auth-methods/auth-method.ts';
 
 /** What the seed data of a development server is made with. */
 export interface SeedSettings {

@@ -1,4 +1,4 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../job.ts';
 import { deleteExpiredInjected, listExpiredInjected } from './store.ts';
 
 /** Rows of one write set: others write in between. */

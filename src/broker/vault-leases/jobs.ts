@@ -1,4 +1,4 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../job.ts';
 import { keepVaultAlive } from './operations.ts';
 
 export const vaultJobs: readonly Job[] = [

@@ -1,13 +1,13 @@
-import type { Asked, Lease, LeaseKind } from '../../access/leases/lease.ts';
+import type { Asked, Lease } from '../../access/leases/lease.ts';
 import { rangeOf } from '../../access/leases/lease.ts';
 import { shareWork } from '../../access/leases/sharing/operations.ts';
 import { listRange } from '../../access/leases/store.ts';
-import { type App, perApp } from '../../app.ts';
+import { type App, type LeaseKind, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { GrowingWaits } from '../../core/growing-waits.ts';
 import type { Outcome } from '../../core/shared-work.ts';
-import type { Turn } from '../../jobs.ts';
+import type { Turn } from '../../job.ts';
 import { refuseBusy, type VaultConnection, VaultFault } from '../vault-client/answer.ts';
 import { openConnection, tryOpening } from '../vault-tokens/operations.ts';
 import { findTokenOf } from '../vault-tokens/store.ts';

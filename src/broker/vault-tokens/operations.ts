@@ -2,7 +2,7 @@ import { type App, perApp } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { GrowingWaits } from '../../core/growing-waits.ts';
-import type { Turn } from '../../jobs.ts';
+import type { Turn } from '../../job.ts';
 import type { Effect } from '../../store/write.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import type { Scope } from '../resource.ts';

@@ -6,8 +6,9 @@ import { Failure } from '../../core/failure.ts';
 import { isSmallMap } from '../../core/fields.ts';
 import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
-import type { Effect, Write } from '../../store/write.ts';
+import type { Write } from '../../store/write.ts';
 import { type Mount, type MountKind, placeOf } from '../mount.ts';
+import { accessorOf } from '../operations.ts';
 import { boundsOf, PLACES, planGrowth, requireRoom, type Size } from '../room.ts';
 import {
   EMPTY_CONFIG,
@@ -28,46 +29,6 @@ import {
   measureMounts,
   saveMount,
 } from '../store.ts';
-
-/** The mounts every server has from its first start: the write set of `sys/init` holds them. */
-export function planFirstMounts(app: App): Effect[] {
-  const first = (kind: MountKind, path: string, type: string, description: string): Mount => ({
-    id: app.newId(),
-    kind,
-    path,
-    type,
-    accessor: accessorOf(app, { kind, type }),
-    description,
-    local: path === 'cubbyhole/',
-    seal_wrap: path === 'sys/',
-    external_entropy_access: false,
-    options: null,
-    config: {
-      ...EMPTY_CONFIG,
-      passthrough_request_headers:
-        path === 'sys/' ? ['Accept'] : path === 'identity/' ? ['Authorization'] : [],
-    },
-  });
-  return [
-    insertMount(
-      first('secret', 'sys/', 'system', 'system endpoints used for control, policy and debugging'),
-    ),
-    insertMount(first('secret', 'identity/', 'identity', 'identity store')),
-    insertMount(first('secret', 'cubbyhole/', 'cubbyhole', 'per-token private secret storage')),
-    insertMount(first('auth', 'token/', 'token', 'token based credentials')),
-    // So that the commands a development server prints work when pasted. Not `pki/`, which
-    // people and test suites mount themselves.
-    ...(app.config.mode === 'dev'
-      ? [
-          insertMount({
-            ...first('secret', 'demo/', 'pki', 'a first authority to try'),
-            options: {},
-          }),
-        ]
-      : []),
-    bumpConfigVersion(),
-  ];
-}
 
 interface NewMount {
   kind: MountKind;
@@ -108,11 +69,6 @@ export async function enableMount(app: App, caller: Caller, input: NewMount): Pr
       result: {},
     };
   });
-}
-
-function accessorOf(app: App, mount: { kind: MountKind; type: string }): string {
-  const suffix = Buffer.from(app.randomBytes(4)).toString('hex');
-  return `${mount.kind === 'auth' ? 'auth_' : ''}${mount.type}_${suffix}`;
 }
 
 /** Changes what is sent of a mount's settings and keeps the rest. */

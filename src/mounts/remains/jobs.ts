@@ -1,4 +1,4 @@
-import type { Job } from '../../jobs.ts';
+import type { Job } from '../../job.ts';
 import { deleteAllRemains, endStrays } from './operations.ts';
 
 export const remainsJobs: readonly Job[] = [

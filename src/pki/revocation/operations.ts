@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Caller } from '../../access/caller.ts';
-import type { LeaseKind } from '../../access/leases/lease.ts';
 import { signInTurn } from '../../access/turns/operations.ts';
-import type { App } from '../../app.ts';
+import type { App, LeaseKind } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';

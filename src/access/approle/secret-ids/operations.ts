@@ -3,7 +3,7 @@ import { hashSecret } from '../../../audit/operations.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import type { Answer } from '../../../http/route.ts';
-import type { Turn } from '../../../jobs.ts';
+import type { Turn } from '../../../job.ts';
 import { commitInTurn, type Planned } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import { nowSeconds } from '../../tokens/minting/operations.ts';

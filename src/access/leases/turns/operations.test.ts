@@ -4,13 +4,12 @@ import { openTestApp } from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import { endDue } from '../../../../test/support/job-work.ts';
 import { leaseOf, ISSUED_AT as NOW } from '../../../../test/support/leases.ts';
-import type { App } from '../../../app.ts';
+import type { App, LeaseKind } from '../../../app.ts';
 import { build } from '../../../store/database.ts';
 import { write } from '../../../store/write.ts';
 import { removeEnded } from '../../tokens/ending/operations.ts';
 import { prepareRootToken } from '../../tokens/minting/operations.ts';
 import { deleteTree } from '../../tokens/store.ts';
-import type { LeaseKind } from '../lease.ts';
 import { insertLease } from '../store.ts';
 import { takeDueInTurns } from './operations.ts';
 

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseSyslogAddress } from '../../../config/syslog.ts';
 import { Failure } from '../../../core/failure.ts';
-import {
-  encodeSyslogDatagram,
-  encodeSyslogMessage,
-  frameSyslogMessage,
-  parseSyslogAddress,
-} from './message.ts';
+import { encodeSyslogDatagram, encodeSyslogMessage, frameSyslogMessage } from './message.ts';
 
 const header = { facility: 'local0', tag: 'gate house', hostname: '', pid: 42 };
 const record = {

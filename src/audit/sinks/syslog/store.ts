@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createSocket, type Socket as Datagrams } from 'node:dgram';
 import type { NetConnectOpts } from 'node:net';
 import { hostname } from 'node:os';
+import { parseSyslogAddress } from '../../../config/syslog.ts';
 import { encodeOmittedLine, encodeSinkLine } from '../../sink-line.ts';
 import type { FedRecord, Sink } from '../sink.ts';
 import { openStream, WRITE_MS } from '../stream/store.ts';
@@ -10,7 +11,6 @@ import {
   encodeSyslogDatagram,
   encodeSyslogMessage,
   frameSyslogMessage,
-  parseSyslogAddress,
   type SyslogHeader,
 } from './message.ts';
 

@@ -1,4 +1,4 @@
-import type { Job } from '../../../jobs.ts';
+import type { Job } from '../../../job.ts';
 import { LIFETIME_MS } from '../token.ts';
 import { deleteRemovalsBefore, hasRemovalsBefore } from './store.ts';
 

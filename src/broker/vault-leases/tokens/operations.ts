@@ -3,7 +3,7 @@ import { type App, perApp } from '../../../app.ts';
 import { Breath } from '../../../core/breath.ts';
 import { GrowingWaits } from '../../../core/growing-waits.ts';
 import type { Outcome, SharedWork } from '../../../core/shared-work.ts';
-import type { Turn } from '../../../jobs.ts';
+import type { Turn } from '../../../job.ts';
 import { type VaultConnection, VaultFault } from '../../vault-client/answer.ts';
 import { hashTokens, isLeftToAnother, openConnection } from '../../vault-tokens/operations.ts';
 import {
