@@ -39,7 +39,7 @@ const EFFECTS = [
 ];
 const isFeature = (file: string): boolean => !EFFECTS.some((start) => file.startsWith(start));
 const layerOf = (file: string): string | undefined =>
-  /\/(routes|operations|jobs|store|thread)\.ts$/.exec(file)?.[1];
+  /[/.](routes|operations|jobs|store|client|pool|thread)\.ts$/.exec(file)?.[1];
 const isPure = (file: string): boolean =>
   file.startsWith('src/') && isFeature(file) && layerOf(file) === undefined;
 
@@ -69,7 +69,7 @@ test('a store knows the database and pure files, never an operation or a route',
   assert.deepEqual(
     broken(
       ({ from, to }) =>
-        isFeature(from) && layerOf(from) === 'store' && /\/(operations|routes|jobs)\.ts$/.test(to),
+        isFeature(from) && layerOf(from) === 'store' && /[/.](operations|routes|jobs)\.ts$/.test(to),
     ),
     [],
   );
@@ -82,7 +82,7 @@ test('an operation never reaches back to a route, nor to how requests are read',
         (layerOf(from) === 'operations' || layerOf(from) === 'jobs') &&
         isFeature(from) &&
         !typeOnly &&
-        (/\/routes\.ts$/.test(to) || to.startsWith('src/http/')),
+        (/[/.]routes\.ts$/.test(to) || to.startsWith('src/http/')),
     ),
     [],
   );

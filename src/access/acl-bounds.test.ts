@@ -1,3 +1,4 @@
+import { MOST_COMPARISONS } from './comparisons.ts';
 // What takes something away although nobody knows where, and what bounds a token that was made from
 // another.
 
@@ -17,7 +18,6 @@ import { hasAccessBeneath } from './grants-beneath.ts';
 import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
 import { RuleWalk } from './rule-walk.ts';
-import { MOST_COMPARISONS } from './value-set.ts';
 
 const person = (metadata: Record<string, string>): IdentityFacts => ({
   entity: { id: 'e', name: 'ann', metadata, aliases: {} },

@@ -1,4 +1,5 @@
 import { doAll, doInTurns, type Soon, type Steps } from '../core/steps.ts';
+import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import { canonicalNames, type FormedSegment } from './name-form.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import {
@@ -22,7 +23,6 @@ import {
   withoutSlash,
 } from './rule-table.ts';
 import { spellTables } from './spelling.ts';
-import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
 
 /** What a caller's policies come to, made once and asked often. */
 export interface Acl {

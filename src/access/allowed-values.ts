@@ -1,11 +1,11 @@
 import type { Steps } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import type { NamedSet } from './named-values.ts';
 import type { Sent } from './parameter-forms.ts';
 import type { ParameterValue } from './policy.ts';
 import { isSame } from './same-value.ts';
 import type { Stride } from './stride.ts';
 import type { Items } from './text-items.ts';
-import type { Comparisons } from './value-set.ts';
 import { MAX_ITEMS, textOf } from './value-texts.ts';
 
 /**

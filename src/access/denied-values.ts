@@ -1,10 +1,11 @@
 import type { Steps } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import { isList, type Named } from './named-values.ts';
 import type { Forms, Sent } from './parameter-forms.ts';
 import type { ParameterValue } from './policy.ts';
 import { holdsEntries, isSame } from './same-value.ts';
 import type { Stride } from './stride.ts';
-import { type Comparisons, isGlob, LONG_TEXT } from './value-set.ts';
+import { isGlob, LONG_TEXT } from './value-set.ts';
 import { textOf } from './value-texts.ts';
 
 /**

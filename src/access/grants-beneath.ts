@@ -2,6 +2,7 @@ import { textBytes } from '../core/kept.ts';
 import { remembered } from '../core/remembered.ts';
 import { WorkedOut } from '../core/worked-out.ts';
 import type { Acl } from './acl.ts';
+import type { Comparisons } from './comparisons.ts';
 import { SOME, walkGrantedAt } from './grants.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
 import {
@@ -13,7 +14,6 @@ import {
   withoutSlash,
 } from './rule-table.ts';
 import type { RuleWalk } from './rule-walk.ts';
-import type { Comparisons } from './value-set.ts';
 
 /**
  * Whether a caller may do anything at all beneath a path: it decides which mounts are shown.

@@ -1,13 +1,13 @@
 import { Failure } from '../core/failure.ts';
 import type { Steps } from '../core/steps.ts';
 import type { Acl } from './acl.ts';
+import type { Comparisons } from './comparisons.ts';
 import { canonicalNames, type FormedSegment } from './name-form.ts';
 import { ANY_REST, ANY_SEGMENT, type WildPattern } from './path-pattern.ts';
 import { CAPABILITIES } from './policy.ts';
 import { DENY, findRule, listAll, type Rule, type RuleTable, walkGuards } from './rule-table.ts';
 import { RuleWalk } from './rule-walk.ts';
 import { spellTables } from './spelling.ts';
-import type { Comparisons } from './value-set.ts';
 
 /**
  * What a path's rule grants, as `sys/capabilities` words it: sorted names, `["root"]` for a root

@@ -1,3 +1,4 @@
+import { MOST_COMPARISONS } from './comparisons.ts';
 // All judging of one request has one budget: whatever the policies, the tables and the fields are, it
 // takes some hundredths of a second, and what is beyond it is refused.
 
@@ -19,7 +20,6 @@ import {
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
 import { parsePolicy } from './policy.ts';
-import { MOST_COMPARISONS } from './value-set.ts';
 
 const reader = readerOfFields({
   names: list(),

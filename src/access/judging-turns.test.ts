@@ -1,3 +1,4 @@
+import { MOST_COMPARISONS } from './comparisons.ts';
 // The judging that every request passes, before its body is read and after, under policies that are
 // written to take long: others have their turn meanwhile, however many such requests come at once.
 
@@ -19,7 +20,6 @@ import {
 import type { FormedSegment } from './name-form.ts';
 import { expandPolicy, type Policy, parsePolicy } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
-import { MOST_COMPARISONS } from './value-set.ts';
 
 const KEY = '{{identity.entity.id}}';
 const bitsOf = (n: number, one: string, none: string): string =>

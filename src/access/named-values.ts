@@ -1,9 +1,10 @@
 import { foldName } from '../core/fold.ts';
 import type { Steps } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import type { ParameterValue } from './policy.ts';
 import { isSame } from './same-value.ts';
 import type { Stride } from './stride.ts';
-import { type Comparisons, isGlob, LONG_TEXT, ValueSet } from './value-set.ts';
+import { isGlob, LONG_TEXT, ValueSet } from './value-set.ts';
 import { FOREIGN, instantsIn, spellingsOf, textOf, valuesIn } from './value-texts.ts';
 
 /** Reading a value that a rule names takes as long as comparing this many texts. */

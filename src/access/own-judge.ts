@@ -21,6 +21,7 @@ import {
   type SentWith,
   TOO_MUCH,
 } from './acl.ts';
+import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import type { OwnPath, Sense } from './name-form.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import {
@@ -31,7 +32,6 @@ import {
   type SentFields,
 } from './parameter-rules.ts';
 import { DENY, type Rule } from './rule-table.ts';
-import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
 
 const WRITES =
   OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;

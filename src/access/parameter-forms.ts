@@ -1,10 +1,10 @@
 import { LONGEST_DOMAIN } from '../core/domain-names.ts';
 import { foldName } from '../core/fold.ts';
 import type { Steps } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import { NamedValues } from './named-values.ts';
 import type { Stride } from './stride.ts';
 import { type Items, TextItems } from './text-items.ts';
-import type { Comparisons } from './value-set.ts';
 import {
   FOREIGN,
   instantsIn,

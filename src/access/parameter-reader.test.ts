@@ -1,3 +1,4 @@
+import { MOST_COMPARISONS } from './comparisons.ts';
 // A field is read item by item as it is read at once, and what takes long is paid for and done in steps.
 
 import assert from 'node:assert/strict';
@@ -18,7 +19,6 @@ import { readerOfFields } from './parameter-reader.ts';
 import { judgeParameters } from './parameter-rules.ts';
 import { Stride } from './stride.ts';
 import { blockList, policyList } from './tokens/field-kinds.ts';
-import { MOST_COMPARISONS } from './value-set.ts';
 
 const reader = readerOfFields({
   list: list([]),

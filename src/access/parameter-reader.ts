@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { type Comparison, comparisonOf, type ItemForm } from '../core/comparison.ts';
 import type { Steps } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import type { Stride } from './stride.ts';
-import type { Comparisons } from './value-set.ts';
 import { FOREIGN } from './value-texts.ts';
 
 /**

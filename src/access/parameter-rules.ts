@@ -1,11 +1,11 @@
 import { doAll, type Steps } from '../core/steps.ts';
 import { walkAllowed } from './allowed-values.ts';
+import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import { walkDenied } from './denied-values.ts';
 import { NamedValues } from './named-values.ts';
 import { NO_READER, type ParameterReader, Sent } from './parameter-forms.ts';
 import type { ParameterRules, ParameterValue } from './policy.ts';
 import { Stride } from './stride.ts';
-import { type Comparisons, MOST_COMPARISONS } from './value-set.ts';
 
 /** The three conditions on parameters of a rule; names in lower case. */
 export interface ParameterConditions {

@@ -1,3 +1,4 @@
+import { MOST_COMPARISONS } from './comparisons.ts';
 // Conditions are judged in short steps, so that whoever judges can let others go first between two: none of
 // them holds the event loop, whatever the fields and the values that rules name, up to a body's length.
 
@@ -9,7 +10,6 @@ import { readerOfFields } from './parameter-reader.ts';
 import { type ParameterConditions, readFields, walkFields } from './parameter-rules.ts';
 import type { ParameterValue } from './policy.ts';
 import { Stride } from './stride.ts';
-import { MOST_COMPARISONS } from './value-set.ts';
 
 const times = <Of>(count: number, make: (at: number) => Of): Of[] =>
   Array.from({ length: count }, (_, at) => make(at));

@@ -1,3 +1,4 @@
+import { MOST_COMPARISONS } from './comparisons.ts';
 // Judging by conditions gives way as all judging does, however many such requests come at once: at their
 // path, at paths of their own, and by what they bring.
 
@@ -11,7 +12,6 @@ import { type AccessRequest, ALLOWED, judgeAccess, judgeBrought, TOO_MUCH } from
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
 import { parsePolicy } from './policy.ts';
-import { MOST_COMPARISONS } from './value-set.ts';
 
 const times = <Of>(count: number, make: (at: number) => Of): Of[] =>
   Array.from({ length: count }, (_, at) => make(at));

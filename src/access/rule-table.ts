@@ -1,4 +1,5 @@
 import { doAll, type Steps } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import {
   comparePrecedence,
   compilePattern,
@@ -12,7 +13,6 @@ import {
   type PathRule,
   type PolicyCapability,
 } from './policy.ts';
-import type { Comparisons } from './value-set.ts';
 import { findFirst, walkMatching } from './wild-index.ts';
 
 /** One set of policies, merged. */

@@ -1,5 +1,5 @@
 import { Breath } from '../core/breath.ts';
-import type { Comparisons } from './value-set.ts';
+import type { Comparisons } from './comparisons.ts';
 
 /**
  * What looking through the rules of a token may take for one request: two tenths of a second. Policies as

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Comparisons } from './value-set.ts';
+import type { Comparisons } from './comparisons.ts';
 
 /** What comparing two values of another kind than texts, lists and maps takes, as comparisons go. */
 const OTHER_KIND = 100;

@@ -3,10 +3,10 @@ import { FewBySize } from '../core/few-in-turn.ts';
 import { atMostOf, LastOf } from '../core/kept.ts';
 import { ROOMS } from '../core/rooms.ts';
 import { doAll, doInTurns, type Soon } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import { type FormedSegment, foldingNames } from './name-form.ts';
 import { foldNames } from './rule-merging.ts';
 import type { RuleTable } from './rule-table.ts';
-import type { Comparisons } from './value-set.ts';
 
 /** A path, and its segments that are names of more than one spelling. */
 export interface NamedPath {

@@ -1,4 +1,4 @@
-import type { Comparisons } from './value-set.ts';
+import type { Comparisons } from './comparisons.ts';
 
 /** What a step comes to, as comparisons go: some hundredths of a millisecond. */
 const STEP = 256;

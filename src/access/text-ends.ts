@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { Comparisons } from './value-set.ts';
+import type { Comparisons } from './comparisons.ts';
 
 /** Ends of one length, and a number made of the characters of each. */
 interface EndsOfLength {

@@ -1,19 +1,8 @@
 import type { Steps } from '../core/steps.ts';
 import { FEW_STEPS, findText } from '../core/text-search.ts';
+import type { Comparisons } from './comparisons.ts';
 import type { Stride } from './stride.ts';
 import { TextEnds } from './text-ends.ts';
-
-/** How many more comparisons a judgement may take; below zero: it came to no end. */
-export interface Comparisons {
-  left: number;
-}
-
-/**
- * What judging one request may come to, however many rules, tables and paths judge it: some hundredths
- * of a second, in which nobody else is served. With ten thousand names eighty ends stay below it, and
- * thirty pieces that have a star on both sides.
- */
-export const MOST_COMPARISONS = 1_000_000;
 
 export const isGlob = (named: unknown): named is string =>
   typeof named === 'string' && (named.startsWith('*') || named.endsWith('*'));

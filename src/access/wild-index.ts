@@ -1,6 +1,6 @@
 import { doAll, type Steps } from '../core/steps.ts';
+import type { Comparisons } from './comparisons.ts';
 import { ANY_SEGMENT, matchesTail, type WildPattern } from './path-pattern.ts';
-import type { Comparisons } from './value-set.ts';
 
 interface Wild {
   pattern: WildPattern;

@@ -114,6 +114,9 @@ export interface Definition {
    */
   planRemoval?(app: App, caller: BrokerCaller, resource: Resource): Promise<readonly Effect[]>;
 
+  /** Ends what goes with an item before it is removed, page by page, where that may be more than a page. */
+  endBeforehand?(app: App, caller: BrokerCaller, resource: Resource): Promise<void>;
+
   /**
    * What items show beyond the common fields, in the order given. `attributes` and the like
    * are added as they are; empty ones are left out before.

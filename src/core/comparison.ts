@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Field, FieldKind, FieldWithDefault } from './fields.ts';
+import type { Field, FieldKind, FieldWithDefault } from './field.ts';
 
 /**
  * How conditions of a policy compare the values of a field. What a field reads is kept as its

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import type { Field } from './field.ts';
 import {
   choice,
   duration,
   durationText,
-  type Field,
   fieldErrors,
   flag,
   instant,

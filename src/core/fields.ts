@@ -1,25 +1,10 @@
 import { z } from 'zod';
 import { comparedBy, eachText } from './comparison.ts';
 import { parseDuration } from './durations.ts';
+import type { Field, FieldKind, FieldWithDefault, OptionalField } from './field.ts';
 import { countJsonParts } from './json-parts.ts';
 import { parseCounted, parseJsonText } from './json-text.ts';
 import { formatTimestamp, parseTimestamp } from './timestamps.ts';
-
-/**
- * The kinds of input field that requests have. Each converts what clients are known to send
- * (`"true"`, `"72h"`, `"a,b"`) into one type, and can be documented on both sides of that
- * conversion.
- *
- * A kind called with a default answers it when the field is missing or null:
- * `duration(30)`, `flag(false)`. Called without one, the field must be sent, unless it is
- * wrapped in {@link optional}.
- */
-export type Field<Out> = z.ZodPipe<z.ZodTransform<Out, unknown>, z.ZodType<Out>>;
-export type FieldWithDefault<Out> = z.ZodPrefault<Field<Out>>;
-export type OptionalField<Out> = z.ZodPipe<
-  z.ZodTransform<unknown, unknown>,
-  z.ZodOptional<z.ZodType<Out>>
->;
 
 export interface Kind<Out> {
   /** What the field takes; the message when it is sent something else. */
@@ -50,12 +35,6 @@ function makeField<Out>(kind: Kind<Out>, byDefault: Out | undefined): Field<Out>
 function refuse(context: z.core.ParsePayload, message: string): never {
   context.issues.push({ code: 'custom', message, input: context.value, continue: false });
   return z.NEVER;
-}
-
-/** A field kind as callers see it: with a default, or required. */
-export interface FieldKind<Out> {
-  (): Field<Out>;
-  (byDefault: Out): FieldWithDefault<Out>;
 }
 
 /** Makes a kind of one's own, for a field that takes what none of the kinds below does. */

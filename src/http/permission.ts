@@ -9,9 +9,9 @@ import {
   judgeGrants,
 } from '../access/acl.ts';
 import type { Caller } from '../access/caller.ts';
+import type { Comparisons } from '../access/comparisons.ts';
 import type { FormedSegment } from '../access/name-form.ts';
 import { requireAllowed } from '../access/standing/operations.ts';
-import type { Comparisons } from '../access/value-set.ts';
 import type { App } from '../app.ts';
 import type { Soon } from '../core/steps.ts';
 import { judgeElsewhere } from './elsewhere.ts';

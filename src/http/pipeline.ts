@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '../access/caller.ts';
+import { type Comparisons, MOST_COMPARISONS } from '../access/comparisons.ts';
 import { Ending } from '../access/ended.ts';
 import { OwnJudge } from '../access/own-judge.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
 import type { Standing } from '../access/standing/standing.ts';
 import type { Authenticated } from '../access/tokens/authentication/operations.ts';
-import { type Comparisons, MOST_COMPARISONS } from '../access/value-set.ts';
 import { requireRoomToWrap } from '../access/wrapping/operations.ts';
 import type { App } from '../app.ts';
 import { Failure } from '../core/failure.ts';

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { comparedBy } from '../core/comparison.ts';
 import { parseDuration } from '../core/durations.ts';
 import { withoutLeading, withoutTrailing } from '../core/edges.ts';
-import { type FieldKind, fieldKind, shortList } from '../core/fields.ts';
+import type { FieldKind } from '../core/field.ts';
+import { fieldKind, shortList } from '../core/fields.ts';
 
 const MAX_PATH = 1024;
 

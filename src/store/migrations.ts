@@ -1,5 +1,5 @@
 import { Failure } from '../core/failure.ts';
-import type { ColumnTypes } from './columns.ts';
+import type { Migration } from './migration.ts';
 import { foundation } from './migrations/0001-foundation.ts';
 import { seal } from './migrations/0002-seal.ts';
 import { access } from './migrations/0003-access.ts';
@@ -50,14 +50,6 @@ import { vaultTokenOwners } from './migrations/0070-vault-token-owners.ts';
 import { leaseTurns } from './migrations/0071-lease-turns.ts';
 import { incarnation } from './migrations/0072-incarnation.ts';
 import { issuingVersions } from './migrations/0073-issuing-versions.ts';
-
-/** One step of the schema. Never edited once released; the next step corrects it. */
-export interface Migration {
-  number: number;
-  name: string;
-  /** The statements, in order, in the words of one engine. */
-  up(types: ColumnTypes): string[];
-}
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [

@@ -9,11 +9,11 @@ import {
   judgeBrought,
   judgeGrants,
 } from '../../src/access/acl.ts';
+import { MOST_COMPARISONS } from '../../src/access/comparisons.ts';
 import { listCapabilities } from '../../src/access/grants.ts';
 import type { FormedSegment } from '../../src/access/name-form.ts';
 import type { Policy } from '../../src/access/policy.ts';
 import { RuleWalk } from '../../src/access/rule-walk.ts';
-import { MOST_COMPARISONS } from '../../src/access/value-set.ts';
 import { doAll, type Soon } from '../../src/core/steps.ts';
 
 export function compiledAcl(policies: readonly Policy[], now: number): Acl {

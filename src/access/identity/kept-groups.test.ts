@@ -5,13 +5,14 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import { judgedAccess } from '../../../test/support/judged.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
+import { readPermissions } from '../permissions/operations.ts';
 import { writePolicy } from '../policies/operations.ts';
 import { insertAlias, listAliases } from './aliases/store.ts';
 import type { Entity } from './entity.ts';
 import type { Group } from './group.ts';
 import { requireFewPolicies } from './memberships/operations.ts';
 import { replaceMembers } from './memberships/store.ts';
-import { findPerson, readPermissions } from './operations.ts';
+import { findPerson } from './persons.operations.ts';
 import {
   insertEntity,
   insertGroup,

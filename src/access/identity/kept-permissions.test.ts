@@ -4,8 +4,10 @@ import { openTestApp, requireTestMount, testCaller } from '../../../test/support
 import { sqlitePlace } from '../../../test/support/engines.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import { readPermissions } from '../permissions/operations.ts';
 import { writeGroup } from './groups/operations.ts';
-import { newEntity, type Person, readPermissions, weighPerson } from './operations.ts';
+import { newEntity } from './operations.ts';
+import { type Person, weighPerson } from './persons.operations.ts';
 import { insertEntity } from './store.ts';
 
 const ENTITIES = 1000;

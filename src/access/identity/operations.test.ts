@@ -7,6 +7,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Answer } from '../../http/route.ts';
 import { deleteAliasesOfMount } from '../../mounts/remains/operations.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
+import { readPermissions } from '../permissions/operations.ts';
 import { writePolicy } from '../policies/operations.ts';
 import { listAliasIds } from './aliases/operations.ts';
 import { findAlias, insertAlias } from './aliases/store.ts';
@@ -14,7 +15,8 @@ import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities/
 import { writeGroupAlias } from './group-aliases/operations.ts';
 import { listGroupIds, listNamesOfGroups, writeGroup } from './groups/operations.ts';
 import { listMembers, replaceMembers } from './memberships/store.ts';
-import { ensureEntityForAlias, listEntityPolicies, readPermissions } from './operations.ts';
+import { ensureEntityForAlias } from './operations.ts';
+import { listEntityPolicies } from './persons.operations.ts';
 import { findEntityById, insertEntity, insertGroup, updateEntity } from './store.ts';
 
 /** A list that is given page by page, put together. */

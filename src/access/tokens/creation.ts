@@ -1,4 +1,3 @@
-import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import { PatternSet } from '../../core/pattern-set.ts';
@@ -8,6 +7,7 @@ import { type LifetimeBounds, planLifetime } from './lifetime.ts';
 import { areBlank, canonicalPolicies, requireModestNames } from './policy-names.ts';
 import type { TokenRole } from './roles/role.ts';
 import type { PlannedToken, TokenBody, TokenType } from './token.ts';
+import { displayName } from './token.ts';
 
 /** What a client asks for in `auth/token/create`. Seconds; undefined: not said. */
 export interface TokenWish {
@@ -321,12 +321,6 @@ function pathOf({ orphan, role }: CreationFacts): string {
     return `auth/token/create/${role.name}${suffix === '' ? '' : `/${suffix}`}`;
   }
   return orphan ? 'auth/token/create-orphan' : 'auth/token/create';
-}
-
-/** `ci job` becomes `token-ci-job`; nothing asked for is `token`. */
-export function displayName(wanted: string): string {
-  const plain = withoutTrailing(wanted.replace(/[^a-zA-Z0-9-]+/g, '-'), '-');
-  return plain === '' || wanted === 'token' ? 'token' : `token-${plain}`;
 }
 
 function refuse(message: string): Failure {

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
-import { type FieldKind, modestList, text } from '../../core/fields.ts';
+import type { FieldKind } from '../../core/field.ts';
+import { modestList, text } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import {
   formatIpAddress,
@@ -8,7 +9,7 @@ import {
   parseIpAddress,
   parseIpRange,
 } from '../../x509/ip-addresses.ts';
-import { displayName } from './creation.ts';
+import { displayName } from './token.ts';
 
 /** Names of policies: their order, case and blanks say nothing. */
 export const policyList: FieldKind<string[]> = comparedBy(modestList, {

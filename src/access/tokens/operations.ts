@@ -9,12 +9,12 @@ import type { Acl } from '../acl.ts';
 import { commitPlanned, type Planned } from '../attempts/operations.ts';
 import type { Caller, TokenFacts } from '../caller.ts';
 import { maySudo } from '../grants.ts';
-import { listEntityPolicies } from '../identity/operations.ts';
 import { listUnknownPolicies } from '../policies/operations.ts';
 import { startFilling } from '../walks/operations.ts';
-import { describeAuth, describeToken } from './answers.ts';
+import { describeToken } from './answers.ts';
 import { findLiving, isLiving, requirePresented } from './authentication/operations.ts';
 import { planToken, type TokenWish } from './creation.ts';
+import { answerMinted, entityPolicies, identityPolicies } from './minted.operations.ts';
 import { type MintedToken, mintToken, nowSeconds, tokenId } from './minting/operations.ts';
 import { noteToken } from './recorded.ts';
 import { lineOfTokenRole, requireTokenRole } from './roles/operations.ts';
@@ -82,26 +82,6 @@ async function requireRoomBelow(app: App, { type, parent_id }: PlannedToken): Pr
 function creationPath(input: { orphan: boolean; role_name?: string }): string {
   if (input.role_name !== undefined) return `create/${input.role_name}`;
   return input.orphan ? 'create-orphan' : 'create';
-}
-
-/** The answer that hands a token to its owner; only after its effects are committed. */
-export async function answerMinted(
-  app: App,
-  minted: MintedToken,
-  warnings: string[],
-): Promise<Answer> {
-  const policies = await identityPolicies(app, minted.token);
-  const auth = describeAuth(minted.token, minted.client_token, nowSeconds(app), policies);
-  return warnings.length > 0 ? { auth, warnings } : { auth };
-}
-
-/** Policies that a token has by what it stands for. */
-export async function identityPolicies(app: App, token: Token): Promise<readonly string[]> {
-  return token.restricted ? [] : entityPolicies(app, token.entity_id);
-}
-
-async function entityPolicies(app: App, entity_id: string): Promise<readonly string[]> {
-  return entity_id === '' ? [] : listEntityPolicies(app, entity_id);
 }
 
 /** What the caller's own token is. */

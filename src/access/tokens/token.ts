@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../../core/edges.ts';
 import type { LogInAlias, TokenBounds, TokenFacts } from '../caller.ts';
 
 export type TokenType = 'service' | 'batch';
@@ -142,4 +143,10 @@ export function planRootToken(now: number): PlannedToken {
     entity_id: '',
     bound_cidrs: [],
   };
+}
+
+/** `ci job` becomes `token-ci-job`; nothing asked for is `token`. */
+export function displayName(wanted: string): string {
+  const plain = withoutTrailing(wanted.replace(/[^a-zA-Z0-9-]+/g, '-'), '-');
+  return plain === '' || wanted === 'token' ? 'token' : `token-${plain}`;
 }

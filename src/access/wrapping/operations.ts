@@ -7,13 +7,13 @@ import type { Effect } from '../../store/write.ts';
 import { isDenied, judgeAccess, judgeGrants } from '../acl.ts';
 import { commitPlanned } from '../attempts/operations.ts';
 import type { Caller } from '../caller.ts';
+import { MOST_COMPARISONS } from '../comparisons.ts';
 import { footingOf, judgeSlowlyWith } from '../standing/operations.ts';
 import { findLiving } from '../tokens/authentication/operations.ts';
 import { deleteBare } from '../tokens/ending/store.ts';
 import { mintToken, nowSeconds } from '../tokens/minting/operations.ts';
 import { deleteTree } from '../tokens/store.ts';
 import type { Token } from '../tokens/token.ts';
-import { MOST_COMPARISONS } from '../value-set.ts';
 import {
   deleteRanOut,
   findLivingWrappedBy,

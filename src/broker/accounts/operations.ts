@@ -8,6 +8,7 @@ import { endLogIns } from '../auth-tokens/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { parseId } from '../resource-types.ts';
 import { commitChange, requireVersion } from '../resources/operations.ts';
@@ -71,6 +72,7 @@ export const accountDefinition: Definition = {
     const body: AccountBody = { ...(resource.body as AccountBody), login_name };
     return { body, unique_key: loginKey(resource.container_id, login_name) };
   },
+  endBeforehand,
   planRemoval: (app, _caller, resource) => endLogIns(app, { account_ids: [resource.id] }),
 
   actionsOf: (resource) =>

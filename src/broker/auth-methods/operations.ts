@@ -3,6 +3,7 @@ import { omitEmpty } from '../../core/omit-empty.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import { isIdOf } from '../resource-types.ts';
 import { clearPrimary } from '../scopes/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
@@ -48,6 +49,7 @@ export const authMethodDefinition: Definition = {
     }
     return { body: bodyFrom(cleared, item) };
   },
+  endBeforehand,
   async planRemoval(app, _caller, resource) {
     return [
       ...clearPrimary(resource, app.now()),

@@ -1,3 +1,6 @@
+import type { EndingPages } from '../../access/ended.ts';
+import { noteEnding } from '../../access/ended.ts';
+import { pagesOf } from '../../access/identity/operations.ts';
 import { mintToken, nowSeconds } from '../../access/tokens/minting/operations.ts';
 import { deleteTree, deleteTreesOf, listUnmountedTokens } from '../../access/tokens/store.ts';
 import { type App, perApp } from '../../app.ts';
@@ -26,6 +29,7 @@ import {
   listLogIns,
   listLogInsByToken,
   listTokenRows,
+  listTokensOf,
   logInsOf,
   tokenRowsOf,
 } from './store.ts';
@@ -40,6 +44,11 @@ export const authTokenDefinition: Definition = {
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
+  endBeforehand: async (app, caller, { id }) => {
+    const work = await pagesOf(app, caller);
+    await noteTokens(app, work, [id]);
+    await endSessionsBeforehand(app, work, { log_in_ids: [id] });
+  },
   planRemoval: async (app, _caller, resource) => [
     ...planLoss(app, { log_ins: { ids: [resource.id] } }),
     deleteTreesOf(tokenRowsOf({ ids: [resource.id] })),
@@ -268,4 +277,12 @@ export async function planStrayTokens(
 export function hasLogIn(caller: BrokerCaller): boolean {
   const { authority, user_id } = caller.who;
   return authority.asker === 'user' && user_id !== RECOVERY_USER;
+}
+
+export async function noteTokens(
+  app: App,
+  work: EndingPages,
+  log_in_ids: readonly string[],
+): Promise<void> {
+  if (work.ending) noteEnding(work, 'token_ids', await listTokensOf(app.db, log_in_ids));
 }

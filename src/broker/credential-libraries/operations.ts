@@ -9,6 +9,7 @@ import type { Container, Definition } from '../definition.ts';
 import { FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
 import { mayIssue } from '../library-issuing/permission/operations.ts';
 import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from '../library-issuing/request.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import { isIdOf } from '../resource-types.ts';
 import { planSourceRemoval } from '../session-credentials/ending/operations.ts';
 import {
@@ -72,6 +73,7 @@ export const credentialLibraryDefinition: Definition = {
     if (resource.subtype !== 'authority-certificate' || !speaks) return { body: after };
     return { body: { ...after, ...(await requireIssuing(app, caller, container, after)) } };
   },
+  endBeforehand,
   planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
   async describe(_app, _caller, libraries) {

@@ -6,6 +6,7 @@ import { readMounts } from '../../mounts/operations.ts';
 import { storeKey } from '../credentials/operations.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource, Scope } from '../resource.ts';
 import { requireVersion } from '../resources/operations.ts';
 import { planSourceRemoval } from '../session-credentials/ending/operations.ts';
@@ -60,6 +61,7 @@ export const credentialStoreDefinition: Definition = {
     if (resource.subtype !== 'vault' || !speaks) return {};
     return planVaultChange(app, { resource, scope }, item, mask);
   },
+  endBeforehand,
   planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
   childrenOf: ({ subtype }) => (subtype === 'static' ? ['credential'] : ['credential-library']),

@@ -1,5 +1,5 @@
 import type { BoundaryRoute } from '../../http/boundary-route.ts';
-import { checkProjectList } from '../host-catalogs/operations.ts';
+import { checkProjectList } from '../lists/query.ts';
 import { standardRoutes } from '../resources/routes.ts';
 import { credentialStoreDefinition } from './operations.ts';
 

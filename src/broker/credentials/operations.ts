@@ -6,6 +6,7 @@ import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { requireVersion } from '../resources/operations.ts';
@@ -67,6 +68,7 @@ export const credentialDefinition: Definition = {
     await requireUsable(app, caller, resource.subtype, planned.secret);
     return planRow(app, { id: resource.id, store_id: resource.container_id }, planned);
   },
+  endBeforehand,
   planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
   async describe(_app, _caller, credentials) {

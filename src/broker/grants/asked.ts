@@ -1,6 +1,5 @@
 import { PassingRoom } from '../../core/passing.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import type { Applying } from './reach.ts';
 
 /**
  * What authorities remember of what they were asked. A user's is small until they list what is in ten thousand
@@ -10,6 +9,3 @@ export const ASKED = new PassingRoom({ all: ROOMS.broker_asked, one: ROOMS.broke
 
 /** What is remembered of a scope, and of a type where the same grants apply, with some verdicts on it. */
 export const ASKED_BYTES = { place: 80, view: 1_400, bundle: 16, possible: 120, fingerprint: 160 };
-
-export const weighApplying = (key: string, { bundles }: Applying): number =>
-  240 + key.length + bundles.length * ASKED_BYTES.bundle;

@@ -1,6 +1,6 @@
 import { remembered } from '../../core/remembered.ts';
 import { doAll, type Steps } from '../../core/steps.ts';
-import { ASKED, weighApplying } from './asked.ts';
+import { ASKED, ASKED_BYTES } from './asked.ts';
 import type { Grant } from './grant.ts';
 
 /** A grant in somebody's hands: what it grants and where the role that holds it applies. */
@@ -219,3 +219,6 @@ class KindSets {
     return known;
   }
 }
+
+export const weighApplying = (key: string, { bundles }: Applying): number =>
+  240 + key.length + bundles.length * ASKED_BYTES.bundle;

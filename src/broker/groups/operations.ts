@@ -15,6 +15,7 @@ import {
   holdMembers,
   holdNumberOf,
 } from '../org-bounds/store.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listPlacesById } from '../resources/by-ids/store.ts';
@@ -42,6 +43,7 @@ export const groupDefinition: Definition = {
   checkChange() {},
   planChange: async () => ({}),
 
+  endBeforehand,
   async describe(app, _caller, groups, how) {
     if (how === 'list') return groups.map(() => ({}));
     return Promise.all(

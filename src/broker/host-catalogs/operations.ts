@@ -1,6 +1,5 @@
 import type { Definition } from '../definition.ts';
-import { refuseField } from '../field-errors.ts';
-import { isIdOf } from '../resource-types.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 
 export const hostCatalogDefinition: Definition = {
@@ -25,16 +24,7 @@ export const hostCatalogDefinition: Definition = {
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
+  endBeforehand,
   planRemoval: async (app, _caller, { id }) => planLoss(app, { host_catalog_id: id }),
   describe: async (_app, _caller, catalogs) => catalogs.map(() => ({})),
 };
-
-/** @throws Failure `invalid` */
-export function checkProjectList(query: URLSearchParams, recursive: boolean): void {
-  if (recursive || isIdOf(query.get('scope_id') ?? '', 'scope', 'project')) return;
-  refuseField(
-    'scope_id',
-    'This field must be a valid project scope ID or the list operation must be recursive.',
-    'Improperly formatted identifier.',
-  );
-}

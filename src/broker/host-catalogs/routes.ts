@@ -1,6 +1,7 @@
 import type { BoundaryRoute } from '../../http/boundary-route.ts';
+import { checkProjectList } from '../lists/query.ts';
 import { standardRoutes } from '../resources/routes.ts';
-import { checkProjectList, hostCatalogDefinition } from './operations.ts';
+import { hostCatalogDefinition } from './operations.ts';
 
 export const hostCatalogRoutes: readonly BoundaryRoute[] = standardRoutes(hostCatalogDefinition, {
   checkList: checkProjectList,

@@ -11,6 +11,7 @@ import type { LinkChange } from '../links/plan.ts';
 import { showLinkedIds } from '../links/shown/operations.ts';
 import { haveAllLinksTo, holdLinksTo } from '../links/store.ts';
 import { BOUNDS, MOST_SETS_OF_HOST } from '../org-bounds/bounds.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listPlacesById } from '../resources/by-ids/store.ts';
@@ -40,6 +41,7 @@ export const hostSetDefinition: Definition = {
   updatable: () => [],
   checkChange: (item, _request, errors) => refuseForeign(item, errors),
   planChange: async () => ({}),
+  endBeforehand,
   planRemoval: async (app, _caller, { id }) => planLoss(app, { of_host_sets: [id] }),
   async describe(app, _caller, sets, how) {
     if (how === 'list') return sets.map(() => ({}));

@@ -6,6 +6,7 @@ import { judgeAddress } from '../addresses/address.ts';
 import type { Definition, Item } from '../definition.ts';
 import type { FieldErrors } from '../field-errors.ts';
 import { listLinksToAll } from '../links/store.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import { planLoss } from '../sessions/ending/operations.ts';
 
 /** What a static host keeps. */
@@ -52,6 +53,7 @@ export const hostDefinition: Definition = {
   async planChange(_app, _caller, { item, mask }) {
     return mask.includes(FIELD) ? { body: bodyOf(item) } : {};
   },
+  endBeforehand,
   planRemoval: async (app, _caller, { id }) => planLoss(app, { host_ids: [id] }),
   async describe(app, _caller, hosts) {
     const sets = await listSetsOf(

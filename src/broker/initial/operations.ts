@@ -8,8 +8,9 @@ import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../caller.ts'
 import type { Resource } from '../resource.ts';
 import { findResource, insertResource } from '../resources/store.ts';
 import { insertRole } from '../scopes/operations.ts';
-import type { InitialRole, ScopeBody } from '../scopes/scope.ts';
+import type { InitialRole } from '../scopes/scope.ts';
 import { noteScopes } from '../tree/store.ts';
+import type { ScopeBody } from '../tree/tree.ts';
 
 const USERS: readonly [id: string, name: string, description: string][] = [
   [

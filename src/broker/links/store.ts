@@ -5,6 +5,7 @@ import { build, compiled, type Db, prepared } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
 import { namedIn } from '../../store/named-in.ts';
 import { type Write, write } from '../../store/write.ts';
+import { IDS_AT_ONCE, inPieces } from '../resources/by-ids/store.ts';
 
 // What binds two resources: a row for each link, which goes with either of them.
 
@@ -127,15 +128,6 @@ interface Inside {
   scope_id?: string;
   container_id?: string;
 }
-
-/** Ids that a statement has as parameters: with one for each of thousands it would hold everybody up. */
-const IDS_AT_ONCE = 500;
-
-/** Ids in as many lists as there are statements of them. */
-export const inPieces = (ids: readonly string[]): (readonly string[])[] =>
-  Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, at) =>
-    ids.slice(at * IDS_AT_ONCE, (at + 1) * IDS_AT_ONCE),
-  );
 
 /** Links a resource to others, each as {@link insertLink} does. @param links.to_ids each named once */
 export function insertLinks(links: Links, inside: Inside = {}): Write[] {

@@ -1,5 +1,6 @@
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { type Expression, parseExpression } from '../filter/expression.ts';
+import { isIdOf } from '../resource-types.ts';
 
 /** The most items of a page, and their number unless the request says. */
 const MAX_PAGE_SIZE = 1000;
@@ -50,4 +51,14 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
     refuseField('filter', `This field could not be parsed. ${parsed.because}.`, BAD_LIST);
   }
   return { ...paging, filter: parsed?.valid ? parsed.expression : undefined };
+}
+
+/** @throws Failure `invalid` */
+export function checkProjectList(query: URLSearchParams, recursive: boolean): void {
+  if (recursive || isIdOf(query.get('scope_id') ?? '', 'scope', 'project')) return;
+  refuseField(
+    'scope_id',
+    'This field must be a valid project scope ID or the list operation must be recursive.',
+    'Improperly formatted identifier.',
+  );
 }

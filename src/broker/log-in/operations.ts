@@ -25,8 +25,8 @@ import {
   insertResource,
   saveResource,
 } from '../resources/store.ts';
-import type { ScopeBody } from '../scopes/scope.ts';
 import { requireScope } from '../tree/operations.ts';
+import type { ScopeBody } from '../tree/tree.ts';
 import { setOwner } from '../users/store.ts';
 import { isAliasOfUser, type UserBody } from '../users/user.ts';
 import type { LogInRequest } from './request.ts';

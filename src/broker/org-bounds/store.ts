@@ -3,8 +3,8 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { inPieces } from '../links/store.ts';
 import type { Scope } from '../resource.ts';
+import { inPieces } from '../resources/by-ids/store.ts';
 import {
   BOUNDS,
   MOST_GROUPS,

@@ -1,26 +1,20 @@
-import { noteEnding } from '../../access/ended.ts';
-import { commitPage } from '../../access/endings/operations.ts';
-import { listOwnTokens } from '../../access/identity/operations.ts';
+import type { EndingPages } from '../../access/ended.ts';
+import { listOwnTokens, pagesOf } from '../../access/identity/operations.ts';
 import type { App } from '../../app.ts';
 import type { EndedCounts } from '../../core/ended-counts.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import type { AuthTokenBody } from '../auth-tokens/auth-token.ts';
-import { endLogIns } from '../auth-tokens/operations.ts';
-import {
-  type LogInsIn,
-  type LogInsOf,
-  listIdsByToken,
-  listTokensOf,
-} from '../auth-tokens/store.ts';
+import { endLogInsBeforehand } from '../auth-tokens/ending/log-ins.operations.ts';
+import { endLogIns, revokeTokensIn } from '../auth-tokens/operations.ts';
+import { type LogInsOf, listIdsByToken } from '../auth-tokens/store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { LinkKind } from '../links/store.ts';
 import { PERMITTING } from '../permitting.ts';
 import type { Resource } from '../resource.ts';
 import type { ResourceTypeName } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
-import { removeResources } from '../resources/removals/store.ts';
-import { planScopeRemoval } from '../scopes/operations.ts';
+import { removeResources, takeResources } from '../resources/removals/store.ts';
 import {
   endSourcesBeforehand,
   planSourceRemoval,
@@ -28,17 +22,17 @@ import {
 import { cancelPage, endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import type { PagedLoss } from '../sessions/ending/store.ts';
 import { readScopeTree } from '../tree/operations.ts';
+import type { Changed } from '../tree/store.ts';
+import { noteScopes } from '../tree/store.ts';
 import { listSubtree } from '../tree/tree.ts';
-import { type EndingWork, PAGE } from './page.ts';
+import { PAGE } from './page.ts';
 import {
   type Left,
   type LinkEnd,
-  listAmong,
   listContainedIds,
   listInScopes,
   listLinksInScopes,
   listLinksOfSome,
-  listLogInsOf,
   listProjects,
   unlink,
   unlinkAt,
@@ -48,23 +42,6 @@ import {
 // it there. However much that is, the set stays small: whatever is more than a page is ended before,
 // page by page, each with a record of its own. Others write in between.
 
-/**
- * Work of a request, which goes on to remove something.
- *
- * @param grounds what refuses the request refuses each page of it
- */
-export async function workOf(
-  app: App,
-  caller: BrokerCaller,
-  grounds: readonly Effect[] = [],
-): Promise<EndingWork> {
-  return {
-    commit: (effects, ended) => commitPage(app, caller, [...grounds, ...effects], ended),
-    own_log_in_ids: (await listOwnLogIns(app, caller)).map(({ id }) => id),
-    ending: caller.ending,
-  };
-}
-
 /** The log-ins that a request stands on: whose token it came with, or one that was made from theirs. */
 async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]> {
   const tokens = await listOwnTokens(app, caller);
@@ -73,46 +50,6 @@ async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]
     tokens.map(({ id }) => id),
   );
   return listResourcesById(app.db, ids);
-}
-
-/**
- * Ends log-ins with their sessions until less than a page of them is left. Those of whoever ends are left,
- * and their sessions are not: nothing is permitted by these.
- *
- * @returns how many are left
- */
-export async function endLogInsBeforehand(
-  app: App,
-  work: EndingWork,
-  of: LogInsOf | LogInsIn,
-): Promise<EndedCounts> {
-  const own = await listAmong(app.db, of, work.own_log_in_ids);
-  if (own.length > 0) {
-    await endSessionsBeforehand(app, work, { log_in_ids: own });
-    await noteTokens(app, work, own);
-  }
-  const page = { but: work.own_log_in_ids, limit: PAGE };
-  for (;;) {
-    const ids = await listLogInsOf(app.db, of, page);
-    if (ids.length === 0) return {};
-    const sessions = await endSessionsBeforehand(app, work, { log_in_ids: ids });
-    const left = { log_ins: ids.length, sessions };
-    if (ids.length < PAGE) {
-      await noteTokens(app, work, ids);
-      return left;
-    }
-    const tokens = work.ending ? await listTokensOf(app.db, ids) : [];
-    await work.commit(await endLogIns(app, { ids }), left);
-    noteEnding(work, 'token_ids', tokens);
-  }
-}
-
-async function noteTokens(
-  app: App,
-  work: EndingWork,
-  log_in_ids: readonly string[],
-): Promise<void> {
-  if (work.ending) noteEnding(work, 'token_ids', await listTokensOf(app.db, log_in_ids));
 }
 
 /** What ends with what is removed, for the page that removes it, and how many of what kind. */
@@ -130,7 +67,7 @@ interface Removing {
 
 async function removeBeforehand(
   app: App,
-  work: EndingWork,
+  work: EndingPages,
   { type, list }: Removing,
 ): Promise<void> {
   const permits = PERMITTING.includes(type);
@@ -159,7 +96,7 @@ async function findOwn(app: App, caller: BrokerCaller): Promise<Left> {
 }
 
 /** What ends with pages of what is removed, in the same write set; more than a page of it ends before. */
-function endsOf(app: App, work: EndingWork, type: ResourceTypeName): EndsOf {
+function endsOf(app: App, work: EndingPages, type: ResourceTypeName): EndsOf {
   switch (type) {
     case 'host':
       return async (host_ids) => {
@@ -209,7 +146,7 @@ const ending = (
 
 /** Ends what a removal would end, but for a page of each kind. */
 export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resource): Promise<void> {
-  const work = await workOf(app, caller);
+  const work = await pagesOf(app, caller);
   const { id } = gone;
   const sessions = async (loss: PagedLoss): Promise<void> => {
     await endSessionsBeforehand(app, work, loss);
@@ -237,9 +174,6 @@ export async function endBeforehand(app: App, caller: BrokerCaller, gone: Resour
     case 'role':
       // Without those by whom whoever removes it is permitted to.
       return unlinkThoseAt(app, work, 'from_id', { ids: [id], but: await findOwn(app, caller) });
-    case 'auth-token':
-      await noteTokens(app, work, [id]);
-      return sessions({ log_in_ids: [id] });
     case 'account':
       return logIns({ account_ids: [id] });
     case 'user':
@@ -298,7 +232,7 @@ const LINKING: readonly [type: ResourceTypeName, kind: LinkKind][] = [
 const LINKS = 2_000;
 
 async function unlinkBeforehand(
-  work: EndingWork,
+  work: EndingPages,
   kind: LinkKind,
   list: () => Promise<{ from_id: string; to_id: string }[]>,
 ): Promise<void> {
@@ -313,7 +247,7 @@ async function unlinkBeforehand(
 /** What a thousand groups, or any number of targets, lead to may be one of these, or what leads to as many. */
 async function unlinkThoseAt(
   app: App,
-  work: EndingWork,
+  work: EndingPages,
   end: LinkEnd,
   { ids, but }: { ids: readonly string[]; but?: Left },
 ): Promise<void> {
@@ -328,7 +262,7 @@ async function unlinkThoseAt(
 
 async function endScopesBeforehand(
   app: App,
-  work: EndingWork,
+  work: EndingPages,
   { scope_ids, but }: { scope_ids: readonly string[]; but: Left },
 ): Promise<void> {
   const inside = (type: ResourceTypeName): Promise<void> =>
@@ -355,7 +289,7 @@ const PROJECTS = 100;
 /** Removes projects of an org until few are left, and those by which whoever removes is permitted to. */
 async function endProjectsBeforehand(
   app: App,
-  work: EndingWork,
+  work: EndingPages,
   { org_id, but }: { org_id: string; but: Left },
 ): Promise<void> {
   for (;;) {
@@ -365,4 +299,16 @@ async function endProjectsBeforehand(
     const ended = { resources: ids.length };
     await work.commit([...planScopeRemoval(app, { ids }), ...bumpPermissionVersion()], ended);
   }
+}
+
+/** Removes scopes, or one with those in it, also those that are made at the last moment, with all that lies in them. */
+export function planScopeRemoval(app: App, gone: Changed): Effect[] {
+  const scope_ids = 'ids' in gone ? gone.ids : [gone.within];
+  return [
+    ...takeResources({ scope_ids }),
+    ...noteScopes(gone),
+    ...planLoss(app, { scope_ids }),
+    revokeTokensIn(scope_ids),
+    ...removeResources({ scope_ids }, app.now()),
+  ];
 }

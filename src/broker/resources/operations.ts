@@ -1,4 +1,5 @@
 import { commitEnd, endInTurn } from '../../access/endings/operations.ts';
+import { pagesOf } from '../../access/identity/operations.ts';
 import { removeLogInsAfterCommit } from '../../access/leases/ending/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
@@ -18,7 +19,6 @@ import {
 import { refuseField } from '../field-errors.ts';
 import { isBound } from '../org-bounds/bounds.ts';
 import { PERMITTING } from '../permitting.ts';
-import { endBeforehand, workOf } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { newResourceId, prefixOf, RESOURCE_TYPES } from '../resource-types.ts';
 import { requireScope } from '../tree/operations.ts';
@@ -202,7 +202,7 @@ export async function commitChange(
   const endAndCommit = async (hasWaited: boolean): Promise<void> => {
     if (hasWaited) await requirePresent();
     const grounds = [...groundsOf(resource, expected, row), ...(beforehand?.grounds ?? [])];
-    await beforehand?.end(await workOf(app, caller, grounds));
+    await beforehand?.end(await pagesOf(app, caller, grounds));
     await commitEnd(app, commit);
   };
   try {
@@ -269,7 +269,7 @@ export async function deleteResource(
   await endInTurn(app, id, async (hasWaited) => {
     if (hasWaited) await requireResource(app, definition, id);
     const more = (await definition.planRemoval?.(app, caller, resource)) ?? [];
-    await endBeforehand(app, caller, resource);
+    await definition.endBeforehand?.(app, caller, resource);
     caller.record.outcome.resource_id = id;
     const effects = [
       // First of all: what is being made of it is waited for, and ends as well.

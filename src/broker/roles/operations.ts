@@ -18,6 +18,7 @@ import {
   type InScope,
   orgOf,
 } from '../org-bounds/store.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listPlacesById, type Place } from '../resources/by-ids/store.ts';
@@ -63,6 +64,7 @@ export const roleDefinition: Definition = {
     return { effects: await planRoom(app, scope, moreOnceChanged(resource), mask[0] ?? 'name') };
   },
 
+  endBeforehand,
   async describe(app, _caller, roles, how) {
     return Promise.all(
       roles.map(async ({ id, body }) => {

@@ -3,29 +3,26 @@ import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Effect } from '../../store/write.ts';
-import { revokeTokensIn } from '../auth-tokens/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition } from '../definition.ts';
 import { refuseField } from '../field-errors.ts';
 import { insertLink } from '../links/store.ts';
 import { faultOfOrg, holdNumberOf, holdPrincipals, type InScope } from '../org-bounds/store.ts';
+import { endBeforehand, planScopeRemoval } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../resource-types.ts';
 import { holdResource } from '../resources/holds/store.ts';
-import { removeResources, takeResources } from '../resources/removals/store.ts';
 import { findResource, insertResource } from '../resources/store.ts';
 import type { RoleBody } from '../roles/role.ts';
-import { planLoss } from '../sessions/ending/operations.ts';
 import { readScopeTree } from '../tree/operations.ts';
-import { type Changed, noteScopes } from '../tree/store.ts';
-import type { ScopeTree } from '../tree/tree.ts';
+import { noteScopes } from '../tree/store.ts';
+import type { ScopeBody, ScopeTree } from '../tree/tree.ts';
 import { faultOfScopes } from './room.ts';
 import {
   COLLECTIONS,
   chooseScopeType,
   type InitialRole,
   planScopeRoles,
-  type ScopeBody,
   scopeActions,
   scopeFields,
 } from './scope.ts';
@@ -108,6 +105,7 @@ export const scopeDefinition: Definition = {
     const held = { ...holdResource(id), conflict: NO_SUCH_METHOD };
     return { body, effects: id === '' ? noted : [held, ...noted] };
   },
+  endBeforehand,
   async planRemoval(app, _caller, resource) {
     if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
     return planScopeRemoval(app, { within: resource.id });
@@ -129,18 +127,6 @@ export const scopeDefinition: Definition = {
 async function requireScopeRoom(app: App, parent_id: string): Promise<void> {
   const because = faultOfScopes(parent_id, await readScopeCounts(app.db, parent_id));
   if (because !== undefined) refuseField('scope_id', because);
-}
-
-/** Removes scopes, or one with those in it, also those that are made at the last moment, with all that lies in them. */
-export function planScopeRemoval(app: App, gone: Changed): Effect[] {
-  const scope_ids = 'ids' in gone ? gone.ids : [gone.within];
-  return [
-    ...takeResources({ scope_ids }),
-    ...noteScopes(gone),
-    ...planLoss(app, { scope_ids }),
-    revokeTokensIn(scope_ids),
-    ...removeResources({ scope_ids }, app.now()),
-  ];
 }
 
 /** What may be done in a scope is a question for every type in it, each about all grants that apply. */

@@ -9,11 +9,6 @@ import {
 } from '../resource-types.ts';
 import { BROUGHT_GRANTS } from '../roles/brought.ts';
 
-export interface ScopeBody {
-  /** Empty for none. */
-  primary_auth_method_id: string;
-}
-
 export const scopeFields = {
   primary_auth_method_id: z
     .string()

@@ -5,8 +5,8 @@ import type { Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Resource } from '../resource.ts';
 import { noteScopes } from '../tree/store.ts';
+import type { ScopeBody } from '../tree/tree.ts';
 import { MOST_SCOPES, mostIn, type ScopeCounts } from './room.ts';
-import type { ScopeBody } from './scope.ts';
 
 /**
  * A scope whose primary auth method goes has none afterwards. It is asked when the write set runs:

@@ -19,9 +19,9 @@ import { RESOURCE_TYPES, type ResourceTypeName, scopeTypeOf } from '../resource-
 import { planResource } from '../resources/operations.ts';
 import { findResource, insertResource, saveResource } from '../resources/store.ts';
 import { insertRole, scopeDefinition } from '../scopes/operations.ts';
-import type { ScopeBody } from '../scopes/scope.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import { noteScopes } from '../tree/store.ts';
+import type { ScopeBody } from '../tree/tree.ts';
 import { userDefinition } from '../users/operations.ts';
 import type { SeedSettings } from './settings.ts';
 import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';

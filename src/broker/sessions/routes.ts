@@ -1,5 +1,5 @@
 import type { BoundaryRoute } from '../../http/boundary-route.ts';
-import { checkProjectList } from '../host-catalogs/operations.ts';
+import { checkProjectList } from '../lists/query.ts';
 import { isIdOf } from '../resource-types.ts';
 import { standardRoutes, verbRoute } from '../resources/routes.ts';
 import { cancelSession, listSessions, sessionDefinition } from './operations.ts';

@@ -6,6 +6,7 @@ import { planAliases, type WantedAlias } from '../aliases/operations.ts';
 import type { Definition, Item } from '../definition.ts';
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { type LinkKind, listLinksFrom } from '../links/store.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
 import { type Linked, listLinked } from './store.ts';
@@ -72,6 +73,7 @@ export const targetDefinition: Definition = {
       beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), grounds: [] },
     };
   },
+  endBeforehand,
   planRemoval: async (app, _caller, { id }) => planLoss(app, { target_id: id }),
 
   async describe(app, _caller, targets, how) {

@@ -1,8 +1,8 @@
 import type { BoundaryRoute } from '../../http/boundary-route.ts';
 import { resolveAlias } from '../aliases/operations.ts';
-import { checkProjectList } from '../host-catalogs/operations.ts';
 import { idList } from '../links/fields.ts';
 import type { LinkChange } from '../links/plan.ts';
+import { checkProjectList } from '../lists/query.ts';
 import { standardRoutes, verbRoute } from '../resources/routes.ts';
 import { changeCredentialSources, changeHostSources } from '../target-sources/operations.ts';
 import { targetDefinition } from './operations.ts';

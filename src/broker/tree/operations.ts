@@ -4,9 +4,8 @@ import type { Resource, Scope } from '../resource.ts';
 import { scopeTypeOf } from '../resource-types.ts';
 import { listResourcesById } from '../resources/by-ids/store.ts';
 import { listOfType } from '../resources/store.ts';
-import type { ScopeBody } from '../scopes/scope.ts';
 import { listChangedScopes, readScopeState, type ScopeState } from './store.ts';
-import { GrowingTree, type ScopeTree } from './tree.ts';
+import { GrowingTree, type ScopeBody, type ScopeTree } from './tree.ts';
 
 /** All scopes, as they are since any node changed one. */
 export function readScopeTree(app: App): Promise<ScopeTree> {

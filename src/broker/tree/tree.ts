@@ -56,3 +56,8 @@ export function countSubtree(tree: ScopeTree, scope_id: string): number {
     count += 1 + (tree.children.get(child)?.size ?? 0);
   return count;
 }
+
+export interface ScopeBody {
+  /** Empty for none. */
+  primary_auth_method_id: string;
+}

@@ -3,13 +3,14 @@ import type { App } from '../../app.ts';
 import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
+import { endLogInsBeforehand } from '../auth-tokens/ending/log-ins.operations.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, type BrokerCaller, RECOVERY_USER } from '../caller.ts';
 import type { Definition, Item, Plan } from '../definition.ts';
 import { type FieldErrors, refuseField } from '../field-errors.ts';
 import { checkIds, faultOfTotal, idsOf } from '../links/fields.ts';
 import { type LinkChange, planLinks } from '../links/plan.ts';
-import { endLogInsBeforehand } from '../removal/operations.ts';
+import { endBeforehand } from '../removal/operations.ts';
 import type { Resource } from '../resource.ts';
 import { isIdOf } from '../resource-types.ts';
 import { listPlacesById } from '../resources/by-ids/store.ts';
@@ -45,6 +46,7 @@ export const userDefinition: Definition = {
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
+  endBeforehand,
   async planRemoval(app, _caller, resource) {
     if (BUILT_IN.includes(resource.id)) {
       refuseField('id', `The built-in user ${resource.id} cannot be deleted.`);

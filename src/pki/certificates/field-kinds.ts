@@ -1,7 +1,9 @@
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
 import { domainInUnicode } from '../../core/domain-names.ts';
-import { duration, type FieldKind, list, longText, text } from '../../core/fields.ts';
+import type { FieldKind } from '../../core/field.ts';
+import { duration, list, longText, text } from '../../core/fields.ts';
 import { parsePem } from '../../core/pem.ts';
+import { parseTimestamp } from '../../core/timestamps.ts';
 import { EXT_KEY_USAGE_NAMES, KEY_USAGE_NAMES } from '../../x509/extensions.ts';
 import {
   formatIpAddress,
@@ -12,8 +14,7 @@ import {
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { isAscii, toAsciiDnsName, toAsciiHostName } from '../roles/host-name.ts';
 import { parseOtherSan } from '../roles/other-san.ts';
-import { splitNames } from './names.ts';
-import { DEFAULT_BACKDATING } from './validity.ts';
+import { splitNames } from './split-names.ts';
 
 /** A name of a host, or a mailbox, as it stands in a certificate; other texts as they are. */
 function writtenName(name: string): string {
@@ -127,6 +128,8 @@ export const backdating: FieldKind<number> = comparedBy(duration, {
   also: (seconds) =>
     seconds === '0' ? [USUAL_BACKDATING] : seconds === USUAL_BACKDATING ? ['0'] : [],
 });
+/** Backdating that applies where a role has 0. */
+export const DEFAULT_BACKDATING = 30;
 const USUAL_BACKDATING = String(DEFAULT_BACKDATING);
 
 /** PEM: what its blocks hold, however its lines are broken and whatever stands around them. */
@@ -146,3 +149,11 @@ function blocksOf(written: string): string {
 export const keyFormatText: FieldKind<string> = comparedBy(text, {
   form: eachText((word) => (word === 'pkcs8' ? 'pkcs8' : 'der')),
 });
+
+/**
+ * Says whether a text says how a request's `not_after` is bounded: not at all (`permit`), by the TTL
+ * that there would be without it (`ttl-limited`), by a timestamp, or by not being accepted (`forbid`).
+ */
+export function isNotAfterBound(text: string): boolean {
+  return ['permit', 'ttl-limited', 'forbid'].includes(text) || parseTimestamp(text) !== undefined;
+}

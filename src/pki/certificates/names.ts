@@ -6,6 +6,7 @@ import type { NameSource, RequestedNames } from '../roles/name-policy.ts';
 import { type OtherSan, parseOtherSan } from '../roles/other-san.ts';
 import type { Role } from '../roles/role.ts';
 import type { NameRequest } from './request.ts';
+import { splitNames } from './split-names.ts';
 
 /** Names as they will be judged and then written, and what to tell the caller about them. */
 export interface CollectedNames {
@@ -145,27 +146,6 @@ function addRequested(names: NameLists, request: NameFields, warnings: string[])
   names.uri.push(...uri_sans);
   names.other.push(...other_sans.map(requireOtherSan));
 }
-
-/**
- * The names of a text with commas between them.
- *
- * @throws Failure `invalid` for more than can be written, or one too long to be looked at
- */
-export function splitNames(alt_names: string): string[] {
-  const items = alt_names.split(',', MAX_NAMES + 1);
-  if (items.length > MAX_NAMES) throw refuseCount(`more than ${MAX_NAMES}`);
-  for (const item of items) {
-    if (item.length > MAX_NAME_LENGTH) {
-      throw new Failure('invalid', `alt_names: ${quote(item)} is too long`, {
-        fields: { alt_names: `names of at most ${MAX_NAME_LENGTH} characters` },
-      });
-    }
-  }
-  return items.map((name) => name.trim()).filter((name) => name !== '');
-}
-
-/** Longer than any mailbox or host name is written. */
-const MAX_NAME_LENGTH = 1024;
 
 function refuseCount(count: string): Failure {
   return new Failure(

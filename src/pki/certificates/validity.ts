@@ -2,6 +2,7 @@ import { formatDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
 import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
 import type { NotAfterBehavior } from '../issuers/issuer.ts';
+import { DEFAULT_BACKDATING } from './field-kinds.ts';
 
 export interface ValidityRequest {
   /** Unix seconds. */
@@ -34,17 +35,6 @@ export interface Validity {
   truncated_from?: number;
   warnings: string[];
 }
-
-/**
- * Says whether a text says how a request's `not_after` is bounded: not at all (`permit`), by the TTL
- * that there would be without it (`ttl-limited`), by a timestamp, or by not being accepted (`forbid`).
- */
-export function isNotAfterBound(text: string): boolean {
-  return ['permit', 'ttl-limited', 'forbid'].includes(text) || parseTimestamp(text) !== undefined;
-}
-
-/** Backdating that applies where a role has 0. */
-export const DEFAULT_BACKDATING = 30;
 
 /** 9999-12-31T23:59:59Z, the last moment a certificate can name (RFC 5280 §4.1.2.5). */
 const LAST_TIME = 253_402_300_799;

@@ -4,8 +4,9 @@ import { flag, integer, list } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
 import { backdating, keyUsageList, rangeList } from '../certificates/field-kinds.ts';
-import { requireOtherSan, splitNames } from '../certificates/names.ts';
+import { requireOtherSan } from '../certificates/names.ts';
 import { endFields, nameFields, outputFields } from '../certificates/request.ts';
+import { splitNames } from '../certificates/split-names.ts';
 import { signatureSize } from '../keys/field-kinds.ts';
 import { toAsciiDnsName, toAsciiHostName } from '../roles/host-name.ts';
 

@@ -11,8 +11,8 @@ import {
   namesIssuer,
   type UrlSettings,
 } from '../authority/urls.ts';
-import { splitNames } from '../certificates/names.ts';
 import { planCertificate } from '../certificates/plan.ts';
+import { splitNames } from '../certificates/split-names.ts';
 import { planValidity } from '../certificates/validity.ts';
 import { keySize, newNameText, referenceText } from '../keys/field-kinds.ts';
 import {

@@ -1,5 +1,6 @@
 import { comparedBy, eachText } from '../../core/comparison.ts';
-import { type FieldKind, integer, shortList, text } from '../../core/fields.ts';
+import type { FieldKind } from '../../core/field.ts';
+import { integer, shortList, text } from '../../core/fields.ts';
 
 /** Which issuer or key is meant; none is the default one, which has its word in any case. */
 const reference = (ref: string): string =>

@@ -20,11 +20,11 @@ import {
   domainList,
   extKeyUsageList,
   foldedList,
+  isNotAfterBound,
   keyUsageList,
   otherSanList,
 } from '../certificates/field-kinds.ts';
 import { warnOfUnknownUsages } from '../certificates/usages.ts';
-import { isNotAfterBound } from '../certificates/validity.ts';
 import { keySize, referenceText, signatureSize } from '../keys/field-kinds.ts';
 import { resolveKeyParameters } from '../keys/key-parameters.ts';
 import { parseOtherSan } from './other-san.ts';

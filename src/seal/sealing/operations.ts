@@ -1,6 +1,6 @@
 import { judgeAccess, refuse } from '../../access/acl.ts';
 import type { TokenFacts } from '../../access/caller.ts';
-import { readPermissions } from '../../access/identity/operations.ts';
+import { readPermissions } from '../../access/permissions/operations.ts';
 import { readPermissionVersion } from '../../access/standing/operations.ts';
 import { judgeAddress } from '../../access/tokens/addresses.ts';
 import type { Authenticated } from '../../access/tokens/authentication/operations.ts';

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** How the root key is guarded, and the keys that it wraps. */
 export const seal: Migration = {

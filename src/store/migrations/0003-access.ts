@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Who may do what: tokens, policies, and the accounts that people and machines log in with. */
 export const access: Migration = {

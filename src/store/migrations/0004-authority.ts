@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Keys, issuers, roles and certificates of the certificate authority. */
 export const authority: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** What is revoked, and the lists made of it. */
 export const revocation: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** What goes with the audit trail: where chains were cut, devices, and failed log-ins. */
 export const audit: Migration = {

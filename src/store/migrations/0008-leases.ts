@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** What hangs on tokens: leases, wrapped answers and each token's own storage. */
 export const leases: Migration = {

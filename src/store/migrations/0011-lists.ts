@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Lists are kept as what stands around their entries; the entries are the revocations. */
 export const lists: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** What the access broker keeps: its resources, how they are linked, and which were removed. */
 export const broker: Migration = {

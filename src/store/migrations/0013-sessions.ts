@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Sessions: what must be exact about them under races, and their connections. */
 export const sessions: Migration = {

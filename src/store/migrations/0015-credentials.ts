@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Tokens of Vault stores, and what sessions' workers use. */
 export const credentials: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** What workers report, how they are enrolled, and what a server does once in its life. */
 export const workers: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** By what it is found what ends with a removal. */
 export const endings: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** By what a share is known for right before the others are there; see `seal/share-hash.ts`. */
 export const shareHashes: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * Failed log-ins know whose they are, so that those who are locked can be listed, and how often

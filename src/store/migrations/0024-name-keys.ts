@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * Names fold letter by letter: a capital sigma at an end of a word folds as any other. Keys of

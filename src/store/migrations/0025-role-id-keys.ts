@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * IDs of roles that differ in the case of their letters name one entity: they get a key that one

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * The tokens below one, of a mount, and those that have run out are read in pages, each of which

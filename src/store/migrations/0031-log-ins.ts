@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 // PostgreSQL refuses a JSON text that holds U+0000 or half of a surrogate pair, as a log-in's metadata may.
 // What stands for them here is only read past.

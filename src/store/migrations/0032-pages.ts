@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Indexes for what is read a page at a time; see `test/plans.test.ts`. */
 export const pages: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * A lease that a batch token of a log-in made ends with the alias of that log-in, as the token does,

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Sessions that go on, of a target or through a host, are found among all that are kept. */
 export const sessionPages: Migration = {

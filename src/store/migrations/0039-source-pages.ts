@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * What a library or a stored credential gave to sessions is found by it, leases of a mount by whether they

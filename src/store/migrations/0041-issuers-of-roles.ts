@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 const NAMED = '"issuer_ref":"';
 /** Nothing longer names an issuer, and an index of PostgreSQL takes no text of any length. */

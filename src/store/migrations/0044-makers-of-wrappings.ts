@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * What lies wrapped is counted by who had it wrapped. Of what was wrapped before nobody knows that, and its

@@ -1,5 +1,5 @@
 import type { ColumnTypes } from '../columns.ts';
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** The rows that a subject of the configuration is read from, all of a table or some. */
 interface Rows {

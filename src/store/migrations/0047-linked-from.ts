@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** What leads to one resource is read in pages, in the order of what it comes from. */
 export const linkedFrom: Migration = {

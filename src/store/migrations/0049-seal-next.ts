@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** The seal that a rekeying is about to put in force, as JSON: it is known by then that its shares open it. */
 export const sealNext: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** What is remembered of moved mounts has an end. */
 export const timesOfMoves: Migration = {

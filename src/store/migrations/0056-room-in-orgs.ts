@@ -1,5 +1,5 @@
 import type { ColumnTypes } from '../columns.ts';
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 const TYPES = "('role', 'group')";
 const KINDS = "('role-principal', 'group-member')";

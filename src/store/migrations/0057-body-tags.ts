@@ -1,5 +1,5 @@
 import type { ColumnTypes } from '../columns.ts';
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Rows that other write sets rest on, with their keys. */
 const TABLES: readonly [table: string, key: readonly string[]][] = [

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Said by what they are not: whoever asks for what they are is led to the index of all statuses. */
 const LIVE = "status not in ('canceling', 'terminated')";

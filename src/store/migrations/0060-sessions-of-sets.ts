@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * Sessions through a set of hosts are found by the set, and those to a target or through a host by the set as

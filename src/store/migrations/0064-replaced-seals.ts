@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** A seal that was to follow is gone once it does, or another one did: whoever has its shares could open it. */
 export const replacedSeals: Migration = {

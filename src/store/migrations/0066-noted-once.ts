@@ -1,5 +1,5 @@
 import type { ColumnTypes } from '../columns.ts';
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Rows of which each changes one subject, and which may be written by the ten thousand. */
 interface Rows {

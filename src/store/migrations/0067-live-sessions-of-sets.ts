@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** A host set that goes on without thousands of its hosts ends sessions that go on: those are found by the set. */
 export const liveSessionsOfSets: Migration = {

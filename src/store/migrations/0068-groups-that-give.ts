@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * Of all the groups that somebody is in, those with policies are read at once: what others say of themselves is

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /**
  * A token of a Vault server that several rows have ends with the last of them: which have the same one is told by a

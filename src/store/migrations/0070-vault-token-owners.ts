@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 const STORE = 'select r.scope_id from resource r where r.id = vault_token.store_id';
 

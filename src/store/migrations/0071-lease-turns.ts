@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Leases that are due are ended in turns, by mount and by whoever had them: they have an index of their own. */
 export const leaseTurns: Migration = {

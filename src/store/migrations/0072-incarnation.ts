@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** A restored database is another one than before, for nodes that went on in its place meanwhile. */
 export const incarnation: Migration = {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrations.ts';
+import type { Migration } from '../migration.ts';
 
 /** Whoever is given a certificate is refused by changes of what it rests on, and no others in its mount. */
 export const issuingVersions: Migration = {

@@ -11,7 +11,7 @@ import {
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import { insertAlias } from '../aliases/store.ts';
 import { replaceMembers } from '../memberships/store.ts';
-import { findPerson } from '../operations.ts';
+import { findPerson } from '../persons.operations.ts';
 import { findGroupById, insertEntity, insertGroup, updateGroup } from '../store.ts';
 import { tellFacts, tellKeptFacts } from './operations.ts';
 

@@ -9,7 +9,7 @@ import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import { type Write, write } from '../../../store/write.ts';
 import type { Group } from '../group.ts';
 import { writeGroup } from '../groups/operations.ts';
-import { findPerson } from '../operations.ts';
+import { findPerson } from '../persons.operations.ts';
 import { insertEntity, insertGroup } from '../store.ts';
 import { listGroupsAbove } from './operations.ts';
 import { holdFewNestings, listMembers, replaceMembers } from './store.ts';

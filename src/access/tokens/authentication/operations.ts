@@ -6,7 +6,7 @@ import { ROOMS } from '../../../core/rooms.ts';
 import { findMountById } from '../../../mounts/operations.ts';
 import type { Acl } from '../../acl.ts';
 import type { Caller, TokenFacts } from '../../caller.ts';
-import { readPermissions } from '../../identity/operations.ts';
+import { readPermissions } from '../../permissions/operations.ts';
 import { readPermissionVersion } from '../../standing/operations.ts';
 import type { TokenRowKey } from '../../standing/standing.ts';
 import { isWrappingToken } from '../../wrapping/wrapping.ts';

@@ -9,10 +9,11 @@ import { settle } from '../../attempts/operations.ts';
 import type { Caller } from '../../caller.ts';
 import { findAlias } from '../../identity/aliases/store.ts';
 import { nameKey } from '../../identity/entity.ts';
-import { ensureEntityForAlias, listEntityPolicies } from '../../identity/operations.ts';
+import { ensureEntityForAlias } from '../../identity/operations.ts';
+import { listEntityPolicies } from '../../identity/persons.operations.ts';
 import { findEntityById } from '../../identity/store.ts';
+import { answerMinted } from '../minted.operations.ts';
 import { mintToken, nowSeconds } from '../minting/operations.ts';
-import { answerMinted } from '../operations.ts';
 import { noteToken } from '../recorded.ts';
 import { type LogIn, planLogIn } from '../settings.ts';
 

@@ -2,12 +2,12 @@ import type { Expression } from 'kysely';
 import type { Ended, EndingPages } from '../../../access/ended.ts';
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
-import { endLogInsBeforehand } from '../../removal/operations.ts';
 import { endSessionsBeforehand, planLoss } from '../../sessions/ending/operations.ts';
 import type { PagedLoss } from '../../sessions/ending/store.ts';
 import { loosenEntities } from '../../users/store.ts';
 import { endLogIns } from '../operations.ts';
 import { listIdsByToken, listLogInsByToken, usersNamed } from '../store.ts';
+import { endLogInsBeforehand } from './log-ins.operations.ts';
 
 /**
  * What the broker keeps of whoever ends on the other API: log-ins with their sessions, and sessions
@@ -44,13 +44,8 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
 /** As {@link planEnded}, page by page, until less than a page of each kind is left. */
 export async function endBeforehand(app: App, work: EndingPages, ended: Ended): Promise<void> {
   const endSessions = (loss: PagedLoss) => endSessionsBeforehand(app, work, loss);
-  const endOthers = async (
-    of: { entity_ids: readonly string[] } | { alias_ids: Expression<string> },
-  ) => {
-    const own_log_in_ids = await listIdsByToken(app.db, work.own_token_ids);
-    const { commit, ending } = work;
-    await endLogInsBeforehand(app, { commit, own_log_in_ids, ending }, of);
-  };
+  const endOthers = (of: { entity_ids: readonly string[] } | { alias_ids: Expression<string> }) =>
+    endLogInsBeforehand(app, work, of);
   if ('token_ids' in ended) {
     const { token_ids } = ended;
     await endSessions({ token_ids });

@@ -1,6 +1,6 @@
 import { judgeAccess } from '../../../access/acl.ts';
-import { readPermissions } from '../../../access/identity/operations.ts';
 import { readerOfFields } from '../../../access/parameter-reader.ts';
+import { readPermissions } from '../../../access/permissions/operations.ts';
 import type { App } from '../../../app.ts';
 import { fullPath, type Mount } from '../../../mounts/mount.ts';
 import { issueSchema } from '../../../pki/certificates/request.ts';

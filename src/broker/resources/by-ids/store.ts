@@ -148,3 +148,12 @@ export async function listFirstById(
   }
   return { resources, taken: ids.length, bytes: sum };
 }
+
+/** Ids that a statement has as parameters: with one for each of thousands it would hold everybody up. */
+export const IDS_AT_ONCE = 500;
+
+/** Ids in as many lists as there are statements of them. */
+export const inPieces = (ids: readonly string[]): (readonly string[])[] =>
+  Array.from({ length: Math.ceil(ids.length / IDS_AT_ONCE) }, (_, at) =>
+    ids.slice(at * IDS_AT_ONCE, (at + 1) * IDS_AT_ONCE),
+  );

@@ -1,10 +1,11 @@
+import type { EndingPages } from '../../../access/ended.ts';
 import { endPages, PAGE, workOf } from '../../../access/leases/ending/operations.ts';
 import { rangeOf } from '../../../access/leases/lease.ts';
 import { expireLeases, expireRange, listRange } from '../../../access/leases/store.ts';
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
-import { PAGE as BEFOREHAND, type EndingWork } from '../../removal/page.ts';
+import { PAGE as BEFOREHAND } from '../../removal/page.ts';
 import { sessionPrefix } from '../../vault-leases/lease.ts';
 import {
   deleteInjected,
@@ -36,7 +37,7 @@ export function planSourceRemoval(app: App, of: SourcesOf): Effect[] {
 /** As {@link planSourceRemoval}, before some sources are removed, until less than a page of each kind is left. */
 export async function endSourcesBeforehand(
   app: App,
-  work: Pick<EndingWork, 'commit'>,
+  work: Pick<EndingPages, 'commit'>,
   source_ids: readonly string[],
 ): Promise<void> {
   for (;;) {

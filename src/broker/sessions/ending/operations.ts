@@ -1,6 +1,7 @@
+import type { EndingPages } from '../../../access/ended.ts';
 import type { App } from '../../../app.ts';
 import type { Effect } from '../../../store/write.ts';
-import { PAGE as BEFOREHAND, type EndingWork } from '../../removal/page.ts';
+import { PAGE as BEFOREHAND } from '../../removal/page.ts';
 import { removeResources } from '../../resources/removals/store.ts';
 import {
   endSessionCredentials,
@@ -42,7 +43,7 @@ export function cancelPage(app: App, loss: PagedLoss, ids: readonly string[]): E
 /** Ends sessions until less than a page of them is left, and says how many. */
 export async function endSessionsBeforehand(
   app: App,
-  work: Pick<EndingWork, 'commit'>,
+  work: Pick<EndingPages, 'commit'>,
   loss: PagedLoss,
 ): Promise<number> {
   for (;;) {
