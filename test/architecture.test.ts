@@ -69,7 +69,9 @@ test('a store knows the database and pure files, never an operation or a route',
   assert.deepEqual(
     broken(
       ({ from, to }) =>
-        isFeature(from) && layerOf(from) === 'store' && /[/.](operations|routes|jobs)\.ts$/.test(to),
+        isFeature(from) &&
+        layerOf(from) === 'store' &&
+        /[/.](operations|routes|jobs)\.ts$/.test(to),
     ),
     [],
   );

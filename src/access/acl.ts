@@ -167,7 +167,7 @@ type Judge<Request> = (rule: Rule, request: Request) => Judged;
 
 export const isVerdict = (judged: Judged): judged is AccessVerdict => 'allowed' in judged;
 
-export function* settle(judged: Judged): Steps<AccessVerdict> {
+function* settle(judged: Judged): Steps<AccessVerdict> {
   return isVerdict(judged) ? judged : yield* judged;
 }
 

@@ -9,7 +9,7 @@ import { foldNames } from './rule-merging.ts';
 import type { RuleTable } from './rule-table.ts';
 
 /** A path, and its segments that are names of more than one spelling. */
-export interface NamedPath {
+interface NamedPath {
   path: string;
   formed?: readonly FormedSegment[] | undefined;
 }

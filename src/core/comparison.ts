@@ -13,7 +13,7 @@ export interface Comparison {
 }
 
 /** What a value read comes to. */
-export interface Form {
+interface Form {
   (read: unknown): unknown;
   /** How a list comes to it item by item, for whoever lets others go first in between. */
   readonly ofItems?: ItemForm;

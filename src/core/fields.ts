@@ -6,7 +6,7 @@ import { countJsonParts } from './json-parts.ts';
 import { parseCounted, parseJsonText } from './json-text.ts';
 import { formatTimestamp, parseTimestamp } from './timestamps.ts';
 
-export interface Kind<Out> {
+interface Kind<Out> {
   /** What the field takes; the message when it is sent something else. */
   accepts: string;
   /** Never sees undefined or null. @returns `undefined` when the value is not of this kind */

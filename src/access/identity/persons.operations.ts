@@ -56,9 +56,9 @@ export const weighPerson = ({ person }: { person: Person | undefined }): number 
   person ? jsonBytes(person) + ALIAS_BYTES * person.alias_moves.size : 0;
 
 /** An alias, besides its text. */
-export const ALIAS_BYTES = 288;
+const ALIAS_BYTES = 288;
 
-export async function loadPerson(app: App, id: string): Promise<Person | undefined> {
+async function loadPerson(app: App, id: string): Promise<Person | undefined> {
   const entity = await findEntityById(app.db, id);
   if (!entity) return undefined;
   const united = await withGroupsOf(app, { id, kind: 'entity' }, ({ direct, above }) =>
@@ -78,7 +78,7 @@ export async function loadPerson(app: App, id: string): Promise<Person | undefin
 }
 
 /** What others may say of somebody at any length, of groups and aliases, is not among it. */
-export function factsOf({ id, name, metadata }: Entity, aliases: readonly Alias[]): IdentityFacts {
+function factsOf({ id, name, metadata }: Entity, aliases: readonly Alias[]): IdentityFacts {
   const told = aliases.map(({ id, mount_accessor, name, custom_metadata }) => [
     mount_accessor,
     { id, name, metadata: {}, custom_metadata },

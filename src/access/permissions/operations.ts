@@ -24,7 +24,7 @@ export interface Permissions {
 }
 
 /** What they were made of is counted with each of them, as it may be gone from where it was read. */
-export function weighPermissions({ permissions }: Known): number {
+function weighPermissions({ permissions }: Known): number {
   if (!permissions) return 0;
   const { acl, identity, identity_policies } = permissions;
   const names = identity_policies.reduce((sum, name) => sum + NAME_BYTES + textBytes(name), 0);
@@ -33,10 +33,10 @@ export function weighPermissions({ permissions }: Known): number {
 }
 
 /** A policy's name, besides its characters. */
-export const NAME_BYTES = 40;
+const NAME_BYTES = 40;
 
 /** Permissions, or why there are none although there is somebody. */
-export interface Known {
+interface Known {
   permissions: Permissions | undefined;
   excess?: string;
 }
@@ -75,18 +75,13 @@ export async function readPermissions(
 }
 
 /** A policy's name may hold whatever would separate it from the next one. */
-export const permissionsKey = ({
-  entity_id,
-  restricted,
-  policies,
-  bounds,
-  alias,
-}: BoundedToken): string => JSON.stringify([entity_id, restricted, policies, bounds, alias]);
+const permissionsKey = ({ entity_id, restricted, policies, bounds, alias }: BoundedToken): string =>
+  JSON.stringify([entity_id, restricted, policies, bounds, alias]);
 
-export const rememberedKey = remembered(permissionsKey);
+const rememberedKey = remembered(permissionsKey);
 
 /** Remembered also when it is refused: whoever has too many policies asks again at once. */
-export async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
+async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {
   const person = token.entity_id === '' ? undefined : await findPerson(app, token.entity_id);
   const isNobody = !person || person.entity.disabled || !standsAs(person, token.alias);
   if (token.entity_id !== '' && isNobody) return { permissions: undefined };
@@ -109,7 +104,7 @@ export async function loadPermissions(app: App, token: BoundedToken): Promise<Kn
 }
 
 /** Whether an entity still has the alias by which a log-in came; others need none. */
-export function standsAs({ facts, alias_moves }: Person, alias: LogInAlias | undefined): boolean {
+function standsAs({ facts, alias_moves }: Person, alias: LogInAlias | undefined): boolean {
   if (!alias) return true;
   const known = facts.entity.aliases[alias.mount_accessor];
   if (known?.id !== alias.id || nameKey(known.name) !== alias.name_key) return false;

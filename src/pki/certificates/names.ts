@@ -6,7 +6,7 @@ import type { NameSource, RequestedNames } from '../roles/name-policy.ts';
 import { type OtherSan, parseOtherSan } from '../roles/other-san.ts';
 import type { Role } from '../roles/role.ts';
 import type { NameRequest } from './request.ts';
-import { splitNames } from './split-names.ts';
+import { quote, refuseCount, splitNames } from './split-names.ts';
 
 /** Names as they will be judged and then written, and what to tell the caller about them. */
 export interface CollectedNames {
@@ -147,14 +147,6 @@ function addRequested(names: NameLists, request: NameFields, warnings: string[])
   names.other.push(...other_sans.map(requireOtherSan));
 }
 
-function refuseCount(count: string): Failure {
-  return new Failure(
-    'invalid',
-    `${count} subject alternative names, at most ${MAX_NAMES} are accepted`,
-    { fields: { alt_names: `at most ${MAX_NAMES} names` } },
-  );
-}
-
 function requireAsciiEmail(address: string): string {
   const ascii = toAsciiEmail(address);
   if (ascii === undefined && !isAscii(address)) throw refuseConversion(address);
@@ -205,8 +197,4 @@ function distinct<Item>(items: readonly Item[], keyOf: (item: Item) => string): 
     if (!kept.has(key)) kept.set(key, item);
   }
   return [...kept.values()];
-}
-
-function quote(name: string): string {
-  return JSON.stringify(name.slice(0, 256));
 }

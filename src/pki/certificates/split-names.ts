@@ -1,6 +1,5 @@
 import { Failure } from '../../core/failure.ts';
 import { MAX_NAMES } from '../../x509/general-names.ts';
-import { quote, refuseCount } from './names.ts';
 
 /**
  * The names of a text with commas between them.
@@ -21,4 +20,16 @@ export function splitNames(alt_names: string): string[] {
 }
 
 /** Longer than any mailbox or host name is written. */
-export const MAX_NAME_LENGTH = 1024;
+const MAX_NAME_LENGTH = 1024;
+
+export function refuseCount(count: string): Failure {
+  return new Failure(
+    'invalid',
+    `${count} subject alternative names, at most ${MAX_NAMES} are accepted`,
+    { fields: { alt_names: `at most ${MAX_NAMES} names` } },
+  );
+}
+
+export function quote(name: string): string {
+  return JSON.stringify(name.slice(0, 256));
+}

@@ -86,7 +86,7 @@ export function takeCredentialsBack(app: App, ids: readonly string[]): void {
 const PAGE = 200;
 
 /** One page of what is due: sessions that end, and sessions that are forgotten. */
-export interface DuePage {
+interface DuePage {
   effects: Effect[];
   ended: readonly string[];
   forgotten: readonly string[];
