@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Resource } from '../src/broker/resource.ts';
-import { insertResource } from '../src/broker/resources/store.ts';
-import { SEED_DEFAULTS } from '../src/broker/seed/settings.ts';
-import { devConfig } from '../src/config.ts';
-import { startServer } from '../src/start.ts';
+import type { Resource } from '../src/broker/resource/resource.ts';
+import { insertResource } from '../src/broker/resource/store.ts';
+import { devConfig } from '../src/config/config.ts';
+import { SEED_DEFAULTS } from '../src/config/seed.ts';
+import { startServer } from '../src/start/server.ts';
 
 // How long pages of long lists take, and what they cost: 100,000 targets in 100 projects, for a
 // caller who sees all of them, one project of them, or single ones. SQLite.

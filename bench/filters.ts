@@ -2,8 +2,8 @@
  * What filters cost, by themselves: `node bench/filters.ts`. Processor time of this thread, for
  * reading one and for judging one item with it.
  */
-import { evaluateFilter } from '../src/broker/filter/evaluate.ts';
-import { parseExpression } from '../src/broker/filter/expression.ts';
+import { evaluateFilter } from '../src/broker/resource/filter/evaluate.ts';
+import { parseExpression } from '../src/broker/resource/filter/expression.ts';
 
 const item = {
   id: 'ttcp_1234567890',

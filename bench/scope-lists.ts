@@ -6,9 +6,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SEED_DEFAULTS } from '../src/broker/seed/settings.ts';
-import { devConfig } from '../src/config.ts';
-import { startServer } from '../src/start.ts';
+import { devConfig } from '../src/config/config.ts';
+import { SEED_DEFAULTS } from '../src/config/seed.ts';
+import { startServer } from '../src/start/server.ts';
 import { bumpConfigVersion } from '../src/store/config-version.ts';
 import { longestTurn } from '../test/support/turns.ts';
 

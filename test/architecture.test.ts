@@ -32,10 +32,10 @@ const EFFECTS = [
   'src/store/',
   'src/http/',
   'src/cli/',
-  'src/app.ts',
+  'src/app/app.ts',
   'src/main.ts',
-  'src/start.ts',
-  'src/routes.ts',
+  'src/start/server.ts',
+  'src/start/routes.ts',
 ];
 const isFeature = (file: string): boolean => !EFFECTS.some((start) => file.startsWith(start));
 const layerOf = (file: string): string | undefined =>
@@ -148,16 +148,17 @@ test('only the entry acts on import, and nothing imports it', () => {
 
 /** The tables that `on conflict … do update` may write, and why nothing that others did is lost. */
 const UPSERTS: Readonly<Record<string, string>> = {
-  'src/access/lockout/store.ts login_failure': 'counts, in the statement',
+  'src/access/auth/lockout/store.ts login_failure': 'counts, in the statement',
   'src/access/policies/store.ts policy': 'each write says the whole policy; its version counts',
   'src/audit/store.ts audit_cut': "the job's fence is in the write set",
   'src/audit/store.ts audit_sink': 'each node feeds its own sinks, one step after the other',
   'src/broker/workers/store.ts worker_status': 'each worker says the whole of its own row',
-  'src/pki/authority/store.ts pki_authority': 'only while the version is what was read',
-  'src/pki/authority/store.ts pki_config': "the authority's version is in the write set",
+  'src/pki/mount-state/store.ts pki_authority': 'only while the version is what was read',
+  'src/pki/mount-state/store.ts pki_config': "the authority's version is in the write set",
   'src/pki/certificates/store.ts pki_count': 'counts, in the statement',
   'src/pki/crl/store.ts pki_crl': 'only in place of an older list that covers less',
-  'src/pki/revocation/store.ts pki_revision': 'counts, or only grows, in the statement',
+  'src/pki/mount-state/revocations.store.ts pki_revision':
+    'counts, or only grows, in the statement',
   'src/seal/store.ts seal_next': 'each write says the whole seal, and holds the one before',
 };
 
@@ -178,24 +179,27 @@ test('a row that is merged with what was sent is never written by an upsert: see
 
 /** What is written without a record of its own, and why that is enough. */
 const UNRECORDED: Readonly<Record<string, string>> = {
-  'src/access/leases/turns/operations.ts':
+  'src/access/leases/turns.operations.ts':
     'in whose turn is ended what is due: each end has its record',
-  'src/access/lockout/operations.ts': 'the log-in that failed has its record',
-  'src/access/precedence/operations.ts': 'that a request goes first, and that it is done',
+  'src/access/auth/lockout/operations.ts': 'the log-in that failed has its record',
+  'src/access/endings/precedence.operations.ts': 'that a request goes first, and that it is done',
   'src/access/standing/operations.ts': 'the record is in the set that is given to it',
-  'src/access/tokens/authentication/operations.ts': 'the request that takes a use has its record',
-  'src/access/tokens/ending/operations.ts': 'what is removed there was ended, and that recorded',
+  'src/access/permissions/authentication.operations.ts':
+    'the request that takes a use has its record',
+  'src/access/tokens/expiration.operations.ts':
+    'what is removed there was ended, and that recorded',
   'src/audit/operations.ts': 'what is written are the records',
   'src/audit/sinks/jobs.ts': 'how far records were handed on',
-  'src/broker/identity/operations.ts': 'when a log-in was used last: the request has its record',
-  'src/broker/lists/removals/jobs.ts': 'what lists remember of removals that were recorded',
+  'src/broker/iam/authentication.operations.ts':
+    'when a log-in was used last: the request has its record',
+  'src/broker/resource/lists/jobs.ts': 'what lists remember of removals that were recorded',
   'src/broker/sessions/connections/operations.ts': 'how many bytes were carried',
-  'src/broker/workers/own/operations.ts': 'that a worker is heard of',
+  'src/broker/workers/embedded.operations.ts': 'that a worker is heard of',
   'src/cli/operator/restore.ts': 'the record is in the set',
-  'src/jobs.ts': 'who has a job',
-  'src/pki/crl/publishing/operations.ts': 'a list of revocations that were recorded',
+  'src/start/jobs.ts': 'who has a job',
+  'src/pki/crl/publishing.operations.ts': 'a list of revocations that were recorded',
   'src/pki/issuance/operations.ts': 'names that lead to nothing until their certificate is there',
-  'src/store/lease.ts': 'who has a job',
+  'src/store/job-lock.ts': 'who has a job',
   'src/store/restore.ts': 'the restore has its record',
 };
 
@@ -209,19 +213,19 @@ test('what is written without a record is known by its place', () => {
 
 /** Files that parse URLs by themselves, and of what. */
 const URL_PARSERS: Readonly<Record<string, string>> = {
-  'src/broker/addresses/address.ts': 'an IPv6 address in brackets',
-  'src/broker/vault-client/answer.ts':
+  'src/broker/resource/address.ts': 'an IPv6 address in brackets',
+  'src/broker/vault/client/answer.ts':
     'the address of a store, which was parsed when it was written',
-  'src/broker/vault-client/talk/operations.ts': 'the same',
-  'src/broker/vault-leases/asking/operations.ts': 'the same',
-  'src/broker/vault-tokens/token.ts': 'the same',
+  'src/broker/vault/client/talk.client.ts': 'the same',
+  'src/broker/vault/leases/asking.operations.ts': 'the same',
+  'src/broker/vault/tokens/token.ts': 'the same',
   'src/cli/api-client.ts': "a user's own configuration",
   'src/core/domain-names.ts': 'whatever has a host that is short enough',
   'src/core/postgres-url.ts': "a server's own configuration",
 };
 /** Files that normalize texts, and what keeps marks from being put into order pair by pair. */
 const NORMALIZERS: Readonly<Record<string, string>> = {
-  'src/broker/vault-client/repeated.ts': 'marks are taken away first',
+  'src/broker/vault/client/repeated.ts': 'marks are taken away first',
   'src/core/domain-names.ts': 'there are thirty at the most',
 };
 /** Of this program. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { parseConfig } from '../src/config.ts';
+import { parseConfig } from '../src/config/config.ts';
 import { Failure } from '../src/core/failure.ts';
 
 /** The sections of the file; each says its keys when it meets one it does not know. */

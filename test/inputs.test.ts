@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkOf } from '../src/http/input.ts';
-import type { AnyRoute } from '../src/http/route.ts';
-import { authEngines, secretEngines, systemRoutes } from '../src/routes.ts';
+import { checkOf } from '../src/app/input.ts';
+import type { AnyRoute } from '../src/app/route.ts';
+import { authEngines, secretEngines, systemRoutes } from '../src/start/routes.ts';
 
 // An input is read field by field, and comes to the same as its whole schema makes of it.
 

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Client, escapeLiteral } from 'pg';
-import { deleteLinks, insertLinks } from '../src/broker/links/store.ts';
-import { removeResources } from '../src/broker/resources/removals/store.ts';
-import { BY_INDEX } from '../src/store/postgres-session.ts';
+import { deleteLinks, insertLinks } from '../src/broker/resource/links/store.ts';
+import { removeResources } from '../src/broker/resource/removals.store.ts';
+import { BY_INDEX } from '../src/store/postgres/session.ts';
 import type { Effect, Write } from '../src/store/write.ts';
 import { connectTo, eachPlace } from './support/engines.ts';
 import { type Looked, lookedAt } from './support/postgres-looks.ts';

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { listRemains, REMAINS } from '../src/mounts/remains/store.ts';
 import { createDb, type Db } from '../src/store/database.ts';
 import { withoutLocks } from '../src/store/holding.ts';
-import { numberParameters } from '../src/store/sqlite-reader.ts';
+import { numberParameters } from '../src/store/sqlite/reader.ts';
 import type { Value } from '../src/store/write.ts';
+import { listRemains, REMAINS } from '../src/system/mounts/purge.store.ts';
 import { sqlitePlace } from './support/engines.ts';
 import { ROW, readsOf, writesOf } from './support/plan-cases.ts';
 

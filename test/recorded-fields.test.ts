@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BoundaryRoute } from '../src/http/boundary-route.ts';
-import type { AnyRoute } from '../src/http/route.ts';
-import { declaredRoutes } from '../src/routes.ts';
+import type { AnyRoute } from '../src/app/route.ts';
+import type { BoundaryRoute } from '../src/broker/resource/route.ts';
+import { declaredRoutes } from '../src/start/routes.ts';
 
 // The record of a change says what was changed: every field of an endpoint that changes something stands
 // in it as it came, or in this table, with the reason why not.

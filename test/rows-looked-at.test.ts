@@ -6,16 +6,16 @@ import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import type { Client } from 'pg';
 import { listDead } from '../src/access/tokens/store.ts';
-import { endLogIns, revokeTokensIn } from '../src/broker/auth-tokens/operations.ts';
-import { removeResources } from '../src/broker/resources/removals/store.ts';
+import { endLogIns, revokeTokensIn } from '../src/broker/iam/auth-tokens/operations.ts';
+import { removeResources } from '../src/broker/resource/removals.store.ts';
 import {
   cancelAffected,
   type Loss,
   listSessionsOf,
   type PagedLoss,
-} from '../src/broker/sessions/ending/store.ts';
+} from '../src/broker/sessions/termination.store.ts';
 import { createDb, type Db } from '../src/store/database.ts';
-import { BY_INDEX } from '../src/store/postgres-session.ts';
+import { BY_INDEX } from '../src/store/postgres/session.ts';
 import type { Effect } from '../src/store/write.ts';
 import { connectTo, eachPlace } from './support/engines.ts';
 

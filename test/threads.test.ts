@@ -7,7 +7,7 @@ import { test } from 'node:test';
 const GUIDE = 'docs/guides/load.md';
 const HEAD = '| Thread | What goes in | One piece of work | What waits | Deadline | When it ends |';
 /** Starts whichever thread it is told to. */
-const STARTER = 'src/pki/threads/operations.ts';
+const STARTER = 'src/core/on-demand.pool.ts';
 
 interface Started {
   file: string;
@@ -70,5 +70,5 @@ test('only a thread whose orders are watched over one by one has no deadline of 
   const without = sources.filter((file) =>
     /deadline_ms: undefined/.test(readFileSync(file, 'utf8')),
   );
-  assert.deepEqual(without, ['src/broker/vault-client/operations.ts']);
+  assert.deepEqual(without, ['src/broker/vault/client/client.ts']);
 });

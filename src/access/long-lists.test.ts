@@ -11,7 +11,7 @@ import {
   listGroupsOf,
   listMembers,
   readNestings,
-} from './identity/memberships/store.ts';
+} from './identity/memberships.store.ts';
 import { listKnownNames } from './policies/store.ts';
 
 const COUNT = 3 * PAGE + 1;

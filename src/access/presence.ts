@@ -1,5 +1,5 @@
+import type { Caller } from '../app/caller.ts';
 import { Failure } from '../core/failure.ts';
-import type { Caller } from './caller.ts';
 
 /**
  * Does long work for a client that may go meanwhile.

@@ -1,7 +1,7 @@
-import type { Mount } from '../mounts/mount.ts';
+import type { Caller } from '../app/caller.ts';
+import { Ending } from '../app/ended.ts';
+import type { Mount } from '../app/mount.ts';
 import { EMPTY_CONFIG } from '../mounts/rules.ts';
-import type { Caller } from './caller.ts';
-import { Ending } from './ended.ts';
 
 /** Stands for `sys/` where no mount is read: at start, and in periodic work of the server's own. */
 export const SERVER_MOUNT: Mount = {

@@ -1,11 +1,11 @@
-import type { App } from '../app.ts';
+import type { App } from '../app/app.ts';
+import type { AuditTrail, RecordedEnd } from '../app/audit-trail.ts';
 import { Failure } from '../core/failure.ts';
 import type { Store } from '../store/store.ts';
 import { concealCut, concealDone, concealSecrets } from './conceal.ts';
 import { buildBriefRecord, buildRecord, buildShortRecord, hashText, TOO_OFTEN } from './record.ts';
 import { RefusalCounts } from './refusal-counts.ts';
 import { UNTOLD } from './told.ts';
-import type { AuditTrail, RecordedEnd } from './trail.ts';
 import { refusePrivateKey, refuseUntold } from './untold.ts';
 
 /** Notes wait this long at most, in milliseconds, so that many become durable with one sync. */

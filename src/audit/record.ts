@@ -1,10 +1,10 @@
-import type { TokenFacts } from '../access/caller.ts';
+import type { RecordedEnd, RecordedRequest } from '../app/audit-trail.ts';
+import type { TokenFacts } from '../app/caller.ts';
 import { remembered } from '../core/remembered.ts';
 import { formatMilliseconds } from '../core/timestamps.ts';
 import type { CallerCount } from './caller-tally.ts';
 import type { RefusalCount } from './refusal-tally.ts';
 import { UNTOLD } from './told.ts';
-import type { RecordedEnd, RecordedRequest } from './trail.ts';
 
 /** How a keyed hash is written, here and in the answers of `sys/audit-hash`. */
 export function hashText(hash: Uint8Array): string {

@@ -1,8 +1,8 @@
-import type { TokenFacts } from '../access/caller.ts';
+import type { RecordedRequest } from '../app/audit-trail.ts';
+import type { TokenFacts } from '../app/caller.ts';
 import { CallerTally } from './caller-tally.ts';
 import { buildCallerCountRecord, buildCountRecord, type NamedToken, nameToken } from './record.ts';
 import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
-import type { RecordedRequest } from './trail.ts';
 
 /** Counts of what was refused are recorded this often, in milliseconds. */
 const COUNT_TIME = 10_000;

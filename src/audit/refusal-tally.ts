@@ -1,4 +1,4 @@
-import { NETWORK_PART, networkOfParty, siteOf } from '../core/party.ts';
+import { NETWORK_PART, networkOfParty, siteOf } from '../core/fairness/party.ts';
 
 /** What was refused: each kind has a budget of its own, so that none can hide behind another. */
 export type RefusalKind = 'unknown_token' | 'seal' | 'other';

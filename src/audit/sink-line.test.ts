@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ChainHead, chainRecord, chainStart } from './chain.ts';
+import { type ChainHead, chainRecord, chainStart } from '../core/record-chain.ts';
 import { encodeOmittedLine, encodeSinkLine, judgeSinkLine, parseSinkLine } from './sink-line.ts';
 
 const RECORDS = ['{"n":1,"2":"b","1":"a"}', '{"n":"drei \\n \\" ü \u2028"}', '{"n":{"deep":[]}}'];

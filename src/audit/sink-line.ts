@@ -1,4 +1,9 @@
-import { type ChainedRecord, type ChainHead, chainStart, verifyChain } from './chain.ts';
+import {
+  type ChainedRecord,
+  type ChainHead,
+  chainStart,
+  verifyChain,
+} from '../core/record-chain.ts';
 
 /** A record as a sink holds it: whose chain it belongs to, and its place there. */
 export interface SinkLine extends ChainedRecord {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../test/support/engines.ts';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
-import { chainStart, verifyChain } from './chain.ts';
+import { chainStart, verifyChain } from '../core/record-chain.ts';
 import {
   cutChain,
   deleteCursor,

@@ -1,8 +1,8 @@
-import { type Config, nodeName } from '../config.ts';
+import { type Config, nodeName } from '../config/config.ts';
+import { type ChainedRecord, type ChainHead, chainStart } from '../core/record-chain.ts';
 import { build, type Db, prepared, preparedWrite } from '../store/database.ts';
 import { keyPages, listDistinct } from '../store/key-page.ts';
 import { type Write, write } from '../store/write.ts';
-import { type ChainedRecord, type ChainHead, chainStart } from './chain.ts';
 
 export interface TimedRecord extends ChainedRecord {
   time_ms: number;

@@ -1,4 +1,4 @@
-import type { RecordFacts } from '../access/caller.ts';
+import type { RecordFacts } from '../app/caller.ts';
 import { Failure } from '../core/failure.ts';
 import { NOT_RECORDED } from '../core/recorded-shape.ts';
 import { holdsPrivateKey } from './private-keys.ts';

@@ -3,7 +3,7 @@ import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { withoutTrailing } from '../core/edges.ts';
 import { Failure } from '../core/failure.ts';
-import { Gathering } from '../core/gathering.ts';
+import { Gathering } from '../core/fairness/gathering.ts';
 import type { Arguments, FlagTable } from './arguments.ts';
 
 /** Flags of every command that talks to a running server. */

@@ -6,7 +6,7 @@ import { type ReferencePage, writeReference } from '../http/reference.ts';
 import { brokerApi, genericApi, systemApi } from '../http/specs.ts';
 import { BOUNDARY_STYLE } from '../http/wire/boundary.ts';
 import { VAULT_STYLE } from '../http/wire/vault.ts';
-import { declaredRoutes } from '../routes.ts';
+import { declaredRoutes } from '../start/routes.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command } from './command.ts';
 

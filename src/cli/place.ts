@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Config, parseConfig } from '../config.ts';
+import { type Config, parseConfig } from '../config/config.ts';
 import { Failure } from '../core/failure.ts';
 import type { StoreOptions } from '../store/store.ts';
 import type { Arguments, FlagTable } from './arguments.ts';

@@ -1,8 +1,8 @@
-import { SEED_DEFAULTS, type SeedSettings } from '../broker/seed/settings.ts';
-import { seedIds } from '../broker/seed/things.ts';
-import { type Config, DEV_DEFAULTS, devConfig } from '../config.ts';
+import { seedIds } from '../broker/seed/fixtures.ts';
+import { type Config, DEV_DEFAULTS, devConfig } from '../config/config.ts';
+import { SEED_DEFAULTS, type SeedSettings } from '../config/seed.ts';
 import { Failure } from '../core/failure.ts';
-import { startServer } from '../start.ts';
+import { startServer } from '../start/server.ts';
 import type { Command } from './command.ts';
 import { readConfig } from './place.ts';
 

@@ -1,5 +1,5 @@
-import { requireCidrs } from '../access/tokens/addresses.ts';
 import { Failure } from '../core/failure.ts';
+import { requireCidrs } from './cidrs.ts';
 import { countOf, type Section, secondsOf } from './values.ts';
 
 /** How many connections the listener has, and how long it waits on them. */

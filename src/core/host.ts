@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from 'node:net';
-import { partyOf } from './party.ts';
+import { partyOf } from './fairness/party.ts';
 
 /**
  * Says whether a request is meant for this server by its `Host` header. A page of somebody else's

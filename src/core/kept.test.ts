@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
-import { doFor } from './asking.ts';
+import { doFor } from './fairness/asking.ts';
 import { atMostOf, Kept, LastOf } from './kept.ts';
 
 test('values are kept up to so many bytes, a new one under a known key in the place of the old', () => {

@@ -1,5 +1,5 @@
-import { doShared, whoAsks } from './asking.ts';
-import { afterOthers } from './breath.ts';
+import { doShared, whoAsks } from './fairness/asking.ts';
+import { afterOthers } from './fairness/breath.ts';
 
 /** What an entry takes besides the characters of its key and its value: about as many bytes. */
 const ENTRY_BYTES = 256;

@@ -1,4 +1,4 @@
-import { Breath } from './breath.ts';
+import { Breath } from './fairness/breath.ts';
 
 /** Work in steps, each of which takes far less than a millisecond; it ends with what it came to. */
 export type Steps<Of> = Generator<undefined, Of, void>;

@@ -1,17 +1,17 @@
-import { NOTHING_GRANTED } from '../access/acl.ts';
-import type { Caller, TokenFacts } from '../access/caller.ts';
-import type { OwnJudge } from '../access/own-judge.ts';
 import {
   type Authenticated,
   authenticate,
   authenticateAgain,
-} from '../access/tokens/authentication/operations.ts';
-import { tokenId } from '../access/tokens/minting/operations.ts';
-import type { App } from '../app.ts';
-import { isInUse } from '../broker/identity/operations.ts';
-import { noteAccount } from '../core/asking.ts';
+} from '../access/permissions/authentication.operations.ts';
+import { tokenId } from '../access/tokens/minting.operations.ts';
+import { NOTHING_GRANTED } from '../acl/acl.ts';
+import type { OwnJudge } from '../acl/own-judge.ts';
+import type { App } from '../app/app.ts';
+import type { Caller, TokenFacts } from '../app/caller.ts';
+import { isInUse } from '../broker/iam/authentication.operations.ts';
 import { Failure } from '../core/failure.ts';
-import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
+import { noteAccount } from '../core/fairness/asking.ts';
+import { forgetSealer, rememberSealer } from '../seal/sealing.operations.ts';
 import type { Led, There } from './leading.ts';
 import type { Permission } from './permission.ts';
 import { type HttpRequest, header } from './request.ts';

@@ -1,15 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { findLiving } from '../access/tokens/authentication/operations.ts';
+import { findLiving } from '../access/permissions/authentication.operations.ts';
 import type { Token } from '../access/tokens/token.ts';
-import { type App, perApp } from '../app.ts';
-import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
-import { USUAL_WORDS } from '../broker/definition.ts';
-import { IN_REQUEST, refuseField, TWICE } from '../broker/field-errors.ts';
-import { type Action, ownAction } from '../broker/grants/actions.ts';
-import type { GrantVerdict } from '../broker/grants/decision.ts';
-import { isIdOf } from '../broker/resource-types.ts';
-import { visibleFields } from '../broker/resources/answers/operations.ts';
+import { type App, perApp } from '../app/app.ts';
+import { type Action, ownAction } from '../broker/resource/actions.ts';
+import { visibleFields } from '../broker/resource/answers.operations.ts';
+import { type BrokerCaller, refuseCaller } from '../broker/resource/caller.ts';
+import { IN_REQUEST, refuseField, TWICE } from '../broker/resource/field-errors.ts';
+import type { GrantVerdict } from '../broker/resource/grants/decision.ts';
+import { USUAL_WORDS } from '../broker/resource/handler.ts';
+import type {
+  BoundaryAccess,
+  BoundaryAnswer,
+  BoundaryRequest,
+  BoundaryRoute,
+  Located,
+} from '../broker/resource/route.ts';
+import { isIdOf } from '../broker/resource/types.ts';
 import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
 import { recordable } from '../core/recorded-shape.ts';
@@ -29,13 +36,6 @@ import {
   requireCorrelationId,
 } from './boundary-leading.ts';
 import type { BoundaryRouter } from './boundary-path.ts';
-import type {
-  BoundaryAccess,
-  BoundaryAnswer,
-  BoundaryRequest,
-  BoundaryRoute,
-  Located,
-} from './boundary-route.ts';
 import { RateLimiter } from './rate-limit.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import { type HttpRequest, header } from './request.ts';

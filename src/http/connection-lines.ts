@@ -1,4 +1,4 @@
-import { networkOfParty, siteOfParty } from '../core/party.ts';
+import { networkOfParty, siteOfParty } from '../core/fairness/party.ts';
 
 /** The connections of a site; the longest unused stands first. */
 export class Site<Connection> {

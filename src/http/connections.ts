@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionLimits } from '../config/connections.ts';
-import { SharedBytes } from '../core/shared-bytes.ts';
+import { SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { ConnectionLines, type Site } from './connection-lines.ts';
 import { GivingWay } from './giving-way.ts';
 import { LongAnswers, type OnItsWay, type Weight } from './long-answers.ts';

@@ -1,8 +1,8 @@
-import type { App } from '../app.ts';
+import type { App } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { sealUnrecorded } from '../seal/operations.ts';
 import { UNRECORDED } from '../seal/routes.ts';
-import { findSealer } from '../seal/sealing/operations.ts';
+import { findSealer } from '../seal/sealing.operations.ts';
 import type { Trace } from './request-record.ts';
 import { type Dressed, dressAnswer } from './wire/vault.ts';
 

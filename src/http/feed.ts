@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
-import { SiteTurns } from '../core/site-turns.ts';
+import { type Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
+import { SiteTurns } from '../core/fairness/site-turns.ts';
 import { partyOfSocket } from './peer.ts';
 import { startReading, stopReading } from './reading.ts';
 import { endOfTurn } from './turn-length.ts';

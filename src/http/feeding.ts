@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
+import { type Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { type Bytes, Feed, FeedTurns } from './feed.ts';
 import { partyOfSocket } from './peer.ts';
 

@@ -1,4 +1,4 @@
-import { addressesIn, plainAddress } from '../access/tokens/addresses.ts';
+import { addressesIn, plainAddress } from '../config/cidrs.ts';
 
 /** Addresses that are looked at, from the last; no chain of proxies is longer. */
 const MOST_HOPS = 32;

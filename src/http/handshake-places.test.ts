@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { networkOf, siteOf } from '../core/party.ts';
+import { networkOf, siteOf } from '../core/fairness/party.ts';
 import { type Handshake, HandshakePlaces } from './handshake-places.ts';
 
 interface Named extends Handshake {

@@ -1,4 +1,4 @@
-import { networkOfParty } from '../core/party.ts';
+import { networkOfParty } from '../core/fairness/party.ts';
 
 /**
  * Handshakes that are begun and not done, in all, of a network and of a site: what their clients say next comes all at

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
-import { networkOfParty, siteOfParty } from '../core/party.ts';
-import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
-import { SiteTurns } from '../core/site-turns.ts';
+import { networkOfParty, siteOfParty } from '../core/fairness/party.ts';
+import { type Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
+import { SiteTurns } from '../core/fairness/site-turns.ts';
 import { FeedTurns } from './feed.ts';
 import { type Handshake, HandshakePlaces } from './handshake-places.ts';
 import { Hello } from './hello.ts';

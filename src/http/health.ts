@@ -1,4 +1,4 @@
-import type { App } from '../app.ts';
+import type { App } from '../app/app.ts';
 import type { Dressed } from './wire/vault.ts';
 
 /** Whether a request target asks how the server is, as clients of the broker do. */

@@ -1,7 +1,7 @@
-import { doFor } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
-import { type Asker, FairTurns } from '../core/fair-turns.ts';
-import { networkOfParty, SHARED_PARTY } from '../core/party.ts';
+import { doFor } from '../core/fairness/asking.ts';
+import { type Asker, FairTurns } from '../core/fairness/fair-turns.ts';
+import { networkOfParty, SHARED_PARTY } from '../core/fairness/party.ts';
 import { ROOMS } from '../core/rooms.ts';
 
 /** Documents that are kept, or being drawn up. */

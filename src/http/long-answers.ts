@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/party.ts';
-import type { Hold, SharedBytes } from '../core/shared-bytes.ts';
-import { SiteTurns } from '../core/site-turns.ts';
+import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/fairness/party.ts';
+import type { Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
+import { SiteTurns } from '../core/fairness/site-turns.ts';
 import { noteTaken, type Taking } from './taking.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
 import type { Dressed } from './wire/vault.ts';

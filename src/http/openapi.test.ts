@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import { type AnyRoute, type Method, vaultRoute } from '../app/route.ts';
 import { duration, flag, list, optional, text } from '../core/fields.ts';
 import { buildOpenApi, type DocumentedApi } from './openapi.ts';
 import { writeReference } from './reference.ts';
-import { type AnyRoute, type Method, vaultRoute } from './route.ts';
 import { VAULT_STYLE } from './wire/vault.ts';
 
 function route(method: Method, path: `/v1/${string}`, more: Partial<AnyRoute> = {}): AnyRoute {

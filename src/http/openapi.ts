@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { Method } from '../app/route.ts';
 import type { FailureKind } from '../core/failure.ts';
-import type { Method } from './route.ts';
 
 type Json = Record<string, unknown>;
 

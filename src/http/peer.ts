@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { partyOf } from '../core/party.ts';
+import { partyOf } from '../core/fairness/party.ts';
 
 /** The address at the other end, of a proxy where there is one. */
 export const peerOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';

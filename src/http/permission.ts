@@ -1,3 +1,4 @@
+import { requireAllowed } from '../access/standing/operations.ts';
 import {
   type AccessRequest,
   type AccessVerdict,
@@ -7,16 +8,15 @@ import {
   judgeAccess,
   judgeBrought,
   judgeGrants,
-} from '../access/acl.ts';
-import type { Caller } from '../access/caller.ts';
-import type { Comparisons } from '../access/comparisons.ts';
-import type { FormedSegment } from '../access/name-form.ts';
-import { requireAllowed } from '../access/standing/operations.ts';
-import type { App } from '../app.ts';
+} from '../acl/acl.ts';
+import type { Comparisons } from '../acl/comparisons.ts';
+import type { FormedSegment } from '../acl/name-form.ts';
+import type { App } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import type { AnyRoute, Capability, Method } from '../app/route.ts';
 import type { Soon } from '../core/steps.ts';
 import { judgeElsewhere } from './elsewhere.ts';
 import { readerOf } from './parameters.ts';
-import type { AnyRoute, Capability, Method } from './route.ts';
 
 /** A path as permission is judged by it. */
 export interface AskedPath {

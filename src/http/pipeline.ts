@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { Caller } from '../access/caller.ts';
-import { type Comparisons, MOST_COMPARISONS } from '../access/comparisons.ts';
-import { Ending } from '../access/ended.ts';
-import { OwnJudge } from '../access/own-judge.ts';
+import type { Authenticated } from '../access/permissions/authentication.operations.ts';
 import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
-import type { Standing } from '../access/standing/standing.ts';
-import type { Authenticated } from '../access/tokens/authentication/operations.ts';
 import { requireRoomToWrap } from '../access/wrapping/operations.ts';
-import type { App } from '../app.ts';
+import { type Comparisons, MOST_COMPARISONS } from '../acl/comparisons.ts';
+import { OwnJudge } from '../acl/own-judge.ts';
+import type { App } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import { Ending } from '../app/ended.ts';
+import type { Mount } from '../app/mount.ts';
+import type { Answer, AnyRoute } from '../app/route.ts';
+import type { Standing } from '../app/standing.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
-import type { Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { asideOf, type Holding, identify, identifyAgain, putAside, readAwaited } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
@@ -30,7 +31,6 @@ import {
   traceNamed,
   traceUnchecked,
 } from './request-record.ts';
-import type { Answer, AnyRoute } from './route.ts';
 import { findMount } from './router.ts';
 import type { Routers } from './target.ts';
 import { isLong, whilePermitted } from './while-permitted.ts';

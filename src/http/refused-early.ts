@@ -1,7 +1,7 @@
-import { findLiving, recognise } from '../access/tokens/authentication/operations.ts';
-import { tokenId } from '../access/tokens/minting/operations.ts';
+import { findLiving, recognise } from '../access/permissions/authentication.operations.ts';
+import { tokenId } from '../access/tokens/minting.operations.ts';
 import type { Token } from '../access/tokens/token.ts';
-import type { App } from '../app.ts';
+import type { App } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
 import { recordRefusal, type Trace } from './request-record.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { findLiving } from '../access/tokens/authentication/operations.ts';
+import { findLiving } from '../access/permissions/authentication.operations.ts';
 import type { Token } from '../access/tokens/token.ts';
-import { type App, perApp } from '../app.ts';
+import { type App, perApp } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
 import { leadBoundary, listCredentials } from './boundary-leading.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { buffersUsed } from '../../test/support/heap.ts';
-import { SharedBytes } from '../core/shared-bytes.ts';
+import { SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { GatheredRequest } from './request-body.ts';
 
 const LENGTH = 1_000_000;

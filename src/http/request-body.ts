@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Failure } from '../core/failure.ts';
-import { Gathering, type GatheringFault } from '../core/gathering.ts';
-import type { Hold } from '../core/shared-bytes.ts';
+import { Gathering, type GatheringFault } from '../core/fairness/gathering.ts';
+import type { Hold } from '../core/fairness/shared-bytes.ts';
 
 /** Bytes that are taken of a body before anybody has said how many may come. */
 const EARLY = 64 << 10;

@@ -1,18 +1,18 @@
 import { ZodError, type z } from 'zod';
-import type { Caller, RecordFacts, TokenFacts } from '../access/caller.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
-import type { App } from '../app.ts';
+import type { App } from '../app/app.ts';
+import type { RecordedEnd } from '../app/audit-trail.ts';
+import type { Caller, RecordFacts, TokenFacts } from '../app/caller.ts';
+import type { Mount } from '../app/mount.ts';
+import type { AnyRoute, Capability, Method } from '../app/route.ts';
 import { concealSegments } from '../audit/conceal.ts';
 import { hashSecret } from '../audit/operations.ts';
 import { Hashes, UNTOLD } from '../audit/told.ts';
-import type { RecordedEnd } from '../audit/trail.ts';
 import { tellEnded } from '../core/ended-counts.ts';
 import { Failure } from '../core/failure.ts';
 import { mayHaveUser } from '../core/place.ts';
 import { recordable } from '../core/recorded-shape.ts';
-import type { Mount } from '../mounts/mount.ts';
 import { concealTexts } from './concealed-words.ts';
-import type { AnyRoute, Capability, Method } from './route.ts';
 import type { PathRoutes } from './router.ts';
 
 /** What of an endpoint's declaration decides how its requests are recorded; either API's has it. */

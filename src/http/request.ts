@@ -1,4 +1,4 @@
-import type { Caller } from '../access/caller.ts';
+import type { Caller } from '../app/caller.ts';
 
 /** A request as the listener read it. */
 export interface HttpRequest {

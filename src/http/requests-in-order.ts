@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Hold, SharedBytes } from '../core/shared-bytes.ts';
+import { type Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { waitsForBody, weighHead } from './head-weight.ts';
 import { GatheredRequest } from './request-body.ts';
 import { Unattended } from './unattended.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testMount } from '../../test/support/app.ts';
-import type { Mount } from '../mounts/mount.ts';
+import type { Mount } from '../app/mount.ts';
 import { findMount } from './router.ts';
 
 test('of a path with thousands of segments no more is looked up than mounts have lengths', () => {

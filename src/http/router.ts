@@ -1,8 +1,8 @@
 import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way';
-import type { FormedSegment } from '../access/name-form.ts';
+import type { FormedSegment } from '../acl/name-form.ts';
+import type { Mount } from '../app/mount.ts';
+import type { AnyRoute, Method } from '../app/route.ts';
 import { remembered } from '../core/remembered.ts';
-import type { Mount } from '../mounts/mount.ts';
-import type { AnyRoute, Method } from './route.ts';
 
 /** Routes of one path, by method. */
 export type PathRoutes = Partial<Record<Method, AnyRoute>>;

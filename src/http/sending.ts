@@ -1,14 +1,14 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
-import { makeFor } from '../core/asking.ts';
-import { nextBreath } from '../core/breath.ts';
-import { partyOf } from '../core/party.ts';
-import { SiteTurns } from '../core/site-turns.ts';
+import type { LongBody } from '../app/route.ts';
+import { makeFor } from '../core/fairness/asking.ts';
+import { nextBreath } from '../core/fairness/breath.ts';
+import { partyOf } from '../core/fairness/party.ts';
+import { SiteTurns } from '../core/fairness/site-turns.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
 import { PAGE_KEPT, PIECE_KEPT } from './long-answers.ts';
 import { peerOf } from './peer.ts';
 import { GatheredRequest } from './request-body.ts';
-import type { LongBody } from './route.ts';
 import { endOfTurn } from './turn-length.ts';
 import type { Dressed } from './wire/vault.ts';
 

@@ -1,18 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Acl } from '../access/acl.ts';
-import type { Caller } from '../access/caller.ts';
-import { listCapabilities } from '../access/grants.ts';
-import { hasAccessBeneath } from '../access/grants-beneath.ts';
-import { RuleWalk } from '../access/rule-walk.ts';
-import { askerOf } from '../access/turns/operations.ts';
-import { type App, perApp } from '../app.ts';
-import { Breath } from '../core/breath.ts';
+import { askerOf } from '../access/concurrency/operations.ts';
+import type { Acl } from '../acl/acl.ts';
+import { listCapabilities } from '../acl/grants.ts';
+import { hasAccessBeneath } from '../acl/grants-beneath.ts';
+import { RuleWalk } from '../acl/rule-walk.ts';
+import { type App, perApp } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import { fullPath, type Mount } from '../app/mount.ts';
+import { type Answer, type AnyRoute, vaultRoute } from '../app/route.ts';
+import type { BoundaryRoute } from '../broker/resource/route.ts';
+import { Breath } from '../core/fairness/breath.ts';
 import { flag, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
-import { fullPath, type Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
-import type { BoundaryRoute } from './boundary-route.ts';
 import { KeptDocuments } from './kept-documents.ts';
 import {
   type DocumentedApi,
@@ -21,7 +22,6 @@ import {
   draftApi,
   writeOpenApi,
 } from './openapi.ts';
-import { type Answer, type AnyRoute, vaultRoute } from './route.ts';
 import { BOUNDARY_STYLE } from './wire/boundary.ts';
 import { VAULT_STYLE } from './wire/vault.ts';
 

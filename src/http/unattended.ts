@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { networkOfParty, partyOf, siteOfParty } from '../core/party.ts';
+import { networkOfParty, partyOf, siteOfParty } from '../core/fairness/party.ts';
 
 /** While so many of one site, or of one network, are worked on though their clients have gone, no more are begun. */
 const MOST = { site: 512, network: 768 } as const;

@@ -1,4 +1,4 @@
-import { type ByteLimits, type Hold, SharedBytes } from '../core/shared-bytes.ts';
+import { type ByteLimits, type Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
 
 /** A body, and how many answers wait with it. */
 interface Kept {

@@ -1,4 +1,4 @@
-import type { LongBody } from './route.ts';
+import type { LongBody } from '../app/route.ts';
 import type { Dressed } from './wire/vault.ts';
 
 /** Whether it is sent in pieces, and waits for its client. */

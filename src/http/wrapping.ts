@@ -1,15 +1,15 @@
-import type { Caller } from '../access/caller.ts';
-import { askerOf, gone } from '../access/turns/operations.ts';
+import { askerOf, gone } from '../access/concurrency/operations.ts';
 import { wrapAnswer } from '../access/wrapping/operations.ts';
-import type { App } from '../app.ts';
-import { doFor } from '../core/asking.ts';
-import { Breath } from '../core/breath.ts';
+import type { App } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import { SYSTEM_LEASE_TTL } from '../app/mount.ts';
+import type { Answer, AnyRoute } from '../app/route.ts';
 import { parseDuration } from '../core/durations.ts';
 import { Failure } from '../core/failure.ts';
-import { FairTurns } from '../core/fair-turns.ts';
-import { SHARED_PARTY } from '../core/party.ts';
-import { SYSTEM_LEASE_TTL } from '../mounts/mount.ts';
-import type { Answer, AnyRoute } from './route.ts';
+import { doFor } from '../core/fairness/asking.ts';
+import { Breath } from '../core/fairness/breath.ts';
+import { FairTurns } from '../core/fairness/fair-turns.ts';
+import { SHARED_PARTY } from '../core/fairness/party.ts';
 import { type Dressed, dressWrapped } from './wire/vault.ts';
 
 /**

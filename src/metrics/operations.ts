@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { judgeAccess } from '../access/acl.ts';
-import type { Caller } from '../access/caller.ts';
-import { type App, perApp } from '../app.ts';
+import { judgeAccess } from '../acl/acl.ts';
+import { type App, perApp } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import type { Answer } from '../app/route.ts';
 import { Failure } from '../core/failure.ts';
-import type { Answer } from '../http/route.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
 import {

@@ -1,10 +1,10 @@
-import { type App, perApp } from '../app.ts';
-import { Breath } from '../core/breath.ts';
+import { type App, perApp } from '../app/app.ts';
+import type { MountKind } from '../app/mount.ts';
+import { fullPath, type Mount } from '../app/mount.ts';
 import { Failure } from '../core/failure.ts';
+import { Breath } from '../core/fairness/breath.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import type { Effect } from '../store/write.ts';
-import type { MountKind } from './mount.ts';
-import { fullPath, type Mount } from './mount.ts';
 import { EMPTY_CONFIG } from './rules.ts';
 import { insertMount, listMounts } from './store.ts';
 

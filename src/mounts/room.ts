@@ -1,5 +1,5 @@
+import type { Mount, MountKind } from '../app/mount.ts';
 import { Failure } from '../core/failure.ts';
-import type { Mount, MountKind } from './mount.ts';
 import { LISTS } from './rules.ts';
 
 // All mounts are kept in memory, read again when one was changed, and listed in one answer, which a site reads

@@ -1,5 +1,3 @@
-import { Failure } from '../core/failure.ts';
-import { COMPATIBLE_VERSION } from '../core/version.ts';
 import {
   fullPath,
   type Mount,
@@ -8,7 +6,9 @@ import {
   type Place,
   placeOf,
   SYSTEM_LEASE_TTL,
-} from './mount.ts';
+} from '../app/mount.ts';
+import { Failure } from '../core/failure.ts';
+import { COMPATIBLE_VERSION } from '../core/version.ts';
 
 /** Engine types that can be mounted, by kind. */
 export const SECRET_TYPES = ['pki'] as const;

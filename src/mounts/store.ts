@@ -1,11 +1,11 @@
 import { expressionBuilder, sql } from 'kysely';
+import type { Mount, MountConfig, MountKind } from '../app/mount.ts';
 import { holdAsRead, saveAsRead } from '../store/as-read.ts';
 import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { listInParts, PAGE } from '../store/in-pages.ts';
 import type { MountRow } from '../store/tables.ts';
 import { type Write, write } from '../store/write.ts';
-import type { Mount, MountConfig, MountKind } from './mount.ts';
 import type { Size } from './room.ts';
 
 // A mount is found by its path; its settings are read whole and kept as one JSON column.

@@ -1,4 +1,4 @@
-import type { AnyRoute } from '../http/route.ts';
+import type { AnyRoute } from '../app/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';

@@ -1,18 +1,18 @@
-import type { Caller } from '../access/caller.ts';
+import { findLiving } from '../access/permissions/authentication.operations.ts';
 import { systemCaller } from '../access/system-caller.ts';
-import { findLiving } from '../access/tokens/authentication/operations.ts';
-import { createRootToken, prepareRootToken } from '../access/tokens/minting/operations.ts';
+import { createRootToken, prepareRootToken } from '../access/tokens/minting.operations.ts';
 import { noteToken } from '../access/tokens/recorded.ts';
-import { type App, perApp } from '../app.ts';
-import type { RecordedRequest } from '../audit/trail.ts';
+import { type App, perApp } from '../app/app.ts';
+import type { RecordedRequest } from '../app/audit-trail.ts';
+import type { Caller } from '../app/caller.ts';
+import { Barrier } from '../barrier/barrier.ts';
+import { KEY_LENGTH, NONCE_LENGTH } from '../barrier/envelope.ts';
+import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../barrier/keyring.ts';
 import { Failure } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
-import { Barrier } from './barrier.ts';
-import { KEY_LENGTH, NONCE_LENGTH } from './envelope.ts';
 import { chooseShareCounts, type InitWish } from './initialisation.ts';
-import { createKeyFile, readKeyFile } from './key-file/store.ts';
-import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from './keyring.ts';
+import { createKeyFile, readKeyFile } from './key-file.store.ts';
 import {
   makeShares,
   openRootKey,
@@ -33,7 +33,7 @@ import {
   insertSeal,
   listKeyring,
 } from './store.ts';
-import { openBarrier } from './unsealing/operations.ts';
+import { openBarrier } from './unsealing.operations.ts';
 
 interface SealMemory {
   /** Sealed by request: from then on only a restart opens a key file's seal. */

@@ -1,16 +1,16 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { Failure } from '../core/failure.ts';
 import { flag, integer, list, longText, optional, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
-import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import { generateRootRoutes } from './generate-root/routes.ts';
 import { refusePgp } from './initialisation.ts';
 import { type Initialised, initialise, rotateKeys, sealServer } from './operations.ts';
 import { rekeySystemRoutes } from './rekey/routes.ts';
 import { shareText } from './share-text.ts';
 import { health, LEADER, sealStatus } from './status.ts';
-import { readSealFacts, unseal } from './unsealing/operations.ts';
+import { readSealFacts, unseal } from './unsealing.operations.ts';
 
 /** What whoever seals is told where there is no record yet. */
 export const UNRECORDED =

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { KEY_LENGTH, openEnvelope, type Place, sealEnvelope } from './envelope.ts';
+import { KEY_LENGTH, openEnvelope, type Place, sealEnvelope } from '../barrier/envelope.ts';
 import { MAX_SHARES, splitSecret } from './shamir.ts';
 
 /**

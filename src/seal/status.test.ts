@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addShare, startGathering } from './gathering.ts';
 import type { Seal } from './seal.ts';
+import { addShare, startGathering } from './share-collection.ts';
 import { type HealthCodes, health, type SealFacts, sealStatus } from './status.ts';
 
 const seal: Seal = {

@@ -1,6 +1,6 @@
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
-import type { Gathering } from './gathering.ts';
 import type { Seal, SealKind } from './seal.ts';
+import type { Gathering } from './share-collection.ts';
 
 /** What is known of this node's seal at one moment. */
 export interface SealFacts {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { KeyringRow } from '../barrier/keyring.ts';
 import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { type Write, write } from '../store/write.ts';
-import type { KeyringRow } from './keyring.ts';
 import type { Seal, SealKind } from './seal.ts';
 
 const findSealRow = prepared((from) => from.selectFrom('seal').selectAll());

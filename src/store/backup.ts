@@ -19,8 +19,8 @@ import {
   writeFacts,
 } from './backup-file.ts';
 import { planMigrations } from './migrations.ts';
-import { copyFromPostgres } from './postgres-copy.ts';
-import { BUSY_TIMEOUT_MS } from './sqlite-reader.ts';
+import { copyFromPostgres } from './postgres/copy.ts';
+import { BUSY_TIMEOUT_MS } from './sqlite/reader.ts';
 import type { StoreOptions } from './store.ts';
 
 /** Pages copied at once: all of them. A step more would start over after each write. */

@@ -15,10 +15,10 @@ async function openWriter(): Promise<BatchWriter | undefined> {
   try {
     // Only what is needed is loaded: a start takes half as long without the other engine.
     if (options.engine === 'sqlite') {
-      const { SqliteWriter } = await import('./sqlite-writer.ts');
+      const { SqliteWriter } = await import('./sqlite/writer.ts');
       return new SqliteWriter(options.file, options.node);
     }
-    const { PostgresWriter } = await import('./postgres-writer.ts');
+    const { PostgresWriter } = await import('./postgres/writer.ts');
     return await PostgresWriter.open(options.url, options.node, (level, message, detail) =>
       send({ type: 'log', level, message, detail }),
     );

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
-import { whoAsks } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
-import { GoingOn } from '../core/going-on.ts';
+import { whoAsks } from '../core/fairness/asking.ts';
+import { GoingOn } from '../core/fairness/going-on.ts';
 import type {
   BatchResult,
   CommitterOptions,

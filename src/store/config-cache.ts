@@ -1,6 +1,6 @@
-import { doFor } from '../core/asking.ts';
-import { afterOthers } from '../core/breath.ts';
-import { SHARED_PARTY } from '../core/party.ts';
+import { doFor } from '../core/fairness/asking.ts';
+import { afterOthers } from '../core/fairness/breath.ts';
+import { SHARED_PARTY } from '../core/fairness/party.ts';
 import {
   findSubjectVersion,
   listSubjectVersions,

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { openTestApp } from '../../test/support/app.ts';
 import { eachEngine } from '../../test/support/engines.ts';
 import { listPoliciesNamed, measurePolicies } from '../access/policies/store.ts';
-import { listLogInsByToken, listTokenRows } from '../broker/auth-tokens/store.ts';
-import { listLinksOfAll, listLinksToAll } from '../broker/links/store.ts';
+import { listLogInsByToken, listTokenRows } from '../broker/principals/log-ins.store.ts';
+import { listAccountsOfUsers } from '../broker/principals/users.store.ts';
+import { listLinksOfAll, listLinksToAll } from '../broker/resource/links/store.ts';
 import { listConnectionsById, listOpenConnections } from '../broker/sessions/connections/store.ts';
-import { listAccountsOfUsers } from '../broker/users/store.ts';
-import { listLatestStatus } from '../broker/vault-tokens/store.ts';
+import { listLatestStatus } from '../broker/vault/tokens/store.ts';
 import type { Db } from './database.ts';
 import { inBlocks } from './in-blocks.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { doFor } from '../core/asking.ts';
+import { doFor } from '../core/fairness/asking.ts';
 import { LongOfLate } from './long-of-late.ts';
 
 const NOTED = { address: '192.0.2.1', sql: 'select a', at: 1_000 };

@@ -1,5 +1,5 @@
-import { whoAsks } from '../core/asking.ts';
-import { networkOfParty } from '../core/party.ts';
+import { whoAsks } from '../core/fairness/asking.ts';
+import { networkOfParty } from '../core/fairness/party.ts';
 
 /** What was long is taken to be so for so many milliseconds. */
 const LATELY_MS = 2_000;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../test/support/engines.ts';
 import { savePolicy } from '../access/policies/store.ts';
-import { doRequest, whoAsks } from '../core/asking.ts';
+import { doRequest, whoAsks } from '../core/fairness/asking.ts';
 import type { Db } from './database.ts';
 
 /** Whoever has read much most likely holds it: that is noted, so that few do so once the heap is scarce. */

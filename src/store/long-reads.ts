@@ -1,4 +1,4 @@
-import { noteRead } from '../core/asking.ts';
+import { noteRead } from '../core/fairness/asking.ts';
 
 /** What is made of rows with more characters takes milliseconds, and is not little to hold. */
 const LONG = 64 << 10;

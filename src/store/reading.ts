@@ -18,11 +18,11 @@ export interface Reading {
 export async function openReading(place: DatabasePlace): Promise<Reading> {
   // Only what is needed is loaded: a start takes half as long without the other engine.
   if (place.engine === 'sqlite') {
-    const { SqliteReader } = await import('./sqlite-reader.ts');
+    const { SqliteReader } = await import('./sqlite/reader.ts');
     const reader = new SqliteReader(place.file);
     return { db: createDb(reader), close: () => reader.close() };
   }
-  const { PostgresReader } = await import('./postgres-reader.ts');
+  const { PostgresReader } = await import('./postgres/reader.ts');
   const quiet = { info: () => {}, warn: () => {}, error: () => {} };
   const reader = new PostgresReader(place.url, 1, quiet);
   return { db: createDb(reader), close: () => reader.close() };

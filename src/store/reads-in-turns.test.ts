@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eachEngine, sqlitePlace } from '../../test/support/engines.ts';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
-import { doFor } from '../core/asking.ts';
+import { doFor } from '../core/fairness/asking.ts';
 import { build, type Db } from './database.ts';
 import { write } from './write.ts';
 

@@ -7,8 +7,8 @@ import { Failure } from '../core/failure.ts';
 import { type BackupFacts, copyChecked, syncPath, takeFacts } from './backup-file.ts';
 import { build } from './database.ts';
 import { listUnfinished, makeDirectory, UNFINISHED } from './directory.ts';
-import { loadIntoPostgres } from './postgres-copy.ts';
-import { lockDirectory } from './sqlite-lock.ts';
+import { loadIntoPostgres } from './postgres/copy.ts';
+import { lockDirectory } from './sqlite/lock.ts';
 import { openStore, type Store, type StoreOptions } from './store.ts';
 import { write } from './write.ts';
 

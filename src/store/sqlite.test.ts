@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { sqlitePlace } from '../../test/support/engines.ts';
-import { numberParameters } from './sqlite-reader.ts';
+import { numberParameters } from './sqlite/reader.ts';
 import { openStore } from './store.ts';
 
 const numbered: [why: string, from: string, to: string][] = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine, eachPlace } from '../../test/support/engines.ts';
-import { chainStart, verifyChain } from '../audit/chain.ts';
 import { Failure } from '../core/failure.ts';
+import { chainStart, verifyChain } from '../core/record-chain.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import { build, type Db, prepared, preparedWrite } from './database.ts';
 import { type Write, write } from './write.ts';

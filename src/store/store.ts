@@ -4,11 +4,11 @@ import type { Engine } from './columns.ts';
 import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
 import { makeDirectory, refuseUnfinished } from './directory.ts';
-import { PostgresReader } from './postgres-reader.ts';
-import { ConfigWatch } from './postgres-watch.ts';
+import { PostgresReader } from './postgres/reader.ts';
+import { ConfigWatch } from './postgres/watch.ts';
 import type { DatabasePlace } from './reading.ts';
-import { createPrivate, lockDirectory } from './sqlite-lock.ts';
-import { SqliteReader } from './sqlite-reader.ts';
+import { createPrivate, lockDirectory } from './sqlite/lock.ts';
+import { SqliteReader } from './sqlite/reader.ts';
 import type { Tables } from './tables.ts';
 import type { Effect } from './write.ts';
 

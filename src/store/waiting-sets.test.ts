@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Asking, OWN_WORK } from '../core/asking.ts';
+import { Asking, OWN_WORK } from '../core/fairness/asking.ts';
 import { askingOf, type WaitingSet, WaitingSets } from './waiting-sets.ts';
 import type { Effect } from './write.ts';
 

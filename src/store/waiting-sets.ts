@@ -1,6 +1,6 @@
-import { type Asking, OWN_WORK } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
-import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/party.ts';
+import { type Asking, OWN_WORK } from '../core/fairness/asking.ts';
+import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/fairness/party.ts';
 import { Rounds } from './rounds.ts';
 import { type Effect, isAuditEntry } from './write.ts';
 

@@ -1,12 +1,12 @@
-import type { Caller } from '../access/caller.ts';
-import { listGrants } from '../access/grants.ts';
 import { whileThere } from '../access/presence.ts';
-import { RuleWalk } from '../access/rule-walk.ts';
-import { type App, perApp } from '../app.ts';
+import { listGrants } from '../acl/grants.ts';
+import { RuleWalk } from '../acl/rule-walk.ts';
+import { type App, perApp } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import type { Answer } from '../app/route.ts';
 import { Failure } from '../core/failure.ts';
-import { FewInTurn } from '../core/few-in-turn.ts';
+import { FewInTurn } from '../core/fairness/few-in-turn.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
-import type { Answer } from '../http/route.ts';
 import { AUTH_TYPES, SECRET_TYPES } from '../mounts/rules.ts';
 
 /** Versions this server has had; it knows of the present one. */

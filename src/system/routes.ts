@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { shortList, text } from '../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../http/route.ts';
 import {
   listPlugins,
   listVersions,

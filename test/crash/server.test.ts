@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { chainStart, verifyChain } from '../../src/audit/chain.ts';
+import { chainStart, verifyChain } from '../../src/core/record-chain.ts';
 import { openStore } from '../../src/store/store.ts';
 import { eachPlace, type Place, postgresPlace, sqlitePlaceIn } from '../support/engines.ts';
 import {

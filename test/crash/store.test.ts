@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { chainStart, verifyChain } from '../../src/audit/chain.ts';
+import { chainStart, verifyChain } from '../../src/core/record-chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eachPlace, type Place, postgresPlace } from '../support/engines.ts';
 import { startPostgres } from '../support/postgres.ts';

@@ -6,12 +6,12 @@ import {
   fillTemplate,
   MAX_FILLED_LENGTH,
   parseTemplate,
-} from '../../src/broker/credential-libraries/template.ts';
-import { evaluateFilter } from '../../src/broker/filter/evaluate.ts';
-import { parseExpression } from '../../src/broker/filter/expression.ts';
-import { canonicalGrant, parseGrant } from '../../src/broker/grants/grant.ts';
-import { decodeListToken, encodeListToken } from '../../src/broker/lists/token.ts';
-import { deriveMask } from '../../src/broker/mask.ts';
+} from '../../src/broker/credentials/libraries/template.ts';
+import { evaluateFilter } from '../../src/broker/resource/filter/evaluate.ts';
+import { parseExpression } from '../../src/broker/resource/filter/expression.ts';
+import { canonicalGrant, parseGrant } from '../../src/broker/resource/grants/grant.ts';
+import { decodeListToken, encodeListToken } from '../../src/broker/resource/lists/token.ts';
+import { deriveMask } from '../../src/broker/resource/mask.ts';
 import { brokerRoutes } from '../../src/broker/routes.ts';
 import { Failure } from '../../src/core/failure.ts';
 import {

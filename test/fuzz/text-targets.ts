@@ -1,11 +1,11 @@
 /** Readers of text from strangers: paths, bodies, policies. Each also checks what it was told. */
 
 import assert from 'node:assert/strict';
-import type { Acl } from '../../src/access/acl.ts';
-import { hasAccessBeneath } from '../../src/access/grants-beneath.ts';
-import { parseHcl } from '../../src/access/hcl.ts';
-import { decodePolicyText, expandPolicy, parsePolicy } from '../../src/access/policy.ts';
-import { RuleWalk } from '../../src/access/rule-walk.ts';
+import type { Acl } from '../../src/acl/acl.ts';
+import { hasAccessBeneath } from '../../src/acl/grants-beneath.ts';
+import { parseHcl } from '../../src/acl/hcl.ts';
+import { decodePolicyText, expandPolicy, parsePolicy } from '../../src/acl/policy.ts';
+import { RuleWalk } from '../../src/acl/rule-walk.ts';
 import {
   decodeAuthorizationToken,
   encodeAuthorization,

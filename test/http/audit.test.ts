@@ -13,12 +13,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { ChainHead } from '../../src/audit/chain.ts';
 import { insertDevice } from '../../src/audit/devices/store.ts';
 import { judgeSinkLine } from '../../src/audit/sink-line.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
-import { type Config, USER_LOCKOUT_DEFAULTS } from '../../src/config.ts';
+import { type Config, USER_LOCKOUT_DEFAULTS } from '../../src/config/config.ts';
 import { Failure } from '../../src/core/failure.ts';
+import type { ChainHead } from '../../src/core/record-chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { isAuditEntry } from '../../src/store/write.ts';
 import { type Client, startTestServer } from '../support/server.ts';

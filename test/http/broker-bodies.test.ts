@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { after, test } from 'node:test';
-import { RESOURCE_TYPES, typeOfPlural } from '../../src/broker/resource-types.ts';
+import type { BoundaryRoute } from '../../src/broker/resource/route.ts';
+import { RESOURCE_TYPES, typeOfPlural } from '../../src/broker/resource/types.ts';
 import { brokerRoutes } from '../../src/broker/routes.ts';
-import type { BoundaryRoute } from '../../src/http/boundary-route.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 
 const broker = await startBroker({ after });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { type Ask, CLI_WALK, SHAPES, type Step, WALK_SSH_KEY } from '../support/cli-walk.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Resource } from '../../src/broker/resource.ts';
-import { insertResource } from '../../src/broker/resources/store.ts';
-import { RATE_LIMIT_DEFAULTS } from '../../src/config.ts';
+import type { Resource } from '../../src/broker/resource/resource.ts';
+import { insertResource } from '../../src/broker/resource/store.ts';
+import { RATE_LIMIT_DEFAULTS } from '../../src/config/config.ts';
 import { makeProject, repair } from '../support/broker.ts';
 import { makeResource } from '../support/resources.ts';
 import { startTestServer } from '../support/server.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { insertLink } from '../../src/broker/links/store.ts';
-import type { Resource } from '../../src/broker/resource.ts';
-import { insertResource } from '../../src/broker/resources/store.ts';
-import { planScopeRoles } from '../../src/broker/scopes/scope.ts';
+import { planScopeRoles } from '../../src/broker/iam/scopes/scope.ts';
+import { insertLink } from '../../src/broker/resource/links/store.ts';
+import type { Resource } from '../../src/broker/resource/resource.ts';
+import { insertResource } from '../../src/broker/resource/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import type { Effect } from '../../src/store/write.ts';
 import { makeProject, type Person, type Project } from '../support/broker.ts';

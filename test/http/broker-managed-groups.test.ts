@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { startTestServer } from '../support/server.ts';
 
 test('managed groups belong to auth methods that have them, and are looked for nowhere else', async (t) => {

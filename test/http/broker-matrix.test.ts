@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Resource } from '../../src/broker/resource.ts';
-import { insertResource } from '../../src/broker/resources/store.ts';
+import type { Resource } from '../../src/broker/resource/resource.ts';
+import { insertResource } from '../../src/broker/resource/store.ts';
 import { brokerRoutes } from '../../src/broker/routes.ts';
 import { makeResource } from '../support/resources.ts';
 import { AUTH_METHOD, type Call, startBroker, tokenIdOf } from '../support/seeded-broker.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { leaseJobs } from '../../src/access/leases/jobs.ts';
 import { Failure } from '../../src/core/failure.ts';
-import { runIfFree } from '../../src/jobs.ts';
+import { runIfFree } from '../../src/start/jobs.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { CommitHolder } from '../support/held-commit.ts';

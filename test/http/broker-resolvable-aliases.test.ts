@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { makeProject } from '../support/broker.ts';
 import { startTestServer } from '../support/server.ts';
 

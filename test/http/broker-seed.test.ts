@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { SEED_DEFAULTS, type SeedSettings } from '../../src/broker/seed/settings.ts';
+import { SEED_DEFAULTS, type SeedSettings } from '../../src/config/seed.ts';
 import { makeRecoveryToken } from '../support/recovery-token.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 

@@ -10,7 +10,7 @@ import {
   lookUpSession,
   noteTraffic,
 } from '../../src/broker/sessions/connections/operations.ts';
-import { planDue } from '../../src/broker/sessions/ending/operations.ts';
+import { planDue } from '../../src/broker/sessions/termination.operations.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { logIn, makeProject, type Person } from '../support/broker.ts';
 import { callOver, type Reply, startTestServer } from '../support/server.ts';

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { createHmac, X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
 import { leaseJobs } from '../../src/access/leases/jobs.ts';
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
-import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
-import { readInjectedCredentials } from '../../src/broker/session-credentials/operations.ts';
-import { vaultJobs } from '../../src/broker/vault-leases/jobs.ts';
+import { readInjectedCredentials } from '../../src/broker/credentials/of-sessions/operations.ts';
+import { revokeSessionCredentials } from '../../src/broker/sessions/credentials/termination.operations.ts';
+import { vaultJobs } from '../../src/broker/vault/leases/jobs.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { blake2b256 } from '../../src/core/blake2b.ts';
-import { runIfFree } from '../../src/jobs.ts';
+import { runIfFree } from '../../src/start/jobs.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { type FakeToken, GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 

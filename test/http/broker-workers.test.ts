@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'kysely';
 import { insertActiveUser } from '../../src/broker/billing/store.ts';
-import { listEligibleWorkers, requireWorkers } from '../../src/broker/workers/operations.ts';
-import { readWorkers } from '../../src/broker/workers/registry/operations.ts';
+import {
+  listEligibleWorkers,
+  requireWorkers,
+} from '../../src/broker/workers/embedded-view.operations.ts';
+import { readWorkers } from '../../src/broker/workers/worker-cache.operations.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';

@@ -2,8 +2,8 @@
 // permitted, and none is connected.
 
 import assert from 'node:assert/strict';
-import type { Caller } from '../../src/access/caller.ts';
 import { systemCaller } from '../../src/access/system-caller.ts';
+import type { Caller } from '../../src/app/caller.ts';
 import {
   activateSession,
   authorizeConnection,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AnyRoute, Method } from '../../src/http/route.ts';
-import { authEngines, secretEngines, systemRoutes } from '../../src/routes.ts';
+import type { AnyRoute, Method } from '../../src/app/route.ts';
+import { authEngines, secretEngines, systemRoutes } from '../../src/start/routes.ts';
 import { startTestServer } from '../support/server.ts';
 
 // What can be done at two paths needs the same at both.

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from 'kysely';
-import { insertLinks, type LinkKind } from '../../src/broker/links/store.ts';
-import { FairTurns } from '../../src/core/fair-turns.ts';
+import { insertLinks, type LinkKind } from '../../src/broker/resource/links/store.ts';
+import { FairTurns } from '../../src/core/fairness/fair-turns.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { countPlaces } from '../support/places.ts';
 import { startBroker } from '../support/seeded-broker.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { declaredRoutes } from '../../src/routes.ts';
+import { declaredRoutes } from '../../src/start/routes.ts';
 import { startTestServer } from '../support/server.ts';
 
 // As a production server that names no hosts.

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
-import { readAuthority } from '../../src/broker/authority/operations.ts';
-import { changeResource } from '../../src/broker/resources/store.ts';
+import { readAuthority } from '../../src/broker/iam/grants/operations.ts';
+import { changeResource } from '../../src/broker/resource/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { makeProject, type Person, type Project, repair } from '../support/broker.ts';
 import { heapUsed } from '../support/heap.ts';

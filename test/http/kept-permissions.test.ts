@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { judgeAccess } from '../../src/access/acl.ts';
-import { readAcl } from '../../src/access/policies/sets/operations.ts';
-import { makeKeyInTurn } from '../../src/access/turns/operations.ts';
-import type { App } from '../../src/app.ts';
+import { makeKeyInTurn } from '../../src/access/concurrency/operations.ts';
+import { readAcl } from '../../src/access/permissions/sets.operations.ts';
+import { judgeAccess } from '../../src/acl/acl.ts';
+import type { App } from '../../src/app/app.ts';
 import { insertCertificate } from '../../src/pki/certificates/store.ts';
 import { heapUsed } from '../support/heap.ts';
 import { copyRow } from '../support/many-rows.ts';

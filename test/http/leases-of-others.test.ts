@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { removeEnded, tidyTokens } from '../../src/access/tokens/ending/operations.ts';
-import { tokenId } from '../../src/access/tokens/minting/operations.ts';
+import { removeEnded, tidyTokens } from '../../src/access/tokens/expiration.operations.ts';
+import { tokenId } from '../../src/access/tokens/minting.operations.ts';
 import { deleteTree } from '../../src/access/tokens/store.ts';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/app/app.ts';
 import { eachPlace } from '../support/engines.ts';
 import { endDue } from '../support/job-work.ts';
 import { inReverse } from '../support/node-process.ts';

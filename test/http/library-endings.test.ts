@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
+import { revokeSessionCredentials } from '../../src/broker/sessions/credentials/termination.operations.ts';
 import { make, newPlace, type Place } from '../support/broker-places.ts';
 import { type Bench, callAs, must, type RaceCase, raceAll } from '../support/racing.ts';
 import type { Reply } from '../support/server.ts';

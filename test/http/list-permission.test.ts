@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { authEngines, secretEngines, systemRoutes } from '../../src/routes.ts';
+import { authEngines, secretEngines, systemRoutes } from '../../src/start/routes.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
 // A list is a list however it is asked for: `list` permits it, and rules bound its pages and fields.

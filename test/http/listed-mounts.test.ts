@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { tuneMount } from '../../src/mounts/changes/operations.ts';
-import { listVisibleMounts } from '../../src/mounts/listing/operations.ts';
 import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
 import { insertMount } from '../../src/mounts/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
+import { listVisibleMounts } from '../../src/system/mounts/listing.operations.ts';
+import { tuneMount } from '../../src/system/mounts/operations.ts';
 import { openTestApp, requireTestMount, testCaller } from '../support/app.ts';
 import { eachEngine } from '../support/engines.ts';
 import { must } from '../support/racing.ts';

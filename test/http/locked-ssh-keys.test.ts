@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashInTurn } from '../../src/access/turns/operations.ts';
+import { hashInTurn } from '../../src/access/concurrency/operations.ts';
 import { recordFrom } from '../support/caller-record.ts';
 import { LOCKED } from '../support/locked-ssh-key.ts';
 import { startTestServer } from '../support/server.ts';

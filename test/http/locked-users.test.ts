@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
-import { seedIds } from '../../src/broker/seed/things.ts';
-import { USER_LOCKOUT_DEFAULTS } from '../../src/config.ts';
+import { seedIds } from '../../src/broker/seed/fixtures.ts';
+import { USER_LOCKOUT_DEFAULTS } from '../../src/config/config.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { startTestServer } from '../support/server.ts';
 
 const THRESHOLD = 2;

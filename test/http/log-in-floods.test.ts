@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { after, describe, test } from 'node:test';
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
-import { seedIds } from '../../src/broker/seed/things.ts';
+import { seedIds } from '../../src/broker/seed/fixtures.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { startTestServer } from '../support/server.ts';
 
 // A flood comes from one address of the loopback network, right log-ins from another.

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
-import { listAliasIds } from '../../src/access/identity/aliases/operations.ts';
+import { listAliasIds } from '../../src/access/identity/aliases.operations.ts';
 import { listUnmountedTokens } from '../../src/access/tokens/store.ts';
-import { listAccountFacts, listAccountsOfUsers } from '../../src/broker/users/store.ts';
+import { listAccountFacts, listAccountsOfUsers } from '../../src/broker/principals/users.store.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';

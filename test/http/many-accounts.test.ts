@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
-import { userDefinition } from '../../src/broker/users/operations.ts';
+import { userDefinition } from '../../src/broker/iam/users/operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { PAGE } from '../../src/broker/removal/page.ts';
+import { PAGE } from '../../src/broker/resource/ending.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { endDeadLogIns } from '../../src/broker/auth-tokens/operations.ts';
-import { PAGE } from '../../src/broker/removal/page.ts';
+import { endDeadLogIns } from '../../src/broker/iam/auth-tokens/operations.ts';
+import { PAGE } from '../../src/broker/resource/ending.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { readAuthority, readEverybody } from '../../src/broker/authority/operations.ts';
-import { insertLink } from '../../src/broker/links/store.ts';
-import { insertResource } from '../../src/broker/resources/store.ts';
-import { MOST_SCOPES } from '../../src/broker/scopes/room.ts';
+import { readAuthority, readEverybody } from '../../src/broker/iam/grants/operations.ts';
+import { MOST_SCOPES } from '../../src/broker/iam/scopes/room.ts';
+import { insertLink } from '../../src/broker/resource/links/store.ts';
+import { insertResource } from '../../src/broker/resource/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';

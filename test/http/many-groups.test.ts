@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { replaceMembers } from '../../src/access/identity/memberships/store.ts';
+import { replaceMembers } from '../../src/access/identity/memberships.store.ts';
 import { bumpPermissionVersion } from '../../src/store/permission-version.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { countPlaces } from '../support/places.ts';

@@ -4,7 +4,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
-import { MOST_ALIASES_OF_TARGET, MOST_SETS_OF_HOST } from '../../src/broker/org-bounds/bounds.ts';
+import {
+  MOST_ALIASES_OF_TARGET,
+  MOST_SETS_OF_HOST,
+} from '../../src/broker/resource/org-bounds/bounds.ts';
 import { eachPlace } from '../support/engines.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';

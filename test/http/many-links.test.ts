@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
-import { insertLinks, type LinkKind } from '../../src/broker/links/store.ts';
+import { insertLinks, type LinkKind } from '../../src/broker/resource/links/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow } from '../support/many-rows.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { tokenId } from '../../src/access/tokens/minting/operations.ts';
+import { tokenId } from '../../src/access/tokens/minting.operations.ts';
 import { deleteTree } from '../../src/access/tokens/store.ts';
-import { authTokenJobs } from '../../src/broker/auth-tokens/jobs.ts';
+import type { Job } from '../../src/app/job.ts';
+import { authTokenJobs } from '../../src/broker/iam/auth-tokens/jobs.ts';
 import { sessionJobs } from '../../src/broker/sessions/jobs.ts';
-import type { Job } from '../../src/job.ts';
 import type { Effect } from '../../src/store/write.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { startBroker, tokenIdOf } from '../support/seeded-broker.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { MOST_NAMED } from '../../src/broker/lists/removals/operations.ts';
+import { MOST_NAMED } from '../../src/broker/resource/lists/removals.operations.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Call, startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PAGE } from '../../src/broker/removal/page.ts';
+import { PAGE } from '../../src/broker/resource/ending.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eachPlace, type Place } from '../support/engines.ts';

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type RawBuilder, sql } from 'kysely';
-import { readAuthority } from '../../src/broker/authority/operations.ts';
+import { readAuthority } from '../../src/broker/iam/grants/operations.ts';
 import {
   BOUNDS,
   MOST_GROUPS,
   MOST_GROUPS_OF_USER,
   MOST_PRINCIPALS,
   MOST_ROLES,
-} from '../../src/broker/org-bounds/bounds.ts';
+} from '../../src/broker/resource/org-bounds/bounds.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findAliasById, updateAlias } from '../../src/access/identity/aliases/store.ts';
+import { findAliasById, updateAlias } from '../../src/access/identity/aliases.store.ts';
 import { bumpPermissionVersion } from '../../src/store/permission-version.ts';
 import { deny, personWith } from '../support/denied.ts';
 import { eachPlace } from '../support/engines.ts';

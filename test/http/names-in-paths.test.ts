@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { AnyRoute } from '../../src/http/route.ts';
-import { authEngines, secretEngines, systemRoutes } from '../../src/routes.ts';
+import type { AnyRoute } from '../../src/app/route.ts';
+import { authEngines, secretEngines, systemRoutes } from '../../src/start/routes.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
 // A name that is read in more spellings than one is one name to policies. Which names these are

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { AnyRoute } from '../../src/app/route.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
+import type { BoundaryRoute } from '../../src/broker/resource/route.ts';
 import { CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { NOT_RECORDED } from '../../src/core/recorded-shape.ts';
-import type { BoundaryRoute } from '../../src/http/boundary-route.ts';
-import type { AnyRoute } from '../../src/http/route.ts';
-import { declaredRoutes } from '../../src/routes.ts';
+import { declaredRoutes } from '../../src/start/routes.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 
 const CANARY = 'nested-canary-4711';

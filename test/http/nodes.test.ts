@@ -1,4 +1,4 @@
-import { LEASE_MS } from '../../src/job.ts';
+import { LEASE_MS } from '../../src/app/job.ts';
 // Two server processes over one PostgreSQL: what is written on one is in force on the other,
 // and what must be exact is so with both at work.
 
@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { chainStart, verifyChain } from '../../src/audit/chain.ts';
 import { parsePem } from '../../src/core/pem.ts';
+import { chainStart, verifyChain } from '../../src/core/record-chain.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { type Crl, parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial, parseSerial } from '../../src/x509/serial.ts';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type RawBuilder, sql } from 'kysely';
-import { tokenId } from '../../src/access/tokens/minting/operations.ts';
+import { tokenId } from '../../src/access/tokens/minting.operations.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';

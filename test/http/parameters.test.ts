@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { z } from 'zod';
-import { authEngines, secretEngines, systemRoutes } from '../../src/routes.ts';
+import { authEngines, secretEngines, systemRoutes } from '../../src/start/routes.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
 // Conditions on parameters are about what an endpoint reads, in whatever words it is sent.

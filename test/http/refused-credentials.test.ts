@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { App } from '../../src/app.ts';
-import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
+import type { App } from '../../src/app/app.ts';
+import { revokeSessionCredentials } from '../../src/broker/sessions/credentials/termination.operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { endDue } from '../support/job-work.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';

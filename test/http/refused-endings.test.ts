@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { MOST_SETS_OF_HOST } from '../../src/broker/org-bounds/bounds.ts';
-import { PAGE } from '../../src/broker/removal/page.ts';
+import { PAGE } from '../../src/broker/resource/ending.ts';
+import { MOST_SETS_OF_HOST } from '../../src/broker/resource/org-bounds/bounds.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LEFT_ALONE } from '../../src/seal/rekey/confirming/next-seal.ts';
+import { LEFT_ALONE } from '../../src/seal/rekey/next-seal.ts';
 import { eachPlace } from '../support/engines.ts';
 import { must } from '../support/racing.ts';
 import {

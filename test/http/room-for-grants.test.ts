@@ -2,12 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { readAuthority } from '../../src/broker/authority/operations.ts';
-import type { Authority } from '../../src/broker/grants/decision.ts';
-import { insertLink } from '../../src/broker/links/store.ts';
-import { insertResource } from '../../src/broker/resources/store.ts';
-import { EACH_GRANT, EACH_ROLE, MOST_OF_SCOPE, sizeOfGrants } from '../../src/broker/roles/room.ts';
-import { sumGrants } from '../../src/broker/roles/store.ts';
+import { readAuthority } from '../../src/broker/iam/grants/operations.ts';
+import { sumGrants } from '../../src/broker/iam/roles/store.ts';
+import type { Authority } from '../../src/broker/resource/grants/decision.ts';
+import { insertLink } from '../../src/broker/resource/links/store.ts';
+import {
+  EACH_GRANT,
+  EACH_ROLE,
+  MOST_OF_SCOPE,
+  sizeOfGrants,
+} from '../../src/broker/resource/org-bounds/grant-room.ts';
+import { insertResource } from '../../src/broker/resource/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { heapUsed } from '../support/heap.ts';
 import { makeResource } from '../support/resources.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import v8 from 'node:v8';
-import { ScarceHeap } from '../../src/core/scarce-heap.ts';
+import { ScarceHeap } from '../../src/core/fairness/scarce-heap.ts';
 import { headOf, openTalk, type Talk } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 

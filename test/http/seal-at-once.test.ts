@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { type Client, callOver, startTestServer } from '../support/server.ts';
 

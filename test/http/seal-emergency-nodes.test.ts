@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Store } from '../../src/store/store.ts';
 import { startCutProxy } from '../support/cut-proxy.ts';

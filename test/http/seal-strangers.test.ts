@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
-import type { Config } from '../../src/config.ts';
-import { declaredRoutes } from '../../src/routes.ts';
+import type { Config } from '../../src/config/config.ts';
+import { declaredRoutes } from '../../src/start/routes.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
 import { textShapes } from '../worst-cases/shapes.ts';

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { combineShares } from '../../src/seal/shamir.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 

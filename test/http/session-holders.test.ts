@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findLivingLease, insertLease } from '../../src/access/leases/store.ts';
-import { tidyTokens } from '../../src/access/tokens/ending/operations.ts';
-import { tokenId } from '../../src/access/tokens/minting/operations.ts';
-import { planGroundless } from '../../src/broker/sessions/ending/operations.ts';
+import { tidyTokens } from '../../src/access/tokens/expiration.operations.ts';
+import { tokenId } from '../../src/access/tokens/minting.operations.ts';
+import { planGroundless } from '../../src/broker/sessions/termination.operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';

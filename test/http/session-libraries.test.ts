@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { heldSecrets } from '../../src/broker/session-credentials/operations.ts';
+import { heldSecrets } from '../../src/broker/credentials/of-sessions/operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';

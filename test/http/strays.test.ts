@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { tokenId } from '../../src/access/tokens/minting/operations.ts';
-import { planDeadLogIns, planStrayTokens } from '../../src/broker/auth-tokens/operations.ts';
-import { listTokenRows } from '../../src/broker/auth-tokens/store.ts';
-import { planGroundless } from '../../src/broker/sessions/ending/operations.ts';
-import { endStrays } from '../../src/mounts/remains/operations.ts';
+import { tokenId } from '../../src/access/tokens/minting.operations.ts';
+import { planDeadLogIns, planStrayTokens } from '../../src/broker/iam/auth-tokens/operations.ts';
+import { listTokenRows } from '../../src/broker/principals/log-ins.store.ts';
+import { planGroundless } from '../../src/broker/sessions/termination.operations.ts';
 import { build } from '../../src/store/database.ts';
 import { type Effect, write } from '../../src/store/write.ts';
+import { endStrays } from '../../src/system/mounts/purge.operations.ts';
 import { startBroker, tokenIdOf } from '../support/seeded-broker.ts';
 
 const broker = await startBroker({ after });

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { workOf } from '../../src/access/leases/ending/operations.ts';
+import { workOf } from '../../src/access/leases/expiration.operations.ts';
 import { systemCaller } from '../../src/access/system-caller.ts';
-import { tidyTokens } from '../../src/access/tokens/ending/operations.ts';
+import { tidyTokens } from '../../src/access/tokens/expiration.operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { startServerAt } from '../support/placed-server.ts';

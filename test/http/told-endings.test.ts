@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { tokenId } from '../../src/access/tokens/minting/operations.ts';
-import { PAGE } from '../../src/broker/removal/page.ts';
+import { tokenId } from '../../src/access/tokens/minting.operations.ts';
+import { PAGE } from '../../src/broker/resource/ending.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace, type Place } from '../support/engines.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endDeadLogIns } from '../../src/broker/auth-tokens/operations.ts';
-import { findResource } from '../../src/broker/resources/store.ts';
+import { endDeadLogIns } from '../../src/broker/iam/auth-tokens/operations.ts';
+import { findResource } from '../../src/broker/resource/store.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { turnOfJob } from '../support/job-work.ts';
 import { type Person, startBroker, tokenIdOf } from '../support/seeded-broker.ts';

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rangeOf } from '../../src/access/leases/lease.ts';
 import { listRange } from '../../src/access/leases/store.ts';
-import type { App } from '../../src/app.ts';
-import { whoseTokens } from '../../src/broker/vault-leases/asking/operations.ts';
-import { SESSION_LEASES } from '../../src/broker/vault-leases/lease.ts';
-import { vaultLease } from '../../src/broker/vault-leases/operations.ts';
-import type { Whose } from '../../src/core/shared-work.ts';
+import type { App } from '../../src/app/app.ts';
+import { rangeOf } from '../../src/app/lease.ts';
+import { whoseTokens } from '../../src/broker/vault/leases/asking.operations.ts';
+import { SESSION_LEASES } from '../../src/broker/vault/leases/lease.ts';
+import { vaultLease } from '../../src/broker/vault/leases/operations.ts';
+import type { Whose } from '../../src/core/fairness/shared-work.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';

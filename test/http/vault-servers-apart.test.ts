@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rangeOf } from '../../src/access/leases/lease.ts';
 import { expireRange } from '../../src/access/leases/store.ts';
-import { SESSION_LEASES } from '../../src/broker/vault-leases/lease.ts';
-import { keepVaultAlive } from '../../src/broker/vault-leases/operations.ts';
+import { rangeOf } from '../../src/app/lease.ts';
+import { SESSION_LEASES } from '../../src/broker/vault/leases/lease.ts';
+import { keepVaultAlive } from '../../src/broker/vault/leases/operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { endDue, turnOfJob } from '../support/job-work.ts';
 import { type Broker, PROJECT, startBroker } from '../support/seeded-broker.ts';

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { rangeOf } from '../../src/access/leases/lease.ts';
 import { expireRange, listRange } from '../../src/access/leases/store.ts';
-import type { App } from '../../src/app.ts';
-import { revokeSessionCredentials } from '../../src/broker/session-credentials/ending/operations.ts';
-import { SESSION_LEASES } from '../../src/broker/vault-leases/lease.ts';
+import type { App } from '../../src/app/app.ts';
+import { rangeOf } from '../../src/app/lease.ts';
+import { revokeSessionCredentials } from '../../src/broker/sessions/credentials/termination.operations.ts';
+import { SESSION_LEASES } from '../../src/broker/vault/leases/lease.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { declaredRoutes } from '../../src/routes.ts';
+import { declaredRoutes } from '../../src/start/routes.ts';
 import { listEndpoints, listFields } from '../worst-cases/cases.ts';
 import { measure, type Sent, startWatched, type Watched } from '../worst-cases/measure.ts';
 import { tryCases } from '../worst-cases/run.ts';

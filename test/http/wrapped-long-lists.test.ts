@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { listInTurn } from '../../src/access/walks/operations.ts';
+import { listInTurn } from '../../src/access/concurrency/walks.operations.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { recordFrom } from '../support/caller-record.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { doFor, noteAccount } from '../../src/core/asking.ts';
+import { doFor, noteAccount } from '../../src/core/fairness/asking.ts';
 import { build } from '../../src/store/database.ts';
 import { type Write, write } from '../../src/store/write.ts';
 import { eachEngine } from '../support/engines.ts';

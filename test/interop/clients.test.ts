@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { makeCsr } from '../support/leaves.ts';
 import { startTestServer } from '../support/server.ts';
 import { findTool } from '../support/tools.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { insertRevocation } from '../../src/pki/revocation/store.ts';
+import { insertRevocation } from '../../src/pki/mount-state/revocations.store.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { withOpenssl } from '../support/openssl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';

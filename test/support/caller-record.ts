@@ -1,4 +1,4 @@
-import type { RecordFacts } from '../../src/access/caller.ts';
+import type { RecordFacts } from '../../src/app/caller.ts';
 import { startTrace } from '../../src/http/request-record.ts';
 
 /** What is recorded of a request from an address before anything else is known of it. */

@@ -1,4 +1,4 @@
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/app/app.ts';
 
 /** An app that counts how many changes are being made durable at the same time. */
 export function countCommitting(app: App): { counting: App; most(): number } {

@@ -4,10 +4,10 @@
 
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseConfig } from '../../src/config.ts';
-import { startJobs } from '../../src/jobs.ts';
-import { startServer } from '../../src/start.ts';
-import { findHolder } from '../../src/store/lease.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { startJobs } from '../../src/start/jobs.ts';
+import { startServer } from '../../src/start/server.ts';
+import { findHolder } from '../../src/store/job-lock.ts';
 
 const { app } = await startServer(parseConfig(process.argv[2] ?? ''));
 

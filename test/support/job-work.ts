@@ -1,7 +1,7 @@
-import { endDueLeases, workOf } from '../../src/access/leases/ending/operations.ts';
+import { endDueLeases, workOf } from '../../src/access/leases/expiration.operations.ts';
 import { systemCaller } from '../../src/access/system-caller.ts';
-import type { App } from '../../src/app.ts';
-import type { Turn } from '../../src/job.ts';
+import type { App } from '../../src/app/app.ts';
+import type { Turn } from '../../src/app/job.ts';
 
 // What timers do, when a test says so. The server's own timers may do it at the same time.
 

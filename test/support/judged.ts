@@ -8,12 +8,12 @@ import {
   judgeAccess,
   judgeBrought,
   judgeGrants,
-} from '../../src/access/acl.ts';
-import { MOST_COMPARISONS } from '../../src/access/comparisons.ts';
-import { listCapabilities } from '../../src/access/grants.ts';
-import type { FormedSegment } from '../../src/access/name-form.ts';
-import type { Policy } from '../../src/access/policy.ts';
-import { RuleWalk } from '../../src/access/rule-walk.ts';
+} from '../../src/acl/acl.ts';
+import { MOST_COMPARISONS } from '../../src/acl/comparisons.ts';
+import { listCapabilities } from '../../src/acl/grants.ts';
+import type { FormedSegment } from '../../src/acl/name-form.ts';
+import type { Policy } from '../../src/acl/policy.ts';
+import { RuleWalk } from '../../src/acl/rule-walk.ts';
 import { doAll, type Soon } from '../../src/core/steps.ts';
 
 export function compiledAcl(policies: readonly Policy[], now: number): Acl {

@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/access/leases/lease.ts';
+import type { Lease } from '../../src/app/lease.ts';
 
 /** When leases are made here, Unix seconds. */
 export const ISSUED_AT = 1_800_000_000;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { encodePem } from '../../src/core/pem.ts';
-import type { LeafContext } from '../../src/pki/certificates/leaf.ts';
-import type { IssuingFacts } from '../../src/pki/issuers/issuing.ts';
+import type { IssuingFacts } from '../../src/pki/profile/issuing.ts';
+import type { LeafContext } from '../../src/pki/profile/leaf.ts';
 import { planRole, type Role, roleSchema } from '../../src/pki/roles/role.ts';
 import { chooseSignatureAlgorithm, signSync } from '../../src/x509/algorithms.ts';
 import { assembleSigned } from '../../src/x509/certificate.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { findGroupByName, updateGroup } from '../../src/access/identity/store.ts';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/app/app.ts';
 import { bumpPermissionVersion } from '../../src/store/permission-version.ts';
 
 /** Gives a group policies as they could be stored before those beneath a group were looked at. */

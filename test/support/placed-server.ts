@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Config } from '../../src/config.ts';
-import type { Substitutes } from '../../src/start.ts';
+import type { Config } from '../../src/config/config.ts';
+import type { Substitutes } from '../../src/start/server.ts';
 import type { Place } from './engines.ts';
 import { newDirectory, type Scope, settingsOf } from './node-process.ts';
 import { type Client, callOver, startTestServer } from './server.ts';

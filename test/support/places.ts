@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { FewInTurn } from '../../src/core/few-in-turn.ts';
+import { FewInTurn } from '../../src/core/fairness/few-in-turn.ts';
 
 /** How often somebody asked for one of few places from now on. */
 export function countPlaces(t: TestContext): () => number {

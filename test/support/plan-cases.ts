@@ -5,14 +5,15 @@ import {
   deleteSecretIdsOfRole,
   listExpiredSecretIds,
   listSecretIds,
-} from '../../src/access/approle/store.ts';
-import { aliasIds } from '../../src/access/identity/aliases/store.ts';
+} from '../../src/access/auth/approle/store.ts';
+import { listFailures } from '../../src/access/auth/lockout/store.ts';
+import { aliasIds } from '../../src/access/identity/aliases.store.ts';
 import {
   countParents,
   hasMoreNestings,
   listAllParents,
   readNestings,
-} from '../../src/access/identity/memberships/store.ts';
+} from '../../src/access/identity/memberships.store.ts';
 import { readGivingGroups } from '../../src/access/identity/store.ts';
 import {
   countLeases,
@@ -28,50 +29,49 @@ import {
   listOfTurn,
   listTurns,
   listUnbound,
-} from '../../src/access/leases/turns/store.ts';
-import { listFailures } from '../../src/access/lockout/store.ts';
-import { removePage } from '../../src/access/tokens/ending/store.ts';
+} from '../../src/access/leases/turns.store.ts';
+import { removePage } from '../../src/access/tokens/expiration.store.ts';
 import { deleteLogIns, listAccessors } from '../../src/access/tokens/store.ts';
-import { endLogIns } from '../../src/broker/auth-tokens/operations.ts';
-import { listLogIns, usersNamed } from '../../src/broker/auth-tokens/store.ts';
-import { listGroupsOf, listRolesOf } from '../../src/broker/authority/roles/store.ts';
 import { countActiveUsers } from '../../src/broker/billing/store.ts';
-import { listInContainers, listOwnedIn } from '../../src/broker/lists/store.ts';
-import type { Window } from '../../src/broker/lists/window.ts';
+import { endLogIns } from '../../src/broker/iam/auth-tokens/operations.ts';
+import { listGroupsOf, listRolesOf } from '../../src/broker/iam/grants/store.ts';
+import { holdRoom } from '../../src/broker/iam/roles/store.ts';
+import { listLogIns, usersNamed } from '../../src/broker/principals/log-ins.store.ts';
+import { loosenEntities } from '../../src/broker/principals/users.store.ts';
+import { holdResources } from '../../src/broker/resource/holds.store.ts';
+import { listInContainers, listOwnedIn } from '../../src/broker/resource/lists/store.ts';
+import type { Window } from '../../src/broker/resource/lists/window.ts';
 import {
   holdGroupsOf,
   holdMembers,
   holdNumberOf,
   holdPrincipals,
-} from '../../src/broker/org-bounds/store.ts';
-import { holdResources } from '../../src/broker/resources/holds/store.ts';
-import { holdRoom } from '../../src/broker/roles/store.ts';
+} from '../../src/broker/resource/org-bounds/store.ts';
 import {
   deleteExpiredInjected,
   listExpiredInjected,
-} from '../../src/broker/session-credentials/store.ts';
+} from '../../src/broker/sessions/credentials/store.ts';
+import { deleteSessions, terminate } from '../../src/broker/sessions/store.ts';
 import {
   cancelAffected,
   type Loss,
   listLive,
   listSessionsOf,
-} from '../../src/broker/sessions/ending/store.ts';
-import { deleteSessions, terminate } from '../../src/broker/sessions/store.ts';
-import { loosenEntities } from '../../src/broker/users/store.ts';
+} from '../../src/broker/sessions/termination.store.ts';
 import {
   findSameToken,
   isHeldOn,
   listTokenMacs,
   listUnhashedTokens,
-} from '../../src/broker/vault-tokens/store.ts';
-import { deleteRemains, LEASES, REMAINS } from '../../src/mounts/remains/store.ts';
-import { listCertificates } from '../../src/pki/certificates/search/store.ts';
+} from '../../src/broker/vault/tokens/store.ts';
+import { listCertificates } from '../../src/pki/certificates/search.store.ts';
 import { listSerials } from '../../src/pki/certificates/store.ts';
-import type { ListJob } from '../../src/pki/crl/making/job.ts';
-import { makeList } from '../../src/pki/crl/making/jobs.ts';
+import type { ListJob } from '../../src/pki/crl/builder/job.ts';
+import { makeList } from '../../src/pki/crl/builder/jobs.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Effect, Write } from '../../src/store/write.ts';
+import { deleteRemains, LEASES, REMAINS } from '../../src/system/mounts/purge.store.ts';
 import { removalReadsOf, removalWritesOf } from './removal-plan-cases.ts';
 
 /** A row for whoever reads on after one. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Effect } from '../../src/store/write.ts';

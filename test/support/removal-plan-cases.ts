@@ -1,7 +1,7 @@
 // What removals and their pages ask, as the questions of `plan-cases.ts`.
 
-import { aliasIds, deleteAliases, takeAliases } from '../../src/access/identity/aliases/store.ts';
-import { deleteMemberships } from '../../src/access/identity/memberships/store.ts';
+import { aliasIds, deleteAliases, takeAliases } from '../../src/access/identity/aliases.store.ts';
+import { deleteMemberships } from '../../src/access/identity/memberships.store.ts';
 import { deleteEntity, takeEntities } from '../../src/access/identity/store.ts';
 import {
   expireLeasesOfMount,
@@ -9,15 +9,14 @@ import {
   listUnexpiredOfMount,
   loosenLeases,
 } from '../../src/access/leases/store.ts';
-import { deleteBare, listTokensOfMount } from '../../src/access/tokens/ending/store.ts';
+import { deleteBare, listTokensOfMount } from '../../src/access/tokens/expiration.store.ts';
 import {
   deleteAlone,
   deleteTree,
   deleteTreesByIds,
   listTokensOfAliases,
 } from '../../src/access/tokens/store.ts';
-import { endLogIns, revokeTokensIn } from '../../src/broker/auth-tokens/operations.ts';
-import { listIdsByToken } from '../../src/broker/auth-tokens/store.ts';
+import { endLogIns, revokeTokensIn } from '../../src/broker/iam/auth-tokens/operations.ts';
 import {
   listAmong,
   listContainedIds,
@@ -25,15 +24,16 @@ import {
   listLinksInScopes,
   listLogInsOf,
   listProjects,
-} from '../../src/broker/removal/store.ts';
-import { removeResources } from '../../src/broker/resources/removals/store.ts';
+} from '../../src/broker/iam/removal.store.ts';
+import { listIdsByToken } from '../../src/broker/principals/log-ins.store.ts';
+import { clearOwner } from '../../src/broker/principals/users.store.ts';
+import { removeResources } from '../../src/broker/resource/removals.store.ts';
 import {
   deleteInjectedUpTo,
   endOfSources,
   listInjectedOfSources,
   listLeasesOfSources,
-} from '../../src/broker/session-credentials/store.ts';
-import { clearOwner } from '../../src/broker/users/store.ts';
+} from '../../src/broker/sessions/credentials/store.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Effect } from '../../src/store/write.ts';
 

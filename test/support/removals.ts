@@ -2,8 +2,8 @@ import {
   listRemovedIn,
   type RemovalRange,
   type Removed,
-} from '../../src/broker/lists/removals/store.ts';
-import type { ResourceTypeName } from '../../src/broker/resource-types.ts';
+} from '../../src/broker/resource/lists/removals.store.ts';
+import type { ResourceTypeName } from '../../src/broker/resource/types.ts';
 import type { Db } from '../../src/store/database.ts';
 
 /** Ids of what was removed in some containers, in their order. */

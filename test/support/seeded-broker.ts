@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
-import type { Config } from '../../src/config.ts';
-import type { Substitutes } from '../../src/start.ts';
+import type { Config } from '../../src/config/config.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
+import type { Substitutes } from '../../src/start/server.ts';
 import type { Place } from './engines.ts';
 import { type Client, type Reply, startTestServer } from './server.ts';
 

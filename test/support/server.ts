@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { App } from '../../src/app.ts';
-import { isItemField } from '../../src/broker/grants/fields.ts';
-import { listOfType } from '../../src/broker/resources/store.ts';
-import { readScopeTree, scopeOf } from '../../src/broker/tree/operations.ts';
-import { type Config, devConfig } from '../../src/config.ts';
-import { type Running, type Substitutes, startServer } from '../../src/start.ts';
+import type { App } from '../../src/app/app.ts';
+import { isItemField } from '../../src/broker/resource/grants/fields.ts';
+import { readScopeTree, scopeOf } from '../../src/broker/resource/scope-tree/operations.ts';
+import { listOfType } from '../../src/broker/resource/store.ts';
+import { type Config, devConfig } from '../../src/config/config.ts';
+import { type Running, type Substitutes, startServer } from '../../src/start/server.ts';
 
 /** An answer as it came. */
 export interface Reply {
@@ -114,7 +114,7 @@ function requireKnownFields(answer: unknown): void {
     assert.deepEqual(
       Object.keys(Object(item)).filter((name) => !isItemField(name)),
       [],
-      'fields that src/broker/grants/fields.ts knows',
+      'fields that src/broker/resource/grants/fields.ts knows',
     );
   }
 }

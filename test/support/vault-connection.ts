@@ -1,4 +1,4 @@
-import type { VaultConnection } from '../../src/broker/vault-client/answer.ts';
+import type { VaultConnection } from '../../src/broker/vault/client/answer.ts';
 
 /** A store's connection to a Vault server that speaks HTTP, with a token of fake ones. */
 export const connectionTo = (address: string): VaultConnection => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { App } from '../../src/app.ts';
-import { keepVaultAlive } from '../../src/broker/vault-leases/operations.ts';
+import type { App } from '../../src/app/app.ts';
+import { keepVaultAlive } from '../../src/broker/vault/leases/operations.ts';
 import type { Place } from './engines.ts';
 import { turnOfJob } from './job-work.ts';
 import { PROJECT, startBroker } from './seeded-broker.ts';

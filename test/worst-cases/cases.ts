@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { RESOURCE_TYPES, typeOfPlural } from '../../src/broker/resource-types.ts';
-import { declaredRoutes } from '../../src/routes.ts';
+import { RESOURCE_TYPES, typeOfPlural } from '../../src/broker/resource/types.ts';
+import { declaredRoutes } from '../../src/start/routes.ts';
 import type { Sent } from './measure.ts';
 import { jsonTextShapes, listShapes, mapShapes, type Shape, textShapes } from './shapes.ts';
 import type { Asker, World } from './world.ts';

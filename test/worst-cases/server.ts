@@ -1,8 +1,8 @@
 /** The server under test in a process of its own, which tells how long its event loop was held. */
 
-import { SEED_DEFAULTS } from '../../src/broker/seed/settings.ts';
-import { devConfig } from '../../src/config.ts';
-import { startServer } from '../../src/start.ts';
+import { devConfig } from '../../src/config/config.ts';
+import { SEED_DEFAULTS } from '../../src/config/seed.ts';
+import { startServer } from '../../src/start/server.ts';
 
 /** How often it is looked whether the loop turns: what is found is too long by no more than this. */
 const STEP_MS = 2;

@@ -4,13 +4,13 @@ import { openTestApp, requireTestMount, testCaller } from '../../../test/support
 import { eachEngine } from '../../../test/support/engines.ts';
 import { holdBounds } from '../../../test/support/machine.ts';
 import { longestTurn } from '../../../test/support/turns.ts';
+import { POLICY_LIMITS } from '../../acl/policy-limits.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Store } from '../../store/store.ts';
+import { authenticate } from '../permissions/authentication.operations.ts';
 import { writePolicy } from '../policies/operations.ts';
-import { POLICY_LIMITS } from '../policy-limits.ts';
-import { authenticate } from '../tokens/authentication/operations.ts';
 import { planned } from '../tokens/creation.ts';
-import { mintToken, prepareRootToken } from '../tokens/minting/operations.ts';
+import { mintToken, prepareRootToken } from '../tokens/minting.operations.ts';
 import { describeOfAccessor, describeOfToken, describeOwn, namesOfPaths } from './operations.ts';
 
 async function openServer(open: () => Promise<Store>) {

@@ -1,17 +1,17 @@
-import { type App, perApp } from '../../app.ts';
-import { Breath } from '../../core/breath.ts';
+import { type Acl, NOTHING_GRANTED } from '../../acl/acl.ts';
+import { listCapabilities } from '../../acl/grants.ts';
+import type { FormedSegment } from '../../acl/name-form.ts';
+import { RuleWalk } from '../../acl/rule-walk.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Answer } from '../../http/route.ts';
-import { type Acl, NOTHING_GRANTED } from '../acl.ts';
-import type { Caller } from '../caller.ts';
-import { listCapabilities } from '../grants.ts';
-import type { FormedSegment } from '../name-form.ts';
+import { Breath } from '../../core/fairness/breath.ts';
+import { requireByAccessor } from '../auth/token/operations.ts';
+import { findLiving } from '../permissions/authentication.operations.ts';
 import { readPermissions } from '../permissions/operations.ts';
 import { whileThere } from '../presence.ts';
-import { RuleWalk } from '../rule-walk.ts';
-import { findLiving } from '../tokens/authentication/operations.ts';
-import { tokenId } from '../tokens/minting/operations.ts';
-import { requireByAccessor } from '../tokens/operations.ts';
+import { tokenId } from '../tokens/minting.operations.ts';
 import { noteToken } from '../tokens/recorded.ts';
 import type { Token } from '../tokens/token.ts';
 

@@ -1,8 +1,8 @@
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Answer } from '../../http/route.ts';
-import { commitPlanned } from '../attempts/operations.ts';
-import type { Caller } from '../caller.ts';
+import { commitPlanned } from '../standing/attempts.operations.ts';
 import {
   deleteEntry,
   findEntry,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { isEntry, listEntries, readEntry, removeEntry, writeEntry } from './operations.ts';
 
 const path = text().describe('Any name, with slashes for folders.');

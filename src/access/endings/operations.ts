@@ -1,10 +1,10 @@
-import { type App, perApp } from '../../app.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
 import { addEnded, type EndedCounts } from '../../core/ended-counts.ts';
-import { FewInTurn } from '../../core/few-in-turn.ts';
-import { Lines } from '../../core/line.ts';
+import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
+import { Lines } from '../../core/fairness/line.ts';
 import type { Effect } from '../../store/write.ts';
-import type { Caller } from '../caller.ts';
-import { goesFirst } from '../precedence/operations.ts';
+import { goesFirst } from './precedence.operations.ts';
 
 /**
  * Commits a page of what a request ends before it is done itself: with a record that says so. Should the request come

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Breath } from '../../core/breath.ts';
 import { Failure } from '../../core/failure.ts';
+import { Breath } from '../../core/fairness/breath.ts';
 import { choice, stringMap } from '../../core/fields.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { MOST_CHARACTERS } from '../tokens/policy-names.ts';

@@ -7,11 +7,11 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
 import { readPermissions } from '../permissions/operations.ts';
 import { writePolicy } from '../policies/operations.ts';
-import { insertAlias, listAliases } from './aliases/store.ts';
+import { insertAlias, listAliases } from './aliases.store.ts';
 import type { Entity } from './entity.ts';
 import type { Group } from './group.ts';
-import { requireFewPolicies } from './memberships/operations.ts';
-import { replaceMembers } from './memberships/store.ts';
+import { requireFewPolicies } from './memberships.operations.ts';
+import { replaceMembers } from './memberships.store.ts';
 import { findPerson } from './persons.operations.ts';
 import {
   insertEntity,

@@ -5,7 +5,7 @@ import { sqlitePlace } from '../../../test/support/engines.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { readPermissions } from '../permissions/operations.ts';
-import { writeGroup } from './groups/operations.ts';
+import { writeGroup } from './groups.operations.ts';
 import { newEntity } from './operations.ts';
 import { type Person, weighPerson } from './persons.operations.ts';
 import { insertEntity } from './store.ts';

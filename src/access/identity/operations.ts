@@ -1,10 +1,10 @@
 import type { Expression } from 'kysely';
-import type { App } from '../../app.ts';
-import { fullPath, type Mount } from '../../mounts/mount.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { type EndingPages, noteEnding } from '../../app/ended.ts';
+import { fullPath, type Mount } from '../../app/mount.ts';
 import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import type { Caller } from '../caller.ts';
-import { type EndingPages, noteEnding } from '../ended.ts';
 import { commitPage } from '../endings/operations.ts';
 import { listLeasesOfAliases, loosenLeases, loosenSome } from '../leases/store.ts';
 import {
@@ -23,7 +23,7 @@ import {
   holdAlias,
   insertAlias,
   takeAliases,
-} from './aliases/store.ts';
+} from './aliases.store.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias } from './entity.ts';
 import { findEntityById, holdEntity, insertEntity } from './store.ts';
 

@@ -1,5 +1,5 @@
-import type { Caller } from '../caller.ts';
-import { type OwnPath, pathOfName, type Sense } from '../name-form.ts';
+import { type OwnPath, pathOfName, type Sense } from '../../acl/name-form.ts';
+import type { Caller } from '../../app/caller.ts';
 
 /** What an entity or a group is known by; either may not be known yet. */
 interface Known {

@@ -1,13 +1,13 @@
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { jsonBytes, Kept } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
-import { readAliases } from './aliases/store.ts';
+import { readAliases } from './aliases.store.ts';
 import type { Alias, Entity } from './entity.ts';
 import { TOO_MANY_POLICIES, unitePolicies } from './group.ts';
-import { holdersFrom, withGroupsOf } from './memberships/operations.ts';
+import { holdersFrom, withGroupsOf } from './memberships.operations.ts';
 import { findEntityById } from './store.ts';
 
 /** An entity with everything that decides what it may do. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { optional, patchOf, shortList, stringMap, text } from '../../core/fields.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
-import type { Caller } from '../caller.ts';
-import { listAliasIds, readAlias, removeAlias, writeAlias } from './aliases/operations.ts';
+import { listAliasIds, readAlias, removeAlias, writeAlias } from './aliases.operations.ts';
 import {
   listEntityIds,
   listNamesOfEntities,
@@ -15,7 +15,7 @@ import {
   removeEntityByName,
   writeEntity,
   writeEntityById,
-} from './entities/operations.ts';
+} from './entities.operations.ts';
 import { entityFields } from './entity.ts';
 import { groupFields, MOST_NESTINGS } from './group.ts';
 import {
@@ -23,7 +23,7 @@ import {
   readGroupAlias,
   removeGroupAlias,
   writeGroupAlias,
-} from './group-aliases/operations.ts';
+} from './group-aliases.operations.ts';
 import {
   listGroupIds,
   listNamesOfGroups,
@@ -33,7 +33,7 @@ import {
   removeGroupById,
   removeGroupByName,
   writeGroup,
-} from './groups/operations.ts';
+} from './groups.operations.ts';
 
 const anything = z.record(z.string(), z.unknown());
 const id = text().describe('Id of the record.');

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { Breath } from '../../core/breath.ts';
+import { Breath } from '../../core/fairness/breath.ts';
 import { deleteAsRead, holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { openTestApp } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { ISSUED_AT, leaseOf } from '../../../test/support/leases.ts';
-import type { App, LeaseKind } from '../../app.ts';
-import { runIfFree } from '../../jobs.ts';
+import type { App, LeaseKind } from '../../app/app.ts';
+import { runIfFree } from '../../start/jobs.ts';
 import { leaseJobs } from './jobs.ts';
 import { insertLease } from './store.ts';
 

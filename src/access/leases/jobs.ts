@@ -1,5 +1,5 @@
-import type { Job } from '../../job.ts';
-import { endDueAlone, endDueByAsking } from './ending/operations.ts';
+import type { Job } from '../../app/job.ts';
+import { endDueAlone, endDueByAsking } from './expiration.operations.ts';
 
 export const leaseJobs: readonly Job[] = [
   // Leases are dead the moment their time is over or their token is gone; this ends what they

@@ -3,16 +3,16 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { leaseOf, ISSUED_AT as NOW } from '../../../test/support/leases.ts';
-import type { App, LeaseKind } from '../../app.ts';
+import type { App, LeaseKind } from '../../app/app.ts';
+import type { Lease } from '../../app/lease.ts';
 import { Failure } from '../../core/failure.ts';
-import { removeEnded } from '../tokens/ending/operations.ts';
-import { prepareRootToken } from '../tokens/minting/operations.ts';
+import { listLeases } from '../auth/leases/operations.ts';
+import { removeEnded } from '../tokens/expiration.operations.ts';
+import { prepareRootToken } from '../tokens/minting.operations.ts';
 import { deleteTree } from '../tokens/store.ts';
-import { endDueLeases, endLease, workOf } from './ending/operations.ts';
-import type { Lease } from './lease.ts';
-import { listLeases } from './operations.ts';
+import { endDueLeases, endLease, workOf } from './expiration.operations.ts';
 import { deleteLease, findLease, findLivingLease, insertLease, listRange } from './store.ts';
-import { listDue, listOfTurn } from './turns/store.ts';
+import { listDue, listOfTurn } from './turns.store.ts';
 
 const PAGE = { after: undefined, limit: 10 };
 

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { judgedAccess } from '../../../test/support/judged.ts';
+import { POLICY_LIMITS } from '../../acl/policy-limits.ts';
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Store } from '../../store/store.ts';
-import { POLICY_LIMITS } from '../policy-limits.ts';
+import { readAcl } from '../permissions/sets.operations.ts';
 import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
-import { readAcl } from './sets/operations.ts';
 
 const ALL = { after: '', limit: 1000 };
 const POLICY = 'path "pki/roles/*" { capabilities = ["read"] }';

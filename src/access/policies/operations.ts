@@ -1,14 +1,14 @@
-import type { App } from '../../app.ts';
+import { doubtPattern } from '../../acl/path-pattern.ts';
+import { decodePolicyText, type Policy, parsePolicy } from '../../acl/policy.ts';
+import { requireModestPolicy, requireModestText } from '../../acl/policy-limits.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { KeyPage } from '../../core/key-list.ts';
-import type { Answer } from '../../http/route.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
-import type { Caller } from '../caller.ts';
-import { DEFAULT_POLICY } from '../default-policies.ts';
-import { doubtPattern } from '../path-pattern.ts';
-import { decodePolicyText, type Policy, parsePolicy } from '../policy.ts';
-import { requireModestPolicy, requireModestText } from '../policy-limits.ts';
+import { DEFAULT_POLICY } from './default-policies.ts';
 import {
   deletePolicy,
   findPolicy,

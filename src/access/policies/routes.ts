@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { App } from '../../app.ts';
+import { readEscapes, unpackPolicyText } from '../../acl/policy.ts';
+import type { App } from '../../app/app.ts';
+import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { duration, flag, longText, text } from '../../core/fields.ts';
 import { listAllKeys } from '../../core/key-list.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { readEscapes, unpackPolicyText } from '../policy.ts';
 import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
 
 /** A policy is one text, whatever it is packed in; escapes hide no word of it. */

@@ -1,17 +1,17 @@
-import type { App } from '../../app.ts';
+import { type AccessVerdict, TOO_MUCH } from '../../acl/acl.ts';
+import type { OwnPath } from '../../acl/name-form.ts';
+import { OwnJudge } from '../../acl/own-judge.ts';
+import type { ParameterReader } from '../../acl/parameter-forms.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Mount } from '../../app/mount.ts';
+import type { Footing, Standing } from '../../app/standing.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
-import type { Mount } from '../../mounts/mount.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import { type AccessVerdict, TOO_MUCH } from '../acl.ts';
-import type { Caller } from '../caller.ts';
-import type { OwnPath } from '../name-form.ts';
-import { OwnJudge } from '../own-judge.ts';
-import type { ParameterReader } from '../parameter-forms.ts';
-import { letFirst } from '../precedence/operations.ts';
-import type { Footing, Standing } from './standing.ts';
+import { letFirst } from '../endings/precedence.operations.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
 /**

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount } from '../../../test/support/app.ts';
 import { connectTo, eachPlace, urlOf } from '../../../test/support/engines.ts';
 import { TransactionHolder } from '../../../test/support/held-transaction.ts';
+import type { Footing } from '../../app/standing.ts';
 import { findPermissionVersion } from '../../store/permission-version.ts';
-import { prepareRootToken } from '../tokens/minting/operations.ts';
-import type { Footing } from './standing.ts';
+import { prepareRootToken } from '../tokens/minting.operations.ts';
 import { holdFooting, takeFooting } from './store.ts';
 
 const FOOTINGS: [name: string, of: { has_line: boolean; mount: boolean }][] = [

@@ -1,5 +1,5 @@
+import type { AuthAnswer } from '../../app/route.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
-import type { AuthAnswer } from '../../http/route.ts';
 import type { Token } from './token.ts';
 
 /** Seconds a token has left; 0 for one that does not run out. */

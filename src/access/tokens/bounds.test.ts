@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { capabilitiesAt, compiledAcl, judgedAccess } from '../../../test/support/judged.ts';
+import { type Acl, boundAcl } from '../../acl/acl.ts';
+import { expandPolicy, parsePolicy } from '../../acl/policy.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { type Acl, boundAcl } from '../acl.ts';
-import { expandPolicy, parsePolicy } from '../policy.ts';
 import { type BoundedToken, listPolicySets, type Making, planBounds } from './bounds.ts';
 
 const MAKER: BoundedToken = { policies: ['dev', 'no-prod'], entity_id: 'e-1', restricted: false };

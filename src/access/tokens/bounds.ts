@@ -1,5 +1,5 @@
+import type { LogInAlias, PolicySet, TokenBounds } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
-import type { LogInAlias, PolicySet, TokenBounds } from '../caller.ts';
 import { canonicalPolicies } from './policy-names.ts';
 
 /** A token as far as it decides what it may do. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
+import type { TokenFacts } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
-import type { TokenFacts } from '../caller.ts';
 import { type CreationFacts, namedBy, planToken, type TokenWish } from './creation.ts';
-import { type TokenRole, tokenRoleSchema } from './roles/role.ts';
+import { type TokenRole, tokenRoleSchema } from './role.ts';
 import { displayName } from './token.ts';
 
 const NOW = 1_800_000_000;

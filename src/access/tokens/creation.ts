@@ -1,11 +1,11 @@
+import type { TokenFacts } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import { PatternSet } from '../../core/pattern-set.ts';
-import type { TokenFacts } from '../caller.ts';
 import { listNames, planBounds } from './bounds.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
 import { areBlank, canonicalPolicies, requireModestNames } from './policy-names.ts';
-import type { TokenRole } from './roles/role.ts';
+import type { TokenRole } from './role.ts';
 import type { PlannedToken, TokenBody, TokenType } from './token.ts';
 import { displayName } from './token.ts';
 

@@ -1,5 +1,5 @@
-import type { Job } from '../../job.ts';
-import { tidyTokens } from './ending/operations.ts';
+import type { Job } from '../../app/job.ts';
+import { tidyTokens } from './expiration.operations.ts';
 
 export const tokenJobs: readonly Job[] = [
   // Nobody can use a token that has run out; this gives back the room, and what hung on it.

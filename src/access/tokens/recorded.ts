@@ -1,5 +1,5 @@
+import type { RecordFacts } from '../../app/caller.ts';
 import { hashText } from '../../audit/record.ts';
-import type { RecordFacts } from '../caller.ts';
 import type { Token } from './token.ts';
 
 /**

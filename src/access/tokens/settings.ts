@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import type { LogInAlias } from '../../app/caller.ts';
+import { plainAddress, requireCidrs } from '../../config/cidrs.ts';
 import { Failure } from '../../core/failure.ts';
 import { choice, duration, flag, integer } from '../../core/fields.ts';
-import type { LogInAlias } from '../caller.ts';
-import { plainAddress, requireCidrs } from './addresses.ts';
 import { type Creation, planned } from './creation.ts';
 import { blockList, policyList } from './field-kinds.ts';
 import { planLifetime } from './lifetime.ts';
 import { canonicalPolicies, requireModestNames } from './policy-names.ts';
-import { TOKEN_TYPES } from './roles/role.ts';
+import { TOKEN_TYPES } from './role.ts';
 import type { TokenType } from './token.ts';
 
 /** What an account says about the tokens that its log-ins make. */

@@ -6,7 +6,7 @@ import { openTestApp, requireTestMount } from '../../../test/support/app.ts';
 import { connectTo, eachPlace, type Place } from '../../../test/support/engines.ts';
 import type { Store } from '../../store/store.ts';
 import type { Write } from '../../store/write.ts';
-import { tidyTokens } from './ending/operations.ts';
+import { tidyTokens } from './expiration.operations.ts';
 import {
   deleteAlone,
   deleteTree,

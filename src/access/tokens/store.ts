@@ -1,10 +1,10 @@
 import { type Expression, type ExpressionBuilder, sql } from 'kysely';
+import type { TokenRowKey } from '../../app/standing.ts';
 import { build, compiled, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { Tables, TokenRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import type { TokenRowKey } from '../standing/standing.ts';
 import type { Token, TokenBody } from './token.ts';
 
 // What a token may do is fixed when it is made and read whole, so it is one JSON column. The

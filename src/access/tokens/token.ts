@@ -1,5 +1,5 @@
+import type { LogInAlias, TokenBounds, TokenFacts } from '../../app/caller.ts';
 import { withoutTrailing } from '../../core/edges.ts';
-import type { LogInAlias, TokenBounds, TokenFacts } from '../caller.ts';
 
 export type TokenType = 'service' | 'batch';
 

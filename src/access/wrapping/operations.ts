@@ -1,29 +1,19 @@
-import type { App } from '../../app.ts';
+import { isDenied, judgeAccess, judgeGrants } from '../../acl/acl.ts';
+import { MOST_COMPARISONS } from '../../acl/comparisons.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer, WrapInfo } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Answer, WrapInfo } from '../../http/route.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
-import { isDenied, judgeAccess, judgeGrants } from '../acl.ts';
-import { commitPlanned } from '../attempts/operations.ts';
-import type { Caller } from '../caller.ts';
-import { MOST_COMPARISONS } from '../comparisons.ts';
+import { findLiving } from '../permissions/authentication.operations.ts';
+import { commitPlanned } from '../standing/attempts.operations.ts';
 import { footingOf, judgeSlowlyWith } from '../standing/operations.ts';
-import { findLiving } from '../tokens/authentication/operations.ts';
-import { deleteBare } from '../tokens/ending/store.ts';
-import { mintToken, nowSeconds } from '../tokens/minting/operations.ts';
+import { deleteBare } from '../tokens/expiration.store.ts';
+import { mintToken, nowSeconds } from '../tokens/minting.operations.ts';
 import { deleteTree } from '../tokens/store.ts';
 import type { Token } from '../tokens/token.ts';
-import {
-  deleteRanOut,
-  findLivingWrappedBy,
-  findWrapped,
-  findWrappedBy,
-  findWrapping,
-  holdWrappedWithin,
-  insertWrapped,
-  takeWrapped,
-} from './store.ts';
 import {
   decodeAnswer,
   encodeAnswer,
@@ -37,7 +27,17 @@ import {
   type Wrapped,
   type WrappedAnswer,
   type Wrapping,
-} from './wrapping.ts';
+} from '../tokens/wrapping.ts';
+import {
+  deleteRanOut,
+  findLivingWrappedBy,
+  findWrapped,
+  findWrappedBy,
+  findWrapping,
+  holdWrappedWithin,
+  insertWrapped,
+  takeWrapped,
+} from './store.ts';
 
 /**
  * Puts an answer away, sealed, for whoever presents the token that stands for it.

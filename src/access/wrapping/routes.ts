@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { lookUpWrapping, rewrap, unwrap, wrapData } from './operations.ts';
 
 const token = text('').describe('The wrapping token; without it the one in X-Vault-Token.');

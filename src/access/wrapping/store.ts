@@ -3,7 +3,7 @@ import { build, compiled, type Db, prepared } from '../../store/database.ts';
 import { preparedHold } from '../../store/held.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { MOST_WRAPPED, type Wrapped } from './wrapping.ts';
+import { MOST_WRAPPED, type Wrapped } from '../tokens/wrapping.ts';
 
 // The row belongs to its token's row and is deleted with it, however that ends.
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eachPlace, type Place } from '../../../test/support/engines.ts';
-import { type Config, DEV_DEFAULTS, devConfig } from '../../config.ts';
+import { type Config, DEV_DEFAULTS, devConfig } from '../../config/config.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Store, StoreLog } from '../../store/store.ts';
 import { listCursors, saveCursor } from '../store.ts';

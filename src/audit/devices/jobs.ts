@@ -1,12 +1,12 @@
 import { sinkName } from '../../config/audit-sink.ts';
-import { type Config, nodeName } from '../../config.ts';
-import { onceAtATime } from '../../core/once-at-a-time.ts';
+import { type Config, nodeName } from '../../config/config.ts';
+import { onceAtATime } from '../../core/fairness/once-at-a-time.ts';
 import type { Store, StoreLog } from '../../store/store.ts';
-import { type OwnChain, openFileSink } from '../sinks/file/store.ts';
+import { type OwnChain, openFileSink } from '../sinks/file.store.ts';
 import { createFeeder, type Feeder } from '../sinks/jobs.ts';
 import { ownFolders, retryPause, type Sink } from '../sinks/sink.ts';
-import { openStdoutSink } from '../sinks/stdout/store.ts';
-import { openSocketSink, openSyslogSink } from '../sinks/syslog/store.ts';
+import { openStdoutSink } from '../sinks/stdout.store.ts';
+import { openSocketSink, openSyslogSink } from '../sinks/syslog.store.ts';
 import { chainOf } from '../store.ts';
 import {
   type DeviceTarget,

@@ -1,11 +1,11 @@
-import type { Caller } from '../../access/caller.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Answer } from '../../http/route.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
-import { checkFileSink } from '../sinks/file/store.ts';
+import { checkFileSink } from '../sinks/file.store.ts';
 import { ownFolders } from '../sinks/sink.ts';
 import { chainOf, deleteCursor } from '../store.ts';
 import { type Device, deviceSinkName, planDevice, requireDeviceType } from './device.ts';

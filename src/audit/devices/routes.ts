@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { flag, longText, stringMap, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { DEVICE_OPTIONS } from './device.ts';
 import { describeDevices, disableDevice, enableDevice, hashForRecords } from './operations.ts';
 

@@ -9,7 +9,7 @@ import type { Store, StoreLog } from '../../store/store.ts';
 import { cutChain, findCursor, findHead, saveCursor } from '../store.ts';
 import { createFeeder } from './jobs.ts';
 import { type FedRecord, type Reading, retryPause, type Sink } from './sink.ts';
-import { openSocketSink } from './syslog/store.ts';
+import { openSocketSink } from './syslog.store.ts';
 
 /** A sink that holds what it was given, and refuses as long as it is told to. */
 function newSink(): Sink & { taken: number[]; broken: boolean; refused: number } {

@@ -1,4 +1,4 @@
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { SinkLine } from '../sink-line.ts';
 
 /** A record on its way to a sink. */

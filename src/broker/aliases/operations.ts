@@ -1,12 +1,11 @@
 import { judgeWith } from '../../access/standing/operations.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
-import type { BoundaryRequest } from '../../http/boundary-route.ts';
 import type { Effect } from '../../store/write.ts';
-import type { BrokerCaller } from '../caller.ts';
-import type { Definition, Item } from '../definition.ts';
-import { type FieldErrors, IN_REQUEST, refuseField } from '../field-errors.ts';
+import type { BrokerCaller } from '../resource/caller.ts';
+import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
+import type { Definition, Item } from '../resource/handler.ts';
 import {
   deleteLinksFrom,
   hasLinksTo,
@@ -14,12 +13,13 @@ import {
   insertLink,
   listLinksFrom,
   listLinksOfAll,
-} from '../links/store.ts';
-import { BOUNDS, MOST_ALIASES_OF_TARGET } from '../org-bounds/bounds.ts';
-import type { Resource } from '../resource.ts';
-import { isIdOf, newResourceId } from '../resource-types.ts';
-import { findResource, findResourceByKey, insertResource } from '../resources/store.ts';
-import { requireScope } from '../tree/operations.ts';
+} from '../resource/links/store.ts';
+import { BOUNDS, MOST_ALIASES_OF_TARGET } from '../resource/org-bounds/bounds.ts';
+import type { Resource } from '../resource/resource.ts';
+import type { BoundaryRequest } from '../resource/route.ts';
+import { requireScope } from '../resource/scope-tree/operations.ts';
+import { findResource, findResourceByKey, insertResource } from '../resource/store.ts';
+import { isIdOf, newResourceId } from '../resource/types.ts';
 import {
   type AliasBody,
   aliasAttributes,

@@ -1,7 +1,7 @@
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
-import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import { formatTime } from '../resource.ts';
+import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
+import { formatTime } from '../resource/resource.ts';
 import { addMonths, judgeMonths, listMonths, startOf } from './months.ts';
 import { countActiveUsers } from './store.ts';
 

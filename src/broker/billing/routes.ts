@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type BoundaryRoute, boundaryRoute } from '../../http/boundary-route.ts';
-import { requireScope } from '../tree/operations.ts';
+import { type BoundaryRoute, boundaryRoute } from '../resource/route.ts';
+import { requireScope } from '../resource/scope-tree/operations.ts';
 import { listActiveUsers } from './operations.ts';
 
 const month = (about: string) => z.string().optional().describe(`${about}, such as 2026-01.`);

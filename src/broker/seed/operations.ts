@@ -1,30 +1,29 @@
 import { systemCaller } from '../../access/system-caller.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { SeedSettings } from '../../config/seed.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Effect } from '../../store/write.ts';
-import { accountDefinition } from '../accounts/operations.ts';
-import { authMethodDefinition } from '../auth-methods/operations.ts';
-import { type BrokerCaller, RECOVERY_USER } from '../caller.ts';
-import { credentialStoreDefinition } from '../credential-stores/operations.ts';
-import { credentialDefinition } from '../credentials/operations.ts';
-import type { Definition } from '../definition.ts';
-import { Authority } from '../grants/decision.ts';
-import { hostCatalogDefinition } from '../host-catalogs/operations.ts';
-import { hostSetDefinition } from '../host-sets/operations.ts';
-import { hostDefinition } from '../hosts/operations.ts';
-import { insertLink } from '../links/store.ts';
-import type { Resource, Scope } from '../resource.ts';
-import { RESOURCE_TYPES, type ResourceTypeName, scopeTypeOf } from '../resource-types.ts';
-import { planResource } from '../resources/operations.ts';
-import { findResource, insertResource, saveResource } from '../resources/store.ts';
-import { insertRole, scopeDefinition } from '../scopes/operations.ts';
+import { credentialDefinition } from '../credentials/static/operations.ts';
+import { credentialStoreDefinition } from '../credentials/stores/operations.ts';
+import { hostCatalogDefinition } from '../hosts/catalogs/operations.ts';
+import { hostDefinition } from '../hosts/hosts/operations.ts';
+import { hostSetDefinition } from '../hosts/sets/operations.ts';
+import { accountDefinition } from '../iam/accounts/operations.ts';
+import { authMethodDefinition } from '../iam/auth-methods/operations.ts';
+import { insertRole, scopeDefinition } from '../iam/scopes/operations.ts';
+import { userDefinition } from '../iam/users/operations.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../resource/caller.ts';
+import { Authority } from '../resource/grants/decision.ts';
+import type { Definition } from '../resource/handler.ts';
+import { insertLink } from '../resource/links/store.ts';
+import { planResource } from '../resource/operations.ts';
+import type { Resource, Scope } from '../resource/resource.ts';
+import { noteScopes } from '../resource/scope-tree/store.ts';
+import type { ScopeBody } from '../resource/scope-tree/tree.ts';
+import { findResource, insertResource, saveResource } from '../resource/store.ts';
+import { RESOURCE_TYPES, type ResourceTypeName, scopeTypeOf } from '../resource/types.ts';
 import { targetDefinition } from '../targets/operations.ts';
-import { noteScopes } from '../tree/store.ts';
-import type { ScopeBody } from '../tree/tree.ts';
-import { userDefinition } from '../users/operations.ts';
-import type { SeedSettings } from './settings.ts';
-import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
 import {
   listPeople,
   listReachable,
@@ -32,7 +31,8 @@ import {
   POSTGRES_CREDENTIAL,
   type SeedThing,
   seedIds,
-} from './things.ts';
+} from './fixtures.ts';
+import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
 
 const DEFINITIONS: Readonly<Partial<Record<ResourceTypeName, Definition>>> = {
   scope: scopeDefinition,

@@ -1,10 +1,10 @@
-import type { Job } from '../../job.ts';
+import type { Job } from '../../app/job.ts';
 import {
   type GroundPage,
   planDue,
   planGroundless,
   takeCredentialsBack,
-} from './ending/operations.ts';
+} from './termination.operations.ts';
 
 export const sessionJobs: readonly Job[] = [
   {

@@ -1,13 +1,13 @@
-import type { App } from '../../app.ts';
-import type { BrokerCaller } from '../caller.ts';
-import type { Definition } from '../definition.ts';
-import { listResources } from '../lists/operations.ts';
-import type { Resource } from '../resource.ts';
-import { commitChange, requireResource, requireVersion } from '../resources/operations.ts';
-import { showConnections } from './connections/shown/operations.ts';
-import { endCredentials, takeCredentialsBack } from './ending/operations.ts';
+import type { App } from '../../app/app.ts';
+import type { BrokerCaller } from '../resource/caller.ts';
+import type { Definition } from '../resource/handler.ts';
+import { listResources } from '../resource/lists/operations.ts';
+import { commitChange, requireResource, requireVersion } from '../resource/operations.ts';
+import type { Resource } from '../resource/resource.ts';
+import { showConnections } from './connections/shown.operations.ts';
 import { describeSession, LIVE_STATUSES, type SessionBody } from './session.ts';
 import { beginCanceling, listSessionFacts } from './store.ts';
+import { endCredentials, takeCredentialsBack } from './termination.operations.ts';
 
 export const sessionDefinition: Definition = {
   type: 'session',

@@ -1,5 +1,5 @@
 import { omitEmpty } from '../../core/omit-empty.ts';
-import { formatTime } from '../resource.ts';
+import { formatTime } from '../resource/resource.ts';
 
 export const SESSION_STATUSES = ['pending', 'active', 'canceling', 'terminated'] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];

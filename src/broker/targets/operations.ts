@@ -1,14 +1,14 @@
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import { type AliasBody, hostIdOf } from '../aliases/alias.ts';
 import { planAliases, type WantedAlias } from '../aliases/operations.ts';
-import type { Definition, Item } from '../definition.ts';
-import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import { type LinkKind, listLinksFrom } from '../links/store.ts';
-import { endBeforehand } from '../removal/operations.ts';
-import type { Resource } from '../resource.ts';
-import { endSessionsBeforehand, planLoss } from '../sessions/ending/operations.ts';
+import { endBeforehand } from '../iam/removal.operations.ts';
+import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
+import type { Definition, Item } from '../resource/handler.ts';
+import { type LinkKind, listLinksFrom } from '../resource/links/store.ts';
+import type { Resource } from '../resource/resource.ts';
+import { endSessionsBeforehand, planLoss } from '../sessions/termination.operations.ts';
 import { type Linked, listLinked } from './store.ts';
 import {
   checkNewTarget,

@@ -1,11 +1,11 @@
-import type { BoundaryRoute } from '../../http/boundary-route.ts';
 import { resolveAlias } from '../aliases/operations.ts';
-import { idList } from '../links/fields.ts';
-import type { LinkChange } from '../links/plan.ts';
-import { checkProjectList } from '../lists/query.ts';
-import { standardRoutes, verbRoute } from '../resources/routes.ts';
-import { changeCredentialSources, changeHostSources } from '../target-sources/operations.ts';
+import { idList } from '../resource/links/fields.ts';
+import type { LinkChange } from '../resource/links/plan.ts';
+import { checkProjectList } from '../resource/lists/query.ts';
+import type { BoundaryRoute } from '../resource/route.ts';
+import { standardRoutes, verbRoute } from '../resource/routes.ts';
 import { targetDefinition } from './operations.ts';
+import { changeCredentialSources, changeHostSources } from './sources.operations.ts';
 import { checkCredentialSources, checkHostSources } from './sources.ts';
 
 const WORDS: readonly [change: LinkChange, word: string][] = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
-import type { Item } from '../definition.ts';
-import { FieldErrors } from '../field-errors.ts';
-import type { LinkChange } from '../links/plan.ts';
+import { FieldErrors } from '../resource/field-errors.ts';
+import type { Item } from '../resource/handler.ts';
+import type { LinkChange } from '../resource/links/plan.ts';
 import { checkCredentialSources, checkHostSources } from './sources.ts';
 
 function fieldsOf(check: (errors: FieldErrors) => void): Record<string, string> {

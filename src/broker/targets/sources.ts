@@ -1,8 +1,8 @@
-import type { Item } from '../definition.ts';
-import type { FieldErrors } from '../field-errors.ts';
-import { checkIds, faultOfLengths, idsOf } from '../links/fields.ts';
-import type { LinkChange } from '../links/plan.ts';
-import { isIdOf, parseId } from '../resource-types.ts';
+import type { FieldErrors } from '../resource/field-errors.ts';
+import type { Item } from '../resource/handler.ts';
+import { checkIds, faultOfLengths, idsOf } from '../resource/links/fields.ts';
+import type { LinkChange } from '../resource/links/plan.ts';
+import { isIdOf, parseId } from '../resource/types.ts';
 
 export const HOST_FIELD = 'host_source_ids';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { type Db, prepared } from '../../store/database.ts';
-import type { LinkKind } from '../links/store.ts';
+import type { LinkKind } from '../resource/links/store.ts';
 
 /** Something that a target refers to, or an alias that refers to it. */
 export interface Linked {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
-import type { Item } from '../definition.ts';
-import { FieldErrors } from '../field-errors.ts';
+import { FieldErrors } from '../resource/field-errors.ts';
+import type { Item } from '../resource/handler.ts';
 import {
   checkNewTarget,
   checkTargetChange,

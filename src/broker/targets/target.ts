@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { recordedAs } from '../../core/recorded-shape.ts';
-import { judgeAddress } from '../addresses/address.ts';
-import type { Item } from '../definition.ts';
-import { checkLengths, type FieldErrors } from '../field-errors.ts';
-import { wholeNumber } from '../fields.ts';
-import { parseExpression } from '../filter/expression.ts';
+import { judgeAddress } from '../resource/address.ts';
+import { checkLengths, type FieldErrors } from '../resource/field-errors.ts';
+import { wholeNumber } from '../resource/fields.ts';
+import { parseExpression } from '../resource/filter/expression.ts';
+import type { Item } from '../resource/handler.ts';
 
 /** What a target keeps; host and credential sources are links. */
 export interface TargetBody {

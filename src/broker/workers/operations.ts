@@ -1,48 +1,174 @@
-import type { App } from '../../app.ts';
-import { Failure } from '../../core/failure.ts';
-import { ownWorker } from './own/operations.ts';
-import { readWorkers } from './registry/operations.ts';
-import { readReports } from './reports/operations.ts';
-import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
+import { z } from 'zod';
+import { listInTurn } from '../../access/concurrency/walks.operations.ts';
+import type { App } from '../../app/app.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
+import type { BrokerCaller } from '../resource/caller.ts';
+import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
+import type { Definition, Item } from '../resource/handler.ts';
+import type { LinkChange } from '../resource/links/plan.ts';
+import { isKnown, listNow } from '../resource/lists/operations.ts';
+import { commitChange, requireVersion } from '../resource/operations.ts';
+import { formatTime, type Resource } from '../resource/resource.ts';
+import { deleteActivations } from './enrolment.store.ts';
+import { joinTags } from './selection.ts';
+import { readReports } from './status.operations.ts';
+import { deleteStatus } from './store.ts';
+import { faultOfAll, planTags, tagsOf } from './tags.ts';
 import { isAlive, type WorkerBody } from './worker.ts';
 
-/**
- * Workers that a session can be given to: active, and heard of within the last fifteen
- * seconds. This server's own one is alive as long as it can ask.
- */
-export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
-  const [workers, reports] = await Promise.all([readWorkers(app), readReports(app)]);
-  const now = app.now();
-  const alive = new Set(
-    reports.filter((report) => isAlive(report, now)).map((report) => report.worker_id),
-  );
-  const own = ownWorker(app)?.id;
-  return workers.flatMap((worker) => {
-    const { address, config_tags, api_tags } = worker.body as WorkerBody;
-    if (address === '' || (worker.id !== own && !alive.has(worker.id))) return [];
-    const { id, name } = worker;
-    return [{ id, name: name ?? '', tags: joinTags(config_tags, api_tags), address }];
-  });
+const shown = () => z.unknown().optional().describe('Output only.');
+
+/** Fields that workers report of themselves; a request that carries one is refused. */
+const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'] as const;
+
+export const workerDefinition: Definition = {
+  type: 'worker',
+  containerField: 'scope_id',
+  secrets: ['worker_generated_auth_token', 'controller_generated_activation_token'],
+  fields: {
+    address: shown(),
+    canonical_tags: shown(),
+    config_tags: shown(),
+    last_status_time: shown(),
+    api_tags: z.unknown().optional().describe('Set by `:set-worker-tags`.'),
+    worker_generated_auth_token: z
+      .string()
+      .optional()
+      .describe('What a worker prints at its start; `:create:worker-led` only.'),
+    controller_generated_activation_token: shown(),
+    active_connection_count: shown(),
+    release_version: shown(),
+    directly_connected_downstream_workers: shown(),
+    local_storage_state: shown(),
+    remote_storage_state: shown(),
+  },
+  wholeFields: ['api_tags', 'canonical_tags', 'config_tags', 'remote_storage_state'],
+  cached: true,
+  words: { stale: 'Worker "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'worker',
+  checkNew(item, _subtype, errors) {
+    if (item.scope_id !== 'global') errors.add('scope_id', "Must be 'global'");
+    checkFields(item, errors);
+  },
+  async planNew() {
+    const body: WorkerBody = {
+      address: '',
+      release_version: '',
+      config_tags: {},
+      api_tags: {},
+      node: '',
+    };
+    return { body };
+  },
+  updatable: () => [],
+  checkChange: (item, _request, errors) => checkFields(item, errors),
+  planChange: async () => ({}),
+  async planRemoval(app, _caller, worker) {
+    const { node } = worker.body as WorkerBody;
+    const reports = await readReports(app);
+    const report = reports.find((row) => row.worker_id === worker.id);
+    if (node !== '' && report && isAlive(report, app.now())) {
+      refuseField(
+        'id',
+        'This worker is part of a running server: it can be deleted once that has stopped.',
+        IN_REQUEST,
+      );
+    }
+    return [deleteStatus(worker.id), deleteActivations(worker.id)];
+  },
+
+  async describe(app, _caller, workers) {
+    const reports = new Map((await readReports(app)).map((row) => [row.worker_id, row]));
+    return workers.map((worker) => {
+      const { address, release_version, config_tags, api_tags } = worker.body as WorkerBody;
+      const report = reports.get(worker.id);
+      return {
+        ...omitEmpty({
+          address,
+          release_version,
+          canonical_tags: joinTags(config_tags, api_tags),
+          config_tags,
+          api_tags,
+          last_status_time: report && formatTime(report.last_status_ms),
+        }),
+        active_connection_count: report?.active_connection_count ?? 0,
+        type: 'pki',
+        local_storage_state: 'unknown',
+      };
+    });
+  },
+};
+
+function checkFields(item: Item, errors: FieldErrors): void {
+  for (const field of REPORTED) {
+    if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
+  }
+  const { name } = item;
+  if (name !== undefined && name !== name.toLowerCase()) {
+    errors.add('name', 'Name must be all lowercase.');
+  }
 }
 
-/**
- * The workers that a target's filter admits, in random order: clients use the first.
- *
- * @param filter `egress_worker_filter` if set, else `worker_filter`, else empty
- * @throws Failure `unresolved` when there is none, `precondition` when the filter cannot be asked
- */
-export async function requireWorkers(
+/** @throws Failure `invalid` */
+export function checkWorkerList(query: URLSearchParams): void {
+  if (query.get('scope_id') === 'global') return;
+  refuseField('scope_id', "Must be 'global' when listing.", IN_REQUEST);
+}
+
+/** Characters of workers that one answer shows. */
+const MOST_SHOWN = 8 << 20;
+
+function refuseLength(): never {
+  const because = `The workers come to more than ${MOST_SHOWN} characters: name fewer by a filter.`;
+  refuseField('filter', because, IN_REQUEST);
+}
+
+/** Lists workers, all at once: this list alone has no pages. */
+export function listAllWorkers(
   app: App,
-  filter: string,
-): Promise<[EligibleWorker, ...EligibleWorker[]]> {
-  const verdict = chooseWorkers(await listEligibleWorkers(app), filter);
-  if ('refused' in verdict) {
-    const kind = verdict.refused === 'fault' ? 'precondition' : 'unresolved';
-    throw new Failure(kind, verdict.because);
+  caller: BrokerCaller,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  const make = () => gatherWorkers(app, caller, query);
+  return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
+}
+
+async function gatherWorkers(
+  app: App,
+  caller: BrokerCaller,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  const filter = query.get('filter') ?? '';
+  const asked = new URLSearchParams({ scope_id: 'global', filter });
+  const items: unknown[] = [];
+  let length = 0;
+  for (;;) {
+    const page = await listNow(app, caller, workerDefinition, asked);
+    for (const item of Array.isArray(page.items) ? page.items : []) {
+      length += JSON.stringify(item).length;
+      items.push(item);
+    }
+    if (length > MOST_SHOWN) refuseLength();
+    if (page.response_type !== 'delta') return omitEmpty({ items });
+    asked.set('list_token', String(page.list_token));
   }
-  const { chosen } = verdict;
-  if (chosen.length === 1) return [chosen[0]];
-  const start = (app.randomBytes(2)[0] ?? 0) % chosen.length;
-  const [first = chosen[0], ...others] = [...chosen.slice(start), ...chosen.slice(0, start)];
-  return [first, ...others];
+}
+
+/** Adds, replaces or removes tags that people give to a worker. */
+export function changeTags(change: LinkChange) {
+  return (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> => {
+    const expected = item.version ?? 0;
+    requireVersion(workerDefinition, resource, expected);
+    const body = resource.body as WorkerBody;
+    const api_tags = planTags(change, body.api_tags, tagsOf(item));
+    const because = change === 'remove' ? undefined : faultOfAll(api_tags);
+    if (because !== undefined) refuseField('api_tags', because);
+    const changed: WorkerBody = { ...body, api_tags };
+    return commitChange(app, caller, workerDefinition, resource, expected, { body: changed });
+  };
 }

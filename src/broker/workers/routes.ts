@@ -1,18 +1,13 @@
 import { z } from 'zod';
 import { recordedAs } from '../../core/recorded-shape.ts';
-import { type BoundaryRoute, boundaryRoute } from '../../http/boundary-route.ts';
-import { IN_REQUEST, refuseField } from '../field-errors.ts';
-import type { LinkChange } from '../links/plan.ts';
-import { recordedOf, standardRoutes, verbRoute } from '../resources/routes.ts';
-import { requireScope } from '../tree/operations.ts';
-import { readWorkerAuthority, reinitializeWorkerAuthority } from './authority/operations.ts';
-import {
-  changeTags,
-  checkWorkerList,
-  listAllWorkers,
-  workerDefinition,
-} from './definition/operations.ts';
-import { checkEnrolment, expectWorker, refuseWorkerLed } from './enrolment/operations.ts';
+import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
+import type { LinkChange } from '../resource/links/plan.ts';
+import { type BoundaryRoute, boundaryRoute } from '../resource/route.ts';
+import { recordedOf, standardRoutes, verbRoute } from '../resource/routes.ts';
+import { requireScope } from '../resource/scope-tree/operations.ts';
+import { checkEnrolment, expectWorker, refuseWorkerLed } from './enrolment.operations.ts';
+import { changeTags, checkWorkerList, listAllWorkers, workerDefinition } from './operations.ts';
+import { readWorkerAuthority, reinitializeWorkerAuthority } from './root/operations.ts';
 import { checkTags } from './tags.ts';
 
 const TAG_VERBS: readonly [change: LinkChange, summary: string][] = [

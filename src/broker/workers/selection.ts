@@ -1,5 +1,5 @@
-import { evaluateFilter, STEPS_OF_ONE } from '../filter/evaluate.ts';
-import { parseExpression } from '../filter/expression.ts';
+import { evaluateFilter, STEPS_OF_ONE } from '../resource/filter/evaluate.ts';
+import { parseExpression } from '../resource/filter/expression.ts';
 
 /** A worker that a session can be given to. */
 export interface EligibleWorker {

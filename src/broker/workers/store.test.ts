@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import { eachEngine, type Open } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import { countActiveUsers, insertActiveUser } from '../billing/store.ts';
-import { deleteNoncesBefore, insertNonce } from '../recovery/store.ts';
+import { deleteNoncesBefore, insertNonce } from '../iam/recovery/store.ts';
 import { findMadeSeed, insertMadeSeed } from '../seed/store.ts';
-import { makeRoot, ROOT_RANDOMNESS } from './authority/root.ts';
-import { deleteRoots, insertRoot, listRoots } from './authority/store.ts';
-import { deleteActivations, insertActivation } from './enrolment/store.ts';
+import { deleteActivations, insertActivation } from './enrolment.store.ts';
+import { makeRoot, ROOT_RANDOMNESS } from './root/root.ts';
+import { deleteRoots, insertRoot, listRoots } from './root/store.ts';
 import { deleteStatus, listStatuses, saveStatus } from './store.ts';
 
 const isConflict = (error: unknown): boolean =>

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
-import { FieldErrors } from '../field-errors.ts';
-import type { LinkChange } from '../links/plan.ts';
+import { FieldErrors } from '../resource/field-errors.ts';
+import type { LinkChange } from '../resource/links/plan.ts';
 import { checkTags, faultOfAll, MAX_TAGS_LENGTH, planTags, type Tags } from './tags.ts';
 
 const changes: [change: LinkChange, present: Tags, wanted: Tags, after: Tags, why: string][] = [

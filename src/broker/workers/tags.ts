@@ -1,6 +1,6 @@
-import type { Item } from '../definition.ts';
-import type { FieldErrors } from '../field-errors.ts';
-import type { LinkChange } from '../links/plan.ts';
+import type { FieldErrors } from '../resource/field-errors.ts';
+import type { Item } from '../resource/handler.ts';
+import type { LinkChange } from '../resource/links/plan.ts';
 
 export type Tags = Readonly<Record<string, readonly string[]>>;
 

@@ -1,4 +1,4 @@
-import type { ChainHead } from '../../audit/chain.ts';
+import type { ChainHead } from '../../core/record-chain.ts';
 
 /** What was found of one node's chain. */
 export interface ChainFinding {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { verifyChain } from '../../audit/chain.ts';
 import { listAuditNodes, listRecordsAfter, readChainStart } from '../../audit/store.ts';
 import { Failure } from '../../core/failure.ts';
+import { verifyChain } from '../../core/record-chain.ts';
 import type { Db } from '../../store/database.ts';
 import { openReading } from '../../store/reading.ts';
 import type { StoreOptions } from '../../store/store.ts';

@@ -1,6 +1,6 @@
-import { ListTokenFailure } from '../../broker/lists/token.ts';
+import { ListTokenFailure } from '../../broker/resource/lists/token.ts';
+import type { BoundaryAnswer } from '../../broker/resource/route.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
-import type { BoundaryAnswer } from '../boundary-route.ts';
 import type { ApiStyle } from '../openapi.ts';
 import type { Dressed } from './vault.ts';
 

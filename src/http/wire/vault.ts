@@ -1,8 +1,15 @@
 import { ZodError } from 'zod';
+import type {
+  Answer,
+  LongBody,
+  LongList,
+  PagedBody,
+  SizedBody,
+  WrapInfo,
+} from '../../app/route.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
 import type { ApiStyle } from '../openapi.ts';
-import type { Answer, LongBody, LongList, PagedBody, SizedBody, WrapInfo } from '../route.ts';
 
 /** A response ready to be sent. */
 export interface Dressed {

@@ -2,8 +2,8 @@ import { encodePem, type PemBlock } from '../../core/pem.ts';
 import { isSelfSigned } from '../../x509/certificate.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import type { PrivateKeyForm } from '../../x509/private-keys.ts';
-import { type ChainLink, pemOf } from '../issuers/issuer.ts';
-import type { Format } from './request.ts';
+import { type ChainLink, pemOf } from '../mount-state/issuer.ts';
+import type { Format } from '../profile/request.ts';
 
 /** The answer to an issuance. */
 export interface IssuedAnswer {

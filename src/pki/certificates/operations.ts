@@ -1,16 +1,16 @@
-import type { Caller } from '../../access/caller.ts';
+import { startFilling } from '../../access/concurrency/walks.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
-import { startFilling } from '../../access/walks/operations.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
-import type { Answer } from '../../http/route.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
-import { findIssuer } from '../authority/authority.ts';
-import { readAuthority } from '../authority/operations.ts';
-import { LOOKED_UP, ownPaths } from '../authority/own-paths.ts';
-import { encodeCertificatePem, pemOf } from '../issuers/issuer.ts';
+import { findIssuer } from '../mount-state/authority.ts';
+import { encodeCertificatePem, pemOf } from '../mount-state/issuer.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
 import {
   type CertificateReading,
   chainPem,
@@ -18,7 +18,7 @@ import {
   describeUnrevocable,
   findDefaultIssuer,
 } from './readings.ts';
-import { type CertificateQuery, type FoundPage, listCertificates } from './search/store.ts';
+import { type CertificateQuery, type FoundPage, listCertificates } from './search.store.ts';
 import { findCertificate, listSerials, type StoredCertificate } from './store.ts';
 
 const DER_TYPE = 'application/pkix-cert';

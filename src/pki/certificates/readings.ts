@@ -1,5 +1,5 @@
-import type { Authority } from '../authority/authority.ts';
-import { formatTimestampMs, type Issuer, pemOf } from '../issuers/issuer.ts';
+import type { Authority } from '../mount-state/authority.ts';
+import { formatTimestampMs, type Issuer, pemOf } from '../mount-state/issuer.ts';
 
 /** The answer to a read of a certificate. */
 export interface CertificateReading {

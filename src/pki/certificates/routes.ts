@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { choice, instant, integer, optional, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { referenceText } from '../keys/field-kinds.ts';
-import { nameText, serialText } from './field-kinds.ts';
+import { nameText, serialText } from '../fields/field-kinds.ts';
+import { referenceText } from '../fields/key-field-kinds.ts';
 import {
   listCertificateSerials,
   readCaChain,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openStore, type Store } from '../../store/store.ts';
-import { type CertificateQuery, listCertificates } from './search/store.ts';
+import { type CertificateQuery, listCertificates } from './search.store.ts';
 import {
   deleteCertificate,
   findCertificate,

@@ -1,13 +1,13 @@
-import type { Caller } from '../../access/caller.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Answer } from '../../http/route.ts';
-import { type Authority, findIssuer, findKey } from '../authority/authority.ts';
-import { changeAuthority, planDefaultChange, readAuthority } from '../authority/operations.ts';
-import { ownPaths } from '../authority/own-paths.ts';
-import { saveConfig } from '../authority/store.ts';
-import { checkUrls, type UrlSettings, warnOfTemplates } from '../authority/urls.ts';
+import { type Authority, findIssuer, findKey } from '../mount-state/authority.ts';
+import { changeAuthority, planDefaultChange, readAuthority } from '../mount-state/operations.ts';
+import { ownPaths } from '../mount-state/own-paths.ts';
+import { saveConfig } from '../mount-state/store.ts';
+import { checkUrls, type UrlSettings, warnOfTemplates } from '../mount-state/urls.ts';
 
 interface IssuersConfig {
   default: string;

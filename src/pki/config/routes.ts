@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { flag, optional, patchOf } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { URL_FIELDS, urlSettingFields, urlSettingsSchema } from '../authority/urls.ts';
-import { referenceText } from '../keys/field-kinds.ts';
+import { referenceText } from '../fields/key-field-kinds.ts';
+import { URL_FIELDS, urlSettingFields, urlSettingsSchema } from '../mount-state/urls.ts';
 import {
   readIssuersConfig,
   readKeysConfig,

@@ -1,9 +1,9 @@
 /** Lists as they are sent, piece by piece: a list in PEM or JSON is never held whole. */
 
-import { PassingRoom } from '../../core/passing.ts';
+import { PassingRoom } from '../../core/fairness/passing.ts';
+import { WorkedOut } from '../../core/fairness/worked-out.ts';
 import { remembered } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import { WorkedOut } from '../../core/worked-out.ts';
 
 interface Body {
   length: number;

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { remembered } from '../../core/remembered.ts';
 import type { Certificate } from '../../x509/certificate.ts';
-import type { Authority } from '../authority/authority.ts';
-import type { Issuer } from '../issuers/issuer.ts';
-import type { Key } from '../keys/key.ts';
-import type { ListScope } from './making/job.ts';
+import type { Authority } from '../mount-state/authority.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
+import type { ListScope } from './builder/job.ts';
 
 /** Issuers with the same subject and key: to the world they are one, with one list. */
 export interface IssuerClass {

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
 import { eachPlace } from '../../../test/support/engines.ts';
-import { signInTurn } from '../../access/turns/operations.ts';
-import type { App } from '../../app.ts';
-import { doFor } from '../../core/asking.ts';
-import type { Mount } from '../../mounts/mount.ts';
+import { signInTurn } from '../../access/concurrency/operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Mount } from '../../app/mount.ts';
+import { doFor } from '../../core/fairness/asking.ts';
 import { cacheConfig } from '../../store/config-cache.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build } from '../../store/database.ts';
@@ -14,13 +14,13 @@ import type { Store } from '../../store/store.ts';
 import { write } from '../../store/write.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../x509/crl.ts';
 import { formatSerial } from '../../x509/serial.ts';
-import { readAuthority } from '../authority/operations.ts';
-import { rootFields } from '../issuers/root.ts';
-import { insertRevocation } from '../revocation/store.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import { insertRevocation } from '../mount-state/revocations.store.ts';
+import { rootFields } from '../profile/root.ts';
 import { generateRoot } from '../roots/operations.ts';
 import type { CrlPatch } from './config.ts';
 import { readCrl, rotateCrls } from './operations.ts';
-import { writeCrlConfig } from './settings/operations.ts';
+import { writeCrlConfig } from './settings.operations.ts';
 
 /** The same server on another connection: a second node, or the first one after a restart. */
 function asNode(app: App, store: Store): App {

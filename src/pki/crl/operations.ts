@@ -1,12 +1,12 @@
-import type { Caller } from '../../access/caller.ts';
-import type { App } from '../../app.ts';
-import { doFor } from '../../core/asking.ts';
-import { Breath } from '../../core/breath.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
-import { resolveIssuer } from '../authority/authority.ts';
-import { readAuthority } from '../authority/operations.ts';
-import type { Issuer } from '../issuers/issuer.ts';
-import { readRevocationState } from '../revocation/store.ts';
+import { doFor } from '../../core/fairness/asking.ts';
+import { Breath } from '../../core/fairness/breath.ts';
+import { resolveIssuer } from '../mount-state/authority.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { crlSeconds } from './config.ts';
 import {
   type IssuerClass,
@@ -22,7 +22,7 @@ import {
   listsOf,
   placeOf,
   readGround,
-} from './publishing/operations.ts';
+} from './publishing.operations.ts';
 import { planRest } from './rest.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { Caller } from '../../access/caller.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { derBody, pemBody } from './bodies.ts';
 import { crlConfigSchema, crlPatchSchema } from './config.ts';
 import { type PublishedCrl, readCrl, rotateCrls } from './operations.ts';
-import { readCrlConfig, writeCrlConfig } from './settings/operations.ts';
+import { readCrlConfig, writeCrlConfig } from './settings.operations.ts';
 
 const DER_TYPE = 'application/pkix-crl';
 const PEM_TYPE = 'application/x-pem-file';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { issueFields, signFields } from '../certificates/request.ts';
+import { issueFields, signFields } from '../profile/request.ts';
 import { issueCertificate, signCsr } from './operations.ts';
 
 const role = text().describe('Name of the role.');

@@ -12,12 +12,7 @@ import {
 import { hasNoNames } from '../../x509/general-names.ts';
 import { isEmptyName } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
-import { checkCsrKey, type SignedCsr } from '../certificates/csr-rules.ts';
-import type { CertificatePlan } from '../certificates/plan.ts';
-import { chooseBehavior, planValidity } from '../certificates/validity.ts';
-import { commonNamesOf, copyExtensions, csrNames } from '../certificates/verbatim.ts';
-import { checkSignatureSize } from '../keys/key-parameters.ts';
-import type { RequestedNames } from '../roles/name-policy.ts';
+import { checkSignatureSize } from '../fields/key-parameters.ts';
 import {
   CA_KEY_USAGES,
   type CaSubjectRequest,
@@ -26,8 +21,13 @@ import {
   parseCaNames,
   parsePathLength,
   planCaSubject,
-} from './ca-request.ts';
-import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
+} from '../profile/ca-request.ts';
+import { checkCsrKey, type SignedCsr } from '../profile/csr-rules.ts';
+import { checkNameConstraints, type IssuingFacts } from '../profile/issuing.ts';
+import type { CertificatePlan } from '../profile/plan.ts';
+import { chooseBehavior, planValidity } from '../profile/validity.ts';
+import { commonNamesOf, copyExtensions, csrNames } from '../profile/verbatim.ts';
+import type { RequestedNames } from '../roles/name-policy.ts';
 
 /** The body of `sign-intermediate`. */
 export const intermediateFields = {

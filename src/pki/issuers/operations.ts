@@ -1,27 +1,27 @@
-import type { Caller } from '../../access/caller.ts';
-import type { OwnPath } from '../../access/name-form.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
-import type { App } from '../../app.ts';
+import type { OwnPath } from '../../acl/name-form.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Answer } from '../../http/route.ts';
-import { type Authority, findIssuer, resolveIssuer } from '../authority/authority.ts';
+import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
+import { type Authority, findIssuer, resolveIssuer } from '../mount-state/authority.ts';
+import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from '../mount-state/issuer.ts';
+import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
+import { checkName } from '../mount-state/key.ts';
+import { deleteAllKeys } from '../mount-state/keys.store.ts';
 import {
   changeAuthority,
   readAuthority,
   rememberFormer,
   requireIssuer,
-} from '../authority/operations.ts';
-import { CONCERNED, ownPaths, RENAMED } from '../authority/own-paths.ts';
-import { requireRoomForSettings } from '../authority/room.ts';
-import { warnOfTemplates } from '../authority/urls.ts';
-import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
-import { checkName } from '../keys/key.ts';
-import { deleteAllKeys } from '../keys/store.ts';
-import { touchLists } from '../revocation/store.ts';
+} from '../mount-state/operations.ts';
+import { CONCERNED, ownPaths, RENAMED } from '../mount-state/own-paths.ts';
+import { touchLists } from '../mount-state/revocations.store.ts';
+import { requireRoomForSettings } from '../mount-state/room.ts';
+import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
-import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from './issuer.ts';
 import { checkChainLength, type IssuerUpdate, planSettings, updateOf } from './settings.ts';
-import { deleteAllIssuers, deleteIssuer, saveIssuer } from './store.ts';
 
 type IssuerAnswer = Answer<ReturnType<typeof describeIssuer>>;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { patchOf, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { URL_FIELDS } from '../authority/urls.ts';
+import { URL_FIELDS } from '../mount-state/urls.ts';
 import {
   listIssuerInfo,
   readIssuer,

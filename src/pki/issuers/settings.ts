@@ -3,17 +3,17 @@ import { Failure } from '../../core/failure.ts';
 import { choice, flag, shortList, text } from '../../core/fields.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
-import { type Authority, resolveIssuer } from '../authority/authority.ts';
-import { checkUrls, urlFields } from '../authority/urls.ts';
-import { newNameText, referenceList } from '../keys/field-kinds.ts';
-import { chainLength, MOST_CHAIN_BYTES, MOST_MEMBERS } from './chain.ts';
+import { newNameText, referenceList } from '../fields/key-field-kinds.ts';
+import { type Authority, resolveIssuer } from '../mount-state/authority.ts';
+import { chainLength, MOST_CHAIN_BYTES, MOST_MEMBERS } from '../mount-state/chain.ts';
 import {
   type Issuer,
   type IssuerSettings,
   NOT_AFTER_BEHAVIORS,
   USAGES,
   type Usage,
-} from './issuer.ts';
+} from '../mount-state/issuer.ts';
+import { checkUrls, urlFields } from '../mount-state/urls.ts';
 
 /** Reading is always among them, and their order says nothing. */
 const usageList = comparedBy(shortList, {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp } from '../../../test/support/app.ts';
 import { sqlitePlace } from '../../../test/support/engines.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import { countReadyKeys, takeRsaKey } from './jobs.ts';
 
 async function openApp(t: {

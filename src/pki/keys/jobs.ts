@@ -1,10 +1,10 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
-import type { Caller } from '../../access/caller.ts';
-import { makeKeyInTurn } from '../../access/turns/operations.ts';
-import { type App, perApp } from '../../app.ts';
+import { makeKeyInTurn } from '../../access/concurrency/operations.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Asker } from '../../core/fair-turns.ts';
-import { OWN_PARTY } from '../../core/party.ts';
+import type { Asker } from '../../core/fairness/fair-turns.ts';
+import { OWN_PARTY } from '../../core/fairness/party.ts';
 
 /** Keys that may wait for a taker, by size: making one takes 40 ms to seconds of a core. */
 const MOST: Readonly<Record<number, number>> = { 2048: 16, 3072: 6, 4096: 2 };

@@ -1,11 +1,11 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import type { Caller } from '../../access/caller.ts';
+import { askerOf } from '../../access/concurrency/operations.ts';
 import { refuseDenied } from '../../access/standing/operations.ts';
-import { askerOf } from '../../access/turns/operations.ts';
-import { type App, perApp } from '../../app.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
+import type { Place } from '../../barrier/envelope.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Answer } from '../../http/route.ts';
-import type { Place } from '../../seal/envelope.ts';
 import type { Write } from '../../store/write.ts';
 import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x509/algorithms.ts';
 import {
@@ -25,16 +25,16 @@ import {
 import { lintTbsCertificate } from '../../x509/lint.ts';
 import { encodeBareEcKey, encodePrivateKey, exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
-import { resolveKey } from '../authority/authority.ts';
-import { changeAuthority, readAuthority } from '../authority/operations.ts';
-import { ownPaths, RENAMED } from '../authority/own-paths.ts';
-import { requireRoomForKey } from '../authority/room.ts';
 import type { HandedOutKey } from '../certificates/answer.ts';
+import { resolveKeyParameters } from '../fields/key-parameters.ts';
+import { resolveKey } from '../mount-state/authority.ts';
+import { checkName, checkNewName, type Key } from '../mount-state/key.ts';
+import { deleteKey, findSealedKey, insertKey, saveKeyName } from '../mount-state/keys.store.ts';
+import { changeAuthority, readAuthority } from '../mount-state/operations.ts';
+import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
+import { requireRoomForKey } from '../mount-state/room.ts';
 import { takeRsaKey } from './jobs.ts';
-import { checkName, checkNewName, type Key } from './key.ts';
-import { resolveKeyParameters } from './key-parameters.ts';
-import { takeP256Key } from './p256/jobs.ts';
-import { deleteKey, findSealedKey, insertKey, saveKeyName } from './store.ts';
+import { takeP256Key } from './p256.pool.ts';
 
 /** A key that was just made and is kept nowhere yet. */
 export interface FreshKey extends KeyDescription {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { choice, optional, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { keySize, newNameText } from './field-kinds.ts';
+import { keySize, newNameText } from '../fields/key-field-kinds.ts';
 import { generateStoredKey, listKeyInfo, readKey, removeKey, updateKey } from './operations.ts';
 
 const key_ref = text().describe('Id or name of the key, or "default".');

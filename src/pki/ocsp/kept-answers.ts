@@ -1,4 +1,4 @@
-import type { Revocation } from '../revocation/store.ts';
+import type { Revocation } from '../mount-state/revocations.store.ts';
 
 /**
  * A signed answer, and what it was made of besides the request's own bytes and what is configured: whoever

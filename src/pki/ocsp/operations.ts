@@ -1,10 +1,10 @@
-import type { Caller } from '../../access/caller.ts';
-import { signInTurn } from '../../access/turns/operations.ts';
-import { type App, perApp } from '../../app.ts';
+import { signInTurn } from '../../access/concurrency/operations.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { remembered } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import type { Answer } from '../../http/route.ts';
 import {
   chooseSignatureAlgorithm,
   type SignatureAlgorithm,
@@ -21,15 +21,15 @@ import {
   parseOcspRequest,
 } from '../../x509/ocsp.ts';
 import { formatSerial } from '../../x509/serial.ts';
-import { type Authority, findIssuer } from '../authority/authority.ts';
-import { readAuthority } from '../authority/operations.ts';
 import { crlSeconds } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
-import { readCrlConfig } from '../crl/settings/operations.ts';
-import type { Issuer } from '../issuers/issuer.ts';
-import type { Key } from '../keys/key.ts';
+import { readCrlConfig } from '../crl/settings.operations.ts';
 import { signWithKey } from '../keys/operations.ts';
-import { findRevocation, type Revocation } from '../revocation/store.ts';
+import { type Authority, findIssuer } from '../mount-state/authority.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import { findRevocation, type Revocation } from '../mount-state/revocations.store.ts';
 import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
 

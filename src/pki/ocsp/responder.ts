@@ -1,5 +1,5 @@
-import type { Issuer } from '../issuers/issuer.ts';
-import type { Key } from '../keys/key.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
 
 /** An issuer that might answer an OCSP request. */
 export interface Responder {

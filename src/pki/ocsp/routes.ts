@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { decodeOcspPath, MAX_OCSP_REQUEST_BYTES } from '../../x509/ocsp.ts';
 import { respond } from './operations.ts';
 

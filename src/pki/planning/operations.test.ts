@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { openTestApp } from '../../../test/support/app.ts';
 import { sqlitePlace } from '../../../test/support/engines.ts';
 import { systemCaller } from '../../access/system-caller.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import { requireSoundKeyOf } from './operations.ts';
 
 test('what takes the planning thread too long is refused, and what comes next is decided', async (t) => {

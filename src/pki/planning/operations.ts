@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import type { Caller } from '../../access/caller.ts';
-import { planInTurn } from '../../access/turns/operations.ts';
-import { type App, perApp } from '../../app.ts';
+import { planInTurn } from '../../access/concurrency/operations.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
+import { OnDemandThread } from '../../core/on-demand.pool.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { requireSoundKey } from '../certificates/csr-rules.ts';
-import type { PlannedRoot, WantedRoot } from '../issuers/root.ts';
-import { OnDemandThread } from '../threads/operations.ts';
+import { requireSoundKey } from '../profile/csr-rules.ts';
+import type { PlannedRoot, WantedRoot } from '../profile/root.ts';
 import type {
   FromPlanThread,
   LeafTask,

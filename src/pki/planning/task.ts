@@ -1,10 +1,10 @@
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
 import { remembered } from '../../core/remembered.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { requireCsrSync, requireSoundKey } from '../certificates/csr-rules.ts';
-import { type LeafContext, type LeafPlan, planIssue, planSign } from '../certificates/leaf.ts';
-import type { IssueRequest, SignRequest } from '../certificates/request.ts';
-import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
+import { requireCsrSync, requireSoundKey } from '../profile/csr-rules.ts';
+import { type LeafContext, type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
+import type { IssueRequest, SignRequest } from '../profile/request.ts';
+import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import { LIGHT_PATTERNS } from '../roles/compiled-rules.ts';
 import type { Role } from '../roles/role.ts';
 

@@ -1,19 +1,17 @@
 import type { KeyObject } from 'node:crypto';
-import type { Caller } from '../../access/caller.ts';
-import { signInTurn } from '../../access/turns/operations.ts';
-import type { App, LeaseKind } from '../../app.ts';
-import { Breath } from '../../core/breath.ts';
+import { signInTurn } from '../../access/concurrency/operations.ts';
+import type { App, LeaseKind } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
+import { Breath } from '../../core/fairness/breath.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { parsePem } from '../../core/pem.ts';
-import type { Answer } from '../../http/route.ts';
 import type { Effect } from '../../store/write.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
-import type { Authority } from '../authority/authority.ts';
-import { readAuthority } from '../authority/operations.ts';
 import {
   findCertificate,
   insertCertificate,
@@ -22,9 +20,15 @@ import {
 } from '../certificates/store.ts';
 import { classIdOf, findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
-import { readCrlConfig } from '../crl/settings/operations.ts';
-import type { Issuer } from '../issuers/issuer.ts';
-import { findRevocation, insertRevocation, listRevocations } from './store.ts';
+import { readCrlConfig } from '../crl/settings.operations.ts';
+import type { Authority } from '../mount-state/authority.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import {
+  findRevocation,
+  insertRevocation,
+  listRevocations,
+} from '../mount-state/revocations.store.ts';
 
 /** Which certificate is meant: exactly one of the two. */
 export interface RevokeInput {

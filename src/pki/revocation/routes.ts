@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { pemText, serialText } from '../certificates/field-kinds.ts';
+import { pemText, serialText } from '../fields/field-kinds.ts';
 import { listRevoked, revokeCertificate, revokeWithKey } from './operations.ts';
 
 const which = {

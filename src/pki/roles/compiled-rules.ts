@@ -1,3 +1,4 @@
+import { WorkedOut } from '../../core/fairness/worked-out.ts';
 import {
   expandTemplate,
   type IdentityFacts,
@@ -10,9 +11,8 @@ import { textBytes } from '../../core/kept.ts';
 import { type Budget, PatternSet } from '../../core/pattern-set.ts';
 import { remembered } from '../../core/remembered.ts';
 import { isHostPart, isUriPart, isWholeName, isWholeUri } from '../../core/template-values.ts';
-import { WorkedOut } from '../../core/worked-out.ts';
-import { isAscii, toAsciiHostName } from './host-name.ts';
-import { parseOtherSan } from './other-san.ts';
+import { isAscii, toAsciiHostName } from '../fields/host-name.ts';
+import { parseOtherSan } from '../fields/other-san.ts';
 import type { Role } from './role.ts';
 
 /** The role fields that list what names may be. */

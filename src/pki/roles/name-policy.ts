@@ -1,8 +1,10 @@
 import { isIP } from 'node:net';
-import { judgeAddress } from '../../access/tokens/addresses.ts';
+import { judgeAddress } from '../../config/cidrs.ts';
 import { parseUrl } from '../../core/domain-names.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import type { Budget } from '../../core/pattern-set.ts';
+import { isAscii, isWildcardLabel, toAsciiHostName } from '../fields/host-name.ts';
+import type { OtherSan } from '../fields/other-san.ts';
 import {
   type CompiledRules,
   climbs,
@@ -11,8 +13,6 @@ import {
   isBeneath,
   isListed,
 } from './compiled-rules.ts';
-import { isAscii, isWildcardLabel, toAsciiHostName } from './host-name.ts';
-import type { OtherSan } from './other-san.ts';
 import type { Role } from './role.ts';
 
 export type NameVerdict = { allowed: true } | { allowed: false; because: string };

@@ -4,7 +4,7 @@ import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts
 import { countCommitting } from '../../../test/support/committing.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { findCachedRole, readRole, removeRole, updateRole, writeRole } from './operations.ts';
 import { planRole, type Role, roleSchema } from './role.ts';

@@ -1,15 +1,15 @@
-import { commitInTurn, type Planned } from '../../access/attempts/operations.ts';
-import type { Caller } from '../../access/caller.ts';
+import { commitInTurn, type Planned } from '../../access/standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import type { Answer } from '../../http/route.ts';
-import { findIssuer } from '../authority/authority.ts';
-import { readAuthority } from '../authority/operations.ts';
-import { ownPaths } from '../authority/own-paths.ts';
+import { findIssuer } from '../mount-state/authority.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import { ownPaths } from '../mount-state/own-paths.ts';
 import { weighLists } from './compiled-rules.ts';
 import {
   describeRole,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { requireCidrs } from '../../access/tokens/addresses.ts';
 import { blockList } from '../../access/tokens/field-kinds.ts';
+import { requireCidrs } from '../../config/cidrs.ts';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import {
@@ -23,11 +23,11 @@ import {
   isNotAfterBound,
   keyUsageList,
   otherSanList,
-} from '../certificates/field-kinds.ts';
-import { warnOfUnknownUsages } from '../certificates/usages.ts';
-import { keySize, referenceText, signatureSize } from '../keys/field-kinds.ts';
-import { resolveKeyParameters } from '../keys/key-parameters.ts';
-import { parseOtherSan } from './other-san.ts';
+} from '../fields/field-kinds.ts';
+import { keySize, referenceText, signatureSize } from '../fields/key-field-kinds.ts';
+import { resolveKeyParameters } from '../fields/key-parameters.ts';
+import { parseOtherSan } from '../fields/other-san.ts';
+import { warnOfUnknownUsages } from '../fields/usages.ts';
 import { parsePolicyIdentifiers, policyIdentifierList } from './policy-identifiers.ts';
 
 /** None stands for both; their order and case say nothing. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { listRoles, readRole, removeRole, updateRole, writeRole } from './operations.ts';
 import { roleFields, rolePatchSchema, roleReplySchema } from './role.ts';
 

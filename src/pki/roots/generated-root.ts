@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { encodePem } from '../../core/pem.ts';
 import { encodePrivateKey } from '../../x509/private-keys.ts';
-import { encodeCertificatePem } from '../issuers/issuer.ts';
-import type { RootRequest } from '../issuers/root.ts';
+import { encodeCertificatePem } from '../mount-state/issuer.ts';
+import type { RootRequest } from '../profile/root.ts';
 
 /** What is answered of a root that was made. */
 export interface GeneratedRoot {

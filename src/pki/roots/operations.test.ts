@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { z } from 'zod';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
-import type { App } from '../../app.ts';
+import type { App } from '../../app/app.ts';
+import type { Mount } from '../../app/mount.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Mount } from '../../mounts/mount.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { isSelfSigned, parseCertificate } from '../../x509/certificate.ts';
-import { readAuthority } from '../authority/operations.ts';
 import { readCaDer } from '../certificates/operations.ts';
 import { findCertificate, listSerials } from '../certificates/store.ts';
 import { writeIssuersConfig } from '../config/operations.ts';
@@ -21,9 +20,10 @@ import {
   updateIssuer,
   writeIssuer,
 } from '../issuers/operations.ts';
-import { rootFields } from '../issuers/root.ts';
 import { issuerFields } from '../issuers/settings.ts';
 import { generateStoredKey, removeKey, updateKey } from '../keys/operations.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import { rootFields } from '../profile/root.ts';
 import { generateRoot, newSerialNumber } from './operations.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));

@@ -1,25 +1,17 @@
-import type { Caller } from '../../access/caller.ts';
+import { signInTurn } from '../../access/concurrency/operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
-import { signInTurn } from '../../access/turns/operations.ts';
-import { type App, perApp } from '../../app.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
 import { Failure } from '../../core/failure.ts';
-import { effectiveLeaseTtls, type Mount } from '../../mounts/mount.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import { formatSerial } from '../../x509/serial.ts';
-import { type Authority, resolveKey } from '../authority/authority.ts';
-import { changeAuthority, planDefaultChange } from '../authority/operations.ts';
-import { ownPaths } from '../authority/own-paths.ts';
-import { requireRoomForIssuer, requireRoomForKey } from '../authority/room.ts';
 import { insertCertificate } from '../certificates/store.ts';
-import { DEFAULT_SETTINGS, type IssuerRecord } from '../issuers/issuer.ts';
-import { planRoot, type RootRequest, type WantedRoot } from '../issuers/root.ts';
-import { insertIssuer } from '../issuers/store.ts';
-import { checkNewName, type Key } from '../keys/key.ts';
-import { checkSignatureSize, resolveKeyParameters } from '../keys/key-parameters.ts';
+import { checkSignatureSize, resolveKeyParameters } from '../fields/key-parameters.ts';
 import {
   type FreshKey,
   generateKey,
@@ -28,8 +20,16 @@ import {
   signWith,
   signWithKey,
 } from '../keys/operations.ts';
+import { type Authority, resolveKey } from '../mount-state/authority.ts';
+import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
+import { insertIssuer } from '../mount-state/issuers.store.ts';
+import { checkNewName, type Key } from '../mount-state/key.ts';
+import { changeAuthority, planDefaultChange } from '../mount-state/operations.ts';
+import { ownPaths } from '../mount-state/own-paths.ts';
+import { requireRoomForIssuer, requireRoomForKey } from '../mount-state/room.ts';
 import { planRootOnThread } from '../planning/operations.ts';
 import { isHeavyRoot } from '../planning/task.ts';
+import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import { encodeRoot, type GeneratedRoot } from './generated-root.ts';
 
 /** Of a root's certificate, which goes with all that it signs. */

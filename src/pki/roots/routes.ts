@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
-import { rootFields } from '../issuers/root.ts';
+import { rootFields } from '../profile/root.ts';
 import { generateRoot } from './operations.ts';
 
 const generatedRoot = z.object({

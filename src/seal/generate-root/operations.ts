@@ -1,8 +1,15 @@
-import type { Caller } from '../../access/caller.ts';
-import { prepareRootToken } from '../../access/tokens/minting/operations.ts';
+import { prepareRootToken } from '../../access/tokens/minting.operations.ts';
 import { noteToken } from '../../access/tokens/recorded.ts';
-import { type App, perApp } from '../../app.ts';
+import {
+  encodeToken,
+  oneTimePassword,
+  TOKEN_LENGTH,
+  TOKEN_RANDOMNESS,
+} from '../../access/tokens/token-format.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Seal } from '../seal.ts';
 import {
   addShare,
   type Gathering,
@@ -11,13 +18,11 @@ import {
   isLeft,
   startGathering,
   wipeGathering,
-} from '../gathering.ts';
-import { isCurrentKey, requireShare } from '../proof.ts';
-import type { Seal } from '../seal.ts';
+} from '../share-collection.ts';
 import { deriveHashes } from '../share-hash.ts';
+import { isCurrentKey, requireShare } from '../share-verification.ts';
 import { holdSeal, saveShareHashes } from '../store.ts';
-import { encodeToken, oneTimePassword, TOKEN_LENGTH, TOKEN_RANDOMNESS } from '../token-format.ts';
-import { putShownInForce, recordFirst, requireSeal } from '../unsealing/operations.ts';
+import { putShownInForce, recordFirst, requireSeal } from '../unsealing.operations.ts';
 
 /** A root token that was asked for: it is made when enough share holders agree. */
 interface RootAttempt {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { TOKEN_LENGTH } from '../../access/tokens/token-format.ts';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { longText, optional, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { refusePgp } from '../initialisation.ts';
-import { TOKEN_LENGTH } from '../token-format.ts';
 import {
   cancelRootGeneration,
   type RootStatus,

@@ -1,5 +1,5 @@
-import { type Gathering, isLeft } from '../gathering.ts';
 import type { Seal, ShareCounts } from '../seal.ts';
+import { type Gathering, isLeft } from '../share-collection.ts';
 
 /** Which key gets new shares: the seal key of `shamir`, or the recovery key of `keyfile`. */
 export type RekeyTarget = 'secret' | 'recovery';

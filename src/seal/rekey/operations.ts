@@ -1,11 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Caller } from '../../access/caller.ts';
-import { type App, perApp } from '../../app.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { KEY_LENGTH, NONCE_LENGTH } from '../../barrier/envelope.ts';
 import { Failure } from '../../core/failure.ts';
-import { KEY_LENGTH, NONCE_LENGTH } from '../envelope.ts';
-import { addShare, gatheredKey, isComplete, startGathering, wipeGathering } from '../gathering.ts';
 import { splitKey } from '../operations.ts';
-import { isCurrentKey, requireShare } from '../proof.ts';
 import {
   judgeShareCounts,
   openRootKey,
@@ -15,9 +13,17 @@ import {
   type ShareCounts,
   wrapRootKey,
 } from '../seal.ts';
+import {
+  addShare,
+  gatheredKey,
+  isComplete,
+  startGathering,
+  wipeGathering,
+} from '../share-collection.ts';
 import { hashShares } from '../share-hash.ts';
+import { isCurrentKey, requireShare } from '../share-verification.ts';
 import { replaceSeal } from '../store.ts';
-import { putShownInForce, recordFirst, requireSeal } from '../unsealing/operations.ts';
+import { putShownInForce, recordFirst, requireSeal } from '../unsealing.operations.ts';
 import {
   isRekeyLeft,
   type PendingKey,
@@ -26,7 +32,7 @@ import {
   rekeyStatus,
   verificationStatus,
 } from './attempt.ts';
-import { noteNext, putInForce, requireFreePlace } from './confirming/operations.ts';
+import { noteNext, putInForce, requireFreePlace } from './confirmation.operations.ts';
 
 type Attempts = Record<RekeyTarget, RekeyAttempt | undefined>;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
 import { refusePgp } from '../initialisation.ts';
 import { shareText } from '../share-text.ts';
 import type { RekeyTarget } from './attempt.ts';

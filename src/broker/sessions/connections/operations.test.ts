@@ -5,16 +5,16 @@ import { openTestApp } from '../../../../test/support/app.ts';
 import { eachEngine, type Open } from '../../../../test/support/engines.ts';
 import { copyRow, numbered } from '../../../../test/support/many-rows.ts';
 import { systemCaller } from '../../../access/system-caller.ts';
-import type { App } from '../../../app.ts';
+import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
-import { deleteLink, insertLink } from '../../links/store.ts';
-import type { Resource } from '../../resource.ts';
-import type { ResourceTypeName } from '../../resource-types.ts';
-import { findResource, insertResource, saveResource } from '../../resources/store.ts';
-import { planDue, planLoss } from '../ending/operations.ts';
-import type { Loss } from '../ending/store.ts';
+import { deleteLink, insertLink } from '../../resource/links/store.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { findResource, insertResource, saveResource } from '../../resource/store.ts';
+import type { ResourceTypeName } from '../../resource/types.ts';
 import { describeStates, mayFollow } from '../session.ts';
 import { findSession, insertSession } from '../store.ts';
+import { planDue, planLoss } from '../termination.operations.ts';
+import type { Loss } from '../termination.store.ts';
 import {
   activateSession,
   authorizeConnection,

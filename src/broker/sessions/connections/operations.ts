@@ -1,18 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Caller } from '../../../access/caller.ts';
-import type { App } from '../../../app.ts';
+import type { App } from '../../../app/app.ts';
+import type { Caller } from '../../../app/caller.ts';
+import type { Place } from '../../../barrier/envelope.ts';
 import { Failure } from '../../../core/failure.ts';
-import type { Place } from '../../../seal/envelope.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
-import { newResourceId } from '../../resource-types.ts';
-import { findResource } from '../../resources/store.ts';
+import { findResource } from '../../resource/store.ts';
+import { newResourceId } from '../../resource/types.ts';
 import { type EligibleWorker, judgeWorker } from '../../workers/selection.ts';
-import {
-  endCredentials,
-  planCredentialsEnd,
-  planTermination,
-  takeCredentialsBack,
-} from '../ending/operations.ts';
 import {
   connectionsLeft,
   LIVE_STATUSES,
@@ -20,6 +14,12 @@ import {
   type SessionStatus,
 } from '../session.ts';
 import { activate, cancel, findSession } from '../store.ts';
+import {
+  endCredentials,
+  planCredentialsEnd,
+  planTermination,
+  takeCredentialsBack,
+} from '../termination.operations.ts';
 import { type ClosedReason, type ConnectionEnds, TOFU_LENGTH } from './connection.ts';
 import {
   close,

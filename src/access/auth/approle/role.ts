@@ -1,0 +1,47 @@
+import type { z } from 'zod';
+import { requireCidrs } from '../../../config/cidrs.ts';
+import { Failure } from '../../../core/failure.ts';
+import { duration, flag, integer, patchOf } from '../../../core/fields.ts';
+import { storedOf } from '../../../core/stored-fields.ts';
+import { blockList } from '../../tokens/field-kinds.ts';
+import { checkTokenSettings, tokenSettingFields } from '../../tokens/settings.ts';
+
+export const approleFields = {
+  bind_secret_id: flag(true).describe('A log-in needs a secret ID, not the role ID alone.'),
+  local_secret_ids: flag(false).describe('Kept and answered.'),
+  secret_id_bound_cidrs: blockList([]).describe('Addresses to log in from. Empty: all.'),
+  secret_id_num_uses: integer(0).describe('Log-ins a secret ID is good for. 0: unlimited.'),
+  secret_id_ttl: duration(0).describe('How long a secret ID lives. Seconds; 0: for ever.'),
+  ...tokenSettingFields,
+};
+/** As a role is kept. */
+export const storedApprole = storedOf(approleFields);
+export const approlePatch = patchOf(approleFields);
+export type Approle = z.output<typeof storedApprole>;
+
+/**
+ * @param stored what it was
+ * @throws Failure `invalid` for what cannot go together, or would let anybody in
+ */
+export function checkApprole(role: Approle, stored: Approle | undefined): void {
+  checkTokenSettings(role, stored);
+  if (role.secret_id_num_uses < 0) refuse('secret_id_num_uses cannot be negative');
+  requireCidrs('secret_id_bound_cidrs', role.secret_id_bound_cidrs);
+  // A role ID is no secret; without either it would be the only thing asked for.
+  const isBound = role.secret_id_bound_cidrs.length > 0 || role.token_bound_cidrs.length > 0;
+  if (!role.bind_secret_id && !isBound) {
+    refuse(
+      'at least one constraint should be enabled on the role: bind_secret_id, secret_id_bound_cidrs or token_bound_cidrs',
+    );
+  }
+}
+
+/** A role as it is read. */
+export function describeApprole(role: Approle): Record<string, unknown> {
+  const { secret_id_bound_cidrs: cidrs } = role;
+  return { ...role, secret_id_bound_cidrs: cidrs.length > 0 ? cidrs : null };
+}
+
+function refuse(message: string): never {
+  throw new Failure('invalid', message);
+}

@@ -1,0 +1,140 @@
+import { areWithin, requireCidrs } from '../../../config/cidrs.ts';
+import { comparedBy } from '../../../core/comparison.ts';
+import { hasControl } from '../../../core/control-characters.ts';
+import { Failure } from '../../../core/failure.ts';
+import { text } from '../../../core/fields.ts';
+import { parseJsonText } from '../../../core/json-text.ts';
+import { formatTimestamp } from '../../../core/timestamps.ts';
+import type { Approle } from './role.ts';
+
+/** What is fixed when a secret ID is made. */
+export interface SecretIdBody {
+  metadata: Record<string, string>;
+  /** Addresses to log in from; empty: those of the role. */
+  cidr_list: string[];
+  /** Addresses its tokens may be used from; empty: those of the role. */
+  token_bound_cidrs: string[];
+  /** 0: unlimited. */
+  num_uses: number;
+  /** Seconds; 0: for ever. */
+  ttl: number;
+  created_at: number;
+}
+
+/** A secret ID as stored: its text is known to its owner alone. Times in Unix seconds. */
+export interface SecretId extends SecretIdBody {
+  /** Keyed hash of its text. */
+  id: string;
+  accessor: string;
+  mount_id: string;
+  role: string;
+  expires_at: number | undefined;
+  /** Log-ins left when `num_uses` is not 0. */
+  uses_left: number;
+}
+
+export interface SecretIdWish {
+  /** JSON object as text. */
+  metadata: string;
+  cidr_list: string[];
+  token_bound_cidrs: string[];
+  num_uses?: number | undefined;
+  ttl?: number | undefined;
+}
+
+/**
+ * Decides what secret ID a role gives.
+ *
+ * @throws Failure `invalid` when it is asked for more than the role allows
+ */
+export function planSecretId(role: Approle, wish: SecretIdWish, now: number): SecretIdBody {
+  const num_uses = wish.num_uses ?? role.secret_id_num_uses;
+  const ttl = wish.ttl ?? role.secret_id_ttl;
+  if (num_uses < 0) throw refuse('num_uses cannot be negative');
+  if (isBeyond(num_uses, role.secret_id_num_uses)) {
+    throw refuse(`num_uses cannot be higher than the role's secret_id_num_uses`);
+  }
+  if (isBeyond(ttl, role.secret_id_ttl)) {
+    throw refuse(`ttl cannot be longer than the role's secret_id_ttl`);
+  }
+  requireCidrs('cidr_list', wish.cidr_list);
+  requireCidrs('token_bound_cidrs', wish.token_bound_cidrs);
+  if (!areWithin(wish.token_bound_cidrs, role.token_bound_cidrs)) {
+    throw refuse("token_bound_cidrs must lie within the role's token_bound_cidrs");
+  }
+  return {
+    metadata: parseMetadata(wish.metadata),
+    cidr_list: wish.cidr_list,
+    token_bound_cidrs: wish.token_bound_cidrs,
+    num_uses,
+    ttl,
+    created_at: now,
+  };
+}
+
+/** 0 is without limit, and so beyond any that is set. */
+function isBeyond(wanted: number, limit: number): boolean {
+  return limit > 0 && (wanted === 0 || wanted > limit);
+}
+
+function parseMetadata(sent: string): Record<string, string> {
+  const found = findMetadata(sent);
+  if (!found)
+    throw refuse(
+      'metadata must be a JSON object with string values, as text, without control characters',
+    );
+  return found;
+}
+
+/** More cannot be in as long a text. */
+const METADATA = { maxDepth: 1, maxValues: 2_000, maxMembers: 2_000 };
+
+function findMetadata(sent: string): Record<string, string> | undefined {
+  if (sent === '') return {};
+  const parsed = parseJsonText(sent, METADATA);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+  const entries: [string, unknown][] = Object.entries(parsed);
+  const texts = entries.flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' ? [[name, value]] : [],
+  );
+  const isSound = texts.length === entries.length && !hasControl(parsed);
+  return isSound ? Object.fromEntries(texts) : undefined;
+}
+
+/** A JSON object as text: compared by its members, however it is written. */
+export const metadataText = comparedBy(text, {
+  form: (read) => (typeof read === 'string' ? (findMetadata(read) ?? read) : read),
+  also(sent) {
+    const found = findMetadata(sent);
+    return found ? [JSON.stringify(found)] : [];
+  },
+});
+
+/** Says whether a secret ID can still be used. */
+export function isUsable(
+  secret: Pick<SecretId, 'expires_at' | 'num_uses' | 'uses_left'>,
+  now: number,
+): boolean {
+  if (secret.expires_at !== undefined && secret.expires_at <= now) return false;
+  return secret.num_uses === 0 || secret.uses_left > 0;
+}
+
+/** What a look-up tells of a secret ID. */
+export function describeSecretId(secret: SecretId): Record<string, unknown> {
+  return {
+    cidr_list: secret.cidr_list,
+    creation_time: formatTimestamp(secret.created_at),
+    expiration_time:
+      secret.expires_at === undefined ? '0001-01-01T00:00:00Z' : formatTimestamp(secret.expires_at),
+    last_updated_time: formatTimestamp(secret.created_at),
+    metadata: secret.metadata,
+    secret_id_accessor: secret.accessor,
+    secret_id_num_uses: secret.num_uses === 0 ? 0 : secret.uses_left,
+    secret_id_ttl: secret.ttl,
+    token_bound_cidrs: secret.token_bound_cidrs,
+  };
+}
+
+function refuse(message: string): Failure {
+  return new Failure('invalid', message);
+}

@@ -1,0 +1,128 @@
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
+import type { Answer } from '../../app/route.ts';
+import { Failure } from '../../core/failure.ts';
+import { presentMount } from '../../mounts/operations.ts';
+import { holdSettings } from '../../mounts/store.ts';
+import type { Effect } from '../../store/write.ts';
+import { findAlias } from '../identity/aliases.store.ts';
+import { nameKey } from '../identity/entity.ts';
+import { ensureEntityForAlias } from '../identity/operations.ts';
+import { listEntityPolicies } from '../identity/persons.operations.ts';
+import { findEntityById } from '../identity/store.ts';
+import { settle } from '../standing/attempts.operations.ts';
+import { mintToken, nowSeconds } from '../tokens/minting.operations.ts';
+import { noteToken } from '../tokens/recorded.ts';
+import { type LogIn, planLogIn } from '../tokens/settings.ts';
+import { answerMinted } from './minted.operations.ts';
+
+/** What is changed while somebody logs in has it tried again. */
+const ATTEMPTS = 8;
+
+/**
+ * Makes the token of a log-in that has succeeded, together with the effects it had. It stands for the entity that the
+ * mount means by `alias`; whoever comes for the first time gets one. Who logs in is found again when what lets them in
+ * was changed by somebody else meanwhile: nobody who came rightly is told that they did not.
+ *
+ * @param find reads what lets them in whenever it is called; undefined: nothing does
+ * @returns undefined when nothing lets them in, or whom it stands for may not come in
+ * @throws Failure `unavailable` when it is changed again and again
+ */
+export async function logInIfFound(
+  app: App,
+  caller: Caller,
+  find: () => Promise<SucceededLogIn | undefined>,
+): Promise<Answer | undefined> {
+  // Who it is, and so where that is changed, is known once it was found.
+  const line = { app, thing: '' };
+  const attempt = async (): Promise<Answer | undefined> => {
+    const found = await find();
+    if (!found) return undefined;
+    line.thing = found.line;
+    try {
+      return await logIn(app, caller, found);
+    } catch (error) {
+      if (error instanceof Failure && error.kind === 'forbidden') return undefined;
+      throw error;
+    }
+  };
+  try {
+    return await settle(app, caller, attempt, ATTEMPTS, line);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    throw new Failure('unavailable', 'what this log-in rests on is being changed; try again', {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Whether whom a mount means by a name may come in. It belongs to the proof, and is asked whether or not that
+ * succeeds: a refusal of its own would tell that a password is right, and count for no failure. Whether or not there is
+ * anybody, as much is read: no time tells that there is.
+ */
+export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<boolean> {
+  const known = await findAlias(app.db, mount.accessor, alias);
+  const entity = await findEntityById(app.db, known?.entity_id ?? NOBODY);
+  return !entity?.disabled;
+}
+
+/** The id of nothing. */
+const NOBODY = '';
+
+/** @throws Failure `forbidden` for whoever it stands for */
+async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<Answer> {
+  const person = await ensureEntityForAlias(app, caller.mount, input.alias);
+  // Whoever has more policies than are read gets no token that could not be used. Who is new has
+  // none, and is not to be remembered as somebody who is not there.
+  if (!person.is_new) await listEntityPolicies(app, person.entity.id);
+  return logInAs(app, caller, input, person);
+}
+
+/** Somebody who has proved to be who they say. */
+export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
+  /** What the mount calls whoever logs in. */
+  alias: string;
+  /** In which what lets them in is changed. */
+  line: string;
+  effects?: readonly Effect[];
+}
+
+async function logInAs(
+  app: App,
+  caller: Caller,
+  input: SucceededLogIn,
+  { entity, alias, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
+): Promise<Answer> {
+  if (entity.disabled) throw new Failure('forbidden', 'permission denied');
+  const mount = await presentMount(app, caller.mount);
+  const { token: plan, warnings } = planLogIn({
+    ...input,
+    entity_id: entity.id,
+    alias: {
+      id: alias.id,
+      mount_accessor: alias.mount_accessor,
+      name_key: nameKey(alias.name),
+      ...(alias.moves === 0 ? {} : { moves: alias.moves }),
+    },
+    remote_address: caller.record.remote_address,
+    path: caller.record.path,
+    mount: {
+      id: mount.id,
+      token_type: mount.config.token_type,
+      ...effectiveLeaseTtls(mount.config),
+    },
+    now: nowSeconds(app),
+  });
+  const minted = mintToken(app, plan);
+  noteToken(caller, minted.token);
+  // In the order in which a removal takes them: the account, then what it is called.
+  await app.commitOnce(caller, [
+    ...holdSettings(mount),
+    ...(input.effects ?? []),
+    ...effects,
+    ...minted.effects,
+  ]);
+  return answerMinted(app, minted, warnings);
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
+import { patchOf, text } from '../../../core/fields.ts';
+import { tokenRoleFields } from '../../tokens/role.ts';
+import {
+  isTokenRole,
+  listTokenRoleNames,
+  readTokenRole,
+  removeTokenRole,
+  writeTokenRole,
+} from './roles.operations.ts';
+
+const role_name = text().describe('Name of the role.');
+const anything = z.record(z.string(), z.unknown());
+
+export const tokenRoleRoutes: AnyRoute[] = [
+  vaultRoute({
+    id: 'token-list-roles',
+    method: 'LIST',
+    path: '/v1/auth/{mount}/roles',
+    summary: 'List token roles',
+    access: { capability: 'list' },
+    input: z.object({}),
+    output: anything,
+    failures: ['not_found'],
+    run: (app) => listTokenRoleNames(app),
+  }),
+  vaultRoute({
+    id: 'token-read-role',
+    method: 'GET',
+    path: '/v1/auth/{mount}/roles/{role_name}',
+    summary: 'Read a token role',
+    access: { capability: 'read' },
+    input: z.object({ role_name }),
+    output: anything,
+    failures: ['not_found'],
+    run: readTokenRole,
+  }),
+  vaultRoute({
+    id: 'token-write-role',
+    method: 'POST',
+    path: '/v1/auth/{mount}/roles/{role_name}',
+    summary: 'Write a token role',
+    access: { capability: 'update', exists: isTokenRole },
+    audit: ['role_name', ...Object.keys(tokenRoleFields)],
+    old_names: { period: 'token_period', explicit_max_ttl: 'token_explicit_max_ttl' },
+    input: patchOf(tokenRoleFields).extend({ role_name }),
+    output: anything,
+    failures: ['invalid'],
+    run: writeTokenRole,
+  }),
+  vaultRoute({
+    id: 'token-delete-role',
+    method: 'DELETE',
+    path: '/v1/auth/{mount}/roles/{role_name}',
+    summary: 'Delete a token role',
+    access: { capability: 'delete' },
+    audit: ['role_name'],
+    input: z.object({ role_name }),
+    output: anything,
+    failures: [],
+    run: removeTokenRole,
+  }),
+];

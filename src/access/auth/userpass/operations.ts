@@ -1,0 +1,225 @@
+import type { App } from '../../../app/app.ts';
+import type { Caller } from '../../../app/caller.ts';
+import type { Answer } from '../../../app/route.ts';
+import { judgeAddress } from '../../../config/cidrs.ts';
+import { Failure } from '../../../core/failure.ts';
+import { mergePatch } from '../../../core/fields.ts';
+import { foldName } from '../../../core/fold.ts';
+import { listKeys } from '../../../core/key-list.ts';
+import { bumpPermissionVersion } from '../../../store/permission-version.ts';
+import type { Write } from '../../../store/write.ts';
+import { hashInTurn } from '../../concurrency/operations.ts';
+import { commitEnd, endInTurn } from '../../endings/operations.ts';
+import { endLogInsBeforehand, planAliasRemoval } from '../../identity/operations.ts';
+import { removeLogInsAfterCommit } from '../../leases/expiration.operations.ts';
+import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
+import { checkTokenSettings, type TokenSettings } from '../../tokens/settings.ts';
+import type { Token } from '../../tokens/token.ts';
+import { attemptLogIn } from '../lockout/operations.ts';
+import { logInIfFound, mayComeIn, type SucceededLogIn } from '../login.operations.ts';
+import { hashPassword, NO_PASSWORD, SALT_LENGTH, verifyPassword } from './password.ts';
+import {
+  deleteUser,
+  findPasswordHash,
+  findStoredUser,
+  findUser,
+  holdUser,
+  listUserNames,
+  measureUser,
+  parseUser,
+  type StoredUser,
+  saveUser,
+} from './store.ts';
+import { storedUser, type User } from './user.ts';
+
+type SentUser = { [Name in keyof User]?: User[Name] | undefined };
+
+function keyOf(caller: Caller, input: { username: string }): { mount_id: string; name: string } {
+  return { mount_id: caller.mount.id, name: foldName(input.username) };
+}
+
+export async function isUser(
+  app: App,
+  caller: Caller,
+  params: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const key = keyOf(caller, { username: params.username ?? '' });
+  return (await measureUser(app.db, key)) > 0;
+}
+
+export async function readUser(
+  app: App,
+  caller: Caller,
+  input: { username: string },
+): Promise<Answer> {
+  const { mount_id, name } = keyOf(caller, input);
+  const user = await findUser(app.db, mount_id, name);
+  if (!user) throw new Failure('not_found', '');
+  return { data: user };
+}
+
+export async function listUsers(app: App, caller: Caller): Promise<Answer> {
+  return listKeys((page) => listUserNames(app.db, { mount_id: caller.mount.id, ...page }), {});
+}
+
+/** Writes a user; what is left out stays as it was, the password too. */
+export async function writeUser(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string; policies?: string[] | undefined } & SentUser,
+): Promise<Answer> {
+  const { username: _name, password, policies, ...sent } = input;
+  const token_policies = sent.token_policies ?? policies;
+  return changeUser(app, caller, input, { ...sent, token_policies });
+}
+
+export async function resetPassword(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+): Promise<Answer> {
+  if (input.password === '') throw new Failure('invalid', 'missing password');
+  return changeUser(app, caller, input, {}, requireUser);
+}
+
+export async function replacePolicies(
+  app: App,
+  caller: Caller,
+  input: { username: string; token_policies: string[] },
+): Promise<Answer> {
+  const { username, token_policies } = input;
+  return changeUser(app, caller, { username, password: '' }, { token_policies }, requireUser);
+}
+
+function requireUser(stored: StoredUser | undefined): void {
+  if (!stored) throw new Failure('invalid', 'username does not exist');
+}
+
+const replaced = (): Failure =>
+  new Failure('conflict', 'the user, or the password, is another one by now: try again');
+
+const lineOf = (key: { mount_id: string; name: string }): string =>
+  `user ${key.mount_id} ${key.name}`;
+
+/** @param check whether it may be done to what is there */
+async function changeUser(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+  sent: SentUser,
+  check: (stored: StoredUser | undefined) => void = () => {},
+): Promise<Answer> {
+  const key = keyOf(caller, input);
+  const { password } = input;
+  let hashed: string | undefined;
+  const hash = () =>
+    hashInTurn(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
+  const first = password === '' ? undefined : await findPasswordHash(app.db, key);
+  const plan = async (): Promise<Planned<Answer>> => {
+    const stored = await findStoredUser(app.db, key.mount_id, key.name);
+    check(stored);
+    // Somebody else of that name, perhaps, and no password is given to whom it was not meant for.
+    if (password !== '' && first !== stored?.password_hash) throw replaced();
+    const before = stored ? parseUser(stored) : storedUser.parse({});
+    const user = mergePatch(before, sent);
+    checkTokenSettings(user, before);
+    // Made once, however often it is planned: it takes longer than all else.
+    if (password !== '') hashed ??= await hash();
+    const password_hash = hashed ?? stored?.password_hash;
+    if (password_hash === undefined) throw new Failure('invalid', 'missing password');
+    const effects = [saveUser(key, stored, { user, password_hash })];
+    return { effects, result: {}, found: stored !== undefined };
+  };
+  const bytes = await measureUser(app.db, key);
+  // Who waits to have a password hashed, behind others of their address, holds no place that a long user takes.
+  if (bytes > 0 && password !== '') hashed = await hash();
+  return commitInTurn(app, caller, plan, { thing: lineOf(key), changes: true, bytes });
+}
+
+export async function removeUser(
+  app: App,
+  caller: Caller,
+  input: { username: string },
+): Promise<Answer> {
+  const key = keyOf(caller, input);
+  // Whoever is given the name later is not who had it: what it stood for goes with the user, and so
+  // does whatever logged in with it.
+  const at = { mount_accessor: caller.mount.accessor, name: key.name };
+  await endInTurn(app, lineOf(key), async () => {
+    await endLogInsBeforehand(app, caller, at);
+    const removed = await planAliasRemoval(app, at);
+    const effects = [deleteUser(key), ...removed, ...bumpPermissionVersion()];
+    await commitEnd(app, () => app.commit(caller, effects));
+  });
+  await removeLogInsAfterCommit(app, caller);
+  return {};
+}
+
+/** What a user gives to log-ins by now, and what holds it; undefined once the user is gone. */
+export async function findUserSettings(
+  app: App,
+  { mount_id, meta }: Pick<Token, 'mount_id' | 'meta'>,
+): Promise<{ settings: TokenSettings; held: Write } | undefined> {
+  const name = meta?.username ?? '';
+  const stored = await findStoredUser(app.db, mount_id, name);
+  return stored && { settings: parseUser(stored), held: holdUser({ mount_id, name }, stored) };
+}
+
+const WRONG = 'invalid username or password';
+
+/** Logs a user in with a password; who has none here is refused in the same words and time. */
+export async function logInWithPassword(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+): Promise<Answer> {
+  if (input.password === '') throw new Failure('invalid', 'missing password');
+  const answer = await logInIfFound(app, caller, finderOf(app, caller, input));
+  // Locked or wrong, there or not, or another one by now, or whom they stand for may not come in:
+  // nobody is told which, for that would tell that the password is right.
+  if (!answer) throw new Failure('invalid', WRONG);
+  return answer;
+}
+
+/** Finds who logs in: at first by the password, and from then on as whoever still has the same one. */
+function finderOf(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+): () => Promise<SucceededLogIn | undefined> {
+  const { mount_id, name } = keyOf(caller, input);
+  const findUser = async (): Promise<StoredUser | undefined> => {
+    const stored = await findStoredUser(app.db, mount_id, name);
+    caller.record.recognised = stored !== undefined;
+    return stored;
+  };
+  const isNear = (stored: StoredUser): boolean =>
+    judgeAddress(parseUser(stored).token_bound_cidrs, caller.record.remote_address);
+  const prove = () =>
+    attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
+      const stored = await findUser();
+      // Beside the hash, which takes longer.
+      const [isLetIn, matches] = await Promise.all([
+        mayComeIn(app, caller.mount, name),
+        verifyPassword(input.password, stored?.password_hash ?? NO_PASSWORD),
+      ]);
+      return stored && matches && isNear(stored) && isLetIn ? stored : undefined;
+    });
+  let proved: Awaited<ReturnType<typeof prove>>;
+  return async () => {
+    const isAgain = proved !== undefined;
+    proved ??= await prove();
+    if (!proved) return undefined;
+    const stored = isAgain ? await findUser() : proved.found;
+    const isProved = stored?.password_hash === proved.found.password_hash;
+    if (!stored || !isProved || !isNear(stored)) return undefined;
+    return {
+      settings: parseUser(stored),
+      display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
+      meta: { username: name },
+      alias: name,
+      line: lineOf({ mount_id, name }),
+      effects: [...proved.effects, holdUser({ mount_id, name }, stored)],
+    };
+  };
+}

@@ -1,6 +1,0 @@
-import type { Job } from '../../job.ts';
-import { tidyFailures } from './operations.ts';
-
-export const lockoutJobs: readonly Job[] = [
-  { name: 'access/lockout', every_ms: 300_000, run: tidyFailures },
-];

@@ -1,0 +1,229 @@
+import type { z } from 'zod';
+import type { NameForm } from '../acl/name-form.ts';
+import type { FailureKind } from '../core/failure.ts';
+import type { App } from './app.ts';
+import type { Caller } from './caller.ts';
+import { checkOf } from './input.ts';
+
+export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
+export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
+
+/** What an operation of the Vault API hands back; `wire/vault.ts` makes the envelope of it. */
+export interface Answer<Data = unknown> {
+  /** The payload; `null` for an envelope without one, absent for an empty 204. */
+  data?: Data;
+  warnings?: string[];
+  lease?: { id: string; seconds: number; renewable: boolean };
+  auth?: AuthAnswer;
+  /** Other than 200 (with payload) or 204 (without). */
+  status?: number;
+  /** Bytes as they are, instead of an envelope. Empty bytes are a 204. */
+  raw?: RawAnswer;
+  /** A field of `data` whose text is long: ASCII, escaped for JSON already. */
+  long_text?: { field: string; body: SizedBody };
+  /** What stands in `data`, which is empty there: JSON without its braces, written before for many. */
+  written_data?: Uint8Array;
+  /** As `written_data`, of any length and in pieces, which begin anew each time: a `flat` answer has them twice. */
+  long_data?: { pieces: Iterable<string>; kept: Kept };
+  /** A field of `data` whose list, empty there, is given page by page. */
+  long_list?: LongList;
+  /** The answer is wrapped already; nothing else is set then. */
+  wrap_info?: WrapInfo;
+  /** Already dressed JSON text (sys/health and its like, which have no envelope). */
+  bare?: Record<string, unknown>;
+  /** Keys of `data` repeated beside the envelope's own, for readers of old. */
+  flat?: boolean;
+  /** When the thing read last changed, Unix milliseconds; answers conditional reads. */
+  last_modified?: number;
+  /** Further headers; sent if the mount's `allowed_response_headers` has them. */
+  headers?: Record<string, string>;
+}
+
+/**
+ * `info`: what is told of each of them, in a field of its own, which is empty in `data`. In an answer that is
+ * `flat` the pages are gone through twice.
+ */
+export interface LongList {
+  field: string;
+  pages: AsyncIterable<readonly string[]>;
+  kept?: Kept;
+  info?: {
+    field: string;
+    pages: AsyncIterable<readonly string[] | Readonly<Record<string, unknown>>>;
+  };
+}
+
+export interface RawAnswer {
+  content_type: string;
+  body: Uint8Array | string | LongBody;
+}
+
+/** A body of any length, given piece by piece as fast as the client takes it. */
+export type LongBody = SizedBody | PagedBody;
+
+export interface SizedBody {
+  /** Bytes of all pieces together. */
+  length: number;
+  /** Begins anew each time. */
+  pieces(): Iterable<Uint8Array>;
+}
+
+/** Bytes that one takes that is made while it is sent: before it is begun, and then. */
+export interface Kept {
+  waiting: number;
+  sent: number;
+}
+
+/** One that is made while it is sent, and only once. */
+export interface PagedBody {
+  length: undefined;
+  /** Where that may be more than usual. */
+  kept?: Kept | undefined;
+  pieces(): AsyncIterable<Uint8Array>;
+}
+
+/** What stands for a wrapped answer. */
+export interface WrapInfo {
+  /** Good for taking the answer, once. */
+  token: string;
+  accessor: string;
+  /** Seconds. */
+  ttl: number;
+  creation_time: string;
+  /** Where the answer came from, e.g. `pki/issue/web`. */
+  creation_path: string;
+  /** Of the token that the answer holds. */
+  wrapped_accessor?: string;
+}
+
+/** The `auth` object of a log-in or a made token. */
+export interface AuthAnswer {
+  client_token: string;
+  accessor: string;
+  policies: readonly string[];
+  token_policies: readonly string[];
+  identity_policies?: readonly string[];
+  metadata: Readonly<Record<string, string>> | null;
+  lease_duration: number;
+  renewable: boolean;
+  entity_id: string;
+  token_type: 'service' | 'batch';
+  orphan: boolean;
+  mfa_requirement: null;
+  num_uses: number;
+}
+
+export interface Access {
+  capability: Capability;
+  /** The path is root-protected: `sudo` is needed besides. */
+  sudo?: boolean;
+  /**
+   * For writes that need `create` when the thing is new and `update` when it is there;
+   * without it a write always needs `capability`.
+   */
+  exists?(app: App, caller: Caller, params: Readonly<Record<string, string>>): Promise<boolean>;
+}
+
+/** Another endpoint, by which the same is set, done or read. */
+export interface SetElsewhere {
+  /** As it is declared, with parameters that this endpoint's path has, too. */
+  path: `/v1/${string}`;
+  /** Where it is read or listed here: how it is there; as here unless told. */
+  method?: 'GET' | 'LIST';
+  /**
+   * By which it is set here: they are held against what policies say of that endpoint. They may be
+   * parameters of this endpoint's path that the other path does not have.
+   */
+  fields: readonly string[];
+  /** A field of this endpoint that is an object, whose fields are meant as well. */
+  within?: string;
+  /** It is made here: fields with nothing in them, which clients send, set nothing. */
+  isNew?: boolean;
+  /** One of these has to say something, by default one of `fields`; none: it is set whatever is sent. */
+  when?: readonly string[];
+}
+
+/** One endpoint, whole: what it does, who may call it, what goes in and out, what it is for. */
+export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodType = z.ZodType> {
+  /** The operationId that clients of this API already know. */
+  id: string;
+  method: Method;
+  /**
+   * OpenAPI template: `/v1/{mount}/roles/{name}`, `/v1/auth/{mount}/login/{username}`,
+   * `/v1/sys/mounts/{path}`. A last segment `{path+}` takes the rest of the path.
+   */
+  path: `/v1/${string}`;
+  summary: string;
+  /** Sections of the standards implemented here, e.g. `RFC 6960 §4.2`. */
+  see?: readonly string[];
+  /** Checked before `run`. `public` is spelt out, so that openness is never an oversight. */
+  access: 'public' | Access;
+  /** Public, but a token that comes along is looked at (what it may see is shown). */
+  identify?: boolean;
+  /**
+   * The field that takes the request's own token where it was not sent: the token is what is
+   * asked about and need not be one that may call anything.
+   */
+  token_field?: string;
+  /** Answered also while the server is sealed or not initialised. */
+  while_sealed?: boolean;
+  input: In;
+  output: Out;
+  /** Refusals a client should be ready for; they become the documented error responses. */
+  failures: readonly FailureKind[];
+  /** Request fields that the audit record may hold as they are. Everything else stays out of it. */
+  audit?: readonly string[];
+  /** Fields that are objects, and what of each a record may hold. */
+  audit_within?: Readonly<Record<string, readonly string[]>>;
+  /**
+   * Fields of `audit` in whose place people send a secret now and then. Where such a request is refused,
+   * and the operation has not recognised what was sent, its record has their hashes.
+   */
+  mistaken?: readonly string[];
+  /**
+   * Fields of `audit` that say where something is, or have fields that do. Where such a request is refused, its record
+   * has the hash of each text of them that may have a user and a password, in whatever form it is.
+   */
+  places?: readonly string[];
+  /** Public reads of which only a count is kept. */
+  counted?: boolean;
+  /** The body's form: `json` (default), or bytes as they come, given to `run` as `input.body`. */
+  body?: 'json' | 'bytes';
+  /** Largest body in bytes; by default 64 KiB on public endpoints, 1 MiB elsewhere. */
+  max_body?: number;
+  /**
+   * With `bytes`: a body longer than that comes as no bytes at all, for protocols that refuse it in
+   * a form of their own.
+   */
+  drop_long_body?: boolean;
+  /**
+   * Path parameters whose value is read in more spellings than one. Permission is judged by one
+   * of them; nothing else in a path may be read so.
+   */
+  name_forms?: Readonly<Record<string, NameForm>>;
+  /** What is set, done or read by other endpoints, too: what policies deny there is denied here. */
+  sets_also?: readonly SetElsewhere[] | undefined;
+  /** Fields that say the same: the old name, and the one that it stands for. */
+  old_names?: Readonly<Record<string, string>>;
+  /** A path parameter's own form where it is not a plain name (`\w(([\w-.]+)?\w)?`). */
+  path_forms?: Readonly<Record<string, RegExp>>;
+  run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;
+}
+
+/** A route in a list of routes: its input and output types are known only to itself. */
+export interface AnyRoute extends Omit<Route, 'run'> {
+  run(app: App, caller: Caller, input: Record<string, unknown>): Promise<Answer>;
+}
+
+/** Declares an endpoint of the Vault API. */
+export function vaultRoute<In extends z.ZodObject, Out extends z.ZodType>(
+  route: Route<In, Out>,
+): AnyRoute {
+  const { run, ...rest } = route;
+  const check = checkOf(route.input);
+  return {
+    ...rest,
+    // The schema is applied here, once, so `run` gets exactly what it declared.
+    run: (app, caller, input) => run(app, caller, check(input)),
+  };
+}

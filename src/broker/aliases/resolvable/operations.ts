@@ -1,0 +1,73 @@
+import type { App } from '../../../app/app.ts';
+import { readAuthority } from '../../iam/grants/operations.ts';
+import { listPlacesById, type Place } from '../../resource/by-ids.store.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
+import { refuseField } from '../../resource/field-errors.ts';
+import type { Authority } from '../../resource/grants/decision.ts';
+import { listLinksOfAll } from '../../resource/links/store.ts';
+import { listPicked } from '../../resource/lists/operations.ts';
+import { formatTime, type Resource } from '../../resource/resource.ts';
+import { readScopeTree } from '../../resource/scope-tree/operations.ts';
+import type { ScopeTree } from '../../resource/scope-tree/tree.ts';
+import { RESOURCE_TYPES } from '../../resource/types.ts';
+import type { AliasBody } from '../alias.ts';
+import { aliasDefinition } from '../operations.ts';
+
+/**
+ * Lists the aliases that lead a user to targets on which they may do something, with no more
+ * of them than it takes to find the target.
+ *
+ * @param user whose grants count: not those of whoever asks
+ * @throws Failure `invalid` for the user that repairs, who needs no grants
+ */
+export async function listResolvableAliases(
+  app: App,
+  caller: BrokerCaller,
+  user: Resource,
+  query: URLSearchParams,
+): Promise<Record<string, unknown>> {
+  if (user.id === RECOVERY_USER) {
+    refuseField('id', `${RECOVERY_USER} has no aliases of its own: name another user.`);
+  }
+  const authority = await readAuthority(app, { user_id: user.id, account_id: '' });
+  const tree = await readScopeTree(app);
+  return listPicked(app, caller, aliasDefinition, query, {
+    container_id: 'global',
+    name: `resolvable by ${user.id}`,
+    fingerprint: await authority.fingerprint('target'),
+    show: (aliases) => showResolvable(app, authority, tree, aliases),
+  });
+}
+
+async function showResolvable(
+  app: App,
+  authority: Authority,
+  tree: ScopeTree,
+  aliases: readonly Resource[],
+): Promise<(Record<string, unknown> | undefined)[]> {
+  const ids = aliases.map(({ id }) => id);
+  const links = await listLinksOfAll(app.db, ids, ['alias-destination']);
+  const destinations = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
+  const targets = await listPlacesById(app.db, [...new Set(destinations.values())]);
+  const visible = new Set(
+    targets.filter((target) => maySee(authority, tree, target)).map(({ id }) => id),
+  );
+  return aliases.map((alias) => {
+    const destination_id = destinations.get(alias.id);
+    if (destination_id === undefined || !visible.has(destination_id)) return undefined;
+    return {
+      id: alias.id,
+      created_time: formatTime(alias.created_ms),
+      updated_time: formatTime(alias.updated_ms),
+      value: (alias.body as AliasBody).value,
+      destination_id,
+      type: alias.subtype,
+    };
+  });
+}
+
+function maySee(authority: Authority, tree: ScopeTree, { id, scope_id }: Place): boolean {
+  const parent_scope_id = tree.byId.get(scope_id)?.parent_scope_id ?? '';
+  const place = { scope_id, parent_scope_id, type: 'target' } as const;
+  return authority.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;
+}

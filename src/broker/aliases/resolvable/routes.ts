@@ -1,0 +1,14 @@
+import { userDefinition } from '../../iam/users/operations.ts';
+import type { BoundaryRoute } from '../../resource/route.ts';
+import { verbRoute } from '../../resource/routes.ts';
+import { listResolvableAliases } from './operations.ts';
+
+export const resolvableAliasRoutes: readonly BoundaryRoute[] = [
+  verbRoute(userDefinition, 'list-resolvable-aliases', {
+    method: 'GET',
+    summary: 'List the aliases that lead a user to targets',
+    fields: {},
+    versioned: false,
+    run: (app, caller, { resource, query }) => listResolvableAliases(app, caller, resource, query),
+  }),
+];

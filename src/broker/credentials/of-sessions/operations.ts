@@ -1,0 +1,311 @@
+import { askerOf, giveWay } from '../../../access/concurrency/operations.ts';
+import { whileThere } from '../../../access/presence.ts';
+import { type App, perApp } from '../../../app/app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { holdShared } from '../../../core/fairness/asking.ts';
+import { doFewAtOnce } from '../../../core/fairness/few-at-once.ts';
+import type { Effect } from '../../../store/write.ts';
+import type { AccountFacts } from '../../principals/account-facts.ts';
+import type { BrokerCaller } from '../../resource/caller.ts';
+import { holdVersion } from '../../resource/holds.store.ts';
+import { listLinksFrom } from '../../resource/links/store.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { findResource } from '../../resource/store.ts';
+import type { SessionCredential } from '../../sessions/credentials/credential.ts';
+import {
+  NoRoom,
+  ROOM_PLACES,
+  SECRET_TIMES,
+  type SecretHold,
+  SecretRoom,
+} from '../../sessions/credentials/room.ts';
+import { insertInjected, listInjected } from '../../sessions/credentials/store.ts';
+import { connectorFor, type Issued, issueFromLibrary } from '../issuing/operations.ts';
+import type { TemplateFacts } from '../libraries/template.ts';
+import {
+  AT_ONCE,
+  type Dress,
+  dressFor,
+  findBytesToIssue,
+  findSources,
+  openStored,
+  readSource,
+  type SourceIds,
+  type Sources,
+  type Stored,
+} from './sources.operations.ts';
+import type { SourceHead } from './sources.store.ts';
+
+/** What of a session its credentials depend on. */
+export interface SessionFacts {
+  /** `s_…`. */
+  id: string;
+  /** Unix seconds. */
+  expires_at: number;
+}
+
+/** The credentials of a new session. */
+export interface ResolvedCredentials {
+  /** Brokered ones, for the answer: issued ones first, then stored ones; empty for none. */
+  credentials: readonly SessionCredential[];
+  /** Belong into the write set that makes the session: leases, certificates, injected secrets. */
+  effects: readonly Effect[];
+  /** Gives back what was issued, when that write set was refused. Never throws. */
+  abandon(): Promise<void>;
+  /** To be called once they are answered, or not: their bytes are no longer counted. */
+  release(): void;
+}
+
+const NONE: ResolvedCredentials = {
+  credentials: [],
+  effects: [],
+  abandon: async () => {},
+  release: () => {},
+};
+
+const roomOf = perApp(
+  () =>
+    new SecretRoom(ROOM_PLACES, (why) => {
+      if (why === 'gone') return new Failure('unavailable', 'the client has gone');
+      const because =
+        'too many sessions with long credentials are being made, try again in some seconds';
+      return new Failure('rate_limited', because, { retry_after: 5 });
+    }),
+);
+
+/** Bytes of the secrets that sessions being made hold now. */
+export const heldSecrets = (app: App): number => roomOf(app).held;
+
+/** Sources that a session is given something by, where a target has more of them from before. */
+const MOST_EVER = 512;
+
+/**
+ * Finds or issues the credentials of a target for one session. When one cannot be had, or the client has
+ * gone, those issued before it are given back, and nothing is left.
+ *
+ * @throws Failure as the Vault server's answer has it, `precondition` for a target with too many sources,
+ *   `rate_limited` when the secrets of all sessions being made are too many, for longer than one waits
+ */
+export async function resolveCredentials(
+  app: App,
+  caller: BrokerCaller,
+  of: { target: Resource; session: SessionFacts },
+): Promise<ResolvedCredentials> {
+  const room = roomOf(app);
+  const asker = askerOf(caller);
+  holdShared();
+  let hold = room.hold(asker);
+  for (;;) {
+    try {
+      return await resolve(app, caller, of, hold);
+    } catch (error) {
+      hold.release();
+      if (!(error instanceof NoRoom)) throw error;
+      // All that was had is let go of: who waits holds nothing, and begins anew.
+      hold = await room.wait(error.line, asker);
+    }
+  }
+}
+
+async function resolve(
+  app: App,
+  caller: BrokerCaller,
+  { target, session }: { target: Resource; session: SessionFacts },
+  hold: SecretHold,
+): Promise<ResolvedCredentials> {
+  const [brokered, injected] = await Promise.all([
+    listLinksFrom(app.db, target.id, 'target-brokered'),
+    listLinksFrom(app.db, target.id, 'target-injected'),
+  ]);
+  const count = brokered.length + injected.length;
+  if (count === 0) {
+    hold.release();
+    return NONE;
+  }
+  if (count > MOST_EVER) {
+    const because = `the target has ${count} credential sources, a session is given at most ${MOST_EVER}`;
+    throw new Failure('precondition', because);
+  }
+  const ids = { brokered, injected };
+  const dress = dressFor(app);
+  const sources = await findSources(app, ids);
+  // Before anything is issued: one that does not open leaves nothing to give back.
+  const stored = await openStored(app, sources, dress, hold);
+  const libraries = librariesOf(sources);
+  const given = { session, libraries, hold };
+  const all = [...libraries.shown, ...libraries.hidden];
+  if (all.length === 0) return give(app, caller, { ...given, stored, issued: [] });
+  // Servers may take their time: what is stored is let go of meanwhile, and read again.
+  hold.startIssuing();
+  return issueBesides(app, caller, ids, { ...given, dress });
+}
+
+const librariesOf = ({ shown, hidden }: Sources): Given['libraries'] => ({
+  shown: shown.libraries,
+  hidden: hidden.libraries,
+});
+
+/** What is the same however a session's credentials are had. */
+interface Given {
+  session: SessionFacts;
+  libraries: { shown: readonly SourceHead[]; hidden: readonly SourceHead[] };
+  hold: SecretHold;
+}
+
+async function issueBesides(
+  app: App,
+  caller: BrokerCaller,
+  ids: SourceIds,
+  given: Given & { dress: Dress },
+): Promise<ResolvedCredentials> {
+  const { shown, hidden } = given.libraries;
+  const libraries = [...shown, ...hidden];
+  // All of it before anything is issued: who has to wait has nothing to give back.
+  given.hold.growRows(await findBytesToIssue(app, libraries));
+  const issued = await issueAll(app, caller, { ...given, libraries });
+  try {
+    const sources = await findSources(app, ids);
+    const stored = await openStored(app, sources, dressFor(app), given.hold);
+    return give(app, caller, { ...given, stored, issued });
+  } catch (error) {
+    // The server may have been sealed while it waited for others.
+    await giveBack(issued);
+    throw error;
+  }
+}
+
+function give(
+  app: App,
+  caller: BrokerCaller,
+  { session, libraries, hold, stored, issued }: Given & { stored: Stored; issued: Dressed[] },
+): ResolvedCredentials {
+  const { shown, hidden } = stored.sources;
+  const dressed = issued.map(({ credential }) => credential);
+  const own = dressed.slice(0, libraries.shown.length);
+  const others = dressed.slice(libraries.shown.length);
+  const credentials = [...shown.credentials, ...hidden.credentials];
+  caller.record.outcome.credentials = [
+    ...issued.map(({ recorded }) => recorded),
+    ...credentials.map(({ id }) => ({ source_id: id })),
+  ];
+  return {
+    credentials: [...own, ...stored.shown],
+    effects: [
+      // A source that goes meanwhile, or says something else, gives nothing to a session.
+      ...[...libraries.shown, ...libraries.hidden, ...credentials].map(holdSource),
+      ...issued.flatMap(({ effects }) => effects),
+      ...[...others, ...stored.hidden].map((credential) => keep(app, session, credential)),
+    ],
+    abandon: () => giveBack(issued),
+    release: () => hold.release(),
+  };
+}
+
+/** With the store that it lies in a source would go, too. */
+const holdSource = ({ id, version }: SourceHead): Effect => holdVersion({ id, version });
+
+interface Dressed extends Omit<Issued, 'found' | 'weight'> {
+  credential: SessionCredential;
+}
+
+/** A few at a time; when one fails, the others are given back before anybody hears of it. */
+async function issueAll(
+  app: App,
+  caller: BrokerCaller,
+  {
+    libraries,
+    session,
+    dress,
+    hold,
+  }: { libraries: readonly SourceHead[]; session: SessionFacts; dress: Dress; hold: SecretHold },
+): Promise<Dressed[]> {
+  const facts = await readFacts(app, caller);
+  const connect = connectorFor(app);
+  const { done, failed } = await whileThere(caller, async (requireThere) => {
+    const outcome = await doFewAtOnce(libraries, AT_ONCE, async (library) => {
+      await giveWay(app);
+      requireThere();
+      const { found, weight, ...issued } = await issueFromLibrary(app, caller, {
+        library: await readSource(app, library),
+        session,
+        facts,
+        connect,
+      });
+      try {
+        hold.grow(weight);
+        const credential = await dress(found);
+        hold.grow(SECRET_TIMES * Buffer.byteLength(credential.secret.raw, 'base64'));
+        return { ...issued, credential };
+      } catch (error) {
+        await issued.giveBack();
+        throw error;
+      }
+    });
+    try {
+      requireThere();
+      return outcome;
+    } catch (reason) {
+      return { ...outcome, failed: { reason } };
+    }
+  });
+  if (!failed) return done;
+  await giveBack(done);
+  throw failed.reason;
+}
+
+async function giveBack(issued: readonly Pick<Issued, 'giveBack'>[]): Promise<void> {
+  await doFewAtOnce(issued, AT_ONCE, (one) => one.giveBack());
+}
+
+/** What templates can say of whom the session is for. */
+async function readFacts(app: App, { who }: BrokerCaller): Promise<TemplateFacts> {
+  const [user, account] = await Promise.all([
+    findResource(app.db, who.user_id),
+    who.account_id === '' ? undefined : findResource(app.db, who.account_id),
+  ]);
+  const body = (account?.body ?? {}) as AccountFacts & { subject?: string };
+  const { login_name = '', full_name = '', email = '', subject = '' } = body;
+  return {
+    'User.Id': who.user_id,
+    'User.Name': user?.name ?? '',
+    'User.FullName': full_name,
+    'User.Email': email,
+    'Account.Id': who.account_id,
+    'Account.Name': account?.name ?? '',
+    'Account.LoginName': login_name,
+    'Account.Subject': subject,
+    'Account.Email': email,
+  };
+}
+
+const placeOf = (session_id: string, source_id: string) =>
+  ({
+    table: 'session_credential',
+    column: 'secret_sealed',
+    row: `${session_id}/${source_id}`,
+  }) as const;
+
+/** Stores an injected credential, sealed, for the worker that carries the session. */
+function keep(app: App, session: SessionFacts, credential: SessionCredential): Effect {
+  const source_id = credential.credential_source.id;
+  const bytes = Buffer.from(JSON.stringify(credential));
+  const secret_sealed = app.barrier.seal('credential', placeOf(session.id, source_id), bytes);
+  bytes.fill(0);
+  const { id: session_id, expires_at } = session;
+  return insertInjected({ session_id, source_id, expires_at, secret_sealed });
+}
+
+/** Injected credentials of a session, for the worker that carries it; until workers carry any, tests alone ask. */
+export async function readInjectedCredentials(
+  app: App,
+  session_id: string,
+): Promise<SessionCredential[]> {
+  const rows = await listInjected(app.db, session_id);
+  return rows.map(({ source_id, secret_sealed }) => {
+    const place = placeOf(session_id, source_id);
+    const opened = app.barrier.open('credential', place, secret_sealed);
+    const credential = JSON.parse(Buffer.from(opened).toString('utf8'));
+    opened.fill(0);
+    return credential;
+  });
+}

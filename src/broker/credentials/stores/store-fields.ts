@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { parseUrl } from '../../../core/domain-names.ts';
+import { checkLengths, type FieldErrors } from '../../resource/field-errors.ts';
+import type { Item } from '../../resource/handler.ts';
+
+/** What a store of type `vault` keeps; its token lies in rows of its own. */
+export interface VaultStoreBody {
+  address: string;
+  namespace: string;
+  ca_cert: string;
+  tls_server_name: string;
+  tls_skip_verify: boolean;
+  client_certificate: string;
+  client_certificate_key_hmac: string;
+  token_hmac: string;
+}
+
+/** What a store of type `authority` keeps. */
+export interface AuthorityStoreBody {
+  /** Path of a mount of this server's own certificate authority, e.g. `pki`. */
+  mount: string;
+}
+
+const text = (about: string) => z.string().optional().describe(about);
+
+export const storeAttributes: Readonly<Record<string, z.ZodObject>> = {
+  static: z.object({}),
+  vault: z.object({
+    address: text('URL of the Vault server.'),
+    namespace: text('Namespace of the Vault server.'),
+    ca_cert: text('PEM certificates that the server is verified by; else those of the system.'),
+    tls_server_name: text('Name in the server certificate, where it is not that of the address.'),
+    tls_skip_verify: z.boolean().optional().describe('Trusts any certificate. Not for production.'),
+    token: text('Orphan, periodic and renewable. Never shown.'),
+    client_certificate: text('PEM certificate that this server shows.'),
+    client_certificate_key: text('PEM private key of the client certificate. Never shown.'),
+    worker_filter: text('Not supported by this edition.'),
+    token_hmac: text('Output only.'),
+    token_status: text('Output only.'),
+    client_certificate_key_hmac: text('Output only.'),
+  }),
+  authority: z.object({
+    mount: text('Path of a mount of the certificate authority, e.g. `pki`.'),
+  }),
+};
+
+const OUTPUT_ONLY = ['token_hmac', 'token_status', 'client_certificate_key_hmac'] as const;
+const TEXTS = ['address', 'namespace', 'ca_cert', 'tls_server_name', 'client_certificate'] as const;
+
+/** Every connection to the server is made with them. */
+const LONGEST: Readonly<Record<string, number>> = {
+  address: 2_048,
+  namespace: 512,
+  ca_cert: 262_144,
+  tls_server_name: 253,
+  token: 8_192,
+  client_certificate: 65_536,
+  client_certificate_key: 65_536,
+  mount: 512,
+};
+
+/** What is wrong with a new store, as far as its fields tell. */
+export function checkNewStore(item: Item, type: string, errors: FieldErrors): void {
+  const { attributes } = item;
+  if (type === 'authority' && !attributes?.mount) {
+    errors.add('attributes.mount', 'Field required for creating an authority credential store.');
+  }
+  checkLengths(attributes ?? {}, LONGEST, errors, 'attributes.');
+  if (type !== 'vault') return;
+  if (attributes === undefined) {
+    errors.add('attributes', 'Attributes are required for creating a vault credential store');
+    return;
+  }
+  for (const field of ['address', 'token'] as const) {
+    if (attributes[field]) continue;
+    errors.add(`attributes.${field}`, 'Field required for creating a vault credential store.');
+  }
+  checkVaultFields(attributes, errors);
+}
+
+/** What is wrong with a change of a store. */
+export function checkStoreChange(
+  { attributes = {} }: Item,
+  { subtype, mask }: { subtype: string; mask: readonly string[] },
+  errors: FieldErrors,
+): void {
+  if (subtype === 'authority' && mask.includes('attributes.mount')) {
+    errors.add('attributes.mount', 'Cannot be changed: make another store.');
+  }
+  if (subtype !== 'vault') return;
+  for (const field of ['address', 'token'] as const) {
+    if (!mask.includes(`attributes.${field}`) || attributes[field]) continue;
+    errors.add(`attributes.${field}`, 'This is a required field and cannot be set to empty.');
+  }
+  checkVaultFields(attributes, errors);
+}
+
+function checkVaultFields(
+  attributes: Readonly<Record<string, unknown>>,
+  errors: FieldErrors,
+): void {
+  if (!checkLengths(attributes, LONGEST, errors, 'attributes.')) return;
+  const { address } = attributes;
+  if (typeof address === 'string' && address !== '' && !isServerAddress(address)) {
+    errors.add('attributes.address', 'This must be an http or https URL of a server.');
+  }
+  if (attributes.worker_filter !== undefined) {
+    errors.add('attributes.worker_filter', 'Worker Filter field is not supported in OSS');
+  }
+  for (const field of OUTPUT_ONLY) {
+    if (attributes[field] !== undefined) {
+      errors.add(`attributes.${field}`, 'This is a read only field.');
+    }
+  }
+  for (const field of ['namespace', 'token'] as const) {
+    const value = attributes[field];
+    // They become headers of requests.
+    if (typeof value === 'string' && !/^[\x21-\x7e]*$/.test(value)) {
+      errors.add(`attributes.${field}`, 'This may only hold visible ASCII characters.');
+    }
+  }
+}
+
+function isServerAddress(address: string): boolean {
+  const url = parseUrl(address);
+  if (!url) return false;
+  const { protocol, username, password, search, hash } = url;
+  return (
+    (protocol === 'http:' || protocol === 'https:') &&
+    username === '' &&
+    password === '' &&
+    search === '' &&
+    hash === ''
+  );
+}
+
+/** Paths of `update_mask` that a store of some type can change. */
+export function storePaths(type: string): string[] {
+  if (type === 'authority') return ['attributes.mount'];
+  if (type !== 'vault') return [];
+  return [...TEXTS, 'tls_skip_verify', 'token', 'client_certificate_key'].map(
+    (field) => `attributes.${field}`,
+  );
+}
+
+const NEW_STORE: VaultStoreBody = {
+  address: '',
+  namespace: '',
+  ca_cert: '',
+  tls_server_name: '',
+  tls_skip_verify: false,
+  client_certificate: '',
+  client_certificate_key_hmac: '',
+  token_hmac: '',
+};
+
+/**
+ * A Vault store's open fields after a request; what it does not speak of stays.
+ *
+ * @param before undefined for a new store
+ */
+export function planVaultStore(
+  before: VaultStoreBody | undefined,
+  { attributes = {} }: Item,
+  mask: readonly string[],
+): VaultStoreBody {
+  const next = { ...(before ?? NEW_STORE) };
+  const speaksOf = (field: string): boolean =>
+    before === undefined || mask.includes(`attributes.${field}`);
+  for (const field of TEXTS) if (speaksOf(field)) next[field] = String(attributes[field] ?? '');
+  if (speaksOf('tls_skip_verify')) next.tls_skip_verify = attributes.tls_skip_verify === true;
+  return next;
+}

@@ -1,0 +1,5 @@
+import type { BoundaryRoute } from '../../resource/route.ts';
+import { standardRoutes } from '../../resource/routes.ts';
+import { hostDefinition } from './operations.ts';
+
+export const hostRoutes: readonly BoundaryRoute[] = standardRoutes(hostDefinition);

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { giveWay } from '../../../access/concurrency/operations.ts';
+import type { App } from '../../../app/app.ts';
+import { omitEmpty } from '../../../core/omit-empty.ts';
+import { endBeforehand } from '../../iam/removal.operations.ts';
+import { listPlacesById } from '../../resource/by-ids.store.ts';
+import type { BrokerCaller } from '../../resource/caller.ts';
+import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
+import type { Definition, Item } from '../../resource/handler.ts';
+import { checkIds, idsOf } from '../../resource/links/fields.ts';
+import { changeLinks } from '../../resource/links/operations.ts';
+import type { LinkChange } from '../../resource/links/plan.ts';
+import { showLinkedIds } from '../../resource/links/shown.operations.ts';
+import { haveAllLinksTo, holdLinksTo } from '../../resource/links/store.ts';
+import { BOUNDS, MOST_SETS_OF_HOST } from '../../resource/org-bounds/bounds.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { isIdOf } from '../../resource/types.ts';
+import { endSessionsBeforehand, planLoss } from '../../sessions/termination.operations.ts';
+
+const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);
+
+export const hostSetDefinition: Definition = {
+  type: 'host-set',
+  containerField: 'host_catalog_id',
+  fields: {
+    host_ids: z.unknown().optional().describe('Set by `:set-hosts`.'),
+    preferred_endpoints: ofPlugins('Which addresses are taken first.'),
+    sync_interval_seconds: ofPlugins('How often hosts are looked up.'),
+  },
+  showsType: true,
+  words: { stale: 'Host set "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype(item, parent, errors) {
+    if (parent !== undefined && item.type && item.type !== parent) {
+      errors.add('type', "Doesn't match the parent resource's type.");
+    }
+    return parent ?? '';
+  },
+  checkNew: (item, _subtype, errors) => refuseForeign(item, errors),
+  planNew: async () => ({}),
+  updatable: () => [],
+  checkChange: (item, _request, errors) => refuseForeign(item, errors),
+  planChange: async () => ({}),
+  endBeforehand,
+  planRemoval: async (app, _caller, { id }) => planLoss(app, { of_host_sets: [id] }),
+  async describe(app, _caller, sets, how) {
+    if (how === 'list') return sets.map(() => ({}));
+    return Promise.all(
+      sets.map(async ({ id }) =>
+        omitEmpty({ host_ids: await showLinkedIds(app, { from_id: id, kind: 'host-set-host' }) }),
+      ),
+    );
+  },
+};
+
+function refuseForeign(item: Item, errors: FieldErrors): void {
+  if (item.host_ids !== undefined) errors.add('host_ids', 'This is a read only field.');
+  for (const field of ['preferred_endpoints', 'sync_interval_seconds']) {
+    if (item[field] !== undefined) {
+      errors.add(field, 'This field is not supported for this host set type.');
+    }
+  }
+}
+
+const FIELD = 'host_ids';
+const SETS_OF_HOST = {
+  kind: 'host-set-host',
+  most: MOST_SETS_OF_HOST,
+  conflict: BOUNDS.sets_of_host,
+} as const;
+/** As a host is that may be put into another. */
+const ONE_MORE_SET = { ...SETS_OF_HOST, most: MOST_SETS_OF_HOST - 1 };
+
+export function checkHosts(change: LinkChange) {
+  return (item: Item, errors: FieldErrors, id: string): void => {
+    if (isIdOf(id, 'host-set', 'plugin')) {
+      errors.add('id', 'The hosts of such a host set are not chosen by hand.');
+    }
+    checkIds(item, errors, {
+      field: FIELD,
+      change,
+      faultOf: (host) =>
+        isIdOf(host, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
+    });
+  };
+}
+
+/** Adds, replaces or removes the hosts of a set; all lie in its catalog. */
+export function changeHosts(change: LinkChange) {
+  return (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> =>
+    changeLinks(app, caller, hostSetDefinition, {
+      resource,
+      version: item.version ?? 0,
+      change,
+      kind: 'host-set-host',
+      ids: idsOf(item, FIELD),
+      field: FIELD,
+      inside: { container_id: resource.container_id },
+      async requireRoom({ added }) {
+        if (await haveAllLinksTo(app.db, added, SETS_OF_HOST, () => giveWay(app))) {
+          refuseField(FIELD, BOUNDS.sets_of_host);
+        }
+      },
+      bounds: ({ added }) => holdLinksTo(added, SETS_OF_HOST),
+      async loseBy({ added, removed }) {
+        const { id } = resource;
+        return {
+          grounds: holdLinksTo(added, ONE_MORE_SET),
+          effects: planLoss(app, { host_set_id_of: id, host_ids: removed }),
+          end: (work) =>
+            endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
+        };
+      },
+      async requireLinkable(ids) {
+        const found = await listPlacesById(app.db, ids);
+        const inside = found.filter(({ container_id }) => container_id === resource.container_id);
+        const known = new Set(inside.map(({ id }) => id));
+        const strange = ids.find((id) => !known.has(id));
+        if (strange !== undefined) {
+          refuseField(FIELD, `There is no host "${strange}" in the host set's catalog.`);
+        }
+      },
+    });
+}

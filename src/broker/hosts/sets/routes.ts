@@ -1,0 +1,24 @@
+import { idList } from '../../resource/links/fields.ts';
+import type { LinkChange } from '../../resource/links/plan.ts';
+import type { BoundaryRoute } from '../../resource/route.ts';
+import { standardRoutes, verbRoute } from '../../resource/routes.ts';
+import { changeHosts, checkHosts, hostSetDefinition } from './operations.ts';
+
+const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
+  ['add', 'Add hosts to a host set'],
+  ['set', 'Replace the hosts of a host set'],
+  ['remove', 'Take hosts out of a host set'],
+];
+
+export const hostSetRoutes: readonly BoundaryRoute[] = [
+  ...standardRoutes(hostSetDefinition),
+  ...SUMMARIES.map(([change, summary]) =>
+    verbRoute(hostSetDefinition, `${change}-hosts`, {
+      summary,
+      fields: { host_ids: idList('Hosts of the same catalog.') },
+      audit: ['host_ids'],
+      check: checkHosts(change),
+      run: changeHosts(change),
+    }),
+  ),
+];

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
+import { locateItem, standardRoutes } from '../../resource/routes.ts';
+import { logInByPassword, methodAt } from './login.operations.ts';
+import { authenticateFields, readLogIn } from './login-request.ts';
+import { authMethodDefinition, checkAuthMethodList } from './operations.ts';
+
+export const authMethodRoutes: readonly BoundaryRoute[] = [
+  ...standardRoutes(authMethodDefinition, { checkList: checkAuthMethodList }),
+  boundaryRoute({
+    id: 'authenticate-auth-method',
+    method: 'POST',
+    path: '/v1/auth-methods/{id}:authenticate',
+    summary: 'Log in',
+    access: {
+      action: 'authenticate',
+      type: 'auth-method',
+      locate: locateItem(authMethodDefinition),
+    },
+    input: authenticateFields,
+    max_body: 64 * 1024,
+    output: z.record(z.string(), z.unknown()),
+    failures: ['invalid', 'unauthenticated', 'not_found'],
+    audit: ['command', 'type', 'token_type'],
+    check: ({ id, item }) => {
+      readLogIn(id, item);
+    },
+    run: (app, caller, { id, item }, located) =>
+      logInByPassword(app, caller, methodAt(located), readLogIn(id, item)),
+  }),
+];

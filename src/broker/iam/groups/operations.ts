@@ -1,0 +1,107 @@
+import { giveWay } from '../../../access/concurrency/operations.ts';
+import type { App } from '../../../app/app.ts';
+import { omitEmpty } from '../../../core/omit-empty.ts';
+import { listPlacesById } from '../../resource/by-ids.store.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
+import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
+import type { Definition, Item } from '../../resource/handler.ts';
+import { checkIds, idsOf } from '../../resource/links/fields.ts';
+import { changeLinks } from '../../resource/links/operations.ts';
+import type { LinkChange } from '../../resource/links/plan.ts';
+import { showLinked } from '../../resource/links/shown.operations.ts';
+import {
+  faultOfOrg,
+  faultOfUsers,
+  holdGroupsOf,
+  holdMembers,
+  holdNumberOf,
+} from '../../resource/org-bounds/store.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { requireScope } from '../../resource/scope-tree/operations.ts';
+import { isIdOf } from '../../resource/types.ts';
+import { endBeforehand } from '../removal.operations.ts';
+
+export const groupDefinition: Definition = {
+  type: 'group',
+  containerField: 'scope_id',
+  fields: {},
+  cached: true,
+  words: { stale: 'Group "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'group',
+  checkNew(item, _subtype, errors) {
+    if (!isIdOf(String(item.scope_id ?? ''), 'scope')) {
+      errors.add('scope_id', 'Improperly formatted field.');
+    }
+  },
+  async planNew(app, _caller, { container: { scope } }) {
+    const full = await faultOfOrg(app.db, 'group', scope, 1);
+    if (full !== undefined) refuseField('scope_id', full);
+    return { effects: holdNumberOf('group', scope) };
+  },
+  updatable: () => [],
+  checkChange() {},
+  planChange: async () => ({}),
+
+  endBeforehand,
+  async describe(app, _caller, groups, how) {
+    if (how === 'list') return groups.map(() => ({}));
+    return Promise.all(
+      groups.map(async ({ id }) => {
+        const of = { from_id: id, kind: 'group-member' } as const;
+        const members = await showLinked(app, of, ({ id, scope_id }) => ({ id, scope_id }));
+        return omitEmpty({ member_ids: members.map((member) => member.id), members });
+      }),
+    );
+  },
+};
+
+const FIELD = 'member_ids';
+
+export function checkMembers(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void =>
+    checkIds(item, errors, {
+      field: FIELD,
+      change,
+      faultOf: (id) =>
+        id === RECOVERY_USER
+          ? 'u_recovery cannot be a member of a group.'
+          : isIdOf(id, 'user') || id === 'u_anon' || id === 'u_auth'
+            ? undefined
+            : 'Must only have valid user ids.',
+    });
+}
+
+/** Adds, replaces or removes the users in a group. */
+export function changeMembers(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> => {
+    const scope = await requireScope(app, resource.scope_id);
+    return changeLinks(app, caller, groupDefinition, {
+      resource,
+      version: item.version ?? 0,
+      change,
+      kind: 'group-member',
+      ids: idsOf(item, FIELD),
+      field: FIELD,
+      async requireLinkable(ids) {
+        const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
+        const unknown = ids.find((id) => !known.has(id));
+        if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
+      },
+      async requireRoom({ added, removed }) {
+        const more = added.length - removed.length;
+        const full = more > 0 ? await faultOfOrg(app.db, 'members', scope, more) : undefined;
+        const fault = full ?? (await faultOfUsers(app.db, added, scope, () => giveWay(app)));
+        if (fault !== undefined) refuseField(FIELD, fault);
+      },
+      bounds: ({ added, removed }) => [
+        ...(added.length > removed.length ? holdMembers(scope) : []),
+        ...(added.length > 0 ? holdGroupsOf(added, scope) : []),
+      ],
+    });
+  };
+}

@@ -1,0 +1,24 @@
+import { idList } from '../../resource/links/fields.ts';
+import type { LinkChange } from '../../resource/links/plan.ts';
+import type { BoundaryRoute } from '../../resource/route.ts';
+import { standardRoutes, verbRoute } from '../../resource/routes.ts';
+import { changeMembers, checkMembers, groupDefinition } from './operations.ts';
+
+const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
+  ['add', 'Add users to a group'],
+  ['set', 'Replace the users of a group'],
+  ['remove', 'Take users out of a group'],
+];
+
+export const groupRoutes: readonly BoundaryRoute[] = [
+  ...standardRoutes(groupDefinition),
+  ...SUMMARIES.map(([change, summary]) =>
+    verbRoute(groupDefinition, `${change}-members`, {
+      summary,
+      fields: { member_ids: idList('Users in the group.') },
+      audit: ['member_ids'],
+      check: checkMembers(change),
+      run: changeMembers(change),
+    }),
+  ),
+];

@@ -1,0 +1,231 @@
+import type { App } from '../../../app/app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { Breath } from '../../../core/fairness/breath.ts';
+import { omitEmpty } from '../../../core/omit-empty.ts';
+import type { Effect } from '../../../store/write.ts';
+import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
+import { refuseField } from '../../resource/field-errors.ts';
+import type { RoleBody } from '../../resource/grants/role.ts';
+import type { Definition } from '../../resource/handler.ts';
+import { holdResource } from '../../resource/holds.store.ts';
+import { insertLink } from '../../resource/links/store.ts';
+import {
+  faultOfOrg,
+  holdNumberOf,
+  holdPrincipals,
+  type InScope,
+} from '../../resource/org-bounds/store.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { readScopeTree } from '../../resource/scope-tree/operations.ts';
+import { noteScopes } from '../../resource/scope-tree/store.ts';
+import type { ScopeBody, ScopeTree } from '../../resource/scope-tree/tree.ts';
+import { findResource, insertResource } from '../../resource/store.ts';
+import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../../resource/types.ts';
+import { endBeforehand, planScopeRemoval } from '../removal.operations.ts';
+import { faultOfScopes } from './room.ts';
+import {
+  COLLECTIONS,
+  chooseScopeType,
+  type InitialRole,
+  planScopeRoles,
+  scopeActions,
+  scopeFields,
+} from './scope.ts';
+import { holdScopeRoom, readScopeCounts } from './store.ts';
+
+const NO_SUCH_METHOD = 'There is no such auth method in this scope.';
+
+export const scopeDefinition: Definition = {
+  type: 'scope',
+  containerField: 'scope_id',
+  fields: scopeFields,
+  cached: true,
+  showsType: true,
+  words: {
+    malformedRead: 'Invalidly formatted scope id.',
+    malformedUpdate: 'Invalidly formatted scope id.',
+    malformedDelete: 'Invalidly formatted scope id.',
+    stale: 'Scope "%" doesn\'t exist or incorrect version provided.',
+  },
+
+  chooseSubtype: (item, _parent, errors) =>
+    chooseScopeType(item.type ?? '', String(item.scope_id ?? ''), errors),
+  checkNew(item, _subtype, errors) {
+    if (!item.scope_id) errors.add('scope_id', 'Missing value for scope_id.');
+    if (item.primary_auth_method_id !== undefined) {
+      errors.add('primary_auth_method_id', 'This can only be set once the scope exists.');
+    }
+  },
+  async planNew(app, caller, { id, subtype, container, query }) {
+    const { user_id } = caller.who;
+    const roles = planScopeRoles(
+      { id, type: subtype === 'org' ? 'org' : 'project' },
+      {
+        user_id,
+        // Nobody to give the role to: who repairs is allowed everything anyway.
+        skip_admin: isTrue(query, 'skip_admin_role_creation') || user_id === RECOVERY_USER,
+        skip_default: isTrue(query, 'skip_default_role_creation'),
+      },
+    );
+    const parent_id = container.scope.id;
+    await requireScopeRoom(app, parent_id);
+    const body: ScopeBody = { primary_auth_method_id: '' };
+    const project = { id, type: 'project', parent_scope_id: parent_id } as const;
+    const bounds =
+      subtype === 'project' && roles.length > 0 ? await planRoomForRoles(app, project, roles) : [];
+    return {
+      body,
+      effects: [
+        ...roles.flatMap((role) => insertRole(app, id, role)),
+        ...noteScopes({ ids: [id] }),
+        ...bounds,
+        ...holdScopeRoom(parent_id),
+      ],
+    };
+  },
+  requireRoom: requireScopeRoom,
+
+  updatable: () => ['primary_auth_method_id'],
+  checkChange(item, { subtype, mask }, errors) {
+    const primary = item.primary_auth_method_id;
+    if (!mask.includes('primary_auth_method_id') || primary === undefined) return;
+    if (subtype === 'project') {
+      errors.add('primary_auth_method_id', 'Projects have no auth methods.');
+    } else if (!isIdOf(String(primary), 'auth-method')) {
+      errors.add('primary_auth_method_id', 'Improperly formatted identifier.');
+    }
+  },
+  async planChange(app, _caller, { resource, item, mask }) {
+    const noted = noteScopes({ ids: [resource.id] });
+    if (!mask.includes('primary_auth_method_id')) return { effects: noted };
+    const id = String(item.primary_auth_method_id ?? '');
+    if (id !== '') {
+      const method = await findResource(app.db, id);
+      if (method?.type !== 'auth-method' || method.scope_id !== resource.id) {
+        refuseField('primary_auth_method_id', NO_SUCH_METHOD);
+      }
+    }
+    const body: ScopeBody = { primary_auth_method_id: id };
+    // It goes with its removal, which waits for this to be durable.
+    const held = { ...holdResource(id), conflict: NO_SUCH_METHOD };
+    return { body, effects: id === '' ? noted : [held, ...noted] };
+  },
+  endBeforehand,
+  async planRemoval(app, _caller, resource) {
+    if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
+    return planScopeRemoval(app, { within: resource.id });
+  },
+
+  actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),
+  async describe(app, caller, resources) {
+    const tree = await readScopeTree(app);
+    const described: Record<string, unknown>[] = [];
+    const breath = new Breath();
+    for (const resource of resources) {
+      described.push(await describeScopeFields(caller, tree, resource, breath));
+    }
+    return described;
+  },
+};
+
+/** @throws Failure `invalid` where a parent takes no more scopes, or the server */
+async function requireScopeRoom(app: App, parent_id: string): Promise<void> {
+  const because = faultOfScopes(parent_id, await readScopeCounts(app.db, parent_id));
+  if (because !== undefined) refuseField('scope_id', because);
+}
+
+/** What may be done in a scope is a question for every type in it, each about all grants that apply. */
+async function describeScopeFields(
+  caller: BrokerCaller,
+  tree: ScopeTree,
+  { id, body }: Resource,
+  breath: Breath,
+): Promise<Record<string, unknown>> {
+  const { primary_auth_method_id } = body as ScopeBody;
+  const parent_scope_id = tree.byId.get(id)?.parent_scope_id ?? '';
+  const collections: Record<string, readonly string[]> = {};
+  for (const { type, actions } of COLLECTIONS[scopeTypeOf(id)]) {
+    const place = { scope_id: id, parent_scope_id, type };
+    const allowed = caller.who.authority.listActions(place, actions);
+    if (allowed.length > 0) collections[RESOURCE_TYPES[type].plural] = allowed;
+    await breath.take();
+  }
+  return omitEmpty({ primary_auth_method_id, authorized_collection_actions: collections });
+}
+
+function isTrue(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? '';
+  if (/^(1|t|true)$/i.test(text)) return true;
+  if (/^(|0|f|false)$/i.test(text)) return false;
+  throw new Failure('invalid', 'Error in provided request.', {
+    fields: { [name]: 'This must be true or false.' },
+  });
+}
+
+/**
+ * Roles that come with a project count as those that are made one by one; their grants take no room.
+ *
+ * @throws Failure `invalid` where there is no room for them
+ */
+async function planRoomForRoles(
+  app: App,
+  project: InScope,
+  roles: readonly InitialRole[],
+): Promise<Effect[]> {
+  const full =
+    (await faultOfOrg(app.db, 'role', project, roles.length)) ??
+    (await faultOfOrg(app.db, 'principals', project, roles.length));
+  if (full !== undefined) refuseField('scope_id', full);
+  return [...holdNumberOf('role', project), ...holdPrincipals(project)];
+}
+
+/** A role with one principal, as a scope begins with. */
+export function insertRole(
+  app: Pick<App, 'now' | 'randomBytes'>,
+  scope_id: string,
+  role: InitialRole,
+  more: { id?: string; grant_scope_ids?: readonly string[] } = {},
+): Effect[] {
+  const id = more.id ?? newResourceId('r', app.randomBytes(32));
+  const { grant_strings } = role;
+  const body: RoleBody = { grant_strings, grant_scope_ids: more.grant_scope_ids ?? ['this'] };
+  const now = app.now();
+  const resource: Resource = {
+    id,
+    type: 'role',
+    subtype: 'role',
+    scope_id,
+    container_id: scope_id,
+    owner_id: '',
+    name: role.name,
+    description: role.description,
+    unique_key: null,
+    version: 1,
+    created_ms: now,
+    updated_ms: now,
+    body,
+    secret_sealed: null,
+  };
+  return [
+    insertResource(resource),
+    insertLink({ from_id: id, kind: 'role-principal', to_id: role.principal_id }),
+  ];
+}
+
+/** Lists scopes: those of `global` unless a scope is named. */
+export function placeOfScopeList(query: URLSearchParams): URLSearchParams {
+  const named = new URLSearchParams(query);
+  if ((named.get('scope_id') ?? '') === '') named.set('scope_id', 'global');
+  return named;
+}
+
+/** @throws Failure `invalid` */
+export function checkScopeList(query: URLSearchParams): void {
+  const scope_id = query.get('scope_id') ?? '';
+  if (scope_id === '' || scope_id === 'global' || isIdOf(scope_id, 'scope', 'org')) return;
+  refuseField(
+    'scope_id',
+    "Must be 'global' or a valid org scope id when listing.",
+    'Improperly formatted identifier.',
+  );
+}

@@ -1,0 +1,179 @@
+import { removeLogInsAfterCommit } from '../../../access/leases/expiration.operations.ts';
+import type { App } from '../../../app/app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { Breath } from '../../../core/fairness/breath.ts';
+import { omitEmpty } from '../../../core/omit-empty.ts';
+import { describeAccounts, type ShownAccounts } from '../../principals/account-facts.ts';
+import type { UserBody } from '../../principals/user.ts';
+import {
+  clearOwner,
+  listAccountFacts,
+  listAccountsOfUsers,
+  setOwner,
+} from '../../principals/users.store.ts';
+import { listPlacesById } from '../../resource/by-ids.store.ts';
+import {
+  ANONYMOUS_USER,
+  AUTHENTICATED_USER,
+  type BrokerCaller,
+  RECOVERY_USER,
+} from '../../resource/caller.ts';
+import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
+import type { Definition, Item, Plan } from '../../resource/handler.ts';
+import { holdResources } from '../../resource/holds.store.ts';
+import { checkIds, faultOfTotal, idsOf } from '../../resource/links/fields.ts';
+import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
+import { commitChange, planInTime, requireVersion } from '../../resource/operations.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { readScopeTree } from '../../resource/scope-tree/operations.ts';
+import { listOwnedIds } from '../../resource/store.ts';
+import { isIdOf } from '../../resource/types.ts';
+import { planLoss } from '../../sessions/termination.operations.ts';
+import { endLogInsBeforehand } from '../auth-tokens/log-ins.operations.ts';
+import { endLogIns } from '../auth-tokens/operations.ts';
+import { endBeforehand } from '../removal.operations.ts';
+
+const BUILT_IN: readonly string[] = [ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER];
+
+export const userDefinition: Definition = {
+  type: 'user',
+  containerField: 'scope_id',
+  fields: {},
+  cached: true,
+  words: { stale: 'User "%" doesn\'t exist or incorrect version provided.' },
+
+  chooseSubtype: () => 'user',
+  checkNew(item, _subtype, errors) {
+    const scope_id = String(item.scope_id ?? '');
+    if (scope_id !== 'global' && !isIdOf(scope_id, 'scope', 'org')) {
+      errors.add('scope_id', "Must be 'global' or a valid org scope id.");
+    }
+  },
+  async planNew() {
+    const body: UserBody = { entity_id: '', policies: [] };
+    return { body };
+  },
+  updatable: () => [],
+  checkChange() {},
+  planChange: async () => ({}),
+  endBeforehand,
+  async planRemoval(app, _caller, resource) {
+    if (BUILT_IN.includes(resource.id)) {
+      refuseField('id', `The built-in user ${resource.id} cannot be deleted.`);
+    }
+    return [
+      ...(await endLogIns(app, { user_ids: [resource.id] })),
+      ...planLoss(app, { user_ids: [resource.id] }),
+      clearOwner(resource.id),
+    ];
+  },
+
+  async describe(app, _caller, users, how) {
+    const tree = await readScopeTree(app);
+    const described: ShownAccounts[] = [];
+    const breath = new Breath();
+    for (let at = 0; at < users.length; at += USERS_AT_ONCE) {
+      const some = users.slice(at, at + USERS_AT_ONCE);
+      const accountsOf = await listAccountsOfUsers(
+        app.db,
+        some.map((user) => user.id),
+      );
+      for (const { id, scope_id } of some) {
+        const primary = tree.byId.get(scope_id)?.primary_auth_method_id ?? '';
+        described.push(describeAccounts(accountsOf.get(id) ?? [], primary, how));
+      }
+      await breath.take();
+    }
+    const primaries = described.flatMap(({ primary_account_id }) => primary_account_id ?? []);
+    const facts = await listAccountFacts(app.db, primaries);
+    return described.map(({ primary_account_id, ...shown }) =>
+      omitEmpty({ ...shown, ...facts.get(primary_account_id ?? ''), primary_account_id }),
+    );
+  },
+};
+
+/** Users whose accounts are read before others get their turn. */
+const USERS_AT_ONCE = 64;
+
+const FIELD = 'account_ids';
+/** Of one user, who has one of each way to log in; each change plans for every one of them. */
+const MOST_ACCOUNTS = 64;
+
+export function checkAccounts(change: LinkChange) {
+  return (item: Item, errors: FieldErrors): void =>
+    checkIds(item, errors, {
+      field: FIELD,
+      change,
+      faultOf: (id) => (isIdOf(id, 'account') ? undefined : 'Values must be valid account ids.'),
+    });
+}
+
+/** Says which accounts stand for a user. An account stands for one user at most. */
+export function changeAccounts(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: { resource: Resource; item: Item },
+  ): Promise<Resource> => {
+    const expected = item.version ?? 0;
+    requireVersion(userDefinition, resource, expected);
+    if (BUILT_IN.includes(resource.id)) {
+      refuseField('id', `The built-in user ${resource.id} has no accounts.`);
+    }
+    const plan = (): Promise<Plan> => planAccounts(app, { user: resource, item, change });
+    const planned = await planInTime(app, userDefinition, resource.id, expected, plan);
+    try {
+      const changed = await commitChange(app, caller, userDefinition, resource, expected, planned);
+      await removeLogInsAfterCommit(app, caller);
+      return changed;
+    } catch (error) {
+      // An account went away, or to somebody else, between reading and writing: say which.
+      if (error instanceof Failure && error.kind === 'conflict') await plan();
+      throw error;
+    }
+  };
+}
+
+async function planAccounts(
+  app: App,
+  { user, item, change }: { user: Resource; item: Item; change: LinkChange },
+): Promise<Plan> {
+  const present = await listOwnedIds(app.db, 'account', user.id);
+  const plan = planLinks(change, present, idsOf(item, FIELD));
+  const [already] = plan.already;
+  if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
+  const [absent] = plan.absent;
+  if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
+  const tooMany = faultOfTotal(present.length, plan, MOST_ACCOUNTS);
+  if (tooMany !== undefined) refuseField(FIELD, tooMany);
+  await requireFree(app, user, plan.added);
+  const { added, removed } = plan;
+  const links = added.map((id) => setOwner(id, { from: '', to: user.id }));
+  if (removed.length === 0) return { effects: links };
+  return {
+    effects: [
+      ...removed.map((id) => setOwner(id, { from: user.id, to: '' })),
+      // Whoever logged in through an account that is taken away is this user no more. After that:
+      // a log-in that holds the account is waited for.
+      ...(await endLogIns(app, { account_ids: removed })),
+      ...links,
+    ],
+    beforehand: {
+      end: (work) => endLogInsBeforehand(app, work, { account_ids: removed }),
+      grounds: [...holdResources(removed, user.id), ...holdResources(added, '')],
+    },
+  };
+}
+
+async function requireFree(app: App, user: Resource, ids: readonly string[]): Promise<void> {
+  const known = new Map((await listPlacesById(app.db, ids)).map((one) => [one.id, one]));
+  for (const id of ids) {
+    const account = known.get(id);
+    if (!account || account.scope_id !== user.scope_id) {
+      refuseField(FIELD, `There is no account "${id}" in the user's scope.`);
+    }
+    if (account.owner_id !== '') {
+      refuseField(FIELD, `Account "${id}" stands for another user already.`);
+    }
+  }
+}

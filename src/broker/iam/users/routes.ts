@@ -1,0 +1,24 @@
+import { idList } from '../../resource/links/fields.ts';
+import type { LinkChange } from '../../resource/links/plan.ts';
+import type { BoundaryRoute } from '../../resource/route.ts';
+import { standardRoutes, verbRoute } from '../../resource/routes.ts';
+import { changeAccounts, checkAccounts, userDefinition } from './operations.ts';
+
+const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
+  ['add', 'Add accounts that stand for a user'],
+  ['set', 'Replace the accounts that stand for a user'],
+  ['remove', 'Take accounts from a user'],
+];
+
+export const userRoutes: readonly BoundaryRoute[] = [
+  ...standardRoutes(userDefinition),
+  ...SUMMARIES.map(([change, summary]) =>
+    verbRoute(userDefinition, `${change}-accounts`, {
+      summary,
+      fields: { account_ids: idList('Accounts that stand for the user.') },
+      audit: ['account_ids'],
+      check: checkAccounts(change),
+      run: changeAccounts(change),
+    }),
+  ),
+];

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { Failure } from '../core/failure.ts';
+import { type BoundaryRoute, boundaryRoute } from './resource/route.ts';
+
+// What clients of this API know and this server has not: they hear so, rather than that there
+// is no such path.
+
+type Endpoint = readonly [method: BoundaryRoute['method'], path: BoundaryRoute['path']];
+
+const collection = (plural: string): Endpoint[] => [
+  ['GET', `/v1/${plural}`],
+  ['POST', `/v1/${plural}`],
+  ['GET', `/v1/${plural}/{id}`],
+  ['PATCH', `/v1/${plural}/{id}`],
+  ['DELETE', `/v1/${plural}/{id}`],
+];
+
+const OWN_KEYS =
+  'Scopes have no keys of their own: the keys of the whole server are seen at sys/key-status and renewed by sys/rotate.';
+
+const UNAVAILABLE: readonly [because: string, endpoints: readonly Endpoint[]][] = [
+  [
+    'Policies are an Enterprise-only feature',
+    [
+      ...collection('policies'),
+      ['POST', '/v1/scopes/{id}:attach-storage-policy'],
+      ['POST', '/v1/scopes/{id}:detach-storage-policy'],
+    ],
+  ],
+  ['Storage buckets are an Enterprise-only feature', collection('storage-buckets')],
+  [
+    'Session recordings are an Enterprise-only feature',
+    [
+      ['GET', '/v1/session-recordings'],
+      ['GET', '/v1/session-recordings/{id}'],
+      ['DELETE', '/v1/session-recordings/{id}'],
+      ['GET', '/v1/session-recordings/{id}:download'],
+      ['GET', '/v1/session-recordings/{id}:export'],
+      ['GET', '/v1/session-recordings:list-exports'],
+      ['POST', '/v1/session-recordings/{id}:reapply-storage-policy'],
+    ],
+  ],
+  [
+    'Alias suffixes are an Enterprise-only feature',
+    [
+      ['POST', '/v1/scopes/{id}:set-alias-suffix'],
+      ['POST', '/v1/scopes/{id}:remove-alias-suffix'],
+    ],
+  ],
+  [
+    OWN_KEYS,
+    [
+      ['GET', '/v1/scopes/{id}:list-keys'],
+      ['POST', '/v1/scopes:rotate-keys'],
+      ['GET', '/v1/scopes/{id}:list-key-version-destruction-jobs'],
+      ['POST', '/v1/scopes:destroy-key-version'],
+    ],
+  ],
+];
+
+export const unavailableRoutes: readonly BoundaryRoute[] = UNAVAILABLE.flatMap(
+  ([because, endpoints]) =>
+    endpoints.map(([method, path]) =>
+      boundaryRoute({
+        id: `unavailable-${method}-${path.slice('/v1/'.length).replaceAll(/[^a-z]+/g, '-')}`.toLowerCase(),
+        method,
+        path,
+        summary: 'Not available in this edition',
+        access: 'public',
+        // Whatever is sent, the answer is the same.
+        input: z.looseObject({}),
+        output: z.record(z.string(), z.unknown()),
+        failures: ['unsupported'],
+        run: async () => {
+          throw new Failure('unsupported', because);
+        },
+      }),
+    ),
+);

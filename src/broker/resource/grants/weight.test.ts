@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { heapUsed } from '../../../../test/support/heap.ts';
+import { Authority } from './decision.ts';
+import { parseGrant } from './grant.ts';
+import type { HeldGrant } from './reach.ts';
+
+const AUTHORITIES = 40;
+
+/** Roles of one grant each, of which each names some scopes. */
+function holdRoles(roles: number, scopes: number): HeldGrant[] {
+  return Array.from({ length: roles }, (_, role) => {
+    const text = 'ids=*;type=target;actions=read,list';
+    const reading = parseGrant(text);
+    assert.ok(reading.valid, text);
+    const grant_scope_ids = Array.from(
+      { length: scopes },
+      (_, at) => `p_${role}_${at.toString(36).padStart(10, '0')}`,
+    );
+    const role_id = `r_${role}`;
+    return { grant: reading.grant, role_id, role_scope_id: 'o_1234567890', grant_scope_ids, text };
+  });
+}
+
+const ROWS: [roles: number, scopes: number, why: string][] = [
+  [1, 1, 'a scope'],
+  [1, 1_500, 'as many scopes as a light role names'],
+  [10, 150, 'some of each of some roles'],
+  [100, 1, 'many roles'],
+];
+
+for (const [roles, scopes, why] of ROWS) {
+  test(`what somebody is allowed weighs what it takes: ${why}`, () => {
+    const held = holdRoles(roles, scopes);
+    new Authority('user', held);
+    // What the test runner keeps meanwhile counts as well: of some times the least is what they take.
+    const grown: number[] = [];
+    let weighed = 0;
+    for (let time = 0; time < 3; time++) {
+      const kept: Authority[] = [];
+      const before = heapUsed();
+      for (let at = 0; at < AUTHORITIES; at++) kept.push(new Authority('user', [...held]));
+      grown.push(heapUsed() - before);
+      weighed = kept.reduce((sum, { bytes }) => sum + bytes, 0);
+    }
+    assert.ok(Math.min(...grown) < 1.2 * weighed + 50_000, `${grown} bytes weigh ${weighed}`);
+  });
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import type { FieldErrors } from '../field-errors.ts';
+import type { Item } from '../handler.ts';
+import type { LinkChange } from './plan.ts';
+
+/** Most ids that one request names; who has more adds them by several. */
+const MAX_IDS = 2_000;
+/** Most links of one kind of one thing: each change reads all of them, and so does what shows it. */
+const MAX_LINKS = 10_000;
+/** Far longer than any id. */
+const MAX_ID_LENGTH = 128;
+
+/** A list of ids in a request; null and absent are the empty list. */
+export const idList = (about: string) => z.array(z.string()).optional().describe(about);
+
+/** The ids of a request's field. */
+export function idsOf(item: Item, field: string): readonly string[] {
+  const value = item[field];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+/** What keeps a list from being looked at further: it is too long, or something in it is. */
+export function faultOfLengths(ids: readonly string[]): string | undefined {
+  if (ids.length > MAX_IDS) return `At most ${MAX_IDS} can be named in one request.`;
+  if (ids.every(({ length }) => length <= MAX_ID_LENGTH)) return undefined;
+  return `An id has at most ${MAX_ID_LENGTH} characters.`;
+}
+
+/**
+ * What keeps links from being added: there would be too many. What takes some away is never kept from it.
+ *
+ * @param most of things that people have a few of, and that much is done with
+ */
+export function faultOfTotal(
+  present: number,
+  { added, removed }: { added: readonly string[]; removed: readonly string[] },
+  most = MAX_LINKS,
+): string | undefined {
+  const total = present + added.length - removed.length;
+  if (added.length === 0 || total <= most) return undefined;
+  return `At most ${most} can be there altogether; there would be ${total}.`;
+}
+
+/** What is wrong with a list of ids by its looks. */
+export function checkIds(
+  item: Item,
+  errors: FieldErrors,
+  rule: {
+    field: string;
+    change: LinkChange;
+    /** What is wrong with one id, or undefined. */
+    faultOf(id: string): string | undefined;
+  },
+): void {
+  const ids = idsOf(item, rule.field);
+  if (ids.length === 0 && rule.change !== 'set') errors.add(rule.field, 'Must be non-empty.');
+  const unread = faultOfLengths(ids);
+  if (unread !== undefined) {
+    errors.add(rule.field, unread);
+    return;
+  }
+  for (const id of ids) {
+    const fault = rule.faultOf(id);
+    if (fault === undefined) continue;
+    errors.add(rule.field, fault);
+    return;
+  }
+}

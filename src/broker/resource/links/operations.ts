@@ -1,0 +1,126 @@
+import { type App, perApp } from '../../../app/app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { ChangesInTurn } from '../../../core/fairness/changes-in-turn.ts';
+import type { Effect } from '../../../store/write.ts';
+import type { BrokerCaller } from '../caller.ts';
+import type { Beforehand } from '../ending.ts';
+import { refuseField } from '../field-errors.ts';
+import type { Definition } from '../handler.ts';
+import { holdResources } from '../holds.store.ts';
+import { commitChange, planInTime, requireVersion } from '../operations.ts';
+import { isBound } from '../org-bounds/bounds.ts';
+import type { Resource } from '../resource.ts';
+import { findVersion } from '../store.ts';
+import { faultOfTotal } from './fields.ts';
+import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
+import { countLinksFrom, deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
+
+/** A change of what a resource refers to, as a verb asks for it. */
+export interface LinkRequest {
+  resource: Resource;
+  /** The version that the caller gave. */
+  version: number;
+  change: LinkChange;
+  kind: LinkKind;
+  ids: readonly string[];
+  /** The request's field, for refusals. */
+  field: string;
+  /** How many there can be, where that is less than usual. */
+  most?: number;
+  /** Message of a refusal. */
+  message?: string;
+  /** Where the linked things must lie. */
+  inside?: { scope_id?: string; container_id?: string };
+  /** @throws Failure for ids that cannot be linked; only those to be added are given */
+  requireLinkable(ids: readonly string[]): Promise<void>;
+  /** @throws Failure where more would be linked than may be, before anything is written */
+  requireRoom?(plan: PlannedLinks): Promise<void>;
+  /** What else the change brings with it. */
+  effects?: readonly Effect[];
+  /** What refuses the change where others have linked as many meanwhile; the links are there by then. */
+  bounds?(plan: PlannedLinks): readonly Effect[];
+  /** What ends with links that are taken away, in the change itself and before it. */
+  loseBy?(plan: PlannedLinks): Promise<LossByLinks>;
+}
+
+/** `grounds`: by what the change is refused besides, as far as that can be asked before it. */
+type LossByLinks = Pick<Beforehand, 'end'> &
+  Partial<Pick<Beforehand, 'grounds'>> & { effects: readonly Effect[] };
+
+/** What a link takes, one that is there or is asked for, as it is read and compared with the others. */
+const BYTES_EACH = 100;
+/** More are not counted: they are large, however many there are. */
+const MOST_COUNTED = 2_000;
+
+const changesOf = perApp(() => new ChangesInTurn());
+
+/** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
+export async function changeLinks(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: LinkRequest,
+): Promise<Resource> {
+  const { resource, version, kind } = request;
+  requireVersion(definition, resource, version);
+  const count = await countLinksFrom(app.db, { from_id: resource.id, kind }, MOST_COUNTED);
+  const bytes = (count + request.ids.length) * BYTES_EACH;
+  return changesOf(app).run(resource.id, bytes, async (mayHaveWaited) => {
+    if (mayHaveWaited) {
+      // Whoever has waited comes too late, unless nothing came of the change before.
+      const now = (await findVersion(app.db, resource.id)) ?? -1;
+      requireVersion(definition, { id: resource.id, version: now }, version);
+    }
+    return changeNow(app, caller, definition, request);
+  });
+}
+
+async function changeNow(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: LinkRequest,
+  isAgain = false,
+): Promise<Resource> {
+  const { resource, version, kind, inside } = request;
+  const plan = await planInTime(app, definition, resource.id, version, () =>
+    planChange(app, request),
+  );
+  const { added, removed } = plan;
+  const loss = removed.length > 0 ? await request.loseBy?.(plan) : undefined;
+  const effects = [
+    ...deleteLinks({ from_id: resource.id, kind, to_ids: removed }),
+    ...insertLinks({ from_id: resource.id, kind, to_ids: added }, inside),
+    ...(request.effects ?? []),
+    ...(request.bounds?.(plan) ?? []),
+    ...(loss?.effects ?? []),
+  ];
+  const held = loss ? holdResources([...added, ...removed]) : [];
+  const beforehand = loss && { end: loss.end, grounds: [...held, ...(loss.grounds ?? [])] };
+  try {
+    return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (isBound(error.message)) refuseField(request.field, error.message, request.message);
+    // Something to be linked went away between reading and writing: say which.
+    await planChange(app, request);
+    if (isAgain) throw error;
+    // Or something that was linked went away, and its link with it: what is asked for is done without.
+    return changeNow(app, caller, definition, request, true);
+  }
+}
+
+async function planChange(app: App, request: LinkRequest): Promise<PlannedLinks> {
+  const { change, ids, field, message } = request;
+  const present = await listLinksFrom(app.db, request.resource.id, request.kind);
+  const plan = planLinks(change, present, ids);
+  const [already] = plan.already;
+  if (already !== undefined) refuseField(field, `"${already}" is there already.`, message);
+  const [absent] = plan.absent;
+  if (absent !== undefined) refuseField(field, `"${absent}" is not there.`, message);
+  const tooMany = faultOfTotal(present.length, plan, request.most);
+  if (tooMany !== undefined) refuseField(field, tooMany, message);
+  await request.requireRoom?.(plan);
+  await request.requireLinkable(plan.added);
+  return plan;
+}

@@ -1,0 +1,292 @@
+import { commitEnd, endInTurn } from '../../access/endings/operations.ts';
+import { pagesOf } from '../../access/identity/operations.ts';
+import { removeLogInsAfterCommit } from '../../access/leases/expiration.operations.ts';
+import type { App } from '../../app/app.ts';
+import { Failure } from '../../core/failure.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import type { Effect } from '../../store/write.ts';
+import type { BrokerCaller } from './caller.ts';
+import { refuseField } from './field-errors.ts';
+import {
+  type Container,
+  type Definition,
+  type Item,
+  type Plan,
+  type PlannedRow,
+  USUAL_WORDS,
+  type Words,
+} from './handler.ts';
+import { holdResource, holdVersion, refuseTakenName } from './holds.store.ts';
+import { isBound } from './org-bounds/bounds.ts';
+import { PERMITTING } from './permitting.ts';
+import { removeResources, takeResources } from './removals.store.ts';
+import type { Resource } from './resource.ts';
+import { requireScope } from './scope-tree/operations.ts';
+import { changeResource, findResource, insertResource } from './store.ts';
+import { newResourceId, prefixOf, RESOURCE_TYPES } from './types.ts';
+
+/** A request to change an item, with what was found of it. */
+export interface ItemRequest {
+  item: Item;
+  mask: readonly string[];
+}
+
+export const wordsOf = (definition: Definition): Words => ({ ...USUAL_WORDS, ...definition.words });
+
+/** @throws Failure `not_found`, also for an id of another type */
+export async function requireResource(
+  app: App,
+  definition: Pick<Definition, 'type'>,
+  id: string,
+): Promise<Resource> {
+  const resource = await findResource(app.db, id);
+  if (resource?.type !== definition.type) throw new Failure('not_found', 'Resource not found.');
+  return resource;
+}
+
+/** Where a resource lies, for describing and planning. */
+async function containerOf(app: App, resource: Resource): Promise<Container> {
+  // A scope lies in the one above it, the global one in itself.
+  const scope = await requireScope(app, resource.scope_id || 'global');
+  const parent =
+    RESOURCE_TYPES[resource.type].parent === undefined
+      ? undefined
+      : await findResource(app.db, resource.container_id);
+  return { scope, parent };
+}
+
+/** What is asked for in a new item. */
+export interface Creation {
+  item: Item;
+  subtype: string;
+  container: Container;
+  query: URLSearchParams;
+  /** An id of the caller's choice, for the seed of a development server. */
+  id?: string;
+}
+
+/** Makes an item. */
+export async function createResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: Creation,
+): Promise<Resource> {
+  const { resource, effects } = await planResource(app, caller, definition, request);
+  caller.record.outcome.resource_id = resource.id;
+  try {
+    await app.commit(caller, [
+      holdResource(resource.container_id),
+      insertResource(resource),
+      ...effects,
+      ...configChange(definition, 'made'),
+    ]);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    refuseBound(definition, error);
+    // Refused by a guard or by a key: what it was to lie in may be gone.
+    if (!(await findResource(app.db, resource.container_id))) {
+      throw new Failure('not_found', 'Resource not found.');
+    }
+    await definition.requireRoom?.(app, resource.container_id);
+    throw error;
+  }
+  return resource;
+}
+
+/** A new item's row, and what else belongs into its write set; nothing is committed. */
+export async function planResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: Creation,
+): Promise<{ resource: Resource; effects: Effect[] }> {
+  const { item, subtype, container } = request;
+  const id = request.id ?? newResourceId(prefixOf(definition.type, subtype), app.randomBytes(32));
+  const plan = await definition.planNew(app, caller, { ...request, id });
+  const now = app.now();
+  const resource: Resource = {
+    id,
+    type: definition.type,
+    subtype,
+    scope_id: container.scope.id,
+    container_id: container.parent?.id ?? container.scope.id,
+    owner_id: plan.owner_id ?? '',
+    name: plan.name === undefined ? (item.name?.trim() ?? null) : plan.name,
+    description:
+      plan.description === undefined ? (item.description?.trim() ?? null) : plan.description,
+    unique_key: plan.unique_key ?? null,
+    version: 1,
+    created_ms: now,
+    updated_ms: now,
+    body: plan.body ?? {},
+    secret_sealed: plan.secret_sealed ?? null,
+  };
+  return { resource, effects: [...(plan.effects ?? [])] };
+}
+
+/** Changes what a PATCH's mask speaks of. */
+export async function updateResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  request: ItemRequest & { resource: Resource },
+): Promise<Resource> {
+  const { resource, item } = request;
+  const updatable = ['name', 'description', ...definition.updatable(resource.subtype)];
+  const mask = [...new Set(request.mask.filter((path) => updatable.includes(path)))];
+  if (mask.length === 0) {
+    const because = wordsOf(definition).emptyMask;
+    throw new Failure('invalid', 'No valid fields included in the update mask.', {
+      fields: { update_mask: because },
+    });
+  }
+  const container = await containerOf(app, resource);
+  const plan = await definition.planChange(app, caller, { resource, item, mask, container });
+  const texts = {
+    ...(mask.includes('name') ? { name: item.name?.trim() ?? null } : {}),
+    ...(mask.includes('description') ? { description: item.description?.trim() ?? null } : {}),
+  };
+  try {
+    return await commitChange(app, caller, definition, resource, item.version ?? 0, {
+      ...texts,
+      ...plan,
+    });
+  } catch (error) {
+    refuseBound(definition, error);
+    throw error;
+  }
+}
+
+/** @throws Failure `invalid` naming what there is too much for, where a write set was refused for a bound */
+function refuseBound({ boundedField = 'scope_id' }: Definition, error: unknown): void {
+  if (!(error instanceof Failure) || !isBound(error.message)) return;
+  refuseField(boundedField, error.message);
+}
+
+/**
+ * Commits a change that was decided on one version of an item.
+ *
+ * @param expected the version that the caller gave
+ * @throws Failure `not_found` when it is not the present one, `conflict` for a taken name or key
+ */
+export async function commitChange(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  resource: Resource,
+  expected: number,
+  plan: Plan,
+): Promise<Resource> {
+  requireVersion(definition, resource, expected);
+  const { effects = [], beforehand, ...row } = plan;
+  const next: Resource = {
+    ...resource,
+    ...row,
+    version: expected + 1,
+    // Later than before even within one millisecond, so that a refreshed list sees it.
+    updated_ms: Math.max(app.now(), resource.updated_ms + 1),
+  };
+  caller.record.outcome.resource_id = resource.id;
+  const requirePresent = async (): Promise<void> => {
+    const present = await findResource(app.db, resource.id);
+    requireVersion(definition, present ?? { ...resource, version: -1 }, expected);
+  };
+  const commit = () =>
+    app.commit(caller, [
+      changeResource(resource.id, expected, { ...row, updated_ms: next.updated_ms }),
+      ...effects,
+      ...configChange(definition, 'changed'),
+    ]);
+  const endAndCommit = async (hasWaited: boolean): Promise<void> => {
+    if (hasWaited) await requirePresent();
+    const grounds = [...groundsOf(resource, expected, row), ...(beforehand?.grounds ?? [])];
+    await beforehand?.end(await pagesOf(app, caller, grounds));
+    await commitEnd(app, commit);
+  };
+  try {
+    await (beforehand ? endInTurn(app, resource.id, endAndCommit) : commit());
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    // Refused by a guard or by a key: the present version tells which.
+    await requirePresent();
+    throw error;
+  }
+  return next;
+}
+
+/** What a change is refused by, whatever its plan says: another version, and a name that is taken. */
+function groundsOf(resource: Resource, expected: number, { name }: PlannedRow): Effect[] {
+  const { id, type, container_id } = resource;
+  return [
+    holdVersion({ id, version: expected }),
+    ...(typeof name === 'string' ? [refuseTakenName({ id, type, container_id, name })] : []),
+  ];
+}
+
+/**
+ * Makes a plan for a change of an item as it was read. If the plan is refused and somebody else
+ * changed the item meanwhile, the change came too late, whatever else may be wrong with it.
+ *
+ * @param expected the version that the caller gave
+ * @throws Failure `not_found` when it is not the present one; whatever the plan throws
+ */
+export async function planInTime<T>(
+  app: App,
+  definition: Definition,
+  id: string,
+  expected: number,
+  plan: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await plan();
+  } catch (error) {
+    const present = await findResource(app.db, id);
+    requireVersion(definition, { id, version: present?.version ?? -1 }, expected);
+    throw error;
+  }
+}
+
+/** @throws Failure `not_found` */
+export function requireVersion(
+  definition: Definition,
+  resource: Pick<Resource, 'id' | 'version'>,
+  expected: number,
+): void {
+  if (resource.version === expected) return;
+  throw new Failure('not_found', wordsOf(definition).stale.replace('%', resource.id));
+}
+
+/** Removes an item with everything it contains. */
+export async function deleteResource(
+  app: App,
+  caller: BrokerCaller,
+  definition: Definition,
+  resource: Resource,
+): Promise<void> {
+  const { id } = resource;
+  await endInTurn(app, id, async (hasWaited) => {
+    if (hasWaited) await requireResource(app, definition, id);
+    const more = (await definition.planRemoval?.(app, caller, resource)) ?? [];
+    await definition.endBeforehand?.(app, caller, resource);
+    caller.record.outcome.resource_id = id;
+    const effects = [
+      // First of all: what is being made of it is waited for, and ends as well.
+      ...takeResources({ id }),
+      ...more,
+      ...removeResources({ id }, app.now()),
+      ...configChange(definition, 'changed'),
+    ];
+    await commitEnd(app, () => app.commit(caller, effects));
+  });
+  // Tokens were made from those of log-ins, and leases for them: they go with them.
+  await removeLogInsAfterCommit(app, caller);
+}
+
+/** What is new takes no permission away from anybody. */
+function configChange({ cached, type }: Definition, how: 'made' | 'changed'): Effect[] {
+  if (!cached) return [];
+  const permits = how === 'changed' && PERMITTING.includes(type);
+  return permits ? bumpPermissionVersion() : [bumpConfigVersion()];
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { FieldErrors, IN_FIELDS } from '../../resource/field-errors.ts';
+import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
+import { resourceAt } from '../../resource/routes.ts';
+import { authorizeSession, locateTarget, resolveDestination } from './operations.ts';
+import { checkWanted, wantedOf } from './request.ts';
+
+export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
+  boundaryRoute({
+    id: 'authorize-session-target',
+    method: 'POST',
+    path: '/v1/targets/{id}:authorize-session',
+    summary: 'Authorize a session',
+    access: {
+      action: 'authorize-session',
+      type: 'target',
+      named_by: ['name', 'scope_id', 'scope_name', 'host_id'],
+      locate: locateTarget,
+    },
+    input: z.object({
+      name: z.string().optional().describe('The name of the target, when the path has it.'),
+      scope_id: z.string().optional().describe('Project of the named target.'),
+      scope_name: z.string().optional().describe('The same by name.'),
+      host_id: z.string().optional().describe('One of the hosts of the target; any unless given.'),
+    }),
+    output: z.record(z.string(), z.unknown()),
+    failures: [
+      'invalid',
+      'unauthenticated',
+      'forbidden',
+      'not_found',
+      'precondition',
+      'unresolved',
+    ],
+    audit: ['name', 'scope_id', 'scope_name', 'host_id'],
+    resolve: resolveDestination,
+    check({ id, item }) {
+      const errors = new FieldErrors();
+      checkWanted(id, wantedOf(item), errors);
+      errors.refuse(IN_FIELDS);
+    },
+    run: async (app, caller, { item }, located) => {
+      const target = resourceAt(located);
+      if (!located) throw new TypeError('a session is for a target');
+      const { name, host_id } = wantedOf(item);
+      const { scope } = located;
+      return { body: await authorizeSession(app, caller, { target, scope, name, host_id }) };
+    },
+  }),
+];

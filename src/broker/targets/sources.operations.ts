@@ -1,0 +1,163 @@
+import type { App } from '../../app/app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
+import { listPlacesById } from '../resource/by-ids.store.ts';
+import type { BrokerCaller } from '../resource/caller.ts';
+import { refuseField } from '../resource/field-errors.ts';
+import type { Item } from '../resource/handler.ts';
+import { faultOfTotal, idsOf } from '../resource/links/fields.ts';
+import { changeLinks } from '../resource/links/operations.ts';
+import { type LinkChange, type PlannedLinks, planLinks } from '../resource/links/plan.ts';
+import { deleteLinks, insertLinks, listLinksFrom } from '../resource/links/store.ts';
+import { commitChange, planInTime, requireVersion } from '../resource/operations.ts';
+import type { Resource } from '../resource/resource.ts';
+import type { ResourceTypeName } from '../resource/types.ts';
+import { endSessionsBeforehand, planLoss } from '../sessions/termination.operations.ts';
+import { targetDefinition } from './operations.ts';
+import {
+  fieldOf,
+  HOST_FIELD,
+  MOST_CREDENTIAL_SOURCES,
+  MOST_HOST_SETS,
+  PURPOSES,
+  type Purpose,
+} from './sources.ts';
+import type { TargetBody } from './target.ts';
+
+interface VerbRequest {
+  resource: Resource;
+  item: Item;
+}
+
+/** Changes which host sets a target is reached through; not on one with an address. */
+export function changeHostSources(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: VerbRequest,
+  ): Promise<Resource> => {
+    const version = item.version ?? 0;
+    requireVersion(targetDefinition, resource, version);
+    if (change !== 'remove' && (resource.body as TargetBody).address !== '') {
+      throw new Failure(
+        'precondition',
+        `unable to ${change} host sources because a network address is directly assigned to the given target`,
+      );
+    }
+    return changeLinks(app, caller, targetDefinition, {
+      resource,
+      version,
+      change,
+      kind: 'target-host-source',
+      ids: idsOf(item, HOST_FIELD),
+      field: HOST_FIELD,
+      most: MOST_HOST_SETS,
+      inside: { scope_id: resource.scope_id },
+      async loseBy({ removed }) {
+        const loss = { target_id_of: resource.id, host_set_ids: removed };
+        return {
+          effects: planLoss(app, loss),
+          end: (work) => endSessionsBeforehand(app, work, loss),
+        };
+      },
+      requireLinkable: (ids) =>
+        requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),
+    });
+  };
+}
+
+async function requireInProject(
+  app: App,
+  target: Resource,
+  ids: readonly string[],
+  wanted: { field: string; types: readonly ResourceTypeName[] },
+): Promise<void> {
+  const found = await listPlacesById(app.db, ids);
+  const fitting = found.filter(
+    ({ scope_id, type }) => scope_id === target.scope_id && wanted.types.includes(type),
+  );
+  const known = new Set(fitting.map(({ id }) => id));
+  const strange = ids.find((id) => !known.has(id));
+  if (strange !== undefined) {
+    refuseField(wanted.field, `There is no such source "${strange}" in the target's project.`);
+  }
+}
+
+const KINDS = { brokered: 'target-brokered', injected_application: 'target-injected' } as const;
+
+/** Changes the credentials of a target, both purposes in one step. */
+export function changeCredentialSources(change: LinkChange) {
+  return async (
+    app: App,
+    caller: BrokerCaller,
+    { resource, item }: VerbRequest,
+  ): Promise<Resource> => {
+    const version = item.version ?? 0;
+    requireVersion(targetDefinition, resource, version);
+    const plan = (): Promise<Effect[]> => planSources(app, resource, item, change);
+    const effects = await planInTime(app, targetDefinition, resource.id, version, plan);
+    try {
+      return await commitChange(app, caller, targetDefinition, resource, version, { effects });
+    } catch (error) {
+      // A source went away between reading and writing: say which.
+      if (error instanceof Failure && error.kind === 'conflict') await plan();
+      throw error;
+    }
+  };
+}
+
+async function planSources(
+  app: App,
+  target: Resource,
+  item: Item,
+  change: LinkChange,
+): Promise<Effect[]> {
+  const present = await Promise.all(
+    PURPOSES.map((purpose) => listLinksFrom(app.db, target.id, KINDS[purpose])),
+  );
+  const plans = PURPOSES.map((purpose, at) =>
+    planPurpose(present[at] ?? [], item, { change, purpose }),
+  );
+  requireFew(present.flat().length, plans);
+  const effects: Effect[] = [];
+  for (const { links, purpose } of plans) {
+    await requireInProject(app, target, links.added, {
+      field: fieldOf(purpose),
+      types: ['credential', 'credential-library'],
+    });
+    const of = { from_id: target.id, kind: KINDS[purpose] };
+    effects.push(
+      ...deleteLinks({ ...of, to_ids: links.removed }),
+      ...insertLinks({ ...of, to_ids: links.added }, { scope_id: target.scope_id }),
+    );
+  }
+  return effects;
+}
+
+interface PlannedPurpose {
+  purpose: Purpose;
+  links: PlannedLinks;
+}
+
+function planPurpose(
+  present: readonly string[],
+  item: Item,
+  { change, purpose }: { change: LinkChange; purpose: Purpose },
+): PlannedPurpose {
+  const field = fieldOf(purpose);
+  const links = planLinks(change, present, idsOf(item, field));
+  const [already] = links.already;
+  if (already !== undefined) refuseField(field, `"${already}" is there already.`);
+  const [absent] = links.absent;
+  if (absent !== undefined) refuseField(field, `"${absent}" is not there.`);
+  return { purpose, links };
+}
+
+/** @throws Failure `invalid` naming the list by which there would be too many */
+function requireFew(present: number, plans: readonly PlannedPurpose[]): void {
+  const removed = plans.flatMap(({ links }) => links.removed);
+  const added = plans.flatMap(({ links }) => links.added);
+  const fault = faultOfTotal(present, { added, removed }, MOST_CREDENTIAL_SOURCES);
+  const longest = plans.toSorted((a, b) => b.links.added.length - a.links.added.length)[0];
+  if (fault !== undefined && longest) refuseField(fieldOf(longest.purpose), fault);
+}

@@ -1,0 +1,48 @@
+import type { App } from '../../app/app.ts';
+import { Failure } from '../../core/failure.ts';
+import { ownWorker } from './embedded.operations.ts';
+import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
+import { readReports } from './status.operations.ts';
+import { isAlive, type WorkerBody } from './worker.ts';
+import { readWorkers } from './worker-cache.operations.ts';
+
+/**
+ * Workers that a session can be given to: active, and heard of within the last fifteen
+ * seconds. This server's own one is alive as long as it can ask.
+ */
+export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
+  const [workers, reports] = await Promise.all([readWorkers(app), readReports(app)]);
+  const now = app.now();
+  const alive = new Set(
+    reports.filter((report) => isAlive(report, now)).map((report) => report.worker_id),
+  );
+  const own = ownWorker(app)?.id;
+  return workers.flatMap((worker) => {
+    const { address, config_tags, api_tags } = worker.body as WorkerBody;
+    if (address === '' || (worker.id !== own && !alive.has(worker.id))) return [];
+    const { id, name } = worker;
+    return [{ id, name: name ?? '', tags: joinTags(config_tags, api_tags), address }];
+  });
+}
+
+/**
+ * The workers that a target's filter admits, in random order: clients use the first.
+ *
+ * @param filter `egress_worker_filter` if set, else `worker_filter`, else empty
+ * @throws Failure `unresolved` when there is none, `precondition` when the filter cannot be asked
+ */
+export async function requireWorkers(
+  app: App,
+  filter: string,
+): Promise<[EligibleWorker, ...EligibleWorker[]]> {
+  const verdict = chooseWorkers(await listEligibleWorkers(app), filter);
+  if ('refused' in verdict) {
+    const kind = verdict.refused === 'fault' ? 'precondition' : 'unresolved';
+    throw new Failure(kind, verdict.because);
+  }
+  const { chosen } = verdict;
+  if (chosen.length === 1) return [chosen[0]];
+  const start = (app.randomBytes(2)[0] ?? 0) % chosen.length;
+  const [first = chosen[0], ...others] = [...chosen.slice(start), ...chosen.slice(0, start)];
+  return [first, ...others];
+}

@@ -1,7 +1,0 @@
-import type { Job } from '../../job.ts';
-import { deleteAllRemains, endStrays } from './operations.ts';
-
-export const remainsJobs: readonly Job[] = [
-  { name: 'mounts/remains', every_ms: 30_000, run: deleteAllRemains },
-  { name: 'mounts/strays', every_ms: 300_000, run: endStrays },
-];

@@ -1,0 +1,210 @@
+import { sql } from 'kysely';
+import { type ReadPage, readAtOnce } from '../../core/walk.ts';
+import type { Db } from '../../store/database.ts';
+import { compareIds, inBlocks } from '../../store/in-blocks.ts';
+import { FACTS, reverseName, type StoredCertificate } from './store.ts';
+
+/** What to look for; absent: anything. Instants in Unix seconds. */
+export interface CertificateQuery {
+  /** A common name or subject alternative name; `*.example.com`: everything beneath. */
+  name?: string | undefined;
+  issuer_id?: string | undefined;
+  role?: string | undefined;
+  state?: 'valid' | 'expired' | 'revoked' | undefined;
+  expires_after?: number | undefined;
+  expires_before?: number | undefined;
+  now: number;
+  /** The last certificate of the page before. */
+  after?: { not_after: number; serial: string } | undefined;
+  limit: number;
+}
+
+type Found = Omit<StoredCertificate, 'der'>;
+
+/** What was found of a page; their bytes are left out. */
+export interface FoundPage {
+  found: Found[];
+  /** Where to go on: there may be more behind it. */
+  next?: End;
+}
+
+/**
+ * Finds certificates, those that end first coming first. After so many that do not match it leaves off,
+ * also when it has found nothing yet.
+ */
+export async function listCertificates(
+  db: Db,
+  mount_id: string,
+  query: CertificateQuery,
+  read: ReadPage = readAtOnce,
+): Promise<FoundPage> {
+  const named = query.name === undefined ? undefined : await listFewNamed(db, mount_id, query.name);
+  if (!named) return walk(db, mount_id, query, read);
+  return pageOf(await listOf(db, mount_id, query, named), query);
+}
+
+function pageOf(rows: readonly Found[], { limit }: CertificateQuery): FoundPage {
+  const found = rows.slice(0, limit);
+  const last = found.length === limit ? found.at(-1) : undefined;
+  return last ? { found, next: { not_after: last.not_after, serial: last.serial } } : { found };
+}
+
+/** As many certificates are read one by one and put in order; of more, all are walked in order. */
+const FEW = 2_000;
+
+/** Serials of the certificates with a name, undefined when there are many. */
+async function listFewNamed(
+  db: Db,
+  mount_id: string,
+  name: string,
+): Promise<readonly string[] | undefined> {
+  const { from, to } = nameRange(name);
+  const rows = await db
+    .selectFrom('pki_certificate_name')
+    .select('serial')
+    .where('mount_id', '=', mount_id)
+    .where('reversed', '>=', from)
+    .where('reversed', '<', to)
+    .limit(FEW + 1)
+    .execute();
+  return rows.length > FEW ? undefined : [...new Set(rows.map(({ serial }) => serial))];
+}
+
+/** Reversed names with `from` ≤ name < `to`. */
+function nameRange(name: string): { from: string; to: string } {
+  if (!name.startsWith('*.')) {
+    const reversed = reverseName(name);
+    // A name has no such letter: none but itself lies in between.
+    return { from: reversed, to: `${reversed}\u0001` };
+  }
+  // Whatever begins with "moc.elpmaxe." sorts before "moc.elpmaxe/".
+  const from = reverseName(name.slice(1));
+  return { from, to: `${from.slice(0, -1)}/` };
+}
+
+/** A place in the order of certificates. */
+interface End {
+  not_after: number;
+  serial: string;
+}
+
+/** After what, and before which end, certificates are looked for. */
+interface Bounds {
+  from: End;
+  to: number;
+}
+
+function boundsOf(query: CertificateQuery): Bounds {
+  const { state, now, after, expires_after = 0, expires_before = LATEST } = query;
+  const not_after = Math.max(expires_after, state === 'valid' ? now : 0);
+  const to = Math.min(expires_before, state === 'expired' ? now : LATEST);
+  return { from: after && after.not_after >= not_after ? after : { not_after, serial: '' }, to };
+}
+
+/** Later than any certificate ends. */
+const LATEST = Number.MAX_SAFE_INTEGER;
+
+/** The most certificates that are looked at by one statement. */
+const STEP = 1_000;
+
+/** The most that one search looks at, some tens of milliseconds; whoever wants more asks again. */
+const LOOKED_AT = 10_000;
+
+/** Looks at some at a time: others have their turn while those that match are few. */
+async function walk(
+  db: Db,
+  mount_id: string,
+  query: CertificateQuery,
+  read: ReadPage,
+): Promise<FoundPage> {
+  const bounds = boundsOf(query);
+  const found: Found[] = [];
+  let step = Math.min(STEP, query.limit);
+  let lookedAt = 0;
+  for (let { from } = bounds; ; ) {
+    const { keys, rows } = await read(() => lookAt(db, mount_id, query, { ...bounds, from }, step));
+    for (const row of rows) found.push(row);
+    const last = keys.at(-1);
+    if (!last || keys.length < step || found.length >= query.limit) return pageOf(found, query);
+    lookedAt += keys.length;
+    if (lookedAt >= LOOKED_AT) return { found, next: last };
+    from = last;
+    step = Math.min(STEP, step * 2);
+  }
+}
+
+/** The next certificates in order, and those of them that match. */
+async function lookAt(
+  db: Db,
+  mount_id: string,
+  query: CertificateQuery,
+  bounds: Bounds,
+  step: number,
+): Promise<{ keys: End[]; rows: Found[] }> {
+  const keys = await listKeys(db, mount_id, query, bounds, step);
+  const serials = keys.map(({ serial }) => serial);
+  return { keys, rows: await listOf(db, mount_id, query, serials) };
+}
+
+/** Keys of certificates in order, by the index that fits: there is one for roles and one for issuers. */
+async function listKeys(
+  db: Db,
+  mount_id: string,
+  { role, issuer_id }: CertificateQuery,
+  { from, to }: Bounds,
+  limit: number,
+): Promise<End[]> {
+  let walked = db.selectFrom('pki_certificate').where('mount_id', '=', mount_id);
+  if (role !== undefined) walked = walked.where('role', '=', role);
+  else if (issuer_id !== undefined) walked = walked.where('issuer_id', '=', issuer_id);
+  return walked
+    .select(['not_after', 'serial'])
+    .where(sql<boolean>`(not_after, serial) > (${from.not_after}, ${from.serial})`)
+    .where('not_after', '<', to)
+    .orderBy('not_after')
+    .orderBy('serial')
+    .limit(limit)
+    .execute();
+}
+
+/**
+ * Those of some certificates that match, in order. They are read by their keys alone: told of more,
+ * SQLite would rather walk all of a role, or of an issuer.
+ */
+async function listOf(
+  db: Db,
+  mount_id: string,
+  query: CertificateQuery,
+  serials: readonly string[],
+): Promise<Found[]> {
+  const rows = await inBlocks(serials, (some) => {
+    const read = db
+      .selectFrom('pki_certificate')
+      .select(FACTS)
+      .where('mount_id', '=', mount_id)
+      .where('serial', 'in', some);
+    return (query.name === undefined ? read : read.where(hasName(mount_id, query.name))).execute();
+  });
+  const matching = rows.filter((row) => isMatch(row, query));
+  return matching.sort((a, b) => a.not_after - b.not_after || compareIds(a.serial, b.serial));
+}
+
+function isMatch(found: Found, query: CertificateQuery): boolean {
+  const { issuer_id = found.issuer_id, role = found.role, state } = query;
+  if (found.issuer_id !== issuer_id || found.role !== role) return false;
+  if (state === 'revoked' && found.revoked_at_ms === null) return false;
+  if (state === 'valid' && found.revoked_at_ms !== null) return false;
+  const { from, to } = boundsOf(query);
+  const { not_after, serial } = found;
+  const isAfter = not_after === from.not_after ? serial > from.serial : not_after > from.not_after;
+  return isAfter && not_after < to;
+}
+
+function hasName(mount_id: string, name: string) {
+  const { from, to } = nameRange(name);
+  return sql<boolean>`exists (
+    select 1 from pki_certificate_name as named
+    where named.mount_id = ${mount_id} and named.serial = pki_certificate.serial
+      and named.reversed >= ${from} and named.reversed < ${to}
+  )`;
+}

@@ -1,0 +1,78 @@
+import { Failure } from '../../../core/failure.ts';
+import type { SignatureAlgorithm } from '../../../x509/algorithms.ts';
+import type { ListFrame } from '../../../x509/crl.ts';
+import type { AssembledList } from '../../../x509/crl-assembly.ts';
+import type { Revocation } from '../../mount-state/revocations.store.ts';
+
+/** Which revocations are on a list. Lists of one scope differ only by what came in between. */
+export interface ListScope {
+  /** Ids of the issuers whose revocations are on it. */
+  members: readonly string[];
+  /** All issuers that there are, when revocations of no known issuer are on it too. */
+  known: readonly string[] | null;
+  /** The epoch of the mount's revocations. */
+  epoch: number;
+  /** Nothing is on it, whatever is revoked. */
+  empty: boolean;
+}
+
+/** The entries of a list, as the revocations of a mount give them. */
+export interface ListContent {
+  mount_id: string;
+  /** {@link ListScope} as JSON. */
+  scope: string;
+  /** Revocations up to this revision are on it. */
+  revision: number;
+}
+
+/** A list that was made before, and what of. */
+export interface FinishedList extends ListContent {
+  list: AssembledList;
+}
+
+/** A list to be made. Everything in it can be handed to another thread. */
+export interface ListJob {
+  content: ListContent;
+  /** An earlier list, whose entries are taken over if they can be. */
+  basis: FinishedList | undefined;
+  frame: ListFrame;
+  algorithm: SignatureAlgorithm;
+  /** Most entries; -1: as many as there are. */
+  max_entries: number;
+}
+
+/** Says whether a list can be made of an earlier one and the revocations since. */
+export function isBasis(basis: FinishedList | undefined, content: ListContent): boolean {
+  return (
+    basis !== undefined &&
+    basis.mount_id === content.mount_id &&
+    basis.scope === content.scope &&
+    basis.revision <= content.revision
+  );
+}
+
+/** A test for many revocations: whether one belongs on a list of this scope. */
+export function membershipOf(scope: ListScope): (revocation: Revocation) => boolean {
+  const members = new Set(scope.members);
+  const known = scope.known && new Set(scope.known);
+  let last: string | undefined;
+  let verdict = false;
+  return ({ issuer_id }) => {
+    // Neighbours mostly have the same issuer.
+    if (issuer_id !== last) {
+      last = issuer_id;
+      verdict =
+        !scope.empty && (members.has(issuer_id) || (known !== null && !known.has(issuer_id)));
+    }
+    return verdict;
+  };
+}
+
+/** @throws Failure `conflict` for a list that is longer than it may be */
+export function refuseLongList(count: number, max_entries: number): void {
+  if (max_entries === -1 || count <= max_entries) return;
+  throw new Failure(
+    'conflict',
+    `the CRL would have more than max_crl_entries (${max_entries}) entries; raise it in config/crl, or set it to -1`,
+  );
+}

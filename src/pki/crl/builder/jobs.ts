@@ -1,0 +1,129 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Db } from '../../../store/database.ts';
+import { verify } from '../../../x509/algorithms.ts';
+import { type AssembledList, layOutList, type UnsignedList } from '../../../x509/crl-assembly.ts';
+import { parsePublicKey } from '../../../x509/keys.ts';
+import { RevokedListWriter } from '../../../x509/revoked-list.ts';
+import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
+import {
+  listRevocationsBetween,
+  listRevocationsUpTo,
+  type Revocation,
+} from '../../mount-state/revocations.store.ts';
+import { isBasis, type ListJob, type ListScope, membershipOf, refuseLongList } from './job.ts';
+import { weighList } from './weight.ts';
+
+// How a list is made. The same code runs on the thread that answers requests, for short
+// lists, and on the list thread, for long ones.
+
+/** Signs TBSCertList. */
+export type SignList = (tbs: Uint8Array) => Uint8Array | Promise<Uint8Array>;
+
+/**
+ * Makes a new list: of an earlier one and what was revoked since where that can be, of all
+ * revocations otherwise. Both ways give the same bytes.
+ *
+ * @throws Failure `conflict` for a list longer than it may be
+ */
+export async function makeList(db: Db, job: ListJob, sign: SignList): Promise<SignedList> {
+  const unsigned = await layOut(db, job);
+  const signature = await sign(unsigned.tbs);
+  return { list: unsigned.seal(job.algorithm, signature), signature };
+}
+
+export interface SignedList {
+  list: AssembledList;
+  signature: Uint8Array;
+}
+
+/**
+ * Makes a list again that was signed before.
+ *
+ * @param signed the signature it had, and the SubjectPublicKeyInfo of its issuer
+ * @returns undefined when the signature is not that of the bytes: revocations have gone since
+ */
+export async function remakeList(
+  db: Db,
+  job: ListJob,
+  signed: { signature: Uint8Array; public_key: Uint8Array },
+): Promise<AssembledList | undefined> {
+  const { tbs, seal } = await layOut(db, job);
+  const key = parsePublicKey(signed.public_key);
+  if (!verify(key, job.algorithm, tbs, signed.signature)) return undefined;
+  return seal(job.algorithm, signed.signature);
+}
+
+async function layOut(db: Db, job: ListJob): Promise<UnsignedList> {
+  const { content, frame, max_entries } = job;
+  const basis = isBasis(job.basis, content) ? job.basis : undefined;
+  // Few are found by their revisions: in the order of their numbers all that was revoked later would be passed over.
+  const since = basis?.revision ?? (content.revision <= PAGE ? BEFORE_ALL : undefined);
+  const added =
+    since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
+  refuseLongList(added.count + (basis?.list.count ?? 0), max_entries);
+  return layOutList(frame, added, basis?.list, allocateShared);
+}
+
+/** Threads share the memory of a list, so that handing it over copies nothing. */
+function allocateShared(length: number): Uint8Array {
+  const bytes = new Uint8Array(new SharedArrayBuffer(length));
+  weighList(bytes);
+  return bytes;
+}
+
+/** Rows read at a time; between pages the thread does other things. */
+const PAGE = 2000;
+/** What was revoked before rows had a revision has 0. */
+const BEFORE_ALL = -1;
+
+async function collectAll(db: Db, { content, max_entries }: ListJob): Promise<RevokedListWriter> {
+  const { mount_id, revision } = content;
+  const scope: ListScope = JSON.parse(content.scope);
+  const writer = new RevokedListWriter();
+  if (scope.empty) return writer;
+  const belongs = membershipOf(scope);
+  for (let after = ''; ; ) {
+    const rows = await listRevocationsUpTo(db, mount_id, { revision, after, limit: PAGE });
+    for (const row of rows) if (belongs(row)) append(writer, row);
+    refuseLongList(writer.count, max_entries);
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE) return writer;
+    after = last.serial;
+    await nextTurn();
+  }
+}
+
+async function collectSince(
+  db: Db,
+  { content }: ListJob,
+  since: number,
+): Promise<RevokedListWriter> {
+  const { mount_id, revision } = content;
+  const scope: ListScope = JSON.parse(content.scope);
+  const writer = new RevokedListWriter();
+  if (scope.empty) return writer;
+  const belongs = membershipOf(scope);
+  const rows: Revocation[] = [];
+  for (let after = since; after < revision; after += PAGE) {
+    const up_to = Math.min(revision, after + PAGE);
+    for (const row of await listRevocationsBetween(db, mount_id, { after, up_to })) {
+      if (belongs(row)) rows.push(row);
+    }
+  }
+  rows.sort((a, b) => (a.serial < b.serial ? -1 : 1));
+  for (const row of rows) append(writer, row);
+  return writer;
+}
+
+/** One piece of memory for all serial numbers: the writer copies each. */
+const serialBytes = new Uint8Array(MAX_SERIAL_BYTES);
+
+function append(writer: RevokedListWriter, row: Revocation): void {
+  const serialNumber = decodeSerial(row.serial, serialBytes);
+  if (!serialNumber) throw new Error(`stored serial number ${row.serial} does not parse`);
+  writer.append({
+    serialNumber,
+    revocationTime: Math.floor(row.revoked_at_ms / 1000),
+    ...(row.reason === 0 ? {} : { reason: row.reason }),
+  });
+}

@@ -1,0 +1,112 @@
+import { signOwnInTurn } from '../../../access/concurrency/operations.ts';
+import { type App, perApp } from '../../../app/app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { FewInTurn } from '../../../core/fairness/few-in-turn.ts';
+import { OnDemandThread } from '../../../core/on-demand.pool.ts';
+import { isCheap } from '../../../x509/algorithms.ts';
+import type { AssembledList } from '../../../x509/crl-assembly.ts';
+import { requireSigningKey, signWithKey } from '../../keys/operations.ts';
+import type { Key } from '../../mount-state/key.ts';
+import type { ListJob } from './job.ts';
+import { makeList, remakeList, type SignedList } from './jobs.ts';
+import type { FromListThread, ListTask, ToListThread } from './messages.ts';
+import { weighList } from './weight.ts';
+
+/** Lists of a mount with at most so many revocations are made on the calling thread. */
+const SHORT = 1000;
+
+/**
+ * Makes and signs a list: a short one at once, a long one on a thread of its own.
+ *
+ * @throws Failure `conflict` for a list longer than it may be, `unavailable` while sealed
+ */
+export async function makeSignedList(
+  app: App,
+  job: ListJob,
+  signer: { mount_id: string; key: Key },
+): Promise<SignedList> {
+  const { mount_id, key } = signer;
+  if (job.content.revision <= SHORT) {
+    const make = () =>
+      makeList(app.db, job, (tbs) =>
+        signOwnInTurn(app, key, () => signWithKey(app, mount_id, key, job.algorithm, tbs)),
+      );
+    return isCheap(key) ? make() : costlyOf(app)(make);
+  }
+  const answer = await makingOf(app).run(async () => {
+    // In its turn: a server that is sealed meanwhile has no key any more.
+    const task: ListTask = { kind: 'make', key: await requireSigningKey(app, mount_id, key) };
+    return { job, task };
+  });
+  if (answer.type !== 'made') throw new Error(`the list thread answered "${answer.type}"`);
+  return { list: answer.list, signature: answer.signature };
+}
+
+/** Makes a list again that was signed before; undefined: it cannot be had any more. */
+export async function remakeSignedList(
+  app: App,
+  job: ListJob,
+  signed: { signature: Uint8Array; public_key: Uint8Array },
+): Promise<AssembledList | undefined> {
+  if (job.content.revision <= SHORT) return remakeList(app.db, job, signed);
+  const task: ListTask = { kind: 'remake', ...signed };
+  const answer = await makingOf(app).run(async () => ({ job, task }));
+  if (answer.type !== 'remade') throw new Error(`the list thread answered "${answer.type}"`);
+  return answer.list;
+}
+
+const makingOf = perApp((app) => {
+  const thread = threadOf(app);
+  const inTurn = takeTurns(app);
+  return {
+    run: (order: () => Promise<Omit<ToListThread, 'id'>>): Promise<FromListThread> =>
+      inTurn(async () => thread.run(await order())),
+  };
+});
+
+/** Short lists whose signature takes long: a mount may have a thousand of them, all due at once. */
+const costlyOf = perApp(takeTurns);
+
+/**
+ * One at a time, in turn by whom they are made for: some mounts have many lists, and whoever asks for another one
+ * waits for one of them. Those that wait when the server stops are not begun.
+ */
+function takeTurns(app: App): <Made>(make: () => Promise<Made>) => Promise<Made> {
+  const turns = new FewInTurn(1);
+  let isClosed = false;
+  // What was opened last is closed first, and so this before the thread.
+  app.onClose(() => {
+    isClosed = true;
+  });
+  return (make) =>
+    turns.run(() => {
+      if (isClosed) throw new Failure('unavailable', 'the server is stopping');
+      return make();
+    });
+}
+
+/** A list of a million entries takes some seconds, and as long again where the database is slow. */
+const DEADLINE_MS = 120_000;
+
+const threadOf = perApp((app) => {
+  const thread = new OnDemandThread<Omit<ToListThread, 'id'>, FromListThread, FromListThread>({
+    name: 'lists',
+    beside: import.meta.url,
+    log: app.log,
+    data: app.store.place,
+    undone: 'the CRL was not built',
+    deadline_ms: DEADLINE_MS,
+    read: answerIn,
+  });
+  app.onClose(() => thread.stop());
+  // With the thread goes the key that it may be signing with.
+  app.barrier.onLock(() => thread.stop());
+  return thread;
+});
+
+function answerIn(answer: FromListThread): FromListThread {
+  if ('list' in answer && answer.list) weighList(answer.list.der);
+  if (answer.type === 'refused') throw new Failure(answer.kind, answer.message);
+  if (answer.type === 'failed') throw new Error(answer.message);
+  return answer;
+}

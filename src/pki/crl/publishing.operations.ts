@@ -1,0 +1,235 @@
+import { type App, perApp } from '../../app/app.ts';
+import { Failure } from '../../core/failure.ts';
+import {
+  chooseSignatureAlgorithm,
+  isSignatureAlgorithm,
+  type SignatureAlgorithm,
+} from '../../x509/algorithms.ts';
+import { encodeListFrame } from '../../x509/crl.ts';
+import { keyIdentifier } from '../../x509/keys.ts';
+import type { Authority } from '../mount-state/authority.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import { readAuthority } from '../mount-state/operations.ts';
+import {
+  type RevocationState,
+  readRevocationState,
+  touchLists,
+} from '../mount-state/revocations.store.ts';
+import type { ListContent, ListJob } from './builder/job.ts';
+import { makeSignedList, remakeSignedList } from './builder/operations.ts';
+import { ListShelf } from './cache.ts';
+import { type CrlConfig, crlSeconds } from './config.ts';
+import { type IssuerClass, listBase, planClass, planScope } from './issuer-class.ts';
+import { readCrlConfig } from './settings.operations.ts';
+import { findCrl, type StoredCrl, type StoredSeal, saveCrl } from './store.ts';
+
+/** What one server remembers of the lists of all its mounts. */
+interface Lists {
+  /** Being built or fetched now, so that everybody who waits for one waits for the same. */
+  running: Map<string, Promise<void>>;
+  /** The last of each class; checked against the stored number at each use. */
+  shelf: ListShelf;
+  /** Waiting for a moment's quiet before they are built. */
+  scheduled: Map<string, NodeJS.Timeout>;
+  /** How long the last one took to build, in milliseconds. */
+  durations: Map<string, number>;
+  /** By place, what the last one was that had too many entries. */
+  too_long: Map<string, TooLong>;
+}
+
+/** Lists of one scope only grow, so that none of it need be collected to be refused again. */
+interface TooLong {
+  scope: string;
+  max_entries: number;
+  refusal: Failure;
+}
+
+export const listsOf = perApp<Lists>((app) => {
+  const scheduled = new Map<string, NodeJS.Timeout>();
+  const too_long = new Map<string, TooLong>();
+  app.barrier.onLock(() => too_long.clear());
+  app.onClose(() => {
+    for (const timer of scheduled.values()) clearTimeout(timer);
+  });
+  return {
+    running: new Map(),
+    shelf: new ListShelf(),
+    scheduled,
+    durations: new Map(),
+    too_long,
+  };
+});
+
+export const placeOf = (mount_id: string, { id }: IssuerClass): string => `${mount_id}/${id}`;
+
+/** What a list has to be built from at this moment. */
+export interface Ground {
+  issuers: IssuerClass;
+  config: CrlConfig;
+  state: RevocationState;
+  /** See `ListScope`. */
+  scope: string;
+}
+
+/** @returns undefined when the class has no issuer any more */
+export async function readGround(
+  app: App,
+  mount_id: string,
+  { members }: IssuerClass,
+): Promise<Ground | undefined> {
+  const authority: Authority = await readAuthority(app, mount_id);
+  const config = await readCrlConfig(app, mount_id);
+  const state = await readRevocationState(app.db, mount_id);
+  const member = members.find(({ id }) => authority.issuers.has(id));
+  const issuer = member && authority.issuers.get(member.id);
+  if (!issuer) return undefined;
+  const issuers = planClass(authority, issuer);
+  const scope = planScope(authority, issuers, { epoch: state.epoch, disable: config.disable });
+  return { issuers, config, state, scope };
+}
+
+/** Builds, signs and publishes one complete list (RFC 5280 §5). */
+export async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<void> {
+  const { issuers, config, scope } = ground;
+  if (!issuers.signer) return;
+  const { issuer, key } = issuers.signer;
+  const place = placeOf(mount_id, issuers);
+  const { shelf, durations } = listsOf(app);
+  const began = performance.now();
+  const previous = await findCrl(app.db, mount_id, issuers.id);
+  // What is revoked from here on is on the next list.
+  const { revision } = await readRevocationState(app.db, mount_id);
+  const content: ListContent = { mount_id, scope, revision };
+  const algorithm = listAlgorithm(issuer, key);
+  const now_ms = app.now();
+  const this_update = Math.floor(now_ms / 1000);
+  const next_update = this_update + crlSeconds(config, 'expiry');
+  // By the clock, so that a server restored from a backup never repeats a number it has
+  // given out since; by the last number, should the clock have gone back.
+  const number = Math.max((previous?.number ?? 0) + 1, now_ms);
+  const frame = encodeListFrame({
+    issuer: issuer.certificate.subject,
+    signatureAlgorithm: algorithm,
+    thisUpdate: this_update,
+    nextUpdate: next_update,
+    crlNumber: BigInt(number),
+    authorityKeyId: issuer.certificate.subjectKeyId ?? keyIdentifier(key.public_key),
+  });
+  const { max_crl_entries: max_entries } = config;
+  const job = { content, basis: shelf.findAny(place), frame, algorithm, max_entries };
+  const { list, signature } = await refusingLong(app, place, job, () =>
+    makeSignedList(app, job, { mount_id, key }),
+  );
+  // Not from when it was begun: until now whoever asked was given the one before.
+  const modified_at_ms = app.now();
+  const crl: StoredCrl & StoredSeal = {
+    number,
+    revision,
+    base: listBase(issuers, scope, config.expiry),
+    this_update,
+    next_update,
+    modified_at_ms,
+    scope,
+    before_entries: frame.before,
+    after_entries: frame.after,
+    algorithm,
+    signature,
+  };
+  noteLast(durations, place, performance.now() - began);
+  try {
+    await app.store.commit([
+      saveCrl({ mount_id, class: issuers.id, ...crl }),
+      touchLists(mount_id, modified_at_ms),
+    ]);
+    shelf.put(place, number, { ...content, list });
+  } catch (error) {
+    // Another node was quicker; whether its list suffices is looked at by whoever waits.
+    if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
+  }
+}
+
+/**
+ * Makes a list unless it is known to have too many entries: everybody may ask for it, and to find out
+ * takes as long as to make it.
+ *
+ * @throws Failure `conflict` for a list longer than it may be
+ */
+async function refusingLong<List>(
+  app: App,
+  place: string,
+  { content: { scope }, max_entries }: ListJob,
+  make: () => Promise<List>,
+): Promise<List> {
+  const { too_long } = listsOf(app);
+  const known = too_long.get(place);
+  if (known?.scope === scope && known.max_entries === max_entries) throw known.refusal;
+  try {
+    return await make();
+  } catch (error) {
+    const isLong = error instanceof Failure && error.kind === 'conflict';
+    if (isLong) noteLast(too_long, place, { scope, max_entries, refusal: error });
+    throw error;
+  }
+}
+
+/** Lists of which something is remembered: those of issuers that are gone leave theirs. */
+const MOST_PLACES = 1000;
+
+function noteLast<Value>(by_place: Map<string, Value>, place: string, value: Value): void {
+  by_place.delete(place);
+  by_place.set(place, value);
+  const [oldest] = by_place.keys();
+  if (by_place.size > MOST_PLACES && oldest !== undefined) by_place.delete(oldest);
+}
+
+/** Makes a list again that this server has not in memory: from before its start, or of another node. */
+export async function fetchList(
+  app: App,
+  mount_id: string,
+  ground: Ground,
+  stored: StoredCrl & StoredSeal,
+): Promise<void> {
+  const { issuers } = ground;
+  const place = placeOf(mount_id, issuers);
+  const { shelf } = listsOf(app);
+  const { number, revision, scope, before_entries, after_entries, signature } = stored;
+  const [member] = issuers.members;
+  const algorithm = isSignatureAlgorithm(stored.algorithm) ? stored.algorithm : undefined;
+  const content: ListContent = { mount_id, scope, revision };
+  const list =
+    member &&
+    algorithm &&
+    (await remakeSignedList(
+      app,
+      {
+        content,
+        basis: shelf.findAny(place),
+        frame: { before: before_entries, after: after_entries },
+        algorithm,
+        max_entries: -1,
+      },
+      { signature, public_key: member.certificate.subjectPublicKeyInfo },
+    ));
+  if (list) {
+    shelf.put(place, number, { ...content, list });
+    return;
+  }
+  // It was made of revocations that are not there any more.
+  app.log.warn({ number }, 'a stored CRL cannot be made again');
+  await buildCrl(app, mount_id, ground);
+}
+
+function listAlgorithm(
+  issuer: Issuer,
+  key: { key_type: string; key_bits: number },
+): SignatureAlgorithm {
+  const own = issuer.settings.revocation_signature_algorithm;
+  if (own !== '') return own;
+  const stored = issuer.certificate.signatureAlgorithm;
+  const key_type = key.key_type as 'rsa' | 'ec' | 'ed25519';
+  return chooseSignatureAlgorithm({
+    key_type,
+    key_bits: key.key_bits,
+    use_pss: key_type === 'rsa' && (stored?.endsWith('PSS') ?? false),
+  });
+}

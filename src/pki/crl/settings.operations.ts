@@ -1,0 +1,32 @@
+import { commitPlanned } from '../../access/standing/attempts.operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { findConfig, saveConfigAsRead } from '../mount-state/store.ts';
+import {
+  type CrlConfig,
+  type CrlPatch,
+  crlConfigSchema,
+  DEFAULT_CRL_CONFIG,
+  planCrlConfig,
+} from './config.ts';
+
+export function readCrlConfig(app: App, mount_id: string): Promise<CrlConfig> {
+  return app.cached(`pki/crl/${mount_id}`, async () => {
+    return parseCrlConfig(await findConfig(app.db, mount_id, 'crl'));
+  });
+}
+
+function parseCrlConfig(body: string | undefined): CrlConfig {
+  return body === undefined ? DEFAULT_CRL_CONFIG : crlConfigSchema.parse(JSON.parse(body));
+}
+
+export async function writeCrlConfig(app: App, caller: Caller, patch: CrlPatch) {
+  const place = { mount_id: caller.mount.id, name: 'crl' };
+  const next = await commitPlanned<CrlConfig>(app, caller, async () => {
+    const read = await findConfig(app.db, place.mount_id, place.name);
+    const config = planCrlConfig(parseCrlConfig(read), patch);
+    const effects = saveConfigAsRead(place, { read, body: JSON.stringify(config) });
+    return { effects, result: config };
+  });
+  return { data: next };
+}

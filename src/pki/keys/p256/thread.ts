@@ -1,9 +1,0 @@
-import { parentPort } from 'node:worker_threads';
-import { makePairs } from './jobs.ts';
-
-// The entry of the thread that makes P-256 keys ahead of time, as many as it is told. It keeps none.
-
-parentPort?.on('message', (count: number) => {
-  const pairs = makePairs(count);
-  parentPort?.postMessage(pairs, [pairs.buffer]);
-});

@@ -1,0 +1,121 @@
+import { Failure } from '../../core/failure.ts';
+import type { Issuer } from './issuer.ts';
+import { hasFormOfId, type Key } from './key.ts';
+import type { ClusterPaths, UrlSettings } from './urls.ts';
+
+/** Which issuer and key of a mount are meant by `default`, and the version of its whole set. */
+export interface Defaults {
+  /** Grows with every change to the mount's keys, issuers or defaults; 0 before the first. */
+  version: number;
+  /** Ids; empty for none. */
+  default_issuer: string;
+  default_key: string;
+  default_follows_latest_issuer: boolean;
+  /** Grows with what certificates rest on besides their issuer and its key: the default issuer and the URLs. */
+  issuing_version: number;
+}
+
+export const NO_DEFAULTS: Defaults = {
+  version: 0,
+  default_issuer: '',
+  default_key: '',
+  default_follows_latest_issuer: false,
+  issuing_version: 0,
+};
+
+/** All that signing in one mount depends on, as it was at one moment. */
+export interface Authority {
+  defaults: Defaults;
+  /** By id, in order of their ids. */
+  issuers: ReadonlyMap<string, Issuer>;
+  keys: ReadonlyMap<string, Key>;
+  urls: UrlSettings;
+  cluster: ClusterPaths;
+  /**
+   * Issuers that were removed, each with what it was to the world (see `crl/issuer-class.ts`): what
+   * they revoked stays on the list of those that have their subject and key.
+   */
+  former: ReadonlyMap<string, string>;
+}
+
+/** The default first, then ids, then names; all but `default` exactly as spelt. */
+function findByRef<Thing extends { name: string }>(
+  things: ReadonlyMap<string, Thing>,
+  byDefault: string,
+  ref: string,
+): Thing | undefined {
+  if (ref.toLowerCase() === 'default') return things.get(byDefault);
+  if (hasFormOfId(ref)) return things.get(ref);
+  if (ref === '') return undefined;
+  for (const thing of things.values()) if (thing.name === ref) return thing;
+  return undefined;
+}
+
+export function findIssuer(authority: Authority, ref: string): Issuer | undefined {
+  return findByRef(authority.issuers, authority.defaults.default_issuer, ref);
+}
+
+export function findKey(authority: Authority, ref: string): Key | undefined {
+  return findByRef(authority.keys, authority.defaults.default_key, ref);
+}
+
+/** @throws Failure `unresolved`, by whose words clients know that there is no such issuer */
+export function resolveIssuer(authority: Authority, ref: string): Issuer {
+  const issuer = findIssuer(authority, ref);
+  if (issuer) return issuer;
+  throw new Failure(
+    'unresolved',
+    ref.toLowerCase() === 'default'
+      ? 'no default issuer currently configured'
+      : `unable to find PKI issuer for reference: ${ref}`,
+  );
+}
+
+/** @throws Failure `unresolved`, by whose words clients know that there is no such key */
+export function resolveKey(authority: Authority, ref: string): Key {
+  const key = findKey(authority, ref);
+  if (key) return key;
+  throw new Failure(
+    'unresolved',
+    ref.toLowerCase() === 'default'
+      ? 'no default key currently configured'
+      : `unable to find PKI key for reference: ${ref}`,
+  );
+}
+
+/**
+ * The issuer that shall sign a certificate.
+ *
+ * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is elsewhere
+ */
+export function resolveSigningIssuer(
+  authority: Authority,
+  ref: string,
+): { issuer: Issuer; key: Key } {
+  const issuer = findIssuer(authority, ref);
+  if (!issuer) {
+    const because =
+      ref.toLowerCase() === 'default'
+        ? 'no default issuer currently configured'
+        : `unable to find PKI issuer for reference: ${ref}`;
+    throw new Failure(
+      'unresolved',
+      `could not fetch the CA certificate (was one set?): ${because}`,
+    );
+  }
+  const { usage } = issuer.settings;
+  if (!usage.includes('issuing-certificates')) {
+    throw new Failure(
+      'unresolved',
+      `requested usage issuing-certificates for issuer [${issuer.id}] but only had usage ${usage.join(',')}`,
+    );
+  }
+  const key = authority.keys.get(issuer.key_id);
+  if (!key) {
+    throw new Failure(
+      'unresolved',
+      `unable to fetch corresponding key for issuer ${issuer.id}; unable to use this issuer for signing`,
+    );
+  }
+  return { issuer, key };
+}

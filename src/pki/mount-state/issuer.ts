@@ -1,0 +1,120 @@
+import { encodePem } from '../../core/pem.ts';
+import { remembered } from '../../core/remembered.ts';
+import { formatTimestamp } from '../../core/timestamps.ts';
+import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
+import type { Certificate } from '../../x509/certificate.ts';
+import type { AuthorityUrls } from './urls.ts';
+
+/** What an issuer may be used for, in the order in which the API lists them. */
+export const USAGES = ['crl-signing', 'issuing-certificates', 'ocsp-signing', 'read-only'] as const;
+export type Usage = (typeof USAGES)[number];
+
+export const NOT_AFTER_BEHAVIORS = ['err', 'truncate', 'permit', 'always_enforce_err'] as const;
+export type NotAfterBehavior = (typeof NOT_AFTER_BEHAVIORS)[number];
+
+/** The settings of an issuer that a client can change, apart from its name. */
+export interface IssuerSettings extends AuthorityUrls {
+  leaf_not_after_behavior: NotAfterBehavior;
+  /** Sorted; always with `read-only`. */
+  usage: Usage[];
+  /** Ids of issuers, its own first; null: worked out. */
+  manual_chain: string[] | null;
+  /** Empty: as fits the key. */
+  revocation_signature_algorithm: SignatureAlgorithm | '';
+  enable_aia_url_templating: boolean;
+  disable_critical_extension_checks: boolean;
+  disable_path_length_checks: boolean;
+  disable_name_checks: boolean;
+  disable_name_constraint_checks: boolean;
+}
+
+export const DEFAULT_SETTINGS: IssuerSettings = {
+  issuing_certificates: [],
+  crl_distribution_points: [],
+  ocsp_servers: [],
+  delta_crl_distribution_points: [],
+  leaf_not_after_behavior: 'err',
+  usage: [...USAGES],
+  manual_chain: null,
+  revocation_signature_algorithm: '',
+  enable_aia_url_templating: false,
+  disable_critical_extension_checks: false,
+  disable_path_length_checks: false,
+  disable_name_checks: false,
+  disable_name_constraint_checks: false,
+};
+
+/** A CA certificate of a mount with its settings, as the store keeps it. */
+export interface IssuerRecord {
+  id: string;
+  /** Empty for none. */
+  name: string;
+  /** Empty when the key is not in this mount. */
+  key_id: string;
+  /** DER. */
+  certificate: Uint8Array;
+  settings: IssuerSettings;
+  revoked_at_ms: number | undefined;
+  modified_at_ms: number;
+  created_at_ms: number;
+  /** Grows with every change of it, but for that of `modified_at_ms` alone. */
+  version: number;
+}
+
+/** An issuer as operations use it: parsed once, with its chain worked out. */
+export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
+  certificate: Certificate;
+  /** Itself first, then its parents. */
+  chain: readonly ChainLink[];
+}
+
+/** A certificate of a chain, ready to be sent. */
+export interface ChainLink {
+  issuer_id: string;
+  certificate: Certificate;
+}
+
+/** A CA certificate for all the answers it is part of: PEM, made when it is asked for first. */
+export const pemOf = remembered(({ raw }: Certificate) => encodeCertificatePem(raw));
+
+/** PEM without a newline at its end. */
+export function encodeCertificatePem(der: Uint8Array): string {
+  return encodePem('CERTIFICATE', der).trimEnd();
+}
+
+/** The answer to a read of an issuer. */
+export function describeIssuer(issuer: Issuer) {
+  const { settings } = issuer;
+  return {
+    ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),
+    certificate: `${pemOf(issuer.certificate)}\n`,
+    crl_distribution_points: settings.crl_distribution_points,
+    delta_crl_distribution_points: settings.delta_crl_distribution_points,
+    disable_critical_extension_checks: settings.disable_critical_extension_checks,
+    disable_name_checks: settings.disable_name_checks,
+    disable_name_constraint_checks: settings.disable_name_constraint_checks,
+    disable_path_length_checks: settings.disable_path_length_checks,
+    enable_aia_url_templating: settings.enable_aia_url_templating,
+    issuer_id: issuer.id,
+    issuer_name: issuer.name,
+    issuing_certificates: settings.issuing_certificates,
+    key_id: issuer.key_id,
+    leaf_not_after_behavior: settings.leaf_not_after_behavior,
+    manual_chain: settings.manual_chain,
+    ocsp_servers: settings.ocsp_servers,
+    revocation_signature_algorithm: settings.revocation_signature_algorithm,
+    ...(issuer.revoked_at_ms !== undefined && {
+      revocation_time: Math.floor(issuer.revoked_at_ms / 1000),
+      revocation_time_rfc3339: formatTimestampMs(issuer.revoked_at_ms),
+    }),
+    revoked: issuer.revoked_at_ms !== undefined,
+    usage: settings.usage.join(','),
+  };
+}
+
+/** RFC 3339 with milliseconds, UTC; whole seconds without them. */
+export function formatTimestampMs(milliseconds: number): string {
+  return milliseconds % 1000 === 0
+    ? formatTimestamp(milliseconds / 1000)
+    : new Date(milliseconds).toISOString();
+}

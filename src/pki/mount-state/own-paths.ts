@@ -1,0 +1,35 @@
+import { type OwnPath, pathOfName, type Sense } from '../../acl/name-form.ts';
+import type { Caller } from '../../app/caller.ts';
+
+/** What an issuer or a key is known by; a name may be empty. */
+interface Known {
+  /** As it was sent: an id, a name, or `default`. */
+  ref?: string | undefined;
+  id?: string;
+  name?: string | undefined;
+}
+
+/** The same, under a name that it gets. */
+export const RENAMED: Readonly<Record<'issuer' | 'key', Sense>> = {
+  issuer: { stands_for: ['issuer_ref', 'issuer_name'] },
+  key: { stands_for: ['key_ref', 'key_name'] },
+};
+
+/** Something is done to all at once: no field speaks of what it has itself. */
+export const CONCERNED: Sense = { alike: [] };
+
+/** What it made is looked at. */
+export const LOOKED_UP: Sense = { alike: [], isRead: true };
+
+/** The paths of its own that an issuer or a key has, wherever else it is named or found. */
+export function ownPaths(
+  { mount }: Pick<Caller, 'mount'>,
+  kind: 'issuer' | 'key',
+  known: Known | undefined,
+  sense: Sense = {},
+): OwnPath[] {
+  const { ref, id, name } = known ?? {};
+  const names = new Set([ref, id, name].flatMap((one) => one?.trim() || []));
+  const place = `${mount.path}${kind}/`;
+  return [...names].map((one) => ({ ...pathOfName(place, one, 'default_word'), ...sense }));
+}

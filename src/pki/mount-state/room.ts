@@ -1,0 +1,97 @@
+import { Failure } from '../../core/failure.ts';
+import { textBytes } from '../../core/kept.ts';
+import { remembered } from '../../core/remembered.ts';
+import type { Authority } from './authority.ts';
+import type { Issuer, IssuerRecord, IssuerSettings } from './issuer.ts';
+
+// All issuers and keys of a mount are read at once and kept in memory while they are used, whoever
+// asks for one of them. So there are only so many, of only so many bytes; what was stored before there
+// were bounds stays, and may become less.
+
+export const MOST_ISSUERS = 1000;
+export const MOST_KEYS = 1000;
+/** Of the certificates, URLs and chains of all issuers of a mount; their other settings are short. */
+export const MOST_BYTES = 2 << 20;
+
+type Weighed = Pick<IssuerRecord, 'certificate' | 'settings'>;
+
+/** @throws Failure `invalid` when a mount cannot take one more issuer */
+export function requireRoomForIssuer(authority: Authority, issuer: Weighed): void {
+  const { size } = authority.issuers;
+  if (size >= MOST_ISSUERS) throw refuse(`the mount has ${size} issuers`, MOST_ISSUERS);
+  requireBytes(authority, issuer.certificate.length + listsLength(issuer.settings));
+}
+
+/** @throws Failure `invalid` when an issuer's URLs and chain cannot grow to these */
+export function requireRoomForSettings(
+  authority: Authority,
+  issuer: Issuer,
+  next: IssuerSettings,
+): void {
+  requireBytes(authority, listsLength(next) - listsLength(issuer.settings));
+}
+
+/** @throws Failure `invalid` when a mount cannot take one more key */
+export function requireRoomForKey({ keys }: Authority): void {
+  if (keys.size >= MOST_KEYS) throw refuse(`the mount has ${keys.size} keys`, MOST_KEYS);
+}
+
+function requireBytes(authority: Authority, more: number): void {
+  if (more <= 0) return;
+  const bytes = countBytes(authority) + more;
+  if (bytes <= MOST_BYTES) return;
+  throw refuse(
+    `the certificates, URLs and chains of the mount's issuers would have ${bytes} bytes`,
+    MOST_BYTES,
+  );
+}
+
+function refuse(what: string, most: number): Failure {
+  return new Failure(
+    'invalid',
+    `${what}, and may have at most ${most}: remove what is not needed, or use another mount`,
+  );
+}
+
+function countBytes({ issuers }: Authority): number {
+  let bytes = 0;
+  for (const { certificate, settings } of issuers.values()) {
+    bytes += certificate.raw.length + listsLength(settings);
+  }
+  return bytes;
+}
+
+/** Of what can be long. */
+const listsLength = remembered((settings: IssuerSettings): number => {
+  const { issuing_certificates, crl_distribution_points, ocsp_servers } = settings;
+  const { delta_crl_distribution_points, manual_chain } = settings;
+  return [
+    issuing_certificates,
+    crl_distribution_points,
+    ocsp_servers,
+    delta_crl_distribution_points,
+    manual_chain ?? [],
+  ].reduce((length, list) => length + (list.length === 0 ? 0 : JSON.stringify(list).length), 0);
+});
+
+/** What an issuer takes besides the bytes of its certificate. */
+const ISSUER_BYTES = 6 << 10;
+const KEY_BYTES = 2 << 10;
+const FORMER_BYTES = 256;
+/** A certificate as DER, as PEM, and as what was read of it. */
+const CERTIFICATE_FACTOR = 3;
+
+/** About how many bytes of memory certificates take that were read. */
+function weighCertificates(lengths: Iterable<number>): number {
+  let bytes = 0;
+  for (const length of lengths) bytes += ISSUER_BYTES + CERTIFICATE_FACTOR * length;
+  return bytes;
+}
+
+/** About how many bytes of memory the issuers and keys of a mount take. */
+export function weighAuthority({ issuers, keys, urls, former }: Authority): number {
+  const certificates = [...issuers.values()].map(({ certificate }) => certificate.raw.length);
+  let bytes = weighCertificates(certificates) + keys.size * KEY_BYTES + former.size * FORMER_BYTES;
+  for (const { settings } of issuers.values()) bytes += 2 * listsLength(settings);
+  return bytes + textBytes(JSON.stringify(urls));
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { test } from 'node:test';
+import { heapUsed } from '../../../test/support/heap.ts';
+import { makeCertificate } from '../../../test/support/made-certificate.ts';
+import { ROOMS } from '../../core/rooms.ts';
+import type { Certificate } from '../../x509/certificate.ts';
+import { basicConstraints, type Extension, subjectKeyIdentifier } from '../../x509/extensions.ts';
+import { keyIdentifier, publicKeyInfo } from '../../x509/keys.ts';
+import { nameConstraints } from '../../x509/name-constraints.ts';
+import { encodeSubject } from '../../x509/names.ts';
+import { judgeNameConstraints } from '../../x509/subtrees.ts';
+import { DEFAULT_SETTINGS, type Issuer, type IssuerSettings } from '../mount-state/issuer.ts';
+import { describeIssuing } from './issuing.ts';
+
+const key = generateKeyPairSync('ed25519').privateKey;
+const spki = publicKeyInfo(key);
+
+/** An authority of that name; all have one key. */
+function makeAuthority(
+  subject: string,
+  issuer: string,
+  given: (Extension | undefined)[] = [],
+): Certificate {
+  const extensions = given.filter((extension) => extension !== undefined);
+  return makeCertificate({ subject, issuer, key, signer: key, extensions });
+}
+
+const KEY = { id: 'k', name: '', key_type: 'ed25519', key_bits: 0, public_key: spki } as const;
+
+function issuerOf(chain: Certificate[], settings: Partial<IssuerSettings> = {}): Issuer {
+  const [certificate] = chain;
+  assert.ok(certificate);
+  return {
+    id: 'i',
+    name: '',
+    key_id: 'k',
+    certificate,
+    chain: chain.map((link) => ({ issuer_id: '', certificate: link })),
+    settings: { ...DEFAULT_SETTINGS, ...settings },
+    revoked_at_ms: undefined,
+    modified_at_ms: 0,
+    created_at_ms: 0,
+    version: 0,
+  };
+}
+
+const describe = (chain: Certificate[], settings: Partial<IssuerSettings> = {}) =>
+  describeIssuing(issuerOf(chain, settings), KEY, DEFAULT_SETTINGS);
+
+const limited = (pathLength: number) => basicConstraints({ ca: true, pathLength });
+const within = (domain: string) => nameConstraints({ permitted_dns_domains: [domain] });
+
+test('a root brings its subject, end and key identifier, worked out where it states none', () => {
+  const facts = describe([makeAuthority('Root', 'Root')]);
+  assert.deepEqual(facts.subject, encodeSubject({ common_name: 'Root' }));
+  assert.equal(facts.not_after, 4_000_000_000);
+  assert.deepEqual(facts.key_identifier, keyIdentifier(spki));
+  assert.equal(facts.path_length, undefined);
+  const stating = makeAuthority('Root', 'Root', [subjectKeyIdentifier(Uint8Array.of(7))]);
+  assert.deepEqual(describe([stating]).key_identifier, Uint8Array.of(7));
+});
+
+const paths: [chain: Certificate[], remaining: number | undefined, why: string][] = [
+  [[makeAuthority('R', 'R', [limited(0)])], 0, 'of its own'],
+  [[makeAuthority('S', 'R'), makeAuthority('R', 'R')], undefined, 'none anywhere'],
+  [[makeAuthority('S', 'R', [limited(3)]), makeAuthority('R', 'R')], 3, 'only its own'],
+  [[makeAuthority('S', 'R'), makeAuthority('R', 'R', [limited(1)])], 0, 'only the one above'],
+  [
+    [makeAuthority('S', 'R', [limited(3)]), makeAuthority('R', 'R', [limited(2)])],
+    1,
+    'the narrower one counts',
+  ],
+  [
+    [makeAuthority('S', 'R'), makeAuthority('R', 'R', [limited(0)]), makeAuthority('R', 'X')],
+    undefined,
+    'above a fork nothing is known',
+  ],
+];
+for (const [chain, remaining, why] of paths) {
+  test(`the path length that is left: ${why}`, () => {
+    assert.equal(describe(chain).path_length, remaining);
+    assert.equal(describe(chain, { disable_path_length_checks: true }).path_length, undefined);
+  });
+}
+
+test('name constraints of the issuer and of those above it hold, unless switched off', () => {
+  const chain = [
+    makeAuthority('S', 'R', [within('a.test')]),
+    makeAuthority('R', 'R', [within('test')]),
+  ];
+  const domains = (settings: Partial<IssuerSettings> = {}) =>
+    describe(chain, settings).name_constraints.map((one) => one.permitted_dns_domains);
+  assert.deepEqual(domains(), [['a.test'], ['test']]);
+  assert.deepEqual(domains({ disable_name_constraint_checks: true }), []);
+});
+
+test('two authorities that certify each other make no endless path', () => {
+  assert.equal(describe([makeAuthority('A', 'B'), makeAuthority('B', 'A')]).path_length, undefined);
+});
+
+test('what is forbidden above many issuers is read once for all of them, and only some of it is kept', () => {
+  const many = (of: number) =>
+    nameConstraints({
+      excluded_dns_domains: Array.from({ length: 10_000 }, (_, at) => `${of}-${at.toString(36)}`),
+    });
+  const parents = Array.from({ length: 10 }, (_, of) => makeAuthority(`R${of}`, 'X', [many(of)]));
+  const children = parents.map((_, of) => makeAuthority('S', `R${of}`));
+  const describeBeneath = () =>
+    parents.flatMap((parent, of) => {
+      const child = children[of];
+      assert.ok(child);
+      return Array.from({ length: 10 }, () => {
+        const issuer = issuerOf([child, parent]);
+        const { name_constraints } = describeIssuing(issuer, KEY, DEFAULT_SETTINGS);
+        assert.equal(name_constraints[0]?.excluded_dns_domains.length, 10_000);
+        judgeNameConstraints(name_constraints[0], { dns: ['a.test'], email: [], ip: [], uri: [] });
+        return issuer;
+      });
+    });
+  const before = heapUsed();
+  const issuers = describeBeneath();
+  const grown = heapUsed() - before;
+  assert.ok(grown < ROOMS.worked_out + (4 << 20), `${grown >> 20} MiB`);
+  assert.equal(issuers.length, 100);
+});

@@ -1,0 +1,144 @@
+import { Failure } from '../../core/failure.ts';
+import { WorkedOut } from '../../core/fairness/worked-out.ts';
+import { remembered } from '../../core/remembered.ts';
+import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
+import { type Extension, findExtension } from '../../x509/extensions.ts';
+import { keyIdentifier } from '../../x509/keys.ts';
+import { parseNameConstraints } from '../../x509/name-constraints.ts';
+import { EXTENSION_OID } from '../../x509/oids.ts';
+import {
+  type ConstrainedNames,
+  type JudgedConstraints,
+  judgeNameConstraints,
+} from '../../x509/subtrees.ts';
+import type { Issuer, NotAfterBehavior } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
+import type { AuthorityUrls } from '../mount-state/urls.ts';
+import type { Signer } from './plan.ts';
+
+/** What an issuer brings to each certificate that it signs, and what it forbids. */
+export interface IssuingFacts extends Signer {
+  /** Unix seconds. */
+  not_after: number;
+  behavior: NotAfterBehavior;
+  /** With their templates filled in. */
+  urls: AuthorityUrls;
+  /** Of the issuer and those above it; empty when the issuer's name checks are switched off. */
+  name_constraints: readonly JudgedConstraints[];
+  /** How many authorities may follow one below the other; absent for no limit. */
+  path_length?: number;
+}
+
+/**
+ * Gathers what signing with an issuer depends on.
+ *
+ * @param urls those that its certificates carry
+ */
+export function describeIssuing(issuer: Issuer, key: Key, urls: AuthorityUrls): IssuingFacts {
+  const known = described.get(issuer);
+  const isSame = known?.key === key && known.facts.urls === urls;
+  const { facts, constrained } = isSame ? known : gatherFacts(issuer, key, urls);
+  if (!isSame) described.set(issuer, { key, facts, constrained });
+  if (constrained.length === 0) return facts;
+  return { ...facts, name_constraints: constrained.flatMap(readConstraints) };
+}
+
+interface Gathered {
+  /** Without constraints. */
+  facts: IssuingFacts;
+  /** The issuer and those above it: a thousand issuers may be beneath one of them. */
+  constrained: readonly Certificate[];
+}
+
+/** The last ones of each issuer; it is another object once anything about it changes. */
+const described = new WeakMap<Issuer, Gathered & { key: Key }>();
+
+function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
+  const { certificate, settings } = issuer;
+  const path = findPath(issuer);
+  const length = settings.disable_path_length_checks ? undefined : remainingPathLength(path);
+  const facts: IssuingFacts = {
+    subject: certificate.subject,
+    key_identifier: certificate.subjectKeyId ?? keyIdentifier(certificate.subjectPublicKeyInfo),
+    key: { key_type: key.key_type, key_bits: key.key_bits },
+    not_after: certificate.notAfter,
+    behavior: settings.leaf_not_after_behavior,
+    urls,
+    name_constraints: [],
+    ...(length !== undefined && { path_length: length }),
+  };
+  const isChecked = !settings.disable_name_constraint_checks;
+  return { facts, constrained: isChecked ? path.filter(hasConstraints) : [] };
+}
+
+/**
+ * The issuer and the authorities above it, as far as there is only one way up: where it forks,
+ * what one way forbids another may allow.
+ */
+function findPath(issuer: Issuer): Certificate[] {
+  const path: Certificate[] = [];
+  const known = issuer.chain.map(({ certificate }) => certificate);
+  let at: Certificate | undefined = issuer.certificate;
+  while (at && !path.includes(at)) {
+    path.push(at);
+    if (isSelfIssued(at)) break;
+    const child: Certificate = at;
+    const parents = known.filter(({ subject }) => Buffer.compare(subject, child.issuer) === 0);
+    at = parents.length === 1 ? parents[0] : undefined;
+  }
+  return path;
+}
+
+/** @see RFC 5280 §4.2.1.9 */
+function remainingPathLength(path: readonly Certificate[]): number | undefined {
+  let below = 0;
+  let remaining = Number.POSITIVE_INFINITY;
+  for (const { pathLength, ...certificate } of path) {
+    if (pathLength !== undefined) remaining = Math.min(remaining, pathLength - below);
+    if (Buffer.compare(certificate.subject, certificate.issuer) !== 0) below += 1;
+  }
+  return remaining === Number.POSITIVE_INFINITY ? undefined : Math.max(remaining, 0);
+}
+
+const findConstraints = ({ extensions }: Certificate): Extension | undefined =>
+  findExtension(extensions, EXTENSION_OID.nameConstraints);
+
+const hasConstraints = (certificate: Certificate): boolean =>
+  findConstraints(certificate) !== undefined;
+
+/** What each certificate's constraints were read to, once for all issuers beneath it. */
+const readOf = remembered((_certificate: Certificate) => new WorkedOut<JudgedConstraints>());
+
+function readConstraints(certificate: Certificate): JudgedConstraints[] {
+  const known = readOf(certificate).value;
+  if (known) return [known];
+  const extension = findConstraints(certificate);
+  if (!extension) return [];
+  const read = parseNameConstraints(extension.value);
+  const bytes = weighConstraints(read, extension.value.length);
+  return [readOf(certificate).keep(read, bytes)];
+}
+
+/** A subtree as it was read and is looked up, besides its characters. */
+const SUBTREE_BYTES = 160;
+const CHARACTER_BYTES = 4;
+
+function weighConstraints(read: JudgedConstraints, length: number): number {
+  const lists = Object.values(read).map((list) => list.length);
+  return CHARACTER_BYTES * length + SUBTREE_BYTES * lists.reduce((all, one) => all + one, 0);
+}
+
+/**
+ * Refuses names that no verifier would accept from this issuer.
+ *
+ * @throws Failure `invalid`
+ * @see RFC 5280 §4.2.1.10
+ */
+export function checkNameConstraints(issuer: IssuingFacts, names: ConstrainedNames): void {
+  for (const constraints of issuer.name_constraints) {
+    const verdict = judgeNameConstraints(constraints, names);
+    if (!verdict.allowed) {
+      throw new Failure('invalid', `the issuer's name constraints refuse it: ${verdict.because}`);
+    }
+  }
+}

@@ -1,0 +1,200 @@
+import { Failure } from '../../core/failure.ts';
+import type { Csr } from '../../x509/csr.ts';
+import { MAX_NAMES } from '../../x509/general-names.ts';
+import { isAscii, toAsciiDnsName, toAsciiHostName } from '../fields/host-name.ts';
+import { type OtherSan, parseOtherSan } from '../fields/other-san.ts';
+import { quote, refuseCount, splitNames } from '../fields/split-names.ts';
+import type { NameSource, RequestedNames } from '../roles/name-policy.ts';
+import type { Role } from '../roles/role.ts';
+import type { NameRequest } from './request.ts';
+
+/** Names as they will be judged and then written, and what to tell the caller about them. */
+export interface CollectedNames {
+  names: RequestedNames;
+  /** Where the alternative names came from. */
+  source: NameSource;
+  warnings: string[];
+}
+
+type NameFields = NameRequest & { user_ids: readonly string[] };
+type SourceRules = Pick<
+  Role,
+  'use_csr_common_name' | 'use_csr_sans' | 'require_cn' | 'serial_number_source'
+>;
+
+/**
+ * Brings together the names of a request without CSR: the parameters are all there is.
+ *
+ * @throws Failure `invalid` for a missing common name where one is required, and for names that
+ *   cannot be converted
+ */
+export function collectNames(request: NameFields, rules: Pick<Role, 'require_cn'>): CollectedNames {
+  requireCommonName(request.common_name, rules);
+  const warnings: string[] = [];
+  const names = makeNames();
+  names.common_name = request.common_name;
+  names.serial_number = request.serial_number;
+  names.user_ids.push(...request.user_ids);
+  addCommonName(names, request);
+  addRequested(names, request, warnings);
+  return { names: withoutDuplicates(names), source: 'the API', warnings };
+}
+
+/**
+ * Brings together the names of a request with CSR: of each kind the CSR's or the parameters', as
+ * the role has it.
+ *
+ * @throws Failure `invalid`, as {@link collectNames}
+ */
+export function collectCsrNames(request: NameFields, csr: Csr, rules: SourceRules): CollectedNames {
+  const warnings: string[] = [];
+  const names = makeNames();
+  const { fields } = csr.subjectName;
+
+  const csrCommonName = rules.use_csr_common_name ? (fields.common_name ?? '') : '';
+  names.common_name = csrCommonName || request.common_name;
+  requireCommonName(names.common_name, rules);
+  if (rules.use_csr_common_name && request.common_name !== '') {
+    warnings.push(warnOfUnused('common_name', 'use_csr_common_name'));
+  }
+  const csrSerial = rules.serial_number_source === 'json-csr' ? (fields.serial_number ?? '') : '';
+  names.serial_number = request.serial_number || csrSerial;
+  names.user_ids.push(...(request.user_ids.length > 0 ? request.user_ids : fields.user_ids));
+
+  if (rules.use_csr_sans) {
+    const sans = csr.subjectAltNames;
+    names.dns.push(...(sans?.dns ?? []));
+    names.email.push(...(sans?.email ?? []));
+    names.ip.push(...(sans?.ip ?? []));
+    names.uri.push(...(sans?.uri ?? []));
+    names.other.push(...(sans?.other ?? []), ...request.other_sans.map(requireOtherSan));
+    addCommonName(names, request);
+    if (splitNames(request.alt_names).length > 0) {
+      warnings.push(warnOfUnused('alt_names', 'use_csr_sans'));
+    }
+    if (request.ip_sans.length > 0) warnings.push(warnOfUnused('ip_sans', 'use_csr_sans'));
+    if (request.uri_sans.length > 0) warnings.push(warnOfUnused('uri_sans', 'use_csr_sans'));
+    return { names: withoutDuplicates(names), source: 'CSR', warnings };
+  }
+  addCommonName(names, request);
+  addRequested(names, request, warnings);
+  return { names: withoutDuplicates(names), source: 'the API', warnings };
+}
+
+type NameLists = {
+  -readonly [Name in keyof RequestedNames]: RequestedNames[Name] extends readonly (infer Item)[]
+    ? Item[]
+    : RequestedNames[Name];
+};
+
+function makeNames(): NameLists {
+  return {
+    common_name: '',
+    dns: [],
+    email: [],
+    ip: [],
+    uri: [],
+    other: [],
+    serial_number: '',
+    user_ids: [],
+  };
+}
+
+function requireCommonName(common_name: string, rules: Pick<Role, 'require_cn'>): void {
+  if (common_name !== '' || !rules.require_cn) return;
+  throw new Failure(
+    'invalid',
+    'the common_name field is required, or must be provided in a CSR with "use_csr_common_name" set to true, unless "require_cn" is set to false',
+    { fields: { common_name: 'a name' } },
+  );
+}
+
+function warnOfUnused(field: string, rule: string): string {
+  return `the ${field} field was provided but the role is set with "${rule}" set to true`;
+}
+
+/** A common name that is an address or a host name stands among the alternative names too. */
+function addCommonName(names: NameLists, request: NameFields): void {
+  const { common_name } = names;
+  if (common_name === '' || request.exclude_cn_from_sans) return;
+  if (common_name.includes('@')) {
+    names.email.push(toAsciiEmail(common_name) ?? common_name);
+    return;
+  }
+  const ascii = toAsciiDnsName(common_name);
+  if (ascii !== undefined) names.dns.push(ascii);
+}
+
+function addRequested(names: NameLists, request: NameFields, warnings: string[]): void {
+  const alt_names = splitNames(request.alt_names);
+  const { ip_sans, uri_sans, other_sans } = request;
+  // Before the work that each of them makes, and not only once they are to be written.
+  const count = alt_names.length + ip_sans.length + uri_sans.length + other_sans.length;
+  if (count > MAX_NAMES) throw refuseCount(String(count));
+  for (const name of alt_names) {
+    if (name.includes('@')) {
+      names.email.push(requireAsciiEmail(name));
+      continue;
+    }
+    const ascii = toAsciiDnsName(name);
+    if (ascii !== undefined) names.dns.push(ascii);
+    else if (isAscii(name))
+      warnings.push(`alt_names: ${quote(name)} is no host name and was left out`);
+    else throw refuseConversion(name);
+  }
+  names.ip.push(...ip_sans);
+  names.uri.push(...uri_sans);
+  names.other.push(...other_sans.map(requireOtherSan));
+}
+
+function requireAsciiEmail(address: string): string {
+  const ascii = toAsciiEmail(address);
+  if (ascii === undefined && !isAscii(address)) throw refuseConversion(address);
+  return ascii ?? address;
+}
+
+/** @returns the address with its domain in ASCII; `undefined` when the domain is no host name */
+function toAsciiEmail(address: string): string | undefined {
+  const at = address.lastIndexOf('@');
+  const domain = toAsciiHostName(address.slice(at + 1));
+  return domain === undefined ? undefined : `${address.slice(0, at)}@${domain}`;
+}
+
+function refuseConversion(name: string): Failure {
+  return new Failure('invalid', `alt_names: ${quote(name)} cannot be written as a domain name`, {
+    fields: { alt_names: 'host names and e-mail addresses' },
+  });
+}
+
+/** @throws Failure `invalid` */
+export function requireOtherSan(text: string): OtherSan {
+  const parsed = parseOtherSan(text);
+  if ('because' in parsed) {
+    throw new Failure('invalid', parsed.because, {
+      fields: { other_sans: '"<oid>;UTF8:<value>"' },
+    });
+  }
+  return parsed;
+}
+
+/** Keeps the first of names that differ in letter case only, where that makes no difference. */
+function withoutDuplicates(names: NameLists): RequestedNames {
+  return {
+    ...names,
+    dns: distinct(names.dns, (name) => name.toLowerCase()),
+    email: distinct(names.email, (name) => name),
+    ip: distinct(names.ip, (name) => name),
+    uri: distinct(names.uri, (name) => name),
+    other: distinct(names.other, ({ oid, value }) => `${oid};${value}`),
+    user_ids: distinct(names.user_ids, (name) => name),
+  };
+}
+
+function distinct<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
+  const kept = new Map<string, Item>();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!kept.has(key)) kept.set(key, item);
+  }
+  return [...kept.values()];
+}

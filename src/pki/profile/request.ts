@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import {
+  choice,
+  duration,
+  flag,
+  list,
+  longText,
+  optional,
+  text,
+  timestampText,
+} from '../../core/fields.ts';
+import {
+  addressList,
+  extKeyUsageList,
+  keyFormatText,
+  keyUsageList,
+  namesText,
+  nameText,
+  otherSanList,
+  pemText,
+} from '../fields/field-kinds.ts';
+import { keySize, signatureSize } from '../fields/key-field-kinds.ts';
+
+/** How an answer is encoded. */
+export const outputFields = {
+  format: choice(['pem', 'der', 'pem_bundle'], 'pem', {
+    complaint: () => 'the "format" path parameter must be "pem", "der", or "pem_bundle"',
+  }).describe('Encoding of the answer: "pem", "der" (in base64), or "pem_bundle".'),
+  private_key_format: keyFormatText('der').describe(
+    'Form of private_key: "der", the traditional one of its kind, or "pkcs8".',
+  ),
+};
+export type Format = z.output<typeof outputFields.format>;
+
+/** Names beside the common one. */
+export const nameFields = {
+  common_name: nameText('').describe('Common name of the subject.'),
+  alt_names: namesText('').describe('DNS names and e-mail addresses, with commas between them.'),
+  ip_sans: addressList([]).describe('IP addresses.'),
+  uri_sans: list([]).describe('URIs.'),
+  other_sans: otherSanList([]).describe('Other names, each "<oid>;UTF8:<value>".'),
+  exclude_cn_from_sans: flag(false).describe('Leave the common name out of the alternative names.'),
+  serial_number: text('').describe('The serialNumber attribute of the subject.'),
+};
+const nameSchema = z.object(nameFields);
+export type NameRequest = z.output<typeof nameSchema>;
+
+export const endFields = {
+  ttl: duration(0).describe('Validity in seconds; 0: the default of role or mount.'),
+  not_after: timestampText('').describe(
+    'End of validity instead of a TTL, e.g. "2030-01-31T12:00:00Z".',
+  ),
+};
+
+const leafFields = {
+  ...outputFields,
+  ...nameFields,
+  ...endFields,
+  remove_roots_from_chain: flag(false).describe('Leave self-signed certificates out of ca_chain.'),
+  user_ids: list([]).describe('User ids for the subject (UID attributes).'),
+  cert_metadata: longText('').describe('Base64 of bytes to be kept with the certificate.'),
+};
+
+/** The body of `issue/:role`. */
+export const issueFields = {
+  ...leafFields,
+  key_type: optional(choice(['rsa', 'ec', 'ed25519'])).describe(
+    'Type of key, where the role leaves it open.',
+  ),
+  key_bits: keySize(0).describe('Size of the key, where the role leaves it open.'),
+};
+export const issueSchema = z.object(issueFields);
+export type IssueRequest = z.output<typeof issueSchema>;
+
+const csrField = {
+  csr: pemText('').describe('The request to be signed, PKCS #10 in PEM.'),
+};
+
+/** The body of `sign/:role`. */
+export const signFields = { ...leafFields, ...csrField };
+export const signSchema = z.object(signFields);
+export type SignRequest = z.output<typeof signSchema>;
+
+/** The body of `sign-verbatim`: usages count where the request has none of its own. */
+const verbatimFields = {
+  ...leafFields,
+  ...csrField,
+  key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
+    'Key usages, where the request has none.',
+  ),
+  ext_key_usage: extKeyUsageList([]).describe(
+    'Extended key usages by name, where the request has none.',
+  ),
+  ext_key_usage_oids: list([]).describe(
+    'Extended key usages by object identifier, where the request has none.',
+  ),
+  signature_bits: signatureSize(0).describe(
+    'SHA-2 size of the signature, where the issuer has an RSA key: 256, 384 or 512; 0: 256.',
+  ),
+  use_pss: flag(false).describe('Sign with RSASSA-PSS, where the issuer has an RSA key.'),
+  basic_constraints_valid_for_non_ca: flag(false).describe(
+    'State in the certificate that its subject is no CA.',
+  ),
+  enforce_leaf_not_after_behavior: flag(false).describe(
+    "Apply the issuer's leaf_not_after_behavior instead of ending with the issuer.",
+  ),
+};
+export const verbatimSchema = z.object(verbatimFields);
+export type VerbatimRequest = z.output<typeof verbatimSchema>;

@@ -1,0 +1,207 @@
+import { formatDuration } from '../../core/durations.ts';
+import { Failure } from '../../core/failure.ts';
+import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
+import { DEFAULT_BACKDATING } from '../fields/field-kinds.ts';
+import type { NotAfterBehavior } from '../mount-state/issuer.ts';
+
+export interface ValidityRequest {
+  /** Unix seconds. */
+  now: number;
+  /** Of the request; ttl in seconds, 0: none named; not_after RFC 3339, empty: none. */
+  ttl: number;
+  not_after: string;
+  /** Of the role, or as a request without role has them. */
+  role: {
+    ttl: number;
+    max_ttl: number;
+    not_after: string;
+    /** See {@link isNotAfterBound}. */
+    not_after_bound: string;
+    not_before_duration: number;
+  };
+  /** Effective lease times of the mount, in seconds. */
+  mount: { default_ttl: number; max_ttl: number };
+  /** Absent for a certificate that signs itself. */
+  issuer?: { not_after: number; behavior: NotAfterBehavior };
+  /** Unix seconds, in time for no warning: what the certificate is for ends then. */
+  latest?: number | undefined;
+}
+
+export interface Validity {
+  /** Unix seconds, both. */
+  notBefore: number;
+  notAfter: number;
+  /** The end asked for, when the issuer's came first. */
+  truncated_from?: number;
+  warnings: string[];
+}
+
+/** 9999-12-31T23:59:59Z, the last moment a certificate can name (RFC 5280 §4.1.2.5). */
+const LAST_TIME = 253_402_300_799;
+
+/**
+ * Works out from when until when a certificate is valid: the request's wish, or the role's, or the
+ * mount's, within the caps of role and mount, and then within the issuer's own end as its
+ * `leaf_not_after_behavior` has it.
+ *
+ * @throws Failure `invalid` when wishes contradict each other or the issuer's end forbids them
+ */
+export function planValidity(wanted: ValidityRequest): Validity {
+  const { now, role } = wanted;
+  const warnings: string[] = [];
+  const notBefore = now - (role.not_before_duration || DEFAULT_BACKDATING);
+  if (notBefore < 0) {
+    throw new Failure('invalid', 'not_before_duration reaches back beyond 1970');
+  }
+  refuseForbiddenEnd(wanted);
+  const fixed = role.not_after || wanted.not_after;
+  if (fixed !== '' && wanted.ttl > 0) {
+    throw new Failure(
+      'invalid',
+      'Either ttl or not_after should be provided. Both should not be provided in the same request.',
+      { fields: { ttl: 'not together with not_after' } },
+    );
+  }
+  if (role.not_after !== '' && wanted.not_after !== '') {
+    warnings.push('the not_after field was provided but the role has a not_after of its own');
+  }
+  const planned = fixed === '' ? now + planTtl(wanted, warnings) : planEnd(fixed, wanted, warnings);
+  const asked = Math.min(planned, wanted.latest ?? planned);
+  const bounded = boundByIssuer(asked, wanted, warnings);
+  const notAfter = Math.min(bounded, LAST_TIME);
+  if (bounded > LAST_TIME) {
+    warnings.push(
+      `the certificate ends at ${formatTimestamp(LAST_TIME)}, the last time it can name`,
+    );
+  }
+  refuseLateEnd(notAfter, role.not_after_bound);
+  if (notBefore > notAfter) {
+    throw new Failure(
+      'invalid',
+      `the certificate's Not Before ${formatTimestamp(notBefore)} is later than the certificate's Not After ${formatTimestamp(notAfter)}`,
+      { fields: { not_after: 'a time in the future' } },
+    );
+  }
+  return {
+    notBefore,
+    notAfter,
+    ...(bounded < asked && { truncated_from: asked }),
+    warnings,
+  };
+}
+
+function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
+  if (not_after === '' || role.not_after_bound !== 'forbid') return;
+  throw new Failure(
+    'invalid',
+    'not_after_bound is set to forbid: not_after cannot be provided under this role',
+    { fields: { not_after: 'nothing; ttl instead' } },
+  );
+}
+
+/**
+ * An end that was named instead of a TTL. The maximum TTL does not bound it, as clients of this API
+ * are used to, so that it is told whenever it is passed.
+ */
+function planEnd(fixed: string, wanted: ValidityRequest, warnings: string[]): number {
+  const { now, role, mount } = wanted;
+  const end = parseEnd(fixed);
+  const shown = formatTimestamp(Math.min(end, LAST_TIME));
+  if (role.not_after === '' && role.not_after_bound === 'ttl-limited') {
+    const ttl = planTtl({ ...wanted, ttl: 0 }, []);
+    if (end > now + ttl) {
+      throw new Failure(
+        'invalid',
+        `not_after_bound is set to ttl-limited: notAfter of ${shown} is beyond the TTL of ${formatDuration(ttl)}`,
+        { fields: { not_after: `an end not after ${formatTimestamp(now + ttl)}` } },
+      );
+    }
+  }
+  const max = role.max_ttl || mount.max_ttl;
+  if (end > now + max) {
+    const advice = role.not_after === '' ? '; not_after_bound of the role can refuse that' : '';
+    warnings.push(
+      `not_after "${shown}" is longer than permitted maxTTL "${formatDuration(max)}", which does not apply to it${advice}`,
+    );
+  }
+  return end;
+}
+
+/** Where the bound is a timestamp, no certificate ends after it, whatever was asked for. */
+function refuseLateEnd(notAfter: number, bound: string): void {
+  const last = parseTimestamp(bound);
+  if (last === undefined || notAfter <= last) return;
+  throw new Failure(
+    'invalid',
+    `not_after_bound is set to ${bound}: notAfter of ${formatTimestamp(notAfter)} is beyond it`,
+    { fields: { not_after: `an end not after ${formatTimestamp(last)}` } },
+  );
+}
+
+/** @returns seconds */
+function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): number {
+  const wanted = ttl || role.ttl || mount.default_ttl;
+  const max = role.max_ttl || mount.max_ttl;
+  if (wanted <= max) return wanted;
+  warnings.push(
+    `TTL "${formatDuration(wanted)}" is longer than permitted maxTTL "${formatDuration(max)}", so maxTTL is being used`,
+  );
+  return max;
+}
+
+function parseEnd(text: string): number {
+  const end = parseTimestamp(text);
+  if (end !== undefined) return end;
+  throw new Failure(
+    'invalid',
+    `not_after ${JSON.stringify(text.slice(0, 64))} is not a timestamp such as "2030-01-31T12:00:00Z"`,
+    { fields: { not_after: 'an RFC 3339 timestamp' } },
+  );
+}
+
+function boundByIssuer(asked: number, wanted: ValidityRequest, warnings: string[]): number {
+  const { issuer, now } = wanted;
+  if (!issuer || asked <= issuer.not_after) return asked;
+  switch (issuer.behavior) {
+    case 'permit':
+      warnings.push(
+        `the certificate ends after its CA, whose end is at ${formatTimestamp(issuer.not_after)}: verifiers refuse it from then on`,
+      );
+      return asked;
+    case 'truncate':
+      if (issuer.not_after <= now) {
+        throw new Failure(
+          'invalid',
+          `cannot satisfy request, as the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)} is in the past`,
+        );
+      }
+      warnings.push(
+        `the requested end ${formatTimestamp(Math.min(asked, LAST_TIME))} is after the CA's expiration time, so the certificate ends with it at ${formatTimestamp(issuer.not_after)}`,
+      );
+      return issuer.not_after;
+    case 'err':
+    case 'always_enforce_err':
+      throw new Failure(
+        'invalid',
+        `cannot satisfy request, as TTL would result in notAfter of ${formatTimestamp(asked)} that is beyond the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)}${adviseTtl(wanted)}`,
+        { fields: { ttl: `an end not after ${formatTimestamp(issuer.not_after)}` } },
+      );
+  }
+}
+
+/** Whoever named no end at all got the mount's default, and may not know of it. */
+function adviseTtl({ ttl, not_after, role, mount }: ValidityRequest): string {
+  if (ttl > 0 || not_after !== '' || role.ttl > 0 || role.not_after !== '') return '';
+  return `, as the mount's default of ${formatDuration(mount.default_ttl)} has it: set ttl on the role or in the request`;
+}
+
+/**
+ * The behaviour of an issuer on the paths where it is truncation unless the request says
+ * otherwise: signing intermediates, signing verbatim, ACME. An issuer that always enforces its
+ * end does so there too.
+ *
+ * @param enforce the request's `enforce_leaf_not_after_behavior`
+ */
+export function chooseBehavior(configured: NotAfterBehavior, enforce: boolean): NotAfterBehavior {
+  return enforce || configured === 'always_enforce_err' ? configured : 'truncate';
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DAY, makeContext, makeCsr, NOW } from '../../../test/support/leaves.ts';
+import type { TbsCertificate } from '../../x509/certificate.ts';
+import {
+  authorityKeyIdentifier,
+  basicConstraints,
+  type Extension,
+  extKeyUsage,
+  findExtension,
+  keyUsage,
+  parseExtKeyUsage,
+  parseKeyUsage,
+  subjectAltName,
+} from '../../x509/extensions.ts';
+import { lintTbsCertificate } from '../../x509/lint.ts';
+import type { SubjectFields } from '../../x509/names.ts';
+import { parseName } from '../../x509/names.ts';
+import { EXT_KEY_USAGE_OID, EXTENSION_OID } from '../../x509/oids.ts';
+import { readCsr } from './csr-rules.ts';
+import type { IssuingFacts } from './issuing.ts';
+import { planCertificate } from './plan.ts';
+import { verbatimSchema } from './request.ts';
+import { planVerbatim, type VerbatimRole } from './verbatim.ts';
+
+interface Wanted {
+  subject?: SubjectFields;
+  extensions?: Extension[];
+  body?: Record<string, unknown>;
+  role?: VerbatimRole;
+  issuer?: Partial<IssuingFacts>;
+}
+
+const ROLE: VerbatimRole = {
+  ttl: 0,
+  max_ttl: 0,
+  not_after_bound: 'permit',
+  not_before_duration: 30,
+  no_store_metadata: false,
+  basic_constraints_valid_for_non_ca: false,
+};
+
+function plan({ subject = { common_name: 'any thing' }, extensions = [], ...wanted }: Wanted) {
+  const signed = readCsr(makeCsr({ subject, extensions }));
+  const request = verbatimSchema.parse(wanted.body ?? {});
+  const planned = planVerbatim(wanted.role, request, signed, makeContext(wanted.issuer));
+  const tbs = planCertificate(planned.certificate, {
+    subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo,
+    key: signed.key,
+    serialNumber: Uint8Array.of(1),
+  });
+  return { ...planned, tbs, csr: signed.csr };
+}
+
+function extensionValue(
+  tbs: TbsCertificate,
+  type: keyof typeof EXTENSION_OID,
+): Uint8Array | undefined {
+  return findExtension(tbs.extensions, EXTENSION_OID[type])?.value;
+}
+
+const dns = (name: string): Extension =>
+  subjectAltName({ dns: [name], email: [], ip: [], uri: [], other: [] }, false);
+
+test('without anything in the request the default usages apply, and no basic constraints', () => {
+  const { tbs, warnings } = plan({});
+  const usage = extensionValue(tbs, 'keyUsage');
+  assert.deepEqual(usage && parseKeyUsage(usage), [
+    'DigitalSignature',
+    'KeyEncipherment',
+    'KeyAgreement',
+  ]);
+  assert.equal(extensionValue(tbs, 'extKeyUsage'), undefined);
+  assert.equal(extensionValue(tbs, 'basicConstraints'), undefined);
+  assert.equal(extensionValue(tbs, 'subjectAltName'), undefined, 'the common name is not copied');
+  assert.equal(tbs.notAfter, NOW + 32 * DAY);
+  assert.deepEqual(warnings, []);
+  assert.deepEqual(lintTbsCertificate(tbs), []);
+});
+
+test('subject and extensions are those of the request, byte for byte', () => {
+  const custom: Extension = { oid: '1.2.3.4', critical: true, value: Uint8Array.of(5, 0) };
+  const purposes = extKeyUsage([EXT_KEY_USAGE_OID.TimeStamping]);
+  const usage = keyUsage(['ContentCommitment']);
+  assert.ok(purposes && usage);
+  const { tbs, csr } = plan({
+    subject: { ou: ['b', 'a'], common_name: 'x' },
+    extensions: [custom, purposes, usage, dns('a_b.test')],
+    body: { key_usage: 'KeyAgreement', ext_key_usage: 'ServerAuth' },
+  });
+  assert.deepEqual(tbs.subject, csr.subject);
+  assert.deepEqual(findExtension(tbs.extensions, '1.2.3.4'), custom);
+  assert.deepEqual(extensionValue(tbs, 'keyUsage'), usage.value);
+  assert.deepEqual(extensionValue(tbs, 'extKeyUsage'), purposes.value);
+  assert.deepEqual(extensionValue(tbs, 'subjectAltName'), dns('a_b.test').value);
+  assert.equal(new Set(tbs.extensions.map(({ oid }) => oid)).size, tbs.extensions.length);
+});
+
+test('usages of the parameters count where the request has none, an empty list for none', () => {
+  const named = plan({ body: { key_usage: 'KeyAgreement', ext_key_usage_oids: '1.2.3' } }).tbs;
+  const purposes = extensionValue(named, 'extKeyUsage');
+  assert.deepEqual(purposes && parseExtKeyUsage(purposes), ['1.2.3']);
+  assert.equal(extensionValue(plan({ body: { key_usage: [] } }).tbs, 'keyUsage'), undefined);
+});
+
+test('a request for an authority is refused, CA:FALSE left out with a warning', () => {
+  assert.throws(
+    () => plan({ extensions: [basicConstraints({ ca: true })] }),
+    /CA certificate, which is not signed verbatim/,
+  );
+  const { tbs, warnings } = plan({ extensions: [basicConstraints({ ca: false })] });
+  assert.equal(extensionValue(tbs, 'basicConstraints'), undefined);
+  assert.match(warnings.join(), /Basic Constraints/);
+});
+
+test('CA:FALSE is stated where parameter or role ask for it', () => {
+  const stated = basicConstraints({ ca: false }).value;
+  const byBody = plan({ body: { basic_constraints_valid_for_non_ca: true } });
+  assert.deepEqual(extensionValue(byBody.tbs, 'basicConstraints'), stated);
+  const byRole = plan({ role: { ...ROLE, basic_constraints_valid_for_non_ca: true } });
+  assert.deepEqual(extensionValue(byRole.tbs, 'basicConstraints'), stated);
+});
+
+test('the request does not say who signed it', () => {
+  const { tbs } = plan({ extensions: [authorityKeyIdentifier(Uint8Array.of(9, 9))] });
+  assert.deepEqual(
+    extensionValue(tbs, 'authorityKeyIdentifier'),
+    authorityKeyIdentifier(Uint8Array.of(1, 2, 3, 4)).value,
+  );
+});
+
+test('a request that would sign certificates is found by the lint', () => {
+  const usage = keyUsage(['CertSign']);
+  assert.ok(usage);
+  assert.match(lintTbsCertificate(plan({ extensions: [usage] }).tbs).join(), /CertSign/);
+});
+
+test('without a subject the alternative names are made critical', () => {
+  const { tbs } = plan({ subject: {}, extensions: [dns('a.test')] });
+  assert.equal(findExtension(tbs.extensions, EXTENSION_OID.subjectAltName)?.critical, true);
+  assert.deepEqual(lintTbsCertificate(tbs), []);
+});
+
+test('user ids are added to the subject, once', () => {
+  const { tbs, names } = plan({
+    subject: { common_name: 'x', user_ids: ['u1'] },
+    body: { user_ids: 'u1,u2' },
+  });
+  assert.deepEqual(parseName(tbs.subject).fields.user_ids, ['u1', 'u2']);
+  assert.deepEqual(names.user_ids, ['u1', 'u2']);
+});
+
+test('a role contributes its times', () => {
+  const role = { ...ROLE, ttl: DAY, not_before_duration: 60 };
+  const { tbs } = plan({ role });
+  assert.deepEqual([tbs.notBefore, tbs.notAfter], [NOW - 60, NOW + DAY]);
+});
+
+test('the end is the issuer end unless its behaviour is to be enforced', () => {
+  const issuer = { not_after: NOW + DAY };
+  assert.equal(plan({ issuer }).tbs.notAfter, NOW + DAY);
+  const enforced = { body: { enforce_leaf_not_after_behavior: true }, issuer };
+  assert.throws(() => plan(enforced), /beyond the expiration/);
+  const always = { issuer: { ...issuer, behavior: 'always_enforce_err' as const } };
+  assert.throws(() => plan(always), /beyond the expiration/);
+});
+
+test('metadata needs a role', () => {
+  assert.throws(() => plan({ body: { cert_metadata: 'AQI=' } }), /needs a role/);
+  assert.ok(plan({ body: { cert_metadata: 'AQI=' }, role: ROLE }).metadata);
+});
+
+test('a signature size that does not exist is refused', () => {
+  assert.throws(() => plan({ body: { signature_bits: 128 } }), /unsupported hash signature/);
+});

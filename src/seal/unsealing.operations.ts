@@ -1,0 +1,204 @@
+import { type App, perApp } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import { type Keyring, openKeyring, wipeKeyring } from '../barrier/keyring.ts';
+import { Failure } from '../core/failure.ts';
+import { openRootKey, type Seal } from './seal.ts';
+import {
+  addShare,
+  type Gathering,
+  gatheredKey,
+  isComplete,
+  startGathering,
+  wipeGathering,
+} from './share-collection.ts';
+import { deriveHashes } from './share-hash.ts';
+import { isShareOf, requireShare } from './share-verification.ts';
+import type { SealFacts } from './status.ts';
+import {
+  findNextSeal,
+  findSeal,
+  holdSeal,
+  listKeyring,
+  replaceSeal,
+  saveShareHashes,
+} from './store.ts';
+
+/** Shares for this node, which people bring one by one. */
+const memoryOf = perApp<{ unsealing: Gathering | undefined }>(() => ({ unsealing: undefined }));
+
+/** How it stands with this node's seal. */
+export async function readSealFacts(app: App): Promise<SealFacts> {
+  return {
+    seal: await findSeal(app.db),
+    configured: app.config.seal.type,
+    sealed: app.barrier.sealed,
+    gathering: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
+    storage: app.store.engine,
+  };
+}
+
+/** @throws Failure `invalid` before `sys/init` */
+export async function requireSeal(app: App): Promise<Seal> {
+  const seal = await findSeal(app.db);
+  if (seal === undefined) throw new Failure('invalid', 'Vault is not initialized');
+  return seal;
+}
+
+/**
+ * Makes the record of a change durable before the change, which is in memory alone, is made: none of
+ * these is without its record.
+ *
+ * @param judge finds what is to be changed, and throws what refuses it; asked again afterwards, since
+ *   others may have come in between. From then on the change must not wait for anything
+ */
+export async function recordFirst<T>(app: App, caller: Caller, judge: () => T): Promise<T> {
+  judge();
+  await app.commit(caller, []);
+  // What follows in the same request, a refusal or a second change, has a record of its own.
+  caller.recorded = false;
+  const found = judge();
+  caller.recorded = true;
+  return found;
+}
+
+/**
+ * Puts the seal of new shares in force that was stored, and whose answer went out, before anybody knew whether it
+ * was: whoever shows one of its shares proves that they were handed out. See `putInForce`.
+ */
+export async function putShownInForce(
+  app: App,
+  caller: Caller,
+  key: string | undefined,
+): Promise<void> {
+  const seal = await findSeal(app.db);
+  const next = seal && (await findNextSeal(app.db, seal));
+  if (!next || !key || !isShareOf(key, next)) return;
+  try {
+    await app.commit(caller, replaceSeal(next));
+  } catch (error) {
+    // Another request, or another node, has done it.
+    if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
+  }
+  caller.recorded = false;
+}
+
+interface UnsealInput {
+  key?: string | undefined;
+  reset: boolean;
+  migrate: boolean;
+}
+
+/**
+ * Takes one share; with enough of them the server is unsealed.
+ *
+ * @throws Failure `invalid` for what is no share of this key
+ */
+export async function unseal(app: App, caller: Caller, input: UnsealInput): Promise<SealFacts> {
+  const since = app.barrier.lockings;
+  await putShownInForce(app, caller, input.key);
+  const seal = await requireSeal(app);
+  if (input.migrate) {
+    throw new Failure('invalid', "can't perform a seal migration, no migration seal found");
+  }
+  if (!input.reset && !input.key) {
+    throw new Failure(
+      'invalid',
+      "'key' must be specified in request body as JSON, or 'reset' set to true",
+    );
+  }
+  if (input.reset) return resetUnsealing(app, caller, seal, input.key);
+  if (!app.barrier.sealed) return readSealFacts(app);
+  if (seal.kind !== 'shamir') {
+    throw new Failure('invalid', 'a key file opens this seal when the server starts: restart it');
+  }
+  const share = requireShare(input.key, seal);
+  const keyring = await listKeyring(app.db);
+  await recordFirst(app, caller, () => requireNoSealing(app, since));
+  if (!app.barrier.sealed) return readSealFacts(app);
+
+  // From here to the key nothing waits, so no two requests complete one gathering.
+  const gathering = addShare(unsealingOf(app, seal), share, app.now());
+  memoryOf(app).unsealing = gathering;
+  if (!isComplete(gathering)) return readSealFacts(app);
+  caller.recorded = false;
+  const root_key = takeRootKey(gathering, seal);
+  const hashes = seal.share_hashes === null && root_key && deriveHashes(gathering.shares, seal);
+  wipeGathering(gathering);
+  memoryOf(app).unsealing = undefined;
+  if (root_key === undefined) throw new Failure('invalid', 'Unseal failed, invalid key');
+
+  const opened = openKeyring(root_key, keyring);
+  try {
+    await app.commit(caller, [holdSeal(seal), ...(hashes ? [saveShareHashes(seal, hashes)] : [])]);
+  } catch (error) {
+    wipeKeyring(opened);
+    throw error;
+  }
+  caller.recorded = false;
+  if (!(await openBarrier(app, opened, since))) throw sealedMeanwhile();
+  caller.recorded = true;
+  return readSealFacts(app);
+}
+
+/**
+ * Unseals this node, with the keys as they are now: others may have been added since they were read.
+ *
+ * @param since the barrier's `lockings` when the unsealing began
+ * @returns false if the node was sealed meanwhile; then it stays so
+ */
+export async function openBarrier(app: App, keyring: Keyring, since: number): Promise<boolean> {
+  if (!(await app.barrier.unlock(keyring, since))) return false;
+  app.barrier.reload(await listKeyring(app.db));
+  return true;
+}
+
+function requireNoSealing(app: App, since: number): void {
+  if (app.barrier.lockings !== since) throw sealedMeanwhile();
+}
+
+/** Not `unavailable`: clients send that again by themselves, and would open what was just sealed. */
+function sealedMeanwhile(): Failure {
+  return new Failure('invalid', 'the server was sealed meanwhile: give the shares again');
+}
+
+/** The gathering under way; one for the shares of before a rekeying is at its end. */
+function unsealingOf(app: App, seal: Seal): Gathering {
+  const memory = memoryOf(app);
+  if (memory.unsealing?.generation === seal.generation) return memory.unsealing;
+  wipeGathering(memory.unsealing);
+  return startGathering(app.newId(), seal, app.now());
+}
+
+function takeRootKey(gathering: Gathering, seal: Seal): Uint8Array | undefined {
+  const key = gatheredKey(gathering);
+  const root_key = key && openRootKey(key, seal.root_key_sealed);
+  key?.fill(0);
+  return root_key;
+}
+
+/**
+ * Forgets the shares given so far. While the server is sealed nobody can be known by a token: who
+ * shows one of the shares may, and for a stranger they stay. Wrong shares are no reason, none is kept.
+ * The answer is a status all the same, since clients of old begin with a reset.
+ */
+async function resetUnsealing(
+  app: App,
+  caller: Caller,
+  seal: Seal,
+  key: string | undefined,
+): Promise<SealFacts> {
+  const memory = memoryOf(app);
+  if (memory.unsealing === undefined) return readSealFacts(app);
+  if (!key) {
+    caller.record.outcome = { status: 'refused', error: KEPT };
+    return { ...(await readSealFacts(app)), warning: KEPT };
+  }
+  requireShare(key, seal).fill(0);
+  await recordFirst(app, caller, () => undefined);
+  wipeGathering(memory.unsealing);
+  memory.unsealing = undefined;
+  return readSealFacts(app);
+}
+
+const KEPT =
+  "shares that others gave are not forgotten for a stranger: give the missing ones, or one of the shares as 'key' together with 'reset'";

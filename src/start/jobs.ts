@@ -1,0 +1,162 @@
+import { approleJobs } from '../access/auth/approle/jobs.ts';
+import { lockoutJobs } from '../access/auth/lockout/jobs.ts';
+import { leaseJobs } from '../access/leases/jobs.ts';
+import { systemCaller } from '../access/system-caller.ts';
+import { tokenJobs } from '../access/tokens/jobs.ts';
+import { type App, perApp } from '../app/app.ts';
+import type { Job } from '../app/job.ts';
+import { LEASE_MS } from '../app/job.ts';
+import { auditJobs } from '../audit/jobs.ts';
+import { authTokenJobs } from '../broker/iam/auth-tokens/jobs.ts';
+import { listJobs } from '../broker/resource/lists/jobs.ts';
+import { sessionCredentialJobs } from '../broker/sessions/credentials/jobs.ts';
+import { sessionJobs } from '../broker/sessions/jobs.ts';
+import { vaultJobs } from '../broker/vault/leases/jobs.ts';
+import { nodeName } from '../config/config.ts';
+import { Failure } from '../core/failure.ts';
+import { acquireLease, findHolder, type Lease, LeaseWatch, renewLease } from '../store/job-lock.ts';
+import type { Effect } from '../store/write.ts';
+import { remainsJobs } from '../system/mounts/jobs.ts';
+
+/**
+ * Everything that a server does on a timer. A feature that has such work declares it in its
+ * `jobs.ts` and adds its list here; nothing else sets a timer for work on stored rows.
+ */
+const periodicJobs: readonly Job[] = [
+  ...tokenJobs,
+  ...approleJobs,
+  ...leaseJobs,
+  ...remainsJobs,
+  ...lockoutJobs,
+  ...auditJobs,
+  ...authTokenJobs,
+  ...listJobs,
+  ...sessionJobs,
+  ...vaultJobs,
+  ...sessionCredentialJobs,
+];
+
+const BEAT_MS = LEASE_MS / 4;
+/** A run that failed is tried again after this long, or when it is due if that is sooner. */
+const RETRY_MS = 30_000;
+/** Work left by the run of before begins soon after the start, not at the same moment on all nodes. */
+const FIRST_MS = 1_000;
+
+/** Starts the timers of all jobs; they stop, and the runs under way end, when the server closes. */
+export function startJobs(app: App, jobs: readonly Job[] = periodicJobs): void {
+  for (const job of jobs) startJob(app, job);
+}
+
+function startJob(app: App, job: Job): void {
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  const isStopping = (): boolean => closed || app.barrier.sealed;
+
+  const wait = (milliseconds: number): void => {
+    clearTimeout(timer);
+    if (closed) return;
+    timer = setTimeout(
+      () => {
+        running ??= attempt().finally(() => {
+          running = undefined;
+        });
+      },
+      jitter(app, milliseconds),
+    );
+    timer.unref();
+  };
+  const attempt = async (): Promise<void> => {
+    // Unsealing sets the timer again.
+    if (isStopping()) return;
+    wait(await runIfFree(app, job, isStopping));
+  };
+
+  app.barrier.onUnlock(() => wait(FIRST_MS));
+  app.onClose(async () => {
+    closed = true;
+    clearTimeout(timer);
+    await running;
+  });
+  if (!app.barrier.sealed) wait(FIRST_MS);
+}
+
+/** Up to a tenth longer, so that nodes do not all ask at the same moment. */
+function jitter(app: App, milliseconds: number): number {
+  const [share = 0] = app.randomBytes(1);
+  return Math.ceil(milliseconds * (1 + share / 2560));
+}
+
+const seenBy = perApp(() => new LeaseWatch());
+
+/**
+ * Runs a job if no other node has it.
+ *
+ * @returns milliseconds until it should be tried again; never throws
+ */
+export async function runIfFree(
+  app: App,
+  job: Job,
+  isStopping: () => boolean = () => false,
+): Promise<number> {
+  let lease: Lease | undefined;
+  try {
+    const wish = {
+      name: job.name,
+      holder: nodeName(app.config),
+      now_ms: app.now(),
+      ttl_ms: LEASE_MS,
+    };
+    const longest_ms = Math.max(job.every_ms, LEASE_MS);
+    lease = await acquireLease(app.store, wish, { seen: seenBy(app), longest_ms });
+    if (lease === undefined) {
+      const found = await findHolder(app.db, job.name);
+      const left = (found?.expires_at_ms ?? 0) - app.now();
+      return Math.min(Math.max(left, BEAT_MS), longest_ms);
+    }
+    await runHeld(app, job, lease, isStopping);
+    return await keep(app, lease, job.every_ms);
+  } catch (err) {
+    const soon = Math.min(job.every_ms, RETRY_MS);
+    if (isStopping()) return soon;
+    if (err instanceof Failure && err.kind === 'conflict') {
+      app.log.info({ job: job.name, why: err.message }, 'a job ended early');
+    } else {
+      app.log.error({ err, job: job.name }, 'a job failed');
+    }
+    return lease === undefined ? soon : keep(app, lease, soon).catch(() => soon);
+  }
+}
+
+async function runHeld(app: App, job: Job, lease: Lease, isStopping: () => boolean): Promise<void> {
+  const run_id = app.newId();
+  const fence = (): Effect => renewLease(lease, app.now() + LEASE_MS);
+  let lost = false;
+  const beat = setInterval(() => {
+    app.store.commit([fence()]).catch(() => {
+      lost = true;
+    });
+  }, BEAT_MS);
+  beat.unref();
+  try {
+    await job.run(app, {
+      commit(effects, outcome = {}) {
+        const caller = systemCaller(run_id, `job/${job.name}`);
+        Object.assign(caller.record.outcome, outcome);
+        return app.commit(caller, [fence(), ...effects]);
+      },
+      fence,
+      get stopping() {
+        return lost || isStopping();
+      },
+    });
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+/** Holds the lease until the next run is due, so that no node begins one before. */
+async function keep(app: App, lease: Lease, milliseconds: number): Promise<number> {
+  await app.store.commit([renewLease(lease, app.now() + milliseconds)]);
+  return milliseconds;
+}

@@ -1,0 +1,70 @@
+import { type ChainHead, chainRecord } from '../../core/record-chain.ts';
+import { type Batch, guardRefusal, type Refusal } from '../batch.ts';
+import type { Step, StepResult } from '../pipeline.ts';
+import { isAuditEntry, type Write, writesOf } from '../write.ts';
+
+/** The statements of some write sets, without the transaction around them. */
+export interface Plan {
+  steps: Step[];
+  /** The write behind each step; the steps that follow them chain the audit records. */
+  writes: Write[];
+  /** The audit chain once they are written. */
+  head: ChainHead;
+  outcomes: null[];
+  /** The refusal of the first write whose row count is wrong. */
+  judge(done: readonly StepResult[]): Refusal | undefined;
+}
+
+/** Rows of audit records in one statement: powers of two, so that few texts are prepared. */
+const AUDIT_ROWS = [64, 32, 16, 8, 4, 2, 1];
+
+/**
+ * Lays out write sets for one pipeline: their writes in order, then their audit records,
+ * which nothing else refers to, in as few statements as will do.
+ */
+export function planSteps(node: string, from: ChainHead, batch: Batch): Plan {
+  const writes = batch.flatMap(writesOf);
+  const records = planRecords(node, from, batch);
+  return {
+    steps: [...writes, ...records.steps],
+    writes,
+    head: records.head,
+    outcomes: batch.map(() => null),
+    judge: (done) => {
+      const wrong = writes.find(({ rows }, at) => rows !== undefined && done[at]?.rows !== rows);
+      return wrong && guardRefusal(wrong.conflict);
+    },
+  };
+}
+
+/** As {@link planSteps}, of the records alone. */
+export function planRecords(
+  node: string,
+  from: ChainHead,
+  batch: Batch,
+): Pick<Plan, 'steps' | 'head'> {
+  const records: Step['parameters'][] = [];
+  const time_ms = Date.now();
+  let head = from;
+  for (const { audit } of batch.flat().filter(isAuditEntry)) {
+    const next = chainRecord(head, audit);
+    records.push([node, next.seq, time_ms, audit, head.hash, next.hash]);
+    head = next;
+  }
+  const steps: Step[] = [];
+  for (let at = 0; at < records.length; ) {
+    const left = records.length - at;
+    const rows = AUDIT_ROWS.find((count) => count <= left) ?? 1;
+    steps.push({ sql: insertRecords(rows), parameters: records.slice(at, at + rows).flat() });
+    at += rows;
+  }
+  return { steps, head };
+}
+
+function insertRecords(rows: number): string {
+  const tuples = Array.from({ length: rows }, (_, row) => {
+    const numbers = Array.from({ length: 6 }, (_, column) => `$${row * 6 + column + 1}`);
+    return `(${numbers.join(', ')})`;
+  });
+  return `insert into audit_entry (node, seq, time_ms, record, prev_hash, hash) values ${tuples.join(', ')}`;
+}

@@ -1,0 +1,214 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { Failure } from '../../core/failure.ts';
+import { type ChainHead, chainRecord, chainStart } from '../../core/record-chain.ts';
+import { readApplied } from '../backup-file.ts';
+import {
+  type Batch,
+  type BatchResult,
+  type BatchWriter,
+  guardRefusal,
+  type Refusal,
+  refuseAll,
+} from '../batch.ts';
+import { columnTypes } from '../columns.ts';
+import { bumpsConfigVersion, READ_CONFIG_VERSION } from '../config-version.ts';
+import { isHold, withoutLocks } from '../holding.ts';
+import { planMigrations } from '../migrations.ts';
+import { type Effect, isAuditEntry, type Write } from '../write.ts';
+import { BUSY_TIMEOUT_MS, isStatementError, resultCode, StatementCache } from './reader.ts';
+
+const INSERT_AUDIT_ENTRY =
+  'insert into audit_entry (node, seq, time_ms, record, prev_hash, hash) values ($1, $2, $3, $4, $5, $6)';
+
+/** Milliseconds of a batch: whoever comes meanwhile waits for its end. */
+const BATCH_MS = 25;
+
+/** Thrown inside a set to leave it; never leaves this file. */
+class Refused extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+/**
+ * The one connection that writes. A batch is one transaction and one wait for the disk; a
+ * savepoint around each set lets it be refused alone.
+ */
+export class SqliteWriter implements BatchWriter {
+  readonly #database: DatabaseSync;
+  readonly #statements: StatementCache<StatementSync>;
+  readonly #node: string;
+  #head: ChainHead;
+
+  /**
+   * Opens the file, creating it if needed, and brings its schema up to date.
+   *
+   * @throws Failure `unavailable` when it was written by a later program
+   */
+  constructor(file: string, node: string) {
+    this.#node = node;
+    this.#database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
+    this.#database.exec('pragma journal_mode = wal');
+    // Waits for the disk at every commit; `normal` would lose the last ones at a power cut.
+    this.#database.exec('pragma synchronous = full');
+    // Moves pages to the main file less often than the default of 1000: the wait is shorter.
+    this.#database.exec('pragma wal_autocheckpoint = 4000');
+    // What is deleted or replaced is overwritten in its page: a backup is a copy of pages, and would have it.
+    this.#database.exec('pragma secure_delete = fast');
+    this.#statements = new StatementCache((sql) => this.#database.prepare(withoutLocks(sql)));
+    migrate(this.#database);
+    this.#head = readHead(this.#database, node);
+  }
+
+  run(batch: Batch): BatchResult {
+    const headBefore = this.#head;
+    try {
+      this.#database.exec('begin immediate');
+      const outcomes = this.#runSets(batch);
+      if (batch.length === 1 && outcomes[0] !== null) {
+        this.#database.exec('rollback');
+        this.#head = headBefore;
+        return { outcomes };
+      }
+      const left = batch.length - outcomes.length;
+      const bumped = batch.some((set, at) => outcomes[at] === null && bumpsConfigVersion(set));
+      const { version } = (bumped && this.#statements.get(READ_CONFIG_VERSION).get()) || {};
+      this.#database.exec('commit');
+      return typeof version === 'number'
+        ? { outcomes, left, config_version: version }
+        : { outcomes, left };
+    } catch (error) {
+      this.#head = headBefore;
+      this.#leaveTransaction();
+      return refuseAll(batch, {
+        kind: 'unavailable',
+        message: `the database did not take the write: ${messageOf(error)}`,
+      });
+    }
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  /** As many sets as there is time for, one at least. */
+  #runSets(batch: Batch): (Refusal | null)[] {
+    const until = performance.now() + BATCH_MS;
+    const outcomes: (Refusal | null)[] = [];
+    for (const set of batch) {
+      outcomes.push(this.#runSet(set, batch.length > 1));
+      if (performance.now() > until) break;
+    }
+    return outcomes;
+  }
+
+  #runSet(set: readonly Effect[], guarded: boolean): Refusal | null {
+    const headBefore = this.#head;
+    if (guarded) this.#statements.get('savepoint write_set').run();
+    try {
+      for (const effect of set) {
+        if (isAuditEntry(effect)) this.#chain(effect.audit);
+        else this.#write(effect);
+      }
+      if (guarded) this.#statements.get('release write_set').run();
+      return null;
+    } catch (error) {
+      // A full disk or a broken file takes the whole transaction down; it has ended already.
+      if (!(error instanceof Refused) && !isStatementError(error)) throw error;
+      if (!this.#database.isTransaction) throw error;
+      this.#head = headBefore;
+      if (guarded) {
+        this.#statements.get('rollback to write_set').run();
+        this.#statements.get('release write_set').run();
+      }
+      return error instanceof Refused ? error.refusal : { kind: 'bug', message: messageOf(error) };
+    }
+  }
+
+  #write(write: Write): void {
+    // A write set has the database to itself: there is nobody to wait for.
+    if (write.rows === undefined && isHold(write.sql)) return;
+    let touched: number | bigint;
+    try {
+      const statement = this.#statements.get(write.sql);
+      touched = isHold(write.sql)
+        ? statement.all(...write.parameters).length
+        : statement.run(...write.parameters).changes;
+    } catch (error) {
+      const taken = takenKey(error);
+      if (taken === undefined) throw error;
+      throw new Refused({ kind: 'conflict', message: write.conflict ?? taken });
+    }
+    if (write.rows !== undefined && touched !== write.rows) {
+      throw new Refused(guardRefusal(write.conflict));
+    }
+  }
+
+  #chain(record: string): void {
+    const next = chainRecord(this.#head, record);
+    this.#statements
+      .get(INSERT_AUDIT_ENTRY)
+      .run(this.#node, next.seq, Date.now(), record, this.#head.hash, next.hash);
+    this.#head = next;
+  }
+
+  #leaveTransaction(): void {
+    try {
+      if (this.#database.isTransaction) this.#database.exec('rollback');
+    } catch {
+      // The connection is broken: the next batch meets the same error and says so.
+    }
+  }
+}
+
+const CONSTRAINT_FOREIGN_KEY = 787;
+const CONSTRAINT_KEYS = new Set([1555 /* primary key */, 2067 /* unique */, 2579 /* rowid */]);
+
+/** What to say of a broken key, or undefined when it was something else that broke. */
+function takenKey(error: unknown): string | undefined {
+  const code = resultCode(error);
+  if (code === CONSTRAINT_FOREIGN_KEY) return 'something it refers to does not exist any more';
+  if (code === undefined || !CONSTRAINT_KEYS.has(code)) return undefined;
+  // `UNIQUE constraint failed: thing.mount_id, thing.name`; only for people to read.
+  const columns = (messageOf(error).split(': ').at(-1) ?? '').split(', ');
+  const [table] = columns[0]?.split('.') ?? [];
+  return `it exists already: ${table} (${columns.map((column) => column.split('.').at(-1)).join(', ')})`;
+}
+
+function migrate(database: DatabaseSync): void {
+  database.exec('begin immediate');
+  try {
+    database.exec(
+      'create table if not exists schema_migration (number integer not null primary key, name text not null, applied_at integer not null) strict',
+    );
+    const record = database.prepare('insert into schema_migration values (?, ?, ?)');
+    for (const migration of planMigrations(readApplied(database))) {
+      for (const statement of migration.up(columnTypes('sqlite'))) database.exec(statement);
+      record.run(migration.number, migration.name, Math.floor(Date.now() / 1000));
+    }
+    database.exec('commit');
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback');
+    database.close();
+    throw error;
+  }
+}
+
+function readHead(database: DatabaseSync, node: string): ChainHead {
+  const last = database
+    .prepare('select seq, hash from audit_entry where node = ? order by seq desc limit 1')
+    .get(node);
+  if (last === undefined) return chainStart(node);
+  const { seq, hash } = last;
+  if (typeof seq !== 'number' || !(hash instanceof Uint8Array)) {
+    throw new Failure('unavailable', 'the audit chain cannot be read');
+  }
+  return { seq, hash };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,111 @@
+import { listAliasIdsOfMount, planAliasPage } from '../../access/identity/aliases.store.ts';
+import { listLeasesOfAliases, loosenSome } from '../../access/leases/store.ts';
+import { endTokensOfMountInPages } from '../../access/tokens/expiration.operations.ts';
+import type { App } from '../../app/app.ts';
+import { eachApart } from '../../core/fairness/each-apart.ts';
+import { listMounts } from '../../mounts/store.ts';
+import { bumpPermissionVersion } from '../../store/permission-version.ts';
+import type { Effect } from '../../store/write.ts';
+import {
+  deleteRemains,
+  deleteRemovedMount,
+  LEASES,
+  listOwners,
+  listRemains,
+  listRemovedMounts,
+  type Place,
+  REMAINS,
+} from './purge.store.ts';
+
+/** Rows deleted in one write set: whoever else writes waits for it. */
+const PAGE = 500;
+/** Seconds after which no request that began on the mount can still be under way. */
+const GRACE = 3_600;
+
+/**
+ * Deletes what is left of mounts that were disabled, page by page. Their rows are out of reach
+ * from that moment on; here they give back their room, and sealed keys cease to exist.
+ */
+export async function deleteAllRemains(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
+): Promise<void> {
+  await eachApart(await listRemovedMounts(app.db), async ({ id, accessor, removed_at }) => {
+    if (work.stopping) return;
+    // As when the server was killed that removed it.
+    if (accessor !== '') await deleteAliasesOfMount(app, work, accessor);
+    await endTokensOfMountInPages(app, work, id);
+    for (const place of REMAINS) await deletePages(app, work, id, place);
+    if (work.stopping) return;
+    // Looked at again until then: a request under way may have written after the mount was gone.
+    if (removed_at + GRACE <= Math.floor(app.now() / 1000)) {
+      await work.commit([deleteRemovedMount(id)]);
+    }
+  });
+}
+
+/** Aliases that one write set deletes. */
+const ALIASES = 500;
+
+/**
+ * Deletes what a mount called anybody, page by page, and has everybody judged anew. The mount is gone:
+ * nobody is called anything more by it.
+ */
+export async function deleteAliasesOfMount(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void> },
+  mount_accessor: string,
+): Promise<void> {
+  for (let found = false; ; found = true) {
+    await loosenLeasesOfPage(app, work, mount_accessor);
+    const page = await planAliasPage(app.db, mount_accessor, ALIASES);
+    if (page) await work.commit([page]);
+    else if (found) return work.commit(bumpPermissionVersion());
+    else return;
+  }
+}
+
+/** One alias may have any number of leases, by as many log-ins: they let go of it some at a time. */
+async function loosenLeasesOfPage(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void> },
+  mount_accessor: string,
+): Promise<void> {
+  const alias_ids = await listAliasIdsOfMount(app.db, mount_accessor, ALIASES);
+  for (;;) {
+    const ids = alias_ids.length > 0 ? await listLeasesOfAliases(app.db, alias_ids, ALIASES) : [];
+    if (ids.length < ALIASES) return;
+    await work.commit([loosenSome(ids)]);
+  }
+}
+
+/**
+ * Ends tokens and leases whose mount is not there. Removals end them themselves; whatever is found
+ * here was left by an older program, or by a database that was mended.
+ */
+export async function endStrays(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
+): Promise<void> {
+  // Before the mounts: one that is made meanwhile is among them.
+  const owners = [...(await listOwners(app.db, 'token')), ...(await listOwners(app.db, 'lease'))];
+  const known = new Set((await listMounts(app.db)).map(({ id }) => id));
+  await eachApart(new Set(owners), async (id) => {
+    if (work.stopping || known.has(id) || id === '') return;
+    await endTokensOfMountInPages(app, work, id);
+    await deletePages(app, work, id, LEASES);
+  });
+}
+
+async function deletePages(
+  app: App,
+  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
+  mount_id: string,
+  place: Place,
+): Promise<void> {
+  while (!work.stopping) {
+    const keys = await listRemains(app.db, mount_id, place, PAGE);
+    if (keys.length === 0) return;
+    await work.commit([deleteRemains(mount_id, place, keys)]);
+  }
+}
