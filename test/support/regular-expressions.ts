@@ -50,7 +50,8 @@ export const readExpressions = (file: string): FileExpressions =>
 const isNode = (value: unknown): value is AnyNode =>
   typeof value === 'object' && value !== null && 'type' in value;
 
-function* nodesOf(root: AnyNode): Generator<AnyNode> {
+/** A program's parts, in no order. */
+export function* nodesOf(root: AnyNode): Generator<AnyNode> {
   const left: AnyNode[] = [root];
   for (let node = left.pop(); node !== undefined; node = left.pop()) {
     yield node;
