@@ -7,6 +7,7 @@ import { test } from 'node:test';
 /** The pages of rules, by what their ids begin with. */
 const PAGES: Readonly<Record<string, string>> = {
   P: 'docs/compatibility/pki.md',
+  S: 'docs/compatibility/system.md',
 };
 
 interface Rule {
