@@ -8,6 +8,7 @@ import { test } from 'node:test';
 const PAGES: Readonly<Record<string, string>> = {
   P: 'docs/compatibility/pki.md',
   S: 'docs/compatibility/system.md',
+  B: 'docs/compatibility/broker.md',
 };
 
 interface Rule {
