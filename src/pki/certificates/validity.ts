@@ -43,7 +43,7 @@ export function isNotAfterBound(text: string): boolean {
   return ['permit', 'ttl-limited', 'forbid'].includes(text) || parseTimestamp(text) !== undefined;
 }
 
-/** Backdating that applies where a role has 0. */
+/** Backdating that applies where a role has 0. @see P-71 */
 export const DEFAULT_BACKDATING = 30;
 
 /** 9999-12-31T23:59:59Z, the last moment a certificate can name (RFC 5280 §4.1.2.5). */
@@ -112,6 +112,8 @@ function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
 /**
  * An end that was named instead of a TTL. The maximum TTL does not bound it, as clients of this API
  * are used to, so that it is told whenever it is passed.
+ *
+ * @see P-73, P-74
  */
 function planEnd(fixed: string, wanted: ValidityRequest, warnings: string[]): number {
   const { now, role, mount } = wanted;
@@ -148,7 +150,7 @@ function refuseLateEnd(notAfter: number, bound: string): void {
   );
 }
 
-/** @returns seconds */
+/** @returns seconds @see P-72 */
 function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): number {
   const wanted = ttl || role.ttl || mount.default_ttl;
   const max = role.max_ttl || mount.max_ttl;
@@ -169,6 +171,7 @@ function parseEnd(text: string): number {
   );
 }
 
+/** @see P-75 */
 function boundByIssuer(asked: number, wanted: ValidityRequest, warnings: string[]): number {
   const { issuer, now } = wanted;
   if (!issuer || asked <= issuer.not_after) return asked;
