@@ -58,6 +58,12 @@ test('the default key is chosen by id or name, and never by the word default', a
   }
   const read = await call('GET', 'pki/config/keys');
   assert.equal(read.field('data.default'), second.field('data.key_id'));
+  const other = await call('DELETE', `pki/key/${first.textAt('data.key_id')}`);
+  assert.equal(other.status, 204, 'a key that is neither used nor the default');
+  const gone = await call('DELETE', 'pki/key/default');
+  assert.equal(gone.status, 200);
+  assert.match(gone.textAt('warnings'), /this was configured as the default key/);
+  assert.equal((await call('GET', 'pki/config/keys')).field('data.default'), '');
 });
 
 const NO_URLS = {
