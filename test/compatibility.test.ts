@@ -20,10 +20,10 @@ interface Rule {
   held: string;
 }
 
-function rulesOf(page: string): Rule[] {
+function rulesIn(page: string, text: string): Rule[] {
   let section = '';
   const rules: Rule[] = [];
-  for (const line of readFileSync(page, 'utf8').split('\n')) {
+  for (const line of text.split('\n')) {
     if (line.startsWith('#')) section = line;
     const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim());
     const [, id = '', , held = ''] = cells;
@@ -43,36 +43,85 @@ function heldBy({ held }: Rule): { file: string; text: string }[] {
 /** Names of curves look like ids, and none of them is one. */
 const CURVES = /^P-(?:192|224|256|384|512|521)$/;
 
-const rules = Object.values(PAGES).flatMap(rulesOf);
+/** What is wrong with the ids of one page, or undefined. */
+function faultOfIds(letter: string, page: readonly Rule[]): string | undefined {
+  const form = new RegExp(`^${letter}-[1-9]\\d*$`);
+  const met = new Set<string>();
+  let last = { section: '', number: 0 };
+  for (const { section, id } of page) {
+    if (!form.test(id) || CURVES.test(id)) return `${id} is no id`;
+    if (met.has(id)) return `${id} is there twice`;
+    met.add(id);
+    const number = Number(id.slice(2));
+    if (section === last.section && number < last.number) return `${id} is out of order`;
+    last = { section, number };
+  }
+  return undefined;
+}
+
+const texts = new Map<string, string>();
+function textOf(file: string): string {
+  const known = texts.get(file) ?? readFileSync(file, 'utf8');
+  texts.set(file, known);
+  return known;
+}
+
+/** What is wrong with what is said to hold a rule, or undefined. */
+function faultOfHolders(rule: Rule): string | undefined {
+  const holders = heldBy(rule);
+  if (holders.length === 0 || rule.held.split('](').length - 1 !== holders.length) {
+    return `no list of tests: ${rule.held}`;
+  }
+  for (const { file, text } of holders) {
+    if (!/^(?:src|test)\/.*\.test\.ts$/.test(file) || !existsSync(file)) return `no test: ${file}`;
+    if (!textOf(file).includes(text)) return `"${text}" is not in ${file}`;
+  }
+  return undefined;
+}
+
+const pages = Object.entries(PAGES).map(
+  ([letter, page]) => [letter, rulesIn(page, readFileSync(page, 'utf8'))] as const,
+);
+const rules = pages.flatMap(([, page]) => page);
 const ids = new Set(rules.map(({ id }) => id));
 
 test('every rule has an id of its own, of its page, and they rise within a section', () => {
-  assert.equal(ids.size, rules.length, 'no id twice');
-  for (const [letter, page] of Object.entries(PAGES)) {
-    let last = { section: '', number: 0 };
-    for (const { section, id } of rules.filter((rule) => rule.page === page)) {
-      assert.match(id, new RegExp(`^${letter}-[1-9]\\d*$`), page);
-      assert.doesNotMatch(id, CURVES);
-      const number = Number(id.slice(2));
-      if (section === last.section) assert.ok(number > last.number, `${id} in ${page}`);
-      last = { section, number };
-    }
+  for (const [letter, page] of pages) {
+    assert.ok(page.length > 50, letter);
+    assert.equal(faultOfIds(letter, page), undefined);
   }
 });
 
 test('every rule is held by tests that are there, by words that they have', () => {
-  const texts = new Map<string, string>();
-  for (const rule of rules) {
-    const held = heldBy(rule);
-    assert.equal(rule.held.split('](').length - 1, held.length, `${rule.id}: ${rule.held}`);
-    assert.ok(held.length > 0, rule.id);
-    for (const { file, text } of held) {
-      assert.match(file, /^(?:src|test)\/.*\.test\.ts$/, rule.id);
-      assert.ok(existsSync(file), `${rule.id}: ${file}`);
-      if (!texts.has(file)) texts.set(file, readFileSync(file, 'utf8'));
-      assert.ok(texts.get(file)?.includes(text), `${rule.id}: "${text}" is not in ${file}`);
-    }
+  for (const rule of rules) assert.equal(faultOfHolders(rule), undefined, rule.id);
+});
+
+const HELD =
+  '[test/compatibility.test.ts](../../test/compatibility.test.ts) `every rule is held by tests`';
+
+test('ids that are twice, out of order or of another page are found', () => {
+  const faultOf = (...rows: string[]) =>
+    faultOfIds('P', rulesIn('made', rows.map((row) => `${row} | a rule | ${HELD} |`).join('\n')));
+  assert.equal(faultOf('| P-1', '| P-3', '# next\n| P-2'), undefined);
+  assert.match(faultOf('| P-1', '# next\n| P-1') ?? '', /twice/);
+  assert.match(faultOf('| P-3', '| P-2') ?? '', /out of order/);
+  assert.match(faultOf('| B-1') ?? '', /is no id/);
+  for (const number of ['0', '01', '1a', '256']) {
+    assert.match(faultOf(`| P-${number}`) ?? '', /is no id/, number);
   }
+});
+
+test('tests that are not there, or have not those words, are found', () => {
+  const faultOf = (held: string) => faultOfHolders({ page: '', section: '', id: 'P-1', held });
+  assert.equal(faultOf(HELD), undefined);
+  assert.equal(faultOf(`${HELD}, ${HELD}`), undefined);
+  assert.match(faultOf('') ?? '', /no list of tests/);
+  assert.match(faultOf(`${HELD}, [x](../../x.ts)`) ?? '', /no list of tests/);
+  assert.match(faultOf(HELD.replaceAll('compatibility', 'none')) ?? '', /no test/);
+  assert.match(faultOf(HELD.replaceAll('.test.ts', '.ts')) ?? '', /no test/);
+  // In two parts, since this file is the one that is looked into.
+  const words = ['every rule is held', 'by nothing'].join(' ');
+  assert.match(faultOf(HELD.replace(/`.*`/, `\`${words}\``)) ?? '', /is not in/);
 });
 
 test('every rule that code, tests or documents cite is there', () => {
