@@ -328,6 +328,7 @@ function judgeSent(rule: Rule, { parameters = {}, reader, budget }: AccessReques
   return judgeInFields(rule, readFields(parameters, reader), budget ?? { left: MOST_COMPARISONS });
 }
 
+/** @see S-72 */
 export function judgeWrapping(
   { min_wrapping_ttl, max_wrapping_ttl }: Rule,
   wrapTtl: number | undefined,

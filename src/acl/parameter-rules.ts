@@ -26,6 +26,7 @@ export function hasConditions(rule: ParameterConditions): boolean {
  * of it, and is denied by what was sent, too: neither `"t"` nor `1` gets past a rule about `true`.
  *
  * @param parameters as sent; names are compared without regard to case
+ * @see S-71
  */
 export function judgeParameters(
   rule: ParameterConditions,

@@ -105,6 +105,7 @@ export function readEscapes(text: string): string {
  * Reads the text of a policy, HCL or JSON: `path "<pattern>" { capabilities = ["read"] … }`.
  *
  * @throws Failure `invalid`, beginning `failed to parse policy: ` and saying where
+ * @see S-61
  */
 export function parsePolicy(text: string): Policy {
   try {
@@ -119,6 +120,8 @@ export function parsePolicy(text: string): Policy {
  * Resolves the templates of a policy for one caller. A stanza that grants, and whose template has no
  * value, is left out, as is every templated stanza of a caller without an identity. One that takes
  * something away stays with its slots open: that nobody knows where it denies is no permission.
+ *
+ * @see S-73
  */
 export function expandPolicy(policy: Policy, identity: IdentityFacts | undefined): Policy {
   if (!policy.rules.some(({ pattern }) => pattern.selectors.length > 0)) return policy;

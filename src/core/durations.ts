@@ -21,6 +21,7 @@ const MAX_DURATION = 9_223_372_036;
  *
  * @returns seconds, possibly fractional, negative with a leading `-`; `undefined` when the text
  *          is no duration or counts more than {@link MAX_DURATION} seconds
+ * @see S-9
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '') return 0;

@@ -76,7 +76,11 @@ export const integer: FieldKind<number> = fieldKind({
   output: z.int(),
 });
 
-/** true or false; also `1`, `t`, `0`, `f` and their like, as text or number; never the empty text. */
+/**
+ * true or false; also `1`, `t`, `0`, `f` and their like, as text or number; never the empty text.
+ *
+ * @see S-11
+ */
 export const flag: FieldKind<boolean> = fieldKind({
   accepts: 'true or false',
   convert: convertFlag,
@@ -86,6 +90,8 @@ export const flag: FieldKind<boolean> = fieldKind({
 /**
  * A length of time in whole seconds: a number, or text such as `90s`, `1h30m`, `7d`. The empty
  * text is 0. Fractions are dropped. Negative values are refused.
+ *
+ * @see S-9
  */
 export const duration: FieldKind<number> = fieldKind({
   accepts: 'a duration: seconds, or text such as "90s", "1h30m" or "7d"',
@@ -123,6 +129,8 @@ export const durationText: FieldKind<string> = comparedBy(
  * A list of strings: an array, or one string with commas between the items, or one string that
  * holds a JSON array. Items are trimmed; numbers become text; the empty string is the empty list.
  * As many and as long ones as {@link LONG_LIST} says.
+ *
+ * @see S-10
  */
 export const list: FieldKind<string[]> = fieldKind({
   accepts: 'a list of strings, or one string with commas between the items',

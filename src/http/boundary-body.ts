@@ -56,6 +56,7 @@ export function checkFields(
  * Names may also come in the other spelling of the format's standard, `hostCatalogId`.
  *
  * @throws Failure `invalid` for a field that comes in both, of which a proxy may read the other
+ * @see B-7
  */
 function renameCamel(
   body: NamedFields,

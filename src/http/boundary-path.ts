@@ -61,6 +61,7 @@ export function compileBoundaryRoutes(routes: readonly BoundaryRoute[]): Boundar
 
 const keyOf = (plural: string, item: boolean, verb: string): string => `${plural} ${item} ${verb}`;
 
+/** @see B-2 */
 function refusalOf(verb: string): 400 | 405 {
   return verb === '' || KNOWN_VERBS.has(verb) ? 405 : 400;
 }
@@ -72,6 +73,7 @@ const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
  * The path of a request target of the broker's API: decoded once, before it is split.
  *
  * @returns undefined when it cannot be decoded or holds what does not print
+ * @see B-1
  */
 export function decodeBoundaryPath(target: string): string | undefined {
   const mark = target.indexOf('?');

@@ -22,6 +22,7 @@ const PREFIX = 'v1';
  * @param target path and query as they came, e.g. `/v1/pki/issuer/a%20b/json?x=1`
  * @throws Failure `invalid` saying what is wrong; `not_found` for a path that is not under `/v1/`
  * @see RFC 3986 §2.1, §3.3, §6.2.2
+ * @see S-8
  */
 export function canonicalisePath(target: string): CanonicalPath {
   const { path, query } = splitTarget(target);

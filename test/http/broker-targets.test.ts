@@ -38,19 +38,19 @@ test('a target is read by its id, and says that it has no address', async () => 
   assert.equal(answer.headers.get('cache-control'), 'no-store');
 });
 
-const unreadable: [trap: string, path: string, status: number, fields: string[]][] = [
-  ['2: well formed and unknown', 'ttcp_DoesntExis', 404, []],
-  ['3: another prefix', 'j_1234567890', 400, ['id']],
-  ['4: a blank in the id', 'ttcp_1%2023456789', 400, ['id']],
-  ['5: no underscore, so an alias', 'invalid%20id', 404, []],
-  ['6: encoded twice', 'ttcp_1234567890%252F..%252F', 400, ['id']],
+const unreadable: [why: string, path: string, status: number, fields: string[]][] = [
+  ['well formed and unknown', 'ttcp_DoesntExis', 404, []],
+  ['another prefix', 'j_1234567890', 400, ['id']],
+  ['a blank in the id', 'ttcp_1%2023456789', 400, ['id']],
+  ['no underscore, so an alias', 'invalid%20id', 404, []],
+  ['encoded twice', 'ttcp_1234567890%252F..%252F', 400, ['id']],
   ['an encoded slash is a slash', 'ttcp_1234567890%2F..', 404, []],
   ['an id of another resource', 'hcst_1234567890', 400, ['id']],
   ['a role by its path', '..%2Froles', 404, []],
 ];
 
-for (const [trap, path, status, fields] of unreadable) {
-  test(`trap ${trap}: ${status}, for somebody and for nobody`, async () => {
+for (const [why, path, status, fields] of unreadable) {
+  test(`a target asked for by ${why}: ${status}, for somebody and for nobody`, async () => {
     for (const call of [admin, nobody]) {
       const answer = await call('GET', `targets/${path}`);
       assert.equal(answer.status, status);
@@ -92,6 +92,23 @@ test('an alias stands for its target, in any case and on every path, and for not
   assert.equal(alias.field('destination_id'), undefined);
 });
 
+const unrouted: [method: string, path: string, status: number][] = [
+  ['GET', 'targets', 400],
+  ['POST', 'targets/ttcp_1234567890:fly', 400],
+  ['POST', 'targets/ttcp_1234567890:cancel', 405],
+  ['PUT', 'targets', 405],
+  ['DELETE', 'targets', 405],
+  ['POST', 'targets/ttcp_1234567890', 405],
+  ['GET', 'targets/ttcp_1234567890:add-host-sources', 405],
+];
+
+test('a verb that nothing has is no request, one of another resource and an unknown method are not allowed', async () => {
+  for (const [method, path, status] of unrouted) {
+    const answer = await admin(method, path, method === 'GET' ? undefined : {});
+    assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`);
+  }
+});
+
 // Creating
 
 test('a new target has the defaults', async () => {
@@ -112,32 +129,28 @@ const PROJECT_ID = 'This field is required to have a properly formatted project 
 const UNKNOWN_TYPE = 'Unknown type provided.';
 const FORMAT = 'Attribute fields do not match the expected format.';
 
-const uncreatable: [trap: string, change: object, fields: Record<string, string>][] = [
+const uncreatable: [why: string, change: object, fields: Record<string, string>][] = [
   [
-    '14: an alias with an id',
+    'an alias with an id',
     { with_aliases: [{ id: 'alt_1', scope_id: 'global', value: 'x.example' }] },
     {
       with_aliases: 'Included aliases can only specify a value, a scope id, and attributes.',
     },
   ],
-  ['17: no attributes', { attributes: undefined }, { 'attributes.default_port': REQUIRED }],
-  ['17: null attributes', { attributes: null }, { 'attributes.default_port': REQUIRED }],
-  ['18: port 0', { attributes: { default_port: 0 } }, { 'attributes.default_port': ZERO }],
+  ['no attributes', { attributes: undefined }, { 'attributes.default_port': REQUIRED }],
+  ['null attributes', { attributes: null }, { 'attributes.default_port': REQUIRED }],
+  ['port 0', { attributes: { default_port: 0 } }, { 'attributes.default_port': ZERO }],
+  ['port 65536', { attributes: { default_port: 65_536 } }, { 'attributes.default_port': TOO_BIG }],
   [
-    '19: port 65536',
-    { attributes: { default_port: 65_536 } },
-    { 'attributes.default_port': TOO_BIG },
-  ],
-  [
-    '20: client port 0',
+    'client port 0',
     { attributes: { default_port: 22, default_client_port: 0 } },
     { 'attributes.default_client_port': ZERO },
   ],
-  ['21: a made up type', { type: 'ThisIsMadeUp' }, { type: UNKNOWN_TYPE }],
-  ['21: an empty type', { type: '' }, { type: UNKNOWN_TYPE }],
-  ['21: no type', { type: undefined }, { type: UNKNOWN_TYPE }],
+  ['a made up type', { type: 'ThisIsMadeUp' }, { type: UNKNOWN_TYPE }],
+  ['an empty type', { type: '' }, { type: UNKNOWN_TYPE }],
+  ['no type', { type: undefined }, { type: UNKNOWN_TYPE }],
   [
-    '22: what the server says',
+    'what the server says',
     { id: 'ttcp_1', created_time: 'x', updated_time: 'x', version: 1 },
     {
       id: READ_ONLY,
@@ -147,31 +160,31 @@ const uncreatable: [trap: string, change: object, fields: Record<string, string>
     },
   ],
   [
-    '23: worker_filter',
+    'worker_filter',
     { worker_filter: 'type == "bar"' },
     { worker_filter: 'This field is deprecated. Use egress_worker_filter instead.' },
   ],
   [
-    '24: a filter that cannot be read',
+    'a filter that cannot be read',
     { egress_worker_filter: 'bad expression' },
     { egress_worker_filter: 'Unable to successfully parse egress filter expression.' },
   ],
   [
-    '25: ingress_worker_filter',
+    'ingress_worker_filter',
     { ingress_worker_filter: 'type == "bar"' },
     { ingress_worker_filter: 'Ingress Worker Filter field is not supported in OSS' },
   ],
   [
-    '26: a port in the address',
+    'a port in the address',
     { address: '8.8.8.8:80' },
     { address: 'Address does not support a port.' },
   ],
-  ['29: a name of blanks', { name: '   ' }, { name: 'Cannot set empty string as name' }],
-  ['29: no name', { name: undefined }, { name: REQUIRED }],
-  ['29: an empty name', { name: '' }, { name: REQUIRED }],
-  ['32: under an org', { scope_id: org }, { scope_id: PROJECT_ID }],
-  ['32: under the global scope', { scope_id: 'global' }, { scope_id: PROJECT_ID }],
-  ['32: nowhere', { scope_id: undefined }, { scope_id: PROJECT_ID }],
+  ['a name of blanks', { name: '   ' }, { name: 'Cannot set empty string as name' }],
+  ['no name', { name: undefined }, { name: REQUIRED }],
+  ['an empty name', { name: '' }, { name: REQUIRED }],
+  ['under an org', { scope_id: org }, { scope_id: PROJECT_ID }],
+  ['under the global scope', { scope_id: 'global' }, { scope_id: PROJECT_ID }],
+  ['nowhere', { scope_id: undefined }, { scope_id: PROJECT_ID }],
   ['an unknown attribute', { attributes: { default_port: 22, x: 1 } }, { attributes: FORMAT }],
   ['an attribute of another kind', { attributes: { default_port: 'x' } }, { attributes: FORMAT }],
   [
@@ -184,8 +197,8 @@ const uncreatable: [trap: string, change: object, fields: Record<string, string>
   ],
 ];
 
-for (const [trap, change, fields] of uncreatable) {
-  test(`trap ${trap}: refused, with the field's name and the words clients know`, async () => {
+for (const [why, change, fields] of uncreatable) {
+  test(`no target is made: ${why}, refused with the field's name and the words clients know`, async () => {
     const body = { ...BASE, name: newName(), ...change };
     const answer = await admin('POST', 'targets', body);
     assert.equal(answer.status, 400);
@@ -199,21 +212,21 @@ for (const [trap, change, fields] of uncreatable) {
   });
 }
 
-const creatable: [trap: string, change: object, shown: Record<string, unknown>][] = [
-  ['20: no client port', {}, { attributes: { default_port: 22 } }],
+const creatable: [why: string, change: object, shown: Record<string, unknown>][] = [
+  ['no client port', {}, { attributes: { default_port: 22 } }],
   [
-    '24: a filter',
+    'a filter',
     { egress_worker_filter: 'type == "bar"' },
     { egress_worker_filter: 'type == "bar"' },
   ],
-  ['27: an address is trimmed', { address: ' 127.0.0.1 ' }, { address: '127.0.0.1' }],
+  ['an address is trimmed', { address: ' 127.0.0.1 ' }, { address: '127.0.0.1' }],
   [
-    '28: an address is canonical',
+    'an address is canonical',
     { address: '2001:BEEF:0:0:0:1:0:0001' },
     { address: '2001:beef::1:0:1' },
   ],
-  ['29: a name is trimmed', { name: '  padded ' }, { name: 'padded' }],
-  ['30: a name may have a slash', { name: 'a/b' }, { name: 'a/b' }],
+  ['a name is trimmed', { name: '  padded ' }, { name: 'padded' }],
+  ['a name may have a slash', { name: 'a/b' }, { name: 'a/b' }],
   ['whole numbers may be text', { session_max_seconds: '60' }, { session_max_seconds: 60 }],
   ['the other spelling of names', { sessionMaxSeconds: 61 }, { session_max_seconds: 61 }],
   ['what is unknown is passed over', { made_up: 1 }, { made_up: undefined }],
@@ -224,8 +237,8 @@ const creatable: [trap: string, change: object, shown: Record<string, unknown>][
   ],
 ];
 
-for (const [trap, change, shown] of creatable) {
-  test(`trap ${trap}`, async () => {
+for (const [why, change, shown] of creatable) {
+  test(`a target is made: ${why}`, async () => {
     const answer = await newTarget(change);
     const read = await admin('GET', `targets/${answer.textAt('id')}`);
     for (const [field, value] of Object.entries(shown)) {
@@ -290,48 +303,44 @@ test('ssh and rdp targets have the ports of their protocols', async () => {
 
 const STALE = / not found or incorrect version provided\.$/;
 
-const unchangeable: [trap: string, change: object, fields: Record<string, string>][] = [
-  ['35: only a version', {}, { update_mask: 'No valid paths provided in the update mask.' }],
+const unchangeable: [why: string, change: object, fields: Record<string, string>][] = [
+  ['only a version', {}, { update_mask: 'No valid paths provided in the update mask.' }],
   [
-    '36: what cannot be changed',
+    'what cannot be changed',
     { type: 'tcp', scope_id: project, scope: {}, authorized_actions: [] },
     { update_mask: 'No valid paths provided in the update mask.' },
   ],
-  ['37: name null', { name: null }, { name: 'This field cannot be set to empty.' }],
-  ['37: name empty', { name: '' }, { name: 'This field cannot be set to empty.' }],
+  ['name null', { name: null }, { name: 'This field cannot be set to empty.' }],
+  ['name empty', { name: '' }, { name: 'This field cannot be set to empty.' }],
+  ['port null', { attributes: { default_port: null } }, { 'attributes.default_port': REQUIRED }],
   [
-    '39: port null',
-    { attributes: { default_port: null } },
-    { 'attributes.default_port': REQUIRED },
-  ],
-  [
-    '39: port 0',
+    'port 0',
     { attributes: { default_port: 0 } },
     { 'attributes.default_port': 'This cannot be set to zero.' },
   ],
   [
-    '41: no seconds',
+    'no seconds',
     { session_max_seconds: 0 },
     { session_max_seconds: 'This must be greater than zero.' },
   ],
   [
-    '42: no connections',
+    'no connections',
     { session_connection_limit: 0 },
     { session_connection_limit: 'This must be -1 (unlimited) or greater than zero.' },
   ],
   [
-    '42: fewer than unlimited',
+    'fewer than unlimited',
     { session_connection_limit: -2 },
     { session_connection_limit: 'This must be -1 (unlimited) or greater than zero.' },
   ],
-  ['43: another type', { type: 'ssh', name: 'x' }, { type: 'Cannot modify the resource type.' }],
+  ['another type', { type: 'ssh', name: 'x' }, { type: 'Cannot modify the resource type.' }],
   [
-    '44: aliases',
+    'aliases',
     { with_aliases: [{ scope_id: 'global', value: 'x.example' }] },
     { with_aliases: 'This field can only be set at target creation time.' },
   ],
   [
-    '45: both filters',
+    'both filters',
     { worker_filter: 'type == "a"', egress_worker_filter: 'type == "a"' },
     {
       egress_worker_filter:
@@ -349,8 +358,8 @@ const unchangeable: [trap: string, change: object, fields: Record<string, string
   ['an unknown attribute', { attributes: { x: 1 } }, { attributes: FORMAT }],
 ];
 
-for (const [trap, change, fields] of unchangeable) {
-  test(`trap ${trap}: refused, and nothing is changed`, async () => {
+for (const [why, change, fields] of unchangeable) {
+  test(`no target is changed: ${why}, refused, and nothing is changed`, async () => {
     const before = await newTarget();
     const id = before.textAt('id');
     const answer = await admin('PATCH', `targets/${id}`, { version: 1, ...change });
@@ -571,33 +580,33 @@ const BOTH = 'Brokered or Injected Application Credential Source IDs must be pro
 const SOURCE = (id: string): string =>
   `Incorrectly formatted credential source identifier "${id}".`;
 
-const sources: [trap: string, change: string, body: object, fields: Record<string, string>][] = [
+const sources: [why: string, change: string, body: object, fields: Record<string, string>][] = [
   [
-    '60: nothing added',
+    'nothing added',
     'add',
     {},
     { brokered_credential_source_ids: BOTH, injected_application_credential_source_ids: BOTH },
   ],
   [
-    '60: nothing removed',
+    'nothing removed',
     'remove',
     { brokered_credential_source_ids: [] },
     { brokered_credential_source_ids: BOTH, injected_application_credential_source_ids: BOTH },
   ],
   [
-    '63: certificates are not for brokering',
+    'certificates are not for brokering',
     'add',
     { brokered_credential_source_ids: ['clvsclt_1'] },
     { brokered_credential_source_ids: SOURCE('clvsclt_1') },
   ],
   [
-    '63: documents are not for injecting',
+    'documents are not for injecting',
     'add',
     { injected_application_credential_source_ids: ['credjson_1'] },
     { injected_application_credential_source_ids: SOURCE('credjson_1') },
   ],
   [
-    '63: passwords alone are not for injecting',
+    'passwords alone are not for injecting',
     'set',
     { injected_application_credential_source_ids: ['credp_1'] },
     { injected_application_credential_source_ids: SOURCE('credp_1') },
@@ -610,8 +619,8 @@ const sources: [trap: string, change: string, body: object, fields: Record<strin
   ],
 ];
 
-for (const [trap, change, body, fields] of sources) {
-  test(`trap ${trap}`, async () => {
+for (const [why, change, body, fields] of sources) {
+  test(`credential sources are refused: ${why}`, async () => {
     const id = await idOf();
     const path = `targets/${id}:${change}-credential-sources`;
     const answer = await admin('POST', path, { version: 1, ...body });

@@ -141,19 +141,19 @@ test('without a token only what is public answers, and nothing else tells whethe
 });
 
 const envelope: [why: string, method: string, path: string, status: number, says: RegExp][] = [
-  ['E1 an empty list', 'LIST', 'ca/roles', 404, /^\{"errors":\[\]\}\n$/],
-  ['E2 a role that is not there', 'GET', 'ca/roles/none', 404, /^\{"errors":\[\]\}\n$/],
-  ['E4 a list that is neither true nor false', 'GET', 'ca/certs?list=maybe', 400, /list/],
-  ['E5 removing what is not there', 'DELETE', 'ca/roles/none', 204, /^$/],
+  ['an empty list', 'LIST', 'ca/roles', 404, /^\{"errors":\[\]\}\n$/],
+  ['a role that is not there', 'GET', 'ca/roles/none', 404, /^\{"errors":\[\]\}\n$/],
+  ['a list that is neither true nor false', 'GET', 'ca/certs?list=maybe', 400, /list/],
+  ['removing what is not there', 'DELETE', 'ca/roles/none', 204, /^$/],
   [
-    'E14 an issuer that is not there',
+    'an issuer that is not there',
     'GET',
     'ca/issuer/nope',
     500,
     /unable to find PKI issuer for reference: nope/,
   ],
-  ['E15 no mount', 'POST', 'nomount/issue/x', 404, /no handler for route/],
-  ['E16 no such path', 'GET', 'ca/whatever', 404, /unsupported path/],
+  ['no mount', 'POST', 'nomount/issue/x', 404, /no handler for route/],
+  ['no such path', 'GET', 'ca/whatever', 404, /unsupported path/],
   ['a verb that the path does not have', 'DELETE', 'ca/config/crl', 405, /unsupported operation/],
   ['a path with two readings', 'GET', 'ca/roles/..%2fx', 400, /path cannot contain/],
 ];

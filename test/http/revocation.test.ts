@@ -211,30 +211,30 @@ test('whoever has the key may revoke, by serial number or certificate; another k
   assert.equal(serialsOf(await readList(mount)).length, 2);
 });
 
-const refusedSettings: [trap: string, body: Fields, says: RegExp][] = [
+const refusedSettings: [why: string, body: Fields, says: RegExp][] = [
   [
-    'V8 grace as long as expiry',
+    'grace as long as expiry',
     { auto_rebuild: true, auto_rebuild_grace_period: '72h' },
     /strictly shorter than CRL expiry/,
   ],
-  ['V8 a negative ocsp_expiry', { ocsp_expiry: '-1' }, /greater than or equal to 0/],
-  ['V8 deltas without auto_rebuild', { enable_delta: true }, /auto rebuilding is disabled/],
+  ['a negative ocsp_expiry', { ocsp_expiry: '-1' }, /greater than or equal to 0/],
+  ['deltas without auto_rebuild', { enable_delta: true }, /auto rebuilding is disabled/],
   [
-    'V8 interval as long as expiry',
+    'interval as long as expiry',
     { auto_rebuild: true, enable_delta: true, delta_rebuild_interval: '72h' },
     /strictly shorter than CRL expiry/,
   ],
-  ['V9 no duration', { expiry: 'not a duration' }, /given expiry could not be decoded/],
-  ['V16 a unified list', { unified_crl: true }, /Enterprise/],
-  ['V16 other clusters', { cross_cluster_revocation: true }, /Enterprise/],
+  ['no duration', { expiry: 'not a duration' }, /given expiry could not be decoded/],
+  ['a unified list', { unified_crl: true }, /Enterprise/],
+  ['other clusters', { cross_cluster_revocation: true }, /Enterprise/],
 ];
 test('settings that cannot be are refused and change nothing', async () => {
   const mount = await newMount();
   const before = (await call('GET', `${mount}/config/crl`)).field('data');
-  for (const [trap, body, says] of refusedSettings) {
+  for (const [why, body, says] of refusedSettings) {
     const answer = await call('POST', `${mount}/config/crl`, { ...body, disable: true });
-    assert.equal(answer.status, 400, `${trap}: ${answer.text}`);
-    assert.match(answer.text, says, trap);
+    assert.equal(answer.status, 400, `${why}: ${answer.text}`);
+    assert.match(answer.text, says, why);
   }
   assert.deepEqual((await call('GET', `${mount}/config/crl`)).field('data'), before);
   const nearest = { auto_rebuild: true, auto_rebuild_grace_period: '71h59m', ocsp_expiry: '0' };

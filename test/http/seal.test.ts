@@ -209,6 +209,12 @@ test('sealing needs a token that may, and what was made is there after unsealing
   const client = await unsealed(t);
   await put(client, 'sys/mounts/ca', { type: 'pki' }, client.root);
   assert.equal((await put(client, 'sys/seal', undefined)).status, 403);
+  const policy = 'path "sys/seal" { capabilities = ["update"] }';
+  await put(client, 'sys/policies/acl/half', { policy }, client.root);
+  const body = { policies: ['half'] };
+  const made = await client.call('POST', 'auth/token/create', body, { token: client.root });
+  const half = made.textAt('auth.client_token');
+  assert.equal((await put(client, 'sys/seal', undefined, half)).status, 403, 'without sudo');
   assert.equal((await put(client, 'sys/seal', undefined, client.root)).status, 204);
   assert.equal((await get(client, 'sys/health')).status, 503);
   assert.equal((await get(client, 'sys/mounts', client.root)).status, 503);

@@ -172,3 +172,26 @@ test('every answer forbids to be kept, and names its type', async () => {
     );
   }
 });
+
+test('an answer has the members of its envelope, in their order', async () => {
+  const answer = await call('GET', 'ca/config/issuers');
+  assert.deepEqual(Object.keys(JSON.parse(answer.text)), [
+    'request_id',
+    'lease_id',
+    'renewable',
+    'lease_duration',
+    'data',
+    'wrap_info',
+    'warnings',
+    'auth',
+    'mount_type',
+  ]);
+  assert.match(answer.textAt('request_id'), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  for (const nothing of ['wrap_info', 'warnings', 'auth']) {
+    assert.equal(answer.field(nothing), null, nothing);
+  }
+  assert.equal(answer.field('mount_type'), 'pki');
+  assert.ok(answer.text.endsWith('}\n'));
+  const refused = await call('POST', 'ca/roles/e20', { key_type: 'dsa' });
+  assert.deepEqual(Object.keys(JSON.parse(refused.text)), ['errors']);
+});

@@ -47,7 +47,7 @@ export interface Creation {
   warnings: string[];
 }
 
-/** A policy that only the server itself hands out. */
+/** A policy that only the server itself hands out. @see S-47 */
 const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
 
 /**
@@ -157,6 +157,7 @@ export function planned(
   };
 }
 
+/** @see S-46 */
 function requireMother(parent: TokenFacts): void {
   if (parent.type === 'batch') throw refuse('batch tokens cannot create more tokens');
   if (parent.num_uses > 0) throw refuse('restricted use token cannot generate child tokens');
@@ -169,6 +170,7 @@ function requireOwnId(id: string, sudo: boolean): void {
   }
 }
 
+/** @see S-46 */
 function requireBatchable(
   wish: TokenWish,
   policies: readonly string[],
@@ -211,6 +213,7 @@ function choosePolicies(facts: CreationFacts): string[] {
   return ['root'];
 }
 
+/** @see S-44 */
 function policiesOfParent(
   wish: TokenWish,
   wanted: string[],
@@ -244,7 +247,11 @@ function restricts(role: TokenRole): boolean {
   return allowsSome(role) || !areBlank(refused);
 }
 
-/** A role with policy lists stands in for the rule that a child has no more than its parent. */
+/**
+ * A role with policy lists stands in for the rule that a child has no more than its parent.
+ *
+ * @see S-53
+ */
 function policiesOfRole(
   wish: TokenWish,
   wanted: string[],

@@ -28,6 +28,7 @@ export interface Lifetime {
  * @param wanted    seconds asked for; 0: the default
  * @param lived     seconds since it was made; 0 for a new one
  * @returns a `ttl` of 0 or less when its maximum is behind it
+ * @see S-49
  */
 export function planLifetime(bounds: LifetimeBounds, wanted: number, lived: number): Lifetime {
   const warnings: string[] = [];

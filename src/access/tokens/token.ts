@@ -145,7 +145,7 @@ export function planRootToken(now: number): PlannedToken {
   };
 }
 
-/** `ci job` becomes `token-ci-job`; nothing asked for is `token`. */
+/** `ci job` becomes `token-ci-job`; nothing asked for is `token`. @see S-48 */
 export function displayName(wanted: string): string {
   const plain = withoutTrailing(wanted.replace(/[^a-zA-Z0-9-]+/g, '-'), '-');
   return plain === '' || wanted === 'token' ? 'token' : `token-${plain}`;

@@ -197,7 +197,7 @@ async function take(
   }
 }
 
-/** Wraps what was sent. */
+/** Wraps what was sent. @see S-26 */
 export async function wrapData(caller: Caller, data: Record<string, unknown>): Promise<Answer> {
   if (!caller.wrap_ttl) {
     throw new Failure('invalid', 'endpoint requires response wrapping to be used');
@@ -205,7 +205,7 @@ export async function wrapData(caller: Caller, data: Record<string, unknown>): P
   return { data };
 }
 
-/** Hands out the original answer, once. */
+/** Hands out the original answer, once. @see S-22 */
 export async function unwrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
   await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
@@ -215,7 +215,11 @@ export async function unwrap(app: App, caller: Caller, input: { token: string })
   return { raw };
 }
 
-/** Puts an answer under a new token with a life of the same length; the old one is gone. */
+/**
+ * Puts an answer under a new token with a life of the same length; the old one is gone.
+ *
+ * @see S-25
+ */
 export async function rewrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
   await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
@@ -228,7 +232,7 @@ export async function rewrap(app: App, caller: Caller, input: { token: string })
   return { wrap_info: info };
 }
 
-/** What a wrapping token stands for, without taking it. */
+/** What a wrapping token stands for, without taking it. @see S-24 */
 export async function lookUpWrapping(
   app: App,
   caller: Caller,

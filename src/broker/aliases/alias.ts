@@ -28,7 +28,7 @@ export const aliasAttributes: Readonly<Record<string, z.ZodObject>> = {
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
 
-/** What is wrong with an alias's value, or undefined. */
+/** What is wrong with an alias's value, or undefined. @see B-70 */
 export function faultOfValue(value: string): string | undefined {
   const labels = value.split('.', 254);
   const fits =

@@ -10,6 +10,7 @@ const invalid = (because: string): AddressVerdict => ({ valid: false, because })
  *
  * @param portMessage what is said of an address with a port
  * @returns the address trimmed, an IPv6 one in its canonical form (RFC 5952)
+ * @see B-63
  */
 export function judgeAddress(text: string, portMessage: string): AddressVerdict {
   const address = text.trim();

@@ -71,7 +71,7 @@ export interface CommonFields {
   version?: number | undefined;
 }
 
-/** What is wrong with the fields that all new resources have in common. */
+/** What is wrong with the fields that all new resources have in common. @see B-10, B-11 */
 export function checkNew(item: CommonFields, errors: FieldErrors): void {
   // The empty text is what the format's standard has for a plain field that is not there.
   if (item.id) errors.add('id', 'This is a read only field.');
@@ -82,7 +82,7 @@ export function checkNew(item: CommonFields, errors: FieldErrors): void {
   checkTexts(item, errors);
 }
 
-/** What is wrong with the fields that all changed resources have in common. */
+/** What is wrong with the fields that all changed resources have in common. @see B-14 */
 export function checkChanged(item: CommonFields, errors: FieldErrors): void {
   if (!item.version) {
     errors.add('version', 'Existing resource version is required for an update.');

@@ -7,6 +7,7 @@ import { Failure } from '../../core/failure.ts';
  * @throws Failure `invalid` for names that no field has by their length
  * @param whole properties that are taken as one value, e.g. `api_tags`
  * @param given the query's `update_mask`, which replaces what the body says
+ * @see B-13
  */
 export function deriveMask(
   body: Readonly<Record<string, unknown>>,

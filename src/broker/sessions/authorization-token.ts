@@ -39,7 +39,7 @@ export function encodeAuthorizationToken(authorization: SessionAuthorization): s
   return encodeBase58(encodeAuthorization(authorization));
 }
 
-/** The message within a token. */
+/** The message within a token. @see B-81 */
 export function encodeAuthorization(a: SessionAuthorization): Uint8Array {
   const { scope } = a;
   const message = new ProtobufWriter()

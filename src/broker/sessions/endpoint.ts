@@ -30,6 +30,7 @@ export const NOT_AMONG_THEM: MemberVerdict = {
  * @param members all hosts of all host sets of the target; a host in two sets counts once
  * @param wanted  a host's id, or empty for any
  * @param roll    at least 0 and below 1
+ * @see B-76
  */
 export function chooseMember(
   members: readonly Member[],

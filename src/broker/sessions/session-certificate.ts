@@ -64,6 +64,8 @@ export function sessionKey(seed: Uint8Array): KeyObject {
 /**
  * Makes the certificate that both ends of a session prove themselves with, and trust alone: it
  * is its own root.
+ *
+ * @see B-82
  */
 export function makeSessionCertificate(request: SessionCertificateRequest): SessionCertificate {
   const { seed, session_id, now, expires_at } = request;

@@ -4,7 +4,11 @@ import { formatTime } from '../resource/resource.ts';
 export const SESSION_STATUSES = ['pending', 'active', 'canceling', 'terminated'] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
-/** Says whether a session may pass from one state to another: only forwards, past some or not. */
+/**
+ * Says whether a session may pass from one state to another: only forwards, past some or not.
+ *
+ * @see B-83
+ */
 export function mayFollow(from: SessionStatus, to: SessionStatus): boolean {
   return SESSION_STATUSES.indexOf(from) < SESSION_STATUSES.indexOf(to);
 }

@@ -29,7 +29,7 @@ interface VerbRequest {
   item: Item;
 }
 
-/** Changes which host sets a target is reached through; not on one with an address. */
+/** Changes which host sets a target is reached through; not on one with an address. @see B-65 */
 export function changeHostSources(change: LinkChange) {
   return async (
     app: App,

@@ -11,6 +11,7 @@ export const MOST_HOST_SETS = 64;
 /** Of both purposes together; each session is given something by each of them. */
 export const MOST_CREDENTIAL_SOURCES = 64;
 
+/** @see B-47 */
 export function checkHostSources(change: LinkChange) {
   return (item: Item, errors: FieldErrors): void =>
     checkIds(item, errors, {
@@ -53,6 +54,7 @@ const KINDS: Readonly<Record<Purpose, readonly string[]>> = {
   ],
 };
 
+/** @see B-66 */
 export function checkCredentialSources(change: LinkChange) {
   return (item: Item, errors: FieldErrors): void => {
     const empty = PURPOSES.every((purpose) => idsOf(item, fieldOf(purpose)).length === 0);

@@ -24,7 +24,7 @@ export interface TargetBody {
 
 export const TARGET_TYPES = ['tcp', 'ssh', 'rdp'] as const;
 
-/** What is taken for a field that a request does not name, or sets to null. */
+/** What is taken for a field that a request does not name, or sets to null. @see B-58 */
 export const TARGET_DEFAULTS: TargetBody = {
   address: '',
   session_max_seconds: 28_800,
@@ -94,7 +94,7 @@ export const targetFields = {
 
 const PORT_IN_ADDRESS = 'Address does not support a port.';
 
-/** What is wrong with a new target. */
+/** What is wrong with a new target. @see B-59, B-60 */
 export function checkNewTarget(item: Item, type: string, errors: FieldErrors): void {
   if (!/^p_[A-Za-z0-9]*$/.test(String(item.scope_id ?? ''))) {
     errors.add('scope_id', 'This field is required to have a properly formatted project scope id.');
@@ -142,7 +142,7 @@ function areAliases(value: unknown): boolean {
   );
 }
 
-/** What is wrong with a change of a target. */
+/** What is wrong with a change of a target. @see B-61, B-64 */
 export function checkTargetChange(item: Item, mask: readonly string[], errors: FieldErrors): void {
   if (mask.includes('name') && !item.name) {
     errors.add('name', 'This field cannot be set to empty.');

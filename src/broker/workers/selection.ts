@@ -58,7 +58,7 @@ function faulty(because: string): { refused: 'fault'; because: string } {
   };
 }
 
-/** Says whether one worker is admitted by the filter that a session was made with. */
+/** Says whether one worker is admitted by the filter that a session was made with. @see B-89 */
 export function judgeWorker(
   worker: Pick<EligibleWorker, 'name' | 'tags'>,
   filter: string,

@@ -23,7 +23,7 @@ export interface Dressed {
 /** Copied into each answer: further headers are added to it there. */
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Dresses what an operation handed back as the Vault API does. */
+/** Dresses what an operation handed back as the Vault API does. @see S-13 */
 export function dressAnswer(
   answer: Answer,
   request: { id: string; mount_type: string; warnings: readonly string[] },
@@ -160,7 +160,7 @@ function splitAt(json: string, field: string, empty: string): [before: Buffer, a
   return [Buffer.from(json.slice(0, at)), Buffer.from(json.slice(at))];
 }
 
-/** The envelope that stands for a wrapped answer. */
+/** The envelope that stands for a wrapped answer. @see S-21 */
 export function dressWrapped(wrap_info: WrapInfo): Dressed {
   const envelope = {
     request_id: '',

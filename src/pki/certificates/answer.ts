@@ -26,7 +26,11 @@ export interface HandedOutKey {
   encode(form: PrivateKeyForm): PemBlock;
 }
 
-/** Dresses an issued certificate, its chain and its key in the format that was asked for. */
+/**
+ * Dresses an issued certificate, its chain and its key in the format that was asked for.
+ *
+ * @see P-48, P-49, P-50
+ */
 export function encodeIssued(issued: {
   der: Uint8Array;
   facts: Pick<IssuedAnswer, 'serial_number' | 'expiration' | 'authority_key_id'>;

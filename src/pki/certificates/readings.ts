@@ -18,6 +18,7 @@ export function describeUnrevocable(certificate: string): CertificateReading {
   return { certificate, revocation_time: 0, revocation_time_rfc3339: '' };
 }
 
+/** @see P-108 */
 export function describeCertificate(
   pem: string,
   stored: { revoked_at_ms: number | null; issuer_id: string },

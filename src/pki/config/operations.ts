@@ -31,7 +31,7 @@ export async function writeIssuersConfig(
   return chooseDefaultIssuer(app, caller, input.default, () => follows);
 }
 
-/** Makes another issuer the default one; `next` unless one is named. */
+/** Makes another issuer the default one; `next` unless one is named. @see P-98 */
 export async function replaceDefaultIssuer(app: App, caller: Caller, input: { default: string }) {
   return chooseDefaultIssuer(
     app,
@@ -111,6 +111,7 @@ export async function writeKeysConfig(
   });
 }
 
+/** @see P-97, P-104 */
 function requireExplicitRef(what: 'issuer' | 'key', ref: string): void {
   if (ref !== '' && ref.toLowerCase() !== 'default') return;
   throw new Failure(

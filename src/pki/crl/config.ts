@@ -67,6 +67,7 @@ export function crlSeconds(
  * Applies what was sent to the present settings; a refusal leaves all of them as they are.
  *
  * @throws Failure `invalid` for what is first wrong, in Vault's order
+ * @see P-119, P-120
  */
 export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
   const next = mergePatch(present, patch);

@@ -26,7 +26,7 @@ const classOf = remembered(({ subject, subjectPublicKeyInfo }: Certificate): str
   hash('sha256', Buffer.concat([subject, subjectPublicKeyInfo])).slice(0, 40),
 );
 
-/** Works out the class of an issuer. */
+/** Works out the class of an issuer. @see P-123 */
 export function planClass(authority: Authority, issuer: Issuer): IssuerClass {
   const id = classIdOf(issuer);
   const members = [...authority.issuers.values()].filter((member) => classIdOf(member) === id);

@@ -128,7 +128,7 @@ export const backdating: FieldKind<number> = comparedBy(duration, {
   also: (seconds) =>
     seconds === '0' ? [USUAL_BACKDATING] : seconds === USUAL_BACKDATING ? ['0'] : [],
 });
-/** Backdating that applies where a role has 0. */
+/** Backdating that applies where a role has 0. @see P-71 */
 export const DEFAULT_BACKDATING = 30;
 const USUAL_BACKDATING = String(DEFAULT_BACKDATING);
 

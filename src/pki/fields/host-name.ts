@@ -16,6 +16,7 @@ const MAX_LABEL = 63;
  *   characters than letters, digits and inner hyphens; an A-label does not decode; a character
  *   of another script may not stand in a domain name
  * @see RFC 5890 §2.3.2.1, RFC 5891 §5, Unicode TR46 §4.2 (ToASCII, non-transitional)
+ * @see P-39
  */
 export function toAsciiHostName(name: string): string | undefined {
   if (name.length > LONGEST_DOMAIN) return undefined;

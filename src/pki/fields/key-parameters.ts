@@ -17,6 +17,7 @@ export interface KeyParameters {
  * is 0, since the signing key decides, and `key_bits` stays as it was given.
  *
  * @throws Failure `invalid` naming the size that cannot be had
+ * @see P-13
  */
 export function resolveKeyParameters(wanted: KeyParameters): KeyParameters {
   const { key_type } = wanted;

@@ -5,6 +5,7 @@ import { MAX_NAMES } from '../../x509/general-names.ts';
  * The names of a text with commas between them.
  *
  * @throws Failure `invalid` for more than can be written, or one too long to be looked at
+ * @see P-30
  */
 export function splitNames(alt_names: string): string[] {
   const items = alt_names.split(',', MAX_NAMES + 1);

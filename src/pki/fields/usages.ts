@@ -11,7 +11,11 @@ export interface ExtKeyUsageFields {
   ext_key_usage_oids: readonly string[];
 }
 
-/** @returns object identifiers, none twice: the known ones in their order, then further ones as given */
+/**
+ * @returns object identifiers, none twice: the known ones in their order, then further ones as given
+ *
+ * @see P-65
+ */
 export function chooseExtKeyUsages(fields: ExtKeyUsageFields): string[] {
   const names = [...fields.ext_key_usage];
   if (fields.server_flag) names.push('ServerAuth');
@@ -33,7 +37,7 @@ export function isForServers(oids: readonly string[]): boolean {
   return oids.length === 0 || oids.some((oid) => FOR_SERVERS.includes(oid));
 }
 
-/** A warning for each usage name that means nothing here and so is left out. */
+/** A warning for each usage name that means nothing here and so is left out. @see P-24 */
 export function warnOfUnknownUsages(fields: {
   key_usage: readonly string[];
   ext_key_usage: readonly string[];

@@ -106,7 +106,7 @@ test('a bundle begins with the key, then comes the leaf, then the chain', async 
     'BEGIN CERTIFICATE',
     'BEGIN CERTIFICATE',
   ]);
-  assert.match(data.private_key ?? '', /^-----BEGIN PRIVATE KEY-----/, 'I4');
+  assert.match(data.private_key ?? '', /^-----BEGIN PRIVATE KEY-----/, 'PKCS#8');
   assert.equal(data.private_key_type, 'ec');
 });
 

@@ -60,6 +60,7 @@ export async function readIssuer(
   return { data: describeIssuer(await requireIssuer(app, caller, input.issuer_ref)) };
 }
 
+/** @see P-90 */
 export async function readIssuerJson(app: App, caller: Caller, input: IssuerRef) {
   const issuer = await requireIssuer(app, caller, input.issuer_ref);
   return {
@@ -194,7 +195,7 @@ function planName(authority: Authority, issuer: Issuer, name: string): string {
   return name;
 }
 
-/** @param refs by what an issuer was named; what is empty names none */
+/** @param refs by what an issuer was named; what is empty names none @see P-95 */
 async function warnOfReferences(
   app: App,
   caller: Caller,
@@ -211,7 +212,7 @@ async function warnOfReferences(
 
 const formerOf = (issuer: Issuer) => ({ id: issuer.id, class: classIdOf(issuer) });
 
-/** Removes an issuer; its key and the certificates it signed stay. */
+/** Removes an issuer; its key and the certificates it signed stay. @see P-96 */
 export async function removeIssuer(
   app: App,
   caller: Caller,
@@ -243,7 +244,11 @@ export async function removeIssuer(
   });
 }
 
-/** Removes all issuers and keys of the mount; what they signed stays, and so do revocations. */
+/**
+ * Removes all issuers and keys of the mount; what they signed stays, and so do revocations.
+ *
+ * @see P-86
+ */
 export async function removeRoot(app: App, caller: Caller): Promise<Answer<null>> {
   const warnings = [
     'DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.',

@@ -85,6 +85,7 @@ export function planSettings(
   };
 }
 
+/** @see P-92 */
 function planUsage(issuer: Issuer, wanted: readonly string[]): Usage[] {
   const unknown = wanted.filter((word) => !USAGES.some((usage) => usage === word));
   if (unknown.length > 0) {
@@ -125,6 +126,7 @@ export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boo
   return isStored;
 }
 
+/** @see P-93 */
 function planManualChain(
   authority: Authority,
   issuer: Issuer,

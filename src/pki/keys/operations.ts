@@ -278,7 +278,7 @@ export async function updateKey(
   });
 }
 
-/** Removes a key that no issuer uses; one that is not there is gone already. */
+/** Removes a key that no issuer uses; one that is not there is gone already. @see P-103 */
 export async function removeKey(
   app: App,
   caller: Caller,

@@ -38,7 +38,7 @@ export interface Authority {
   former: ReadonlyMap<string, string>;
 }
 
-/** The default first, then ids, then names; all but `default` exactly as spelt. */
+/** The default first, then ids, then names; all but `default` exactly as spelt. @see P-88 */
 function findByRef<Thing extends { name: string }>(
   things: ReadonlyMap<string, Thing>,
   byDefault: string,
@@ -59,7 +59,10 @@ export function findKey(authority: Authority, ref: string): Key | undefined {
   return findByRef(authority.keys, authority.defaults.default_key, ref);
 }
 
-/** @throws Failure `unresolved`, by whose words clients know that there is no such issuer */
+/**
+ * @throws Failure `unresolved`, by whose words clients know that there is no such issuer
+ * @see P-8
+ */
 export function resolveIssuer(authority: Authority, ref: string): Issuer {
   const issuer = findIssuer(authority, ref);
   if (issuer) return issuer;
@@ -71,7 +74,10 @@ export function resolveIssuer(authority: Authority, ref: string): Issuer {
   );
 }
 
-/** @throws Failure `unresolved`, by whose words clients know that there is no such key */
+/**
+ * @throws Failure `unresolved`, by whose words clients know that there is no such key
+ * @see P-8
+ */
 export function resolveKey(authority: Authority, ref: string): Key {
   const key = findKey(authority, ref);
   if (key) return key;

@@ -22,6 +22,7 @@ export interface ChainMember {
  *
  * @param rest called between two steps of what may be long: every signature is verified
  * @returns ids by issuer id
+ * @see P-94
  */
 export async function planChains(
   members: readonly ChainMember[],

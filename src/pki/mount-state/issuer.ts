@@ -82,7 +82,7 @@ export function encodeCertificatePem(der: Uint8Array): string {
   return encodePem('CERTIFICATE', der).trimEnd();
 }
 
-/** The answer to a read of an issuer. */
+/** The answer to a read of an issuer. @see P-90 */
 export function describeIssuer(issuer: Issuer) {
   const { settings } = issuer;
   return {

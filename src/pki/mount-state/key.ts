@@ -22,6 +22,7 @@ const NAME = /^\w(?:[\w.-]*\w)?$/;
  * @param taken names in use
  * @returns the name; empty when none was sent
  * @throws Failure `invalid`
+ * @see P-87
  */
 export function checkNewName(
   what: 'issuer' | 'key',

@@ -62,6 +62,7 @@ const TEMPLATE = /\{\{\s*(\w+)\s*\}\}/g;
  * Checks URLs as they are configured; with templates only that they have the known ones.
  *
  * @throws Failure `invalid` naming the first bad one
+ * @see P-105
  */
 export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
   for (const field of URL_FIELDS) {
@@ -138,6 +139,7 @@ export function warnOfTemplates(templating: boolean, cluster: ClusterPaths): str
  * Fills in the templates of an issuer's URLs.
  *
  * @throws Failure `unresolved` when the cluster's paths are wanted and not configured
+ * @see P-107
  */
 export function expandUrls(
   urls: AuthorityUrls,

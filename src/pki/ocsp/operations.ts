@@ -34,6 +34,7 @@ import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
 
 const RESPONSE_TYPE = 'application/ocsp-response';
+/** @see P-130 */
 const UNAUTHORIZED = { status: 401, body: OCSP_ERRORS.unauthorized };
 
 /** Answers one request (RFC 6960 §2). Never throws for what a client sends. */
@@ -126,6 +127,7 @@ interface Chosen {
   status: OcspStatus;
 }
 
+/** @see P-128, P-129 */
 function chooseIssuer(asked: {
   authority: Authority;
   revocation: Revocation | undefined;

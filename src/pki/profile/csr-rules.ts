@@ -25,7 +25,7 @@ export async function requireCsr(text: string): Promise<SignedCsr> {
   return read;
 }
 
-/** {@link requireCsr} on a thread that nobody waits for. */
+/** {@link requireCsr} on a thread that nobody waits for. @see P-58 */
 export function requireCsrSync(text: string): SignedCsr {
   const read = readCsr(text);
   if (!isCsrSignatureValid(read.csr)) throw refuseSignature(read.csr);
@@ -77,6 +77,7 @@ function describeCsrKey(csr: Csr): KeyDescription {
  *
  * @param wanted of the role; `any` and 0 when there is none
  * @throws Failure `invalid`
+ * @see P-57
  */
 export function checkCsrKey(
   key: KeyDescription,
@@ -107,5 +108,6 @@ export function findCsrBasicConstraints(csr: Csr): { ca: boolean } | undefined {
   return extension && parseBasicConstraints(extension.value);
 }
 
+/** @see P-59 */
 export const IGNORED_BASIC_CONSTRAINTS =
   'specified CSR contained a Basic Constraints extension that was ignored during issuance';

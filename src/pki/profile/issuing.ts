@@ -133,6 +133,7 @@ function weighConstraints(read: JudgedConstraints, length: number): number {
  *
  * @throws Failure `invalid`
  * @see RFC 5280 §4.2.1.10
+ * @see P-82
  */
 export function checkNameConstraints(issuer: IssuingFacts, names: ConstrainedNames): void {
   for (const constraints of issuer.name_constraints) {

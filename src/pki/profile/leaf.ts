@@ -138,11 +138,12 @@ function planLeaf(
   };
 }
 
-/** A leaf says that it is no authority only where that is asked for. */
+/** A leaf says that it is no authority only where that is asked for. @see P-64 */
 export function planLeafConstraints(stated: boolean): { basic_constraints?: BasicConstraints } {
   return stated ? { basic_constraints: { ca: false } } : {};
 }
 
+/** @see P-56 */
 function chooseKey(role: Role, request: IssueRequest): { key: KeyDescription; warnings: string[] } {
   if (role.key_type === 'any') {
     if (request.key_type === undefined) {
@@ -174,6 +175,7 @@ function describeKey(key_type: KeyDescription['key_type'], key_bits: number): Ke
  *
  * @param role undefined where none was named
  * @throws Failure `invalid` where it is sent and nothing may be kept, or it is no base64
+ * @see P-62
  */
 export function parseMetadata(
   text: string,

@@ -89,7 +89,7 @@ test('a trailing dot is kept', () => {
   assert.deepEqual(collect({ common_name: 'example.com.' }).names.dns, ['example.com.']);
 });
 
-test('a missing common name is refused, N14: unless the role does not require one', () => {
+test('a missing common name is refused, unless the role does not require one', () => {
   assert.throws(() => collect({}, { require_cn: true }), /the common_name field is required/);
   assert.equal(collect({}).names.common_name, '');
   const anonymous = parseCsr(makeCsr());

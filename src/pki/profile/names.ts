@@ -27,6 +27,7 @@ type SourceRules = Pick<
  *
  * @throws Failure `invalid` for a missing common name where one is required, and for names that
  *   cannot be converted
+ * @see P-29
  */
 export function collectNames(request: NameFields, rules: Pick<Role, 'require_cn'>): CollectedNames {
   requireCommonName(request.common_name, rules);
@@ -45,6 +46,7 @@ export function collectNames(request: NameFields, rules: Pick<Role, 'require_cn'
  * the role has it.
  *
  * @throws Failure `invalid`, as {@link collectNames}
+ * @see P-26, P-29
  */
 export function collectCsrNames(request: NameFields, csr: Csr, rules: SourceRules): CollectedNames {
   const warnings: string[] = [];
@@ -100,6 +102,7 @@ function makeNames(): NameLists {
   };
 }
 
+/** @see P-27 */
 function requireCommonName(common_name: string, rules: Pick<Role, 'require_cn'>): void {
   if (common_name !== '' || !rules.require_cn) return;
   throw new Failure(
@@ -113,7 +116,11 @@ function warnOfUnused(field: string, rule: string): string {
   return `the ${field} field was provided but the role is set with "${rule}" set to true`;
 }
 
-/** A common name that is an address or a host name stands among the alternative names too. */
+/**
+ * A common name that is an address or a host name stands among the alternative names too.
+ *
+ * @see P-28
+ */
 function addCommonName(names: NameLists, request: NameFields): void {
   const { common_name } = names;
   if (common_name === '' || request.exclude_cn_from_sans) return;

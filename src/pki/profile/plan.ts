@@ -90,6 +90,7 @@ export function planCertificate(plan: CertificatePlan, parts: CertificateParts):
   };
 }
 
+/** @see P-69 */
 function chooseAlgorithm(plan: CertificatePlan, own: KeyDescription): SignatureAlgorithm {
   return chooseSignatureAlgorithm({
     ...(plan.signer?.key ?? own),
@@ -108,6 +109,7 @@ const rememberedAddresses = remembered((urls: AuthorityUrls) => ({
   freshest: freshestCrl(urls.delta_crl_distribution_points),
 }));
 
+/** @see P-63 */
 function planExtensions(plan: CertificatePlan, parts: CertificateParts): Extension[] {
   const { names, signer } = plan;
   const { access, points, freshest } = rememberedAddresses(plan.urls);

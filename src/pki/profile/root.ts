@@ -141,6 +141,7 @@ const NO_URLS: AuthorityUrls = {
   delta_crl_distribution_points: [],
 };
 
+/** @see P-83, P-84 */
 function planRootUrls(
   settings: UrlSettings,
   cluster: ClusterPaths,

@@ -102,6 +102,8 @@ function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
 /**
  * An end that was named instead of a TTL. The maximum TTL does not bound it, as clients of this API
  * are used to, so that it is told whenever it is passed.
+ *
+ * @see P-73, P-74
  */
 function planEnd(fixed: string, wanted: ValidityRequest, warnings: string[]): number {
   const { now, role, mount } = wanted;
@@ -138,7 +140,7 @@ function refuseLateEnd(notAfter: number, bound: string): void {
   );
 }
 
-/** @returns seconds */
+/** @returns seconds @see P-72 */
 function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): number {
   const wanted = ttl || role.ttl || mount.default_ttl;
   const max = role.max_ttl || mount.max_ttl;
@@ -159,6 +161,7 @@ function parseEnd(text: string): number {
   );
 }
 
+/** @see P-75 */
 function boundByIssuer(asked: number, wanted: ValidityRequest, warnings: string[]): number {
   const { issuer, now } = wanted;
   if (!issuer || asked <= issuer.not_after) return asked;

@@ -37,7 +37,7 @@ export interface RevokeInput {
   certificate?: string | undefined;
 }
 
-/** Certificates that end this soon are as good as expired; seconds. */
+/** Certificates that end this soon are as good as expired; seconds. @see P-114 */
 const EXPIRY_MARGIN = 2;
 
 /** A certificate that is to be revoked. */
@@ -58,7 +58,7 @@ export async function revokeCertificate(app: App, caller: Caller, input: RevokeI
   return revoke(app, caller, await requireTarget(app, caller, input));
 }
 
-/** Revokes on proof of possession: the caller has the certificate's private key. */
+/** Revokes on proof of possession: the caller has the certificate's private key. @see P-116 */
 export async function revokeWithKey(
   app: App,
   caller: Caller,
@@ -87,6 +87,7 @@ function parseProof(pem: string): KeyObject {
   return parsePrivateKey(pem);
 }
 
+/** @see P-112 */
 function requireOneOf({ serial_number, certificate }: RevokeInput): void {
   if (serial_number === undefined && certificate === undefined) {
     throw new Failure('invalid', 'The serial number or certificate to revoke must be provided.');
@@ -132,7 +133,7 @@ function serialOf(text: string): string {
   return serial;
 }
 
-/** An authority's own certificate never goes on the list that it signs itself. */
+/** An authority's own certificate never goes on the list that it signs itself. @see P-113 */
 function refuseIssuers(authority: Authority, serial: string): void {
   for (const issuer of authority.issuers.values()) {
     if (issuer.certificate.serial === serial) {
@@ -144,6 +145,7 @@ function refuseIssuers(authority: Authority, serial: string): void {
   }
 }
 
+/** @see P-115 */
 async function findPresented(
   app: App,
   caller: Caller,

@@ -66,6 +66,7 @@ const ALLOWED: NameVerdict = { allowed: true };
  * @param identity fills in templates; undefined when the caller has no entity, and then no
  *   templated entry matches anything
  * @param source where the alternative names came from, for the refusal's text
+ * @see P-32
  */
 export function judgeNames(
   rules: NameRules,
@@ -119,6 +120,7 @@ function findRefusal<Name>(
   return undefined;
 }
 
+/** @see P-40 */
 function judgeCommonName(ground: Ground, name: string): NameVerdict {
   if (name === '') return ALLOWED;
   const kinds = ground.rules.cn_validations;
@@ -128,6 +130,7 @@ function judgeCommonName(ground: Ground, name: string): NameVerdict {
   return allowed ? ALLOWED : refuse(`common name ${show(name)} not allowed by this role`);
 }
 
+/** @see P-41 */
 function judgeDnsName(ground: Ground, name: string): NameVerdict {
   // An address within a dNSName would be judged by its domain, and state another name than that.
   const allowed = isAscii(name) && !name.includes('@') && isAdmitted(ground, name);
@@ -155,6 +158,7 @@ interface Judged {
   isWildcard: boolean;
 }
 
+/** @see P-33 */
 function isAdmitted({ rules, compiled, budget }: Ground, name: string): boolean {
   const judged = takeApart(rules, name);
   if (!judged) return false;
@@ -197,6 +201,7 @@ function isLocalPart(text: string): boolean {
   return /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}$/.test(text);
 }
 
+/** @see P-38 */
 function isWildcardForm(rules: NameRules, host: string): boolean {
   // A role without wildcards has none under any other rule either.
   if (!rules.allow_wildcard_certificates) return false;
@@ -206,6 +211,7 @@ function isWildcardForm(rules: NameRules, host: string): boolean {
   return !rules.enforce_hostnames || isWildcardLabel(firstLabel);
 }
 
+/** @see P-34 */
 function isLocal(rules: NameRules, { reduced, isWildcard }: Judged): boolean {
   return ['localhost', 'localdomain'].some(
     (local) =>
@@ -214,6 +220,7 @@ function isLocal(rules: NameRules, { reduced, isWildcard }: Judged): boolean {
   );
 }
 
+/** @see P-35, P-36, P-37 */
 function isWithin(
   rules: NameRules,
   { whole, reduced, isEmail, isWildcard }: Judged,
@@ -233,6 +240,7 @@ function isWithin(
   return rules.allow_glob_domains && domains.globs.has(whole, budget);
 }
 
+/** @see P-45 */
 function judgeSerialNumber({ compiled, budget }: Ground, serial: string): NameVerdict {
   if (serial === '' || compiled.serial_numbers.has(serial, budget)) return ALLOWED;
   return refuse(`serial_number ${show(serial)} not allowed by this role`);
@@ -244,6 +252,7 @@ function judgeUserId({ compiled, budget }: Ground, id: string): NameVerdict {
   return allowed ? ALLOWED : refuse(`user_id ${show(id)} is not allowed by this role`);
 }
 
+/** @see P-42 */
 function judgeIp({ rules, source }: Ground, ip: string): NameVerdict {
   if (!isIpAddress(ip)) return refuse(`the value "${show(ip)}" is not a valid IP address`);
   if (!rules.allow_ip_sans) {
@@ -260,6 +269,7 @@ function isIpAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
+/** @see P-43 */
 function judgeUri({ rules, compiled, budget, source }: Ground, uri: string): NameVerdict {
   if (rules.allowed_uri_sans.length === 0) {
     return refuse(
@@ -287,6 +297,7 @@ function isUri(text: string): boolean {
   );
 }
 
+/** @see P-44 */
 function judgeOtherSan({ rules, compiled, budget }: Ground, { oid, value }: OtherSan): NameVerdict {
   if (rules.allowed_other_sans.length === 1 && rules.allowed_other_sans[0] === '*') return ALLOWED;
   const values = compiled.other.get(oid);

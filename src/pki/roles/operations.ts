@@ -92,6 +92,7 @@ export async function writeRole(
   return keepRole(app, caller, { name, issuer_ref: fields.issuer_ref }, () => planned);
 }
 
+/** @see P-22 */
 export async function updateRole(
   app: App,
   caller: Caller,

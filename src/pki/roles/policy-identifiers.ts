@@ -14,6 +14,8 @@ const COST = 16;
  * A list of policies, each an object identifier or, with qualifiers, the JSON text of an object
  * such as `{"oid":"1.2.3","cps":"https://ca.test/cps"}`. Sent as a list, as a comma list of
  * object identifiers, or as one JSON text of an array of such objects.
+ *
+ * @see P-23
  */
 export const policyIdentifierList = comparedBy(
   fieldKind<string[]>({

@@ -180,6 +180,7 @@ export function describeRole(role: Role): z.output<typeof roleReplySchema> {
  * Judges a role as written and fills in what follows from other fields.
  *
  * @throws Failure `invalid` for fields that do not go together
+ * @see P-13, P-14, P-17
  */
 export function planRole(input: Role): PlannedRole {
   if (input.max_ttl !== 0 && input.ttl > input.max_ttl) {
@@ -221,6 +222,7 @@ export function planRole(input: Role): PlannedRole {
  * of `key_type` alone is refused when the stored `key_bits` do not suit the new type.
  *
  * @throws Failure `invalid`
+ * @see P-20, P-21
  */
 export function patchRole(existing: Role, patch: RolePatch): PlannedRole {
   return planRole(mergePatch(existing, patch));
@@ -235,6 +237,7 @@ export function namesIssuer(ref: string): boolean {
  * What to tell a writer whose role could not be used right now.
  *
  * @param known whether `issuer_ref` resolves to an issuer of the mount
+ * @see P-18
  */
 export function warnOfIssuer(role: Role, known: boolean): string[] {
   if (known) return [];
@@ -269,6 +272,7 @@ function checkNotAfterBound(bound: string): string {
   );
 }
 
+/** @see P-15 */
 function checkCnValidations(values: readonly string[]): string[] {
   if (values.length === 0) return ['email', 'hostname'];
   const kinds = values.map((value) => value.toLowerCase());

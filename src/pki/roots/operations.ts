@@ -185,6 +185,7 @@ const planRow = (
   { common_name: subject_cn }: RootRequest,
 ) => ({ serial, issuer_id, role: '', subject_cn, not_before, not_after, der });
 
+/** @see P-78 */
 function parseKeySource(exported: string): KeySource {
   const source = KEY_SOURCES.find((one) => one === exported);
   if (!source) {

@@ -23,6 +23,16 @@ const own = (more: object) => ({ attributes: { role: 'web', common_name: 'a.test
 const cases: [type: string, item: object, fields: readonly string[]][] = [
   ['vault-generic', { attributes: { path: 'a' } }, []],
   ['vault-generic', { attributes: { path: 'a', http_method: 'post' } }, []],
+  [
+    'vault-generic',
+    { attributes: { path: 'a', http_method: 'POST', http_request_body: '{}' } },
+    [],
+  ],
+  [
+    'vault-generic',
+    { attributes: { path: 'a', http_request_body: '{}' } },
+    ['attributes.http_request_body'],
+  ],
   ['vault-generic', {}, ['attributes', 'attributes.path']],
   ['vault-generic', { credential_type: 'unspecified', attributes: { path: 'a' } }, []],
   [

@@ -24,6 +24,7 @@ const REQUIRED = 'This is a required field.';
  * Reads a request to log in.
  *
  * @throws Failure `invalid` naming every field that is wrong
+ * @see B-28, B-29
  */
 export function readLogIn(id: string, item: Readonly<Record<string, unknown>>): LogInRequest {
   const errors = new FieldErrors();

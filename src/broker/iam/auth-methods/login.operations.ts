@@ -190,7 +190,11 @@ async function tryLogIn(
   return answerLogIn(app, made, login.type);
 }
 
-/** The user that an account stands for, made at its first log-in where the method is primary. */
+/**
+ * The user that an account stands for, made at its first log-in where the method is primary.
+ *
+ * @see B-31
+ */
 async function userOf(
   app: App,
   login: { method: Resource; account: Resource },

@@ -33,6 +33,7 @@ export function isRecoveryToken(text: string): boolean {
  * (the nonce, the text, the tag) of `{"nonce":"…","creation_time":"…"}`.
  *
  * @param now Unix milliseconds
+ * @see B-27
  */
 export function judgeRecoveryToken(text: string, key: Uint8Array, now: number): RecoveryVerdict {
   if (!text.startsWith(PREFIX) || text.length > MAX_LENGTH) {

@@ -24,6 +24,7 @@ export function faultOfGrantScope(id: string): string | undefined {
  *
  * @param role the scope the role lies in
  * @param findScope a scope by its id
+ * @see B-44
  */
 export function planGrantScopes(
   role: Pick<Scope, 'id' | 'type'>,

@@ -95,6 +95,7 @@ function refuseReadOnly(item: Item, errors: FieldErrors): void {
   }
 }
 
+/** @see B-43 */
 function describeGrant(raw: string): Record<string, unknown> {
   const reading = parseGrant(raw);
   if (!reading.valid) return { raw };
@@ -119,6 +120,7 @@ export function checkPrincipals(change: LinkChange) {
     checkIds(item, errors, { field: PRINCIPALS, change, faultOf: faultOfPrincipal });
 }
 
+/** @see B-42 */
 function faultOfPrincipal(id: string): string | undefined {
   if (id === RECOVERY_USER) return 'u_recovery cannot be assigned to a role';
   if (id === 'u_anon' || id === 'u_auth') return undefined;
@@ -188,6 +190,7 @@ export function checkGrants(change: LinkChange) {
   };
 }
 
+/** @see B-48, B-49 */
 function faultOfGrant(text: string, change: LinkChange): string | undefined {
   if (text === '') return 'Grant strings must not be empty.';
   const reading = parseGrant(text);

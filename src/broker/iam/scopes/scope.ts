@@ -17,7 +17,7 @@ export const scopeFields = {
   storage_policy_id: z.string().optional().describe('Not used by this edition.'),
 };
 
-/** The kind of a new scope: as asked, or what its parent can hold. */
+/** The kind of a new scope: as asked, or what its parent can hold. @see B-33 */
 export function chooseScopeType(
   wanted: string,
   parent_id: string,
@@ -95,7 +95,7 @@ export interface InitialRole {
   grant_strings: readonly string[];
 }
 
-/** The roles that come with a scope made by somebody. */
+/** The roles that come with a scope made by somebody. @see B-34 */
 export function planScopeRoles(
   scope: { id: string; type: 'org' | 'project' },
   made: { user_id: string; skip_admin: boolean; skip_default: boolean },

@@ -43,6 +43,7 @@ const EXHAUSTED = new Fault('exhausted', TOO_COSTLY);
  *
  * @param value  plain JSON data, e.g. `{ item: { name: 'web' } }`
  * @param budget what is left for several values together; what this one takes is taken away
+ * @see B-23
  */
 export function evaluateFilter(
   expression: Expression,

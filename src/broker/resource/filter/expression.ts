@@ -62,6 +62,7 @@ class SyntaxFault extends Error {}
  * the language that clients of this API write filters in.
  *
  * @returns the expression, or why it cannot be read, for the person who wrote it
+ * @see B-24
  */
 export function parseExpression(text: string): Parsed {
   try {

@@ -23,6 +23,8 @@ const invalid = (because: string): GrantReading => ({ valid: false, because });
 /**
  * Reads a grant in either of its two syntaxes, `ids=*;type=target;actions=read` or
  * `{"ids":["*"],"type":"target","actions":["read"]}`, and says whether it can be used.
+ *
+ * @see B-48
  */
 export function parseGrant(text: string): GrantReading {
   const reading = text.startsWith('{') ? parseJsonGrant(text) : parseTextGrant(text);
@@ -175,7 +177,7 @@ function hasOwnCollection(type: string): boolean {
   return known !== undefined && known.parent === undefined && known.actions.length > 0;
 }
 
-/** Which of ids, type and actions make sense together. */
+/** Which of ids, type and actions make sense together. @see B-50 */
 function findShapeFault({ ids, type, actions }: Grant): string | undefined {
   if (ids.includes('*')) {
     return type === '' ? 'with ids=* it must name a type' : undefined;
@@ -225,7 +227,11 @@ export function grantJson(grant: Grant): Record<string, unknown> {
   };
 }
 
-/** Says whether a list of granted actions covers one: by name, by its parent, or by `*`. */
+/**
+ * Says whether a list of granted actions covers one: by name, by its parent, or by `*`.
+ *
+ * @see B-52
+ */
 export function coversAction(granted: readonly string[], action: Action): boolean {
   return (
     granted.includes('*') || granted.includes(action) || granted.includes(parentAction(action))

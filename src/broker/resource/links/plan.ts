@@ -11,7 +11,7 @@ export interface PlannedLinks {
   absent: readonly string[];
 }
 
-/** Works out a change of links; what is named twice counts once. */
+/** Works out a change of links; what is named twice counts once. @see B-45, B-47 */
 export function planLinks(
   change: LinkChange,
   present: readonly string[],

@@ -15,7 +15,10 @@ export interface ListQuery {
 
 export const BAD_LIST = 'Improperly formatted identifier.';
 
-/** @throws Failure `invalid` naming the parameter */
+/**
+ * @throws Failure `invalid` naming the parameter
+ * @see B-18
+ */
 export function parsePaging(query: URLSearchParams): Omit<ListQuery, 'filter'> {
   const size = query.get('page_size') ?? '';
   const page_size = Number(size);

@@ -32,7 +32,11 @@ export interface Cursor {
 export const LIFETIME_MS = 30 * 24 * 3600 * 1000;
 const MAC_LENGTH = 16;
 
-/** A refusal of a list token, after which clients start over; they know it by its kind. */
+/**
+ * A refusal of a list token, after which clients start over; they know it by its kind.
+ *
+ * @see B-20
+ */
 export class ListTokenFailure extends Failure {
   constructor(message: string) {
     super('invalid', message);

@@ -116,6 +116,7 @@ function openTofu(app: App, session_id: string, sealed: Uint8Array): string {
  * @returns the session's state
  * @throws Failure `invalid` for a token that is none, `forbidden` for another one than the
  *   session has, `conflict` when the session cannot become active or is of another version
+ * @see B-84
  */
 export async function activateSession(
   app: App,

@@ -315,7 +315,7 @@ async function commitResolved(
   return answer;
 }
 
-/** The answer; grants take no field out of it. */
+/** The answer; grants take no field out of it. @see B-74 */
 function describeAuthorization(
   { target, scope }: { target: Resource; scope: Scope },
   session: PlannedSession,

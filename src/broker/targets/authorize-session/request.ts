@@ -26,7 +26,7 @@ const MALFORMED = 'Incorrectly formatted identifier.';
 const NEITHER = 'Scope ID or scope name must be provided when target name is used.';
 const BOTH = 'Scope ID and scope name cannot both be provided when target name is used.';
 
-/** What is wrong with a request by itself. */
+/** What is wrong with a request by itself. @see B-75 */
 export function checkWanted(id: string, wanted: Wanted, errors: FieldErrors): void {
   const { name, scope_id, scope_name, host_id } = wanted;
   if (name === '') {
