@@ -14,16 +14,15 @@ import { PERMITTING } from '../resource/permitting.ts';
 import { removeResources, takeResources } from '../resource/removals.store.ts';
 import type { Resource } from '../resource/resource.ts';
 import { readScopeTree } from '../resource/scope-tree/operations.ts';
-import type { Changed } from '../resource/scope-tree/store.ts';
-import { noteScopes } from '../resource/scope-tree/store.ts';
+import { type Changed, noteScopes } from '../resource/scope-tree/store.ts';
 import { listSubtree } from '../resource/scope-tree/tree.ts';
 import type { ResourceTypeName } from '../resource/types.ts';
 import {
   endSourcesBeforehand,
   planSourceRemoval,
 } from '../sessions/credentials/termination.operations.ts';
+import type { PagedLoss } from '../sessions/paged-termination.store.ts';
 import { cancelPage, endSessionsBeforehand, planLoss } from '../sessions/termination.operations.ts';
-import type { PagedLoss } from '../sessions/termination.store.ts';
 import { endLogInsBeforehand } from './auth-tokens/log-ins.operations.ts';
 import { endLogIns, revokeTokensIn } from './auth-tokens/operations.ts';
 import {

@@ -14,7 +14,7 @@ import {
   endSessionCredentials,
   planSourceRemoval,
 } from '../../sessions/credentials/termination.operations.ts';
-import { insertSession, type NewSession } from '../../sessions/store.ts';
+import { insertSession, type NewSession } from '../../sessions/new-session.store.ts';
 import { sessionPrefix } from '../../vault/leases/lease.ts';
 import { heldSecrets, readInjectedCredentials, resolveCredentials } from './operations.ts';
 
