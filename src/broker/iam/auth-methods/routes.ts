@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
 import { locateItem, standardRoutes } from '../../resource/routes.ts';
-import { logInByPassword, methodAt } from './login.operations.ts';
+import { methodAt } from './login.operations.ts';
 import { authenticateFields, readLogIn } from './login-request.ts';
 import { authMethodDefinition, checkAuthMethodList } from './operations.ts';
+import { logInByPassword } from './password-login.operations.ts';
 
 export const authMethodRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(authMethodDefinition, { checkList: checkAuthMethodList }),

@@ -5,12 +5,11 @@ import { standardRoutes, verbRoute } from '../../resource/routes.ts';
 import {
   changeGrantScopes,
   changeGrants,
-  changePrincipals,
   checkGrantScopes,
   checkGrants,
-  checkPrincipals,
-  roleDefinition,
-} from './operations.ts';
+} from './grants.operations.ts';
+import { roleDefinition } from './operations.ts';
+import { changePrincipals, checkPrincipals } from './principals.operations.ts';
 
 const CHANGES: readonly LinkChange[] = ['add', 'set', 'remove'];
 const WORDS: Readonly<Record<LinkChange, string>> = {

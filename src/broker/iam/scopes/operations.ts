@@ -21,7 +21,8 @@ import { noteScopes } from '../../resource/scope-tree/store.ts';
 import type { ScopeBody, ScopeTree } from '../../resource/scope-tree/tree.ts';
 import { findResource, insertResource } from '../../resource/store.ts';
 import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../../resource/types.ts';
-import { endBeforehand, planScopeRemoval } from '../removal.operations.ts';
+import { endBeforehand } from '../removal.operations.ts';
+import { planScopeRemoval } from '../scope-removal.operations.ts';
 import { faultOfScopes } from './room.ts';
 import {
   COLLECTIONS,
