@@ -18,13 +18,14 @@ import {
   type Words,
 } from './handler.ts';
 import { holdResource, holdVersion, refuseTakenName } from './holds.store.ts';
+import { newResourceId, prefixOf } from './ids.ts';
 import { isBound } from './org-bounds/bounds.ts';
 import { PERMITTING } from './permitting.ts';
 import { removeResources, takeResources } from './removals.store.ts';
 import type { Resource } from './resource.ts';
 import { requireScope } from './scope-tree/operations.ts';
 import { changeResource, findResource, insertResource } from './store.ts';
-import { newResourceId, prefixOf, RESOURCE_TYPES } from './types.ts';
+import { RESOURCE_TYPES } from './types.ts';
 
 /** A request to change an item, with what was found of it. */
 export interface ItemRequest {

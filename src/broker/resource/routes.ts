@@ -14,6 +14,7 @@ import {
 } from './field-errors.ts';
 import { wholeNumber } from './fields.ts';
 import type { Container, Definition, Item } from './handler.ts';
+import { isIdOf, parseId } from './ids.ts';
 import { listResources } from './lists/operations.ts';
 import { parsePaging } from './lists/query.ts';
 import {
@@ -26,7 +27,7 @@ import {
 import type { Resource } from './resource.ts';
 import { type BoundaryRequest, type BoundaryRoute, boundaryRoute, type Located } from './route.ts';
 import { requireScope } from './scope-tree/operations.ts';
-import { isIdOf, parseId, RESOURCE_TYPES } from './types.ts';
+import { RESOURCE_TYPES } from './types.ts';
 
 const commonFields = {
   id: z.string().optional().describe('Made by the server; sent in the path alone.'),

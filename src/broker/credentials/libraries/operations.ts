@@ -7,7 +7,7 @@ import { endBeforehand } from '../../iam/removal.operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import type { Container, Definition } from '../../resource/handler.ts';
-import { isIdOf } from '../../resource/types.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
 import type { AuthorityStoreBody } from '../stores/store-fields.ts';
 import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from './issue-request.ts';

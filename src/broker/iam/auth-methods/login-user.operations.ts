@@ -9,10 +9,10 @@ import type { Effect } from '../../../store/write.ts';
 import { isAliasOfUser, type UserBody } from '../../principals/user.ts';
 import { setOwner } from '../../principals/users.store.ts';
 import { holdVersion } from '../../resource/holds.store.ts';
+import { newResourceId } from '../../resource/ids.ts';
 import type { Resource } from '../../resource/resource.ts';
 import type { ScopeBody } from '../../resource/scope-tree/tree.ts';
 import { findResource, insertResource, saveResource } from '../../resource/store.ts';
-import { newResourceId } from '../../resource/types.ts';
 
 /** The scope that an auth method is the primary one of; as it is now, not as it is cached: what is held is what was judged. */
 export async function findPrimaryScope(app: App, method: Resource): Promise<Resource | undefined> {

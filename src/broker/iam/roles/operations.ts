@@ -4,10 +4,10 @@ import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import { canonicalGrant, grantJson, parseGrant } from '../../resource/grants/grant.ts';
 import { type RoleBody, roleFields } from '../../resource/grants/role.ts';
 import type { Definition, Item } from '../../resource/handler.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { showLinked } from '../../resource/links/shown.operations.ts';
 import { sizeOfGrants } from '../../resource/org-bounds/grant-room.ts';
 import { faultOfOrg, holdNumberOf } from '../../resource/org-bounds/store.ts';
-import { isIdOf } from '../../resource/types.ts';
 import { endBeforehand } from '../removal.operations.ts';
 import { moreOnceChanged, planRoom } from './room.operations.ts';
 

@@ -2,7 +2,7 @@ import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
-import { newResourceId } from '../../resource/types.ts';
+import { newResourceId } from '../../resource/ids.ts';
 import { connectionsLeft } from '../session.ts';
 import { findSession } from '../store.ts';
 import {

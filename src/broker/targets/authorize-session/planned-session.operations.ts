@@ -1,8 +1,8 @@
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
+import { newResourceId } from '../../resource/ids.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { newResourceId } from '../../resource/types.ts';
 import { type Endpoint, formatEndpoint } from '../../sessions/endpoint.ts';
 import { makeSessionCertificate } from '../../sessions/session-certificate.ts';
 import { requireWorkers } from '../../workers/embedded-view.operations.ts';
