@@ -164,3 +164,5 @@ export const USUAL_WORDS: Words = {
   stale: 'Resource "%" doesn\'t exist or incorrect version provided.',
   emptyMask: 'No valid fields provided in the update mask.',
 };
+
+export const wordsOf = (definition: Definition): Words => ({ ...USUAL_WORDS, ...definition.words });

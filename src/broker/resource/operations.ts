@@ -14,8 +14,7 @@ import {
   type Item,
   type Plan,
   type PlannedRow,
-  USUAL_WORDS,
-  type Words,
+  wordsOf,
 } from './handler.ts';
 import { holdResource, holdVersion, refuseTakenName } from './holds.store.ts';
 import { newResourceId, prefixOf } from './ids.ts';
@@ -32,8 +31,6 @@ export interface ItemRequest {
   item: Item;
   mask: readonly string[];
 }
-
-export const wordsOf = (definition: Definition): Words => ({ ...USUAL_WORDS, ...definition.words });
 
 /** @throws Failure `not_found`, also for an id of another type */
 export async function requireResource(

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { locateItem } from '../../resource/location.operations.ts';
 import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
-import { locateItem, standardRoutes } from '../../resource/routes.ts';
+import { standardRoutes } from '../../resource/routes.ts';
 import { methodAt } from './login.operations.ts';
 import { authenticateFields, readLogIn } from './login-request.ts';
 import { authMethodDefinition, checkAuthMethodList } from './operations.ts';
